@@ -1,0 +1,2 @@
+//! The binary `areo`.
+fn main() {}

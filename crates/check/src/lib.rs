@@ -1,0 +1,1 @@
+//! Histories and verdicts: linearizable, coverable, fragmented, one winner.

@@ -1,0 +1,1 @@
+//! What users import: connect, domains, put, get, stat, delete, list; asynchronous and blocking.

@@ -1,0 +1,1 @@
+//! Systematic Reed-Solomon over GF(2^8): the only crate with unsafe code.

@@ -1,0 +1,1 @@
+//! One server process: accept, read frames, run the shard, commit, reply.

@@ -1,0 +1,1 @@
+//! Messages to bytes and back: frames, checksums, message codec, records.
