@@ -1,1 +1,4 @@
 //! Messages to bytes and back: frames, checksums, message codec, records.
+
+pub mod frame;
+pub mod hello;
