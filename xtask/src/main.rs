@@ -1,2 +1,95 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands, run as `cargo xtask <command>`.
+//!
+//! | command | does | writes |
+//! |---|---|---|
+//! | `verify` | everything that must hold before a change is merged; what CI runs | never |
+//! | `fix` | applies rustfmt and the machine-applicable suggestions of clippy | yes |
+//! | `layers` | dependency arrows between crates, and between the modules of `core` | never |
+//! | `tidy` | house rules that no other tool checks | never |
+
+mod findings;
+mod fix;
+mod layers;
+mod licences;
+mod source;
+mod tidy;
+mod tree;
+mod verify;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const HELP: &str = "\
+The project's own commands.
+
+Usage: cargo xtask <command>
+
+  verify   run every check and every test; never writes into the tree (what CI runs)
+  fix      apply rustfmt and clippy's machine-applicable suggestions
+  layers   check dependency arrows between crates and between the modules of core
+  tidy     check the house rules that no other tool checks
+";
+
+/// A command: writes its findings to standard output, returns one sentence if it failed.
+type Command = fn(&Workspace) -> Result<(), String>;
+
+fn command_named(name: &str) -> Option<Command> {
+    match name {
+        "verify" => Some(verify::run),
+        "fix" => Some(fix::run),
+        "layers" => Some(layers::run),
+        "tidy" => Some(tidy::run),
+        _ => None,
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = match arguments.as_slice() {
+        [name] => name.as_str(),
+        [] => "help",
+        [_, rest @ ..] => {
+            eprintln!("error: unexpected argument '{}'\n\n{HELP}", rest[0]);
+            return ExitCode::from(2);
+        }
+    };
+    if matches!(name, "help" | "--help" | "-h") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = command_named(name) else {
+        eprintln!("error: unknown command '{name}'\n\n{HELP}");
+        return ExitCode::from(2);
+    };
+    match Workspace::locate().and_then(|workspace| command(&workspace)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("error: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HELP, command_named};
+
+    #[test]
+    fn the_help_lists_exactly_the_commands_that_exist() {
+        let listed: Vec<&str> = HELP
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(listed, ["verify", "fix", "layers", "tidy"]);
+        for name in listed {
+            assert!(
+                command_named(name).is_some(),
+                "{name} is listed but does nothing"
+            );
+        }
+        assert!(command_named("mutants").is_none());
+    }
+}

@@ -1,0 +1,19 @@
+//! `cargo xtask layers`: dependencies point down only, between crates and between the modules of `core`.
+
+mod crates;
+mod modules;
+
+use crate::findings::report;
+use crate::tree::Tree;
+use crate::workspace::Workspace;
+
+/// Checks both tables.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
+    let metadata = workspace.own_metadata()?;
+    let tree = Tree::read(workspace.root())?;
+    let mut findings = crates::check(&metadata)?;
+    findings.extend(modules::check(&tree));
+    report("layers", findings)?;
+    println!("dependencies point down only");
+    Ok(())
+}

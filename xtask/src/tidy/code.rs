@@ -1,0 +1,138 @@
+//! Rules about Rust files.
+
+use std::collections::BTreeSet;
+
+use crate::findings::Finding;
+use crate::source::{Source, find_word, line_of};
+use crate::tree::Tree;
+
+/// A file has fewer lines than this.
+const LINES_MAX: usize = 500;
+/// The same for a file that holds only tests: tables of cases are long and easy to read.
+const TEST_LINES_MAX: usize = 800;
+
+/// Files with too many lines.
+pub(crate) fn too_long(tree: &Tree) -> Vec<Finding> {
+    let tests = test_files(tree);
+    let mut findings = Vec::new();
+    for (path, text) in tree.rust() {
+        let limit = if tests.contains(path) {
+            TEST_LINES_MAX
+        } else {
+            LINES_MAX
+        };
+        let count = text.lines().count();
+        if count >= limit {
+            let message = format!(
+                "{count} lines, the limit is {}: split it by topic",
+                limit - 1
+            );
+            findings.push(Finding::new(path, 0, message));
+        }
+    }
+    findings
+}
+
+/// `.unwrap()` outside tests, in examples of documentation too: people copy those.
+pub(crate) fn unwraps(tree: &Tree) -> Vec<Finding> {
+    let tests = test_files(tree);
+    let mut findings = Vec::new();
+    for (path, text) in tree.rust().filter(|(path, _)| !tests.contains(*path)) {
+        let shipped = Source::new(text).shipped;
+        let in_code = find_word(&shipped, "unwrap")
+            .into_iter()
+            .filter(|at| is_call_without_arguments(&shipped, *at));
+        let lines = in_code
+            .map(|at| line_of(text, at))
+            .chain(lines_of_examples_with_unwrap(text));
+        findings.extend(lines.map(|line| {
+            Finding::new(
+                path,
+                line,
+                "`.unwrap()`: say why it holds with `expect(\"...\")`, or return the error",
+            )
+        }));
+    }
+    findings
+}
+
+/// Macros that mean that something is not done.
+pub(crate) fn unfinished(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.rust() {
+        let code = Source::new(text).code;
+        for name in ["todo!", "unimplemented!", "dbg!"] {
+            for at in find_word(&code, name) {
+                findings.push(Finding::new(
+                    path,
+                    line_of(text, at),
+                    format!("`{name}`: finish it or leave it out"),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// Tests that look green because they do not run.
+pub(crate) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.rust() {
+        let code = Source::new(text).code;
+        for at in find_word(&code, "ignore") {
+            let line_start = code[..at].rfind('\n').map_or(0, |end| end + 1);
+            if code[line_start..at].trim_start().starts_with("#[") {
+                let message = "`#[ignore]`: a test that does not run proves nothing; make it fast, or a command";
+                findings.push(Finding::new(path, line_of(text, at), message));
+            }
+        }
+    }
+    findings
+}
+
+fn is_call_without_arguments(code: &str, at: usize) -> bool {
+    let after = code[at + "unwrap".len()..].trim_start().strip_prefix('(');
+    code[..at].trim_end().ends_with('.')
+        && after.is_some_and(|rest| rest.trim_start().starts_with(')'))
+}
+
+fn lines_of_examples_with_unwrap(text: &str) -> impl Iterator<Item = usize> {
+    let mut in_example = false;
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        let line = line.trim_start();
+        let doc = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"))?;
+        if doc.trim_start().starts_with("```") {
+            in_example = !in_example;
+        }
+        (in_example && doc.contains(".unwrap()")).then_some(index + 1)
+    })
+}
+
+/// Files that exist only for tests: in a directory `tests`, named `tests.rs`, or declared under `#[cfg(test)]`.
+fn test_files(tree: &Tree) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (path, text) in tree.rust() {
+        let components: Vec<&str> = path.split('/').collect();
+        if components.contains(&"tests") || path.ends_with("/tests.rs") {
+            found.insert(path.to_owned());
+        }
+        let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = file.strip_suffix(".rs").expect("a Rust file");
+        let home = if matches!(stem, "lib" | "main" | "mod") {
+            directory.to_owned()
+        } else {
+            format!("{directory}/{stem}")
+        };
+        for module in Source::new(text).test_modules {
+            let own = format!("{home}/{module}.rs");
+            let below = format!("{home}/{module}/");
+            let files = tree
+                .paths()
+                .filter(|path| **path == own || path.starts_with(&below));
+            found.extend(files.map(ToOwned::to_owned));
+        }
+    }
+    found
+}

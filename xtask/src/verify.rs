@@ -1,0 +1,209 @@
+//! `cargo xtask verify`: what must hold before a change is merged. Never writes into the tree.
+
+use std::time::{Duration, Instant};
+
+use crate::workspace::Workspace;
+use crate::{layers, licences, tidy};
+
+/// One thing to check. Cheap steps first, so that a slip is told in seconds.
+struct Step {
+    name: &'static str,
+    run: fn(&Workspace) -> Result<(), String>,
+    /// What to do when it fails.
+    advice: &'static str,
+}
+
+/// `--locked` everywhere: a stale `Cargo.lock` is a failure, not something to rewrite.
+const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        run: |workspace| workspace.cargo(&["fmt", "--all", "--check"], &[]),
+        advice: "run `cargo xtask fix`",
+    },
+    Step {
+        name: "tidy",
+        run: tidy::run,
+        advice: "each line above names the place and what to do; `cargo xtask tidy` runs only this",
+    },
+    Step {
+        name: "layers",
+        run: layers::run,
+        advice: "dependencies point down only; see ARCHITECTURE.md; `cargo xtask layers` runs only this",
+    },
+    Step {
+        name: "licences",
+        run: licences::run,
+        advice: "choose another dependency, or extend the list in xtask/src/licences.rs with a decision record",
+    },
+    Step {
+        name: "clippy",
+        run: |workspace| {
+            workspace.cargo(
+                &[
+                    "clippy",
+                    "--workspace",
+                    "--all-targets",
+                    "--locked",
+                    "--",
+                    "-D",
+                    "warnings",
+                ],
+                &[],
+            )
+        },
+        advice: "run `cargo xtask fix` for what a machine can repair; an `#[allow]` needs a reason",
+    },
+    Step {
+        name: "test",
+        run: |workspace| {
+            workspace.cargo(
+                &[
+                    "test",
+                    "--workspace",
+                    "--profile",
+                    "verify",
+                    "--no-fail-fast",
+                    "--locked",
+                ],
+                &[],
+            )
+        },
+        advice: "the failing tests are listed above; run one with \
+                 `cargo test --profile verify -p CRATE NAME -- --nocapture`",
+    },
+    Step {
+        name: "doc",
+        run: |workspace| {
+            let mut flags = std::env::var("RUSTDOCFLAGS").unwrap_or_default();
+            flags.push_str(" -D warnings");
+            workspace.cargo(
+                &["doc", "--workspace", "--no-deps", "--locked"],
+                &[("RUSTDOCFLAGS", flags.trim())],
+            )
+        },
+        advice: "mend the documentation comment named above",
+    },
+];
+
+/// Runs the steps in order up to the first that fails, then says what was run and how long it took.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
+    let (passed, failure) = run_steps(STEPS, workspace);
+    println!("\n{}", summary(STEPS, &passed, failure.as_ref()));
+    match failure {
+        None => Ok(()),
+        Some(failure) => {
+            let step = &STEPS[passed.len()];
+            Err(format!(
+                "{}: {}\n  what to do: {}",
+                step.name, failure.sentence, step.advice
+            ))
+        }
+    }
+}
+
+struct Failure {
+    sentence: String,
+    time: Duration,
+}
+
+fn run_steps(steps: &[Step], workspace: &Workspace) -> (Vec<Duration>, Option<Failure>) {
+    let mut passed = Vec::new();
+    for step in steps {
+        println!("\n== {} ==", step.name);
+        let start = Instant::now();
+        let outcome = (step.run)(workspace);
+        let time = start.elapsed();
+        match outcome {
+            Ok(()) => {
+                println!("== {} ok in {:.1} s ==", step.name, time.as_secs_f64());
+                passed.push(time);
+            }
+            Err(sentence) => return (passed, Some(Failure { sentence, time })),
+        }
+    }
+    (passed, None)
+}
+
+fn summary(steps: &[Step], passed: &[Duration], failure: Option<&Failure>) -> String {
+    let mut lines = vec!["verify:".to_owned()];
+    for (position, step) in steps.iter().enumerate() {
+        let (word, time) = match (passed.get(position), failure) {
+            (Some(time), _) => ("ok", Some(*time)),
+            (None, Some(failure)) if position == passed.len() => ("FAILED", Some(failure.time)),
+            (None, _) => ("not run", None),
+        };
+        let time = time
+            .map(|time| format!("{:8.1} s", time.as_secs_f64()))
+            .unwrap_or_default();
+        lines.push(
+            format!("  {:<10}{word:<8}{time}", step.name)
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    let total: Duration = passed
+        .iter()
+        .copied()
+        .chain(failure.map(|failure| failure.time))
+        .sum();
+    let verdict = if failure.is_none() {
+        "everything holds"
+    } else {
+        "FAILED"
+    };
+    lines.push(format!(
+        "  {:<10}{:<8}{:8.1} s  {verdict}",
+        "total",
+        "",
+        total.as_secs_f64()
+    ));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STEPS, Step, run_steps, summary};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn a_failing_step_stops_the_run_and_is_told() {
+        let steps = [
+            Step {
+                name: "first",
+                run: |_| Ok(()),
+                advice: "",
+            },
+            Step {
+                name: "second",
+                run: |_| Err("broken".to_owned()),
+                advice: "",
+            },
+            Step {
+                name: "third",
+                run: |_| panic!("must not run"),
+                advice: "",
+            },
+        ];
+        let workspace = Workspace::locate().expect("tests run inside the workspace");
+        let (passed, failure) = run_steps(&steps, &workspace);
+        assert_eq!(passed.len(), 1);
+        assert_eq!(
+            failure.as_ref().map(|failure| failure.sentence.as_str()),
+            Some("broken")
+        );
+        let text = summary(&steps, &passed, failure.as_ref());
+        for expected in ["first     ok", "second    FAILED", "third     not run"] {
+            assert!(text.contains(expected), "{text}");
+        }
+        assert!(!text.contains("everything holds"));
+    }
+
+    #[test]
+    fn every_step_says_what_to_do() {
+        assert!(
+            STEPS
+                .iter()
+                .all(|step| !step.name.is_empty() && !step.advice.is_empty())
+        );
+    }
+}
