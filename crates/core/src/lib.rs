@@ -1,1 +1,49 @@
-//! The papers, pure: every algorithm of Areo as a straight-line function over one quorum call.
+//! The papers, pure.
+//!
+//! A client algorithm is a straight-line `async` function over exactly one awaitable primitive, the quorum call
+//! ([`env::Env::gather`]); a server is a synchronous state machine without IO ([`server::Server`]); what joins them is a
+//! pure [`gather::Tally`]. Nothing here names a runtime, a socket, a file, a clock or a source of randomness, so the same
+//! source runs over TCP, in a simulation and in an exhaustive exploration.
+//!
+//! ```text
+//!        manager     named objects, domains, servers        what a user asks for
+//!           |
+//!          dsm       read, write over configurations        atomic objects
+//!           |
+//!    dap ---+--- consensus                                  one configuration: abd, ec | paxos
+//!           |
+//!         gather     one quorum call, one tally             the only way to talk to servers
+//!           |
+//!          env       the door to the world
+//! -----------------------------------------------------------------------------------------------
+//!        shard       a batch of steps: persist once, then release the replies
+//!           |
+//!        server      one server as a state machine: objects, cells, registry
+//! -----------------------------------------------------------------------------------------------
+//!   tag  object  element  config  quorums  message  tally  tlv  hash  limits  error     the ground
+//! ```
+//!
+//! Reading order: [`tag`], [`config`], [`quorums`], [`message`], [`tally`], [`gather`], [`dap::abd`], [`dap::ec`],
+//! [`consensus::paxos`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
+
+pub mod config;
+pub mod consensus;
+pub mod dap;
+pub mod dsm;
+pub mod element;
+pub mod env;
+pub mod error;
+pub mod gather;
+pub mod hash;
+pub mod instant;
+pub mod limits;
+pub mod manager;
+pub mod message;
+pub mod object;
+pub mod quorums;
+pub mod server;
+pub mod shard;
+pub mod span;
+pub mod tag;
+pub mod tally;
+pub mod tlv;

@@ -1,0 +1,430 @@
+//! Configurations: who holds a domain, and how (`algorithms.md` 3.1; "Formats with room" in ARCHITECTURE.md).
+
+use crate::hash::stable_hash;
+use crate::limits;
+use crate::object::DomainId;
+use crate::quorums::Quorums;
+use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
+use areo_erasure::Code;
+use bytes::{Bytes, BytesMut};
+use std::fmt;
+use std::sync::Arc;
+
+/// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerId(pub u128);
+
+impl fmt::Debug for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// An ordered member list. Positions in it are what tallies speak of.
+pub type Members = Arc<[ServerId]>;
+
+/// The data access primitives of a configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dap {
+    /// Replication: every member holds the value ([`crate::dap::abd`]).
+    Abd,
+    /// Erasure coding: every member holds one fragment, any `k` make the value ([`crate::dap::ec`]).
+    Ec {
+        /// Data fragments.
+        k: u8,
+    },
+}
+
+impl Dap {
+    /// Elements needed for a value.
+    pub fn k(self) -> u8 {
+        match self {
+            Dap::Abd => 1,
+            Dap::Ec { k } => k,
+        }
+    }
+}
+
+impl fmt::Display for Dap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dap::Abd => write!(f, "abd"),
+            Dap::Ec { .. } => write!(f, "ec"),
+        }
+    }
+}
+
+/// What a configuration is made from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Descriptor {
+    /// The domain that it belongs to.
+    pub domain: DomainId,
+    /// The part of the domain; 0 until domains have several.
+    pub partition: u32,
+    /// Its place in the domain's sequence, from 0.
+    pub index: u32,
+    /// Its members, in order; distinct.
+    pub members: Vec<ServerId>,
+    /// How values are kept.
+    pub dap: Dap,
+    /// Slack of erasure-coded lists (2.2).
+    pub delta: u16,
+    /// Values up to this many bytes are kept as full copies.
+    pub copy_bytes: u32,
+}
+
+/// A configuration: an immutable descriptor, its encoding and the id made from it.
+#[derive(Clone)]
+pub struct Configuration {
+    descriptor: Descriptor,
+    members: Members,
+    encoded: Bytes,
+    id: ConfigurationId,
+    quorums: Quorums,
+    code: Code,
+}
+
+/// Two configurations are the same if their descriptors are, byte for byte.
+impl PartialEq for Configuration {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoded == other.encoded
+    }
+}
+
+impl Eq for Configuration {}
+
+impl fmt::Debug for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.descriptor.fmt(f)
+    }
+}
+
+/// Names a configuration in requests and records. The digest tells two descriptors of one index apart (`[X-13]`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConfigurationId {
+    /// The domain.
+    pub domain: DomainId,
+    /// The part of the domain.
+    pub partition: u32,
+    /// The place in the domain's sequence.
+    pub index: u32,
+    /// [`stable_hash`] of the encoded descriptor.
+    pub digest: u64,
+}
+
+/// A descriptor that is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvalidConfiguration {
+    /// No members, or more than [`limits::MEMBERS`].
+    MemberCount {
+        /// How many.
+        members: usize,
+    },
+    /// A member is listed twice.
+    MemberTwice {
+        /// Which.
+        member: ServerId,
+    },
+    /// `k` is 0 or larger than the number of members.
+    DataFragments {
+        /// The `k` asked for.
+        k: u8,
+        /// The number of members.
+        members: usize,
+    },
+    /// The bytes are no descriptor.
+    Encoding(TlvError),
+}
+
+impl fmt::Display for InvalidConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidConfiguration::MemberCount { members } => {
+                write!(
+                    f,
+                    "{members} members: a configuration has 1 to {}",
+                    limits::MEMBERS
+                )
+            }
+            InvalidConfiguration::MemberTwice { member } => {
+                write!(f, "server {member} is listed twice")
+            }
+            InvalidConfiguration::DataFragments { k, members } => {
+                write!(
+                    f,
+                    "k = {k} with {members} servers: k must be between 1 and the number of servers"
+                )
+            }
+            InvalidConfiguration::Encoding(error) => {
+                write!(f, "the descriptor cannot be read: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidConfiguration {}
+
+const DOMAIN: u16 = MUST_UNDERSTAND | 1;
+const PARTITION: u16 = MUST_UNDERSTAND | 2;
+const INDEX: u16 = MUST_UNDERSTAND | 3;
+const MEMBERS: u16 = MUST_UNDERSTAND | 4;
+const DAP_ABD: u16 = MUST_UNDERSTAND | 5;
+const DAP_EC: u16 = MUST_UNDERSTAND | 6;
+const DELTA: u16 = MUST_UNDERSTAND | 7;
+const COPY_BYTES: u16 = 8;
+
+impl Configuration {
+    /// Checks the descriptor and fixes its encoding and id.
+    ///
+    /// # Errors
+    /// [`InvalidConfiguration`].
+    pub fn new(descriptor: Descriptor) -> Result<Arc<Configuration>, InvalidConfiguration> {
+        let encoded = encode(&descriptor);
+        Configuration::build(descriptor, encoded)
+    }
+
+    /// A configuration from the encoding that was sent or stored. The bytes are kept as they came, so that fields of a
+    /// later version survive and the digest stays what it was.
+    ///
+    /// # Errors
+    /// [`InvalidConfiguration`].
+    pub fn decode(encoded: Bytes) -> Result<Arc<Configuration>, InvalidConfiguration> {
+        let descriptor = decode(&encoded).map_err(InvalidConfiguration::Encoding)?;
+        Configuration::build(descriptor, encoded)
+    }
+
+    fn build(
+        descriptor: Descriptor,
+        encoded: Bytes,
+    ) -> Result<Arc<Configuration>, InvalidConfiguration> {
+        let members = descriptor.members.len();
+        if members == 0 || members > limits::MEMBERS {
+            return Err(InvalidConfiguration::MemberCount { members });
+        }
+        let mut sorted = descriptor.members.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(InvalidConfiguration::MemberTwice { member: pair[0] });
+        }
+        let k = descriptor.dap.k();
+        if k == 0 || usize::from(k) > members {
+            return Err(InvalidConfiguration::DataFragments { k, members });
+        }
+        let id = ConfigurationId {
+            domain: descriptor.domain,
+            partition: descriptor.partition,
+            index: descriptor.index,
+            digest: stable_hash(&encoded),
+        };
+        let quorums = match descriptor.dap {
+            Dap::Abd => Quorums::majority(members),
+            Dap::Ec { k } => Quorums::erasure_coded(members, k.into()),
+        };
+        Ok(Arc::new(Configuration {
+            members: descriptor.members.clone().into(),
+            code: Code::new(members as u8, k).expect("1 <= k <= n <= 255 was checked"),
+            descriptor,
+            encoded,
+            id,
+            quorums,
+        }))
+    }
+
+    /// The members, in order.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// The number of members, `n`.
+    pub fn n(&self) -> usize {
+        self.members.len()
+    }
+
+    /// How values are kept.
+    pub fn dap(&self) -> Dap {
+        self.descriptor.dap
+    }
+
+    /// What it was made from.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    /// Its quorum system.
+    pub fn quorums(&self) -> Quorums {
+        self.quorums
+    }
+
+    /// Its `[n, k]` code; of replication, k = 1.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Its id.
+    pub fn id(&self) -> ConfigurationId {
+        self.id
+    }
+
+    /// Its descriptor as it is sent and stored ([`tlv`] fields).
+    pub fn encoded(&self) -> &Bytes {
+        &self.encoded
+    }
+
+    /// The position of a server in the member list.
+    pub fn position(&self, server: ServerId) -> Option<usize> {
+        self.members.iter().position(|member| *member == server)
+    }
+
+    /// The index of the element that the member at `position` holds of an object: rotates over the objects, so that the
+    /// `k` data positions and the load do too (`[X-6]`, amending `[EC-1]`).
+    pub fn element_index(&self, position: usize, placement_hash: u64) -> u8 {
+        assert!(position < self.n(), "positions are of this configuration");
+        let n = self.n() as u64;
+        ((position as u64 + placement_hash % n) % n) as u8
+    }
+}
+
+fn encode(descriptor: &Descriptor) -> Bytes {
+    let mut out = BytesMut::new();
+    let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
+    field(DOMAIN, &descriptor.domain.0.to_le_bytes());
+    field(PARTITION, &descriptor.partition.to_le_bytes());
+    field(INDEX, &descriptor.index.to_le_bytes());
+    let members: Vec<u8> = descriptor
+        .members
+        .iter()
+        .flat_map(|m| m.0.to_le_bytes())
+        .collect();
+    field(MEMBERS, &members);
+    match descriptor.dap {
+        Dap::Abd => field(DAP_ABD, &[]),
+        Dap::Ec { k } => field(DAP_EC, &[k]),
+    }
+    field(DELTA, &descriptor.delta.to_le_bytes());
+    field(COPY_BYTES, &descriptor.copy_bytes.to_le_bytes());
+    out.freeze()
+}
+
+fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
+    let (mut domain, mut partition, mut index) = (None, None, None);
+    let (mut members, mut dap, mut delta) = (None, None, None);
+    let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
+    for field in tlv::fields(encoded) {
+        let (kind, value) = field?;
+        match kind {
+            DOMAIN => domain = Some(DomainId(u128::from_le_bytes(tlv::number(kind, &value)?))),
+            PARTITION => partition = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
+            INDEX => index = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
+            MEMBERS => {
+                let (ids, rest) = value.as_chunks::<16>();
+                if !rest.is_empty() {
+                    return Err(TlvError::Invalid { kind });
+                }
+                members = Some(
+                    ids.iter()
+                        .map(|id| ServerId(u128::from_le_bytes(*id)))
+                        .collect(),
+                );
+            }
+            DAP_ABD => dap = Some(Dap::Abd),
+            DAP_EC => {
+                let k = u8::from_le_bytes(tlv::number(kind, &value)?);
+                dap = Some(Dap::Ec { k });
+            }
+            DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, &value)?)),
+            COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, &value)?),
+            _ => tlv::unknown(kind)?,
+        }
+    }
+    let missing = |kind| TlvError::Missing { kind };
+    Ok(Descriptor {
+        domain: domain.ok_or(missing(DOMAIN))?,
+        partition: partition.ok_or(missing(PARTITION))?,
+        index: index.ok_or(missing(INDEX))?,
+        members: members.ok_or(missing(MEMBERS))?,
+        dap: dap.ok_or(missing(DAP_EC))?,
+        delta: delta.ok_or(missing(DELTA))?,
+        copy_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(members: u128, dap: Dap) -> Descriptor {
+        Descriptor {
+            domain: DomainId(1),
+            partition: 0,
+            index: 0,
+            members: (1..=members).map(ServerId).collect(),
+            dap,
+            delta: 2,
+            copy_bytes: 100,
+        }
+    }
+
+    #[test]
+    fn descriptors_survive_and_keep_their_id() {
+        for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
+            let made = Configuration::new(descriptor(5, dap)).unwrap();
+            let read = Configuration::decode(made.encoded().clone()).unwrap();
+            assert_eq!(made, read);
+            assert_eq!(made.id(), read.id());
+        }
+        let other = Configuration::new(descriptor(5, Dap::Abd)).unwrap();
+        let ec = Configuration::new(descriptor(5, Dap::Ec { k: 3 })).unwrap();
+        assert_ne!(other.id(), ec.id());
+    }
+
+    #[test]
+    fn a_later_option_is_kept_and_a_later_obligation_refused() {
+        let made = Configuration::new(descriptor(3, Dap::Abd)).unwrap();
+        let mut longer = BytesMut::from(made.encoded().as_ref());
+        tlv::put_field(&mut longer, 99, b"new");
+        let read = Configuration::decode(longer.clone().freeze()).unwrap();
+        assert_eq!(read.descriptor(), made.descriptor());
+        assert_ne!(read.id().digest, made.id().digest);
+        tlv::put_field(&mut longer, MUST_UNDERSTAND | 99, b"new");
+        assert!(Configuration::decode(longer.freeze()).is_err());
+    }
+
+    #[test]
+    fn impossible_descriptors_are_refused() {
+        let refused = |d| Configuration::new(d).unwrap_err();
+        assert_eq!(
+            refused(descriptor(0, Dap::Abd)),
+            InvalidConfiguration::MemberCount { members: 0 }
+        );
+        assert_eq!(
+            refused(descriptor(3, Dap::Ec { k: 4 })),
+            InvalidConfiguration::DataFragments { k: 4, members: 3 }
+        );
+        let mut twice = descriptor(3, Dap::Abd);
+        twice.members[2] = ServerId(1);
+        assert_eq!(
+            refused(twice),
+            InvalidConfiguration::MemberTwice {
+                member: ServerId(1)
+            }
+        );
+    }
+
+    #[test]
+    fn element_indices_are_a_permutation() {
+        let configuration = Configuration::new(descriptor(5, Dap::Ec { k: 3 })).unwrap();
+        for hash in 0..7 {
+            let mut indices: Vec<_> = (0..5)
+                .map(|p| configuration.element_index(p, hash))
+                .collect();
+            indices.sort_unstable();
+            assert_eq!(indices, [0, 1, 2, 3, 4]);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Data access primitives: get-tag, get-data and put-data in one configuration (`algorithms.md` 2).
+//!
+//! They promise (C1) that after a completed put-data(t) every later get returns a tag of at least t, and (C2) that a
+//! returned pair was put, or is the initial one. How, is the business of the configuration's kind: [`abd`], [`ec`].
+//! What both need stands in `collect` and `store`: asking some members for elements and the others for tags, and
+//! bringing one element to each member.
+
+pub mod abd;
+mod collect;
+pub mod ec;
+mod store;
+pub mod versions;
+
+use crate::config::{Configuration, Dap};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::gather::{self, Fold, Quorum};
+use crate::message::{Access, Answer, Body, Note, Reply, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+use std::sync::Arc;
+
+/// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// The version.
+    pub tag: Tag,
+    /// Its value; `None` stands for the initial value.
+    pub value: Option<Value>,
+}
+
+/// How much of a value a get-data returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Everything.
+    Whole,
+    /// Everything but the content. [`Found::length`] is that of the content all the same.
+    Metadata,
+}
+
+/// What get-data found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The version.
+    pub tag: Tag,
+    /// Its value; `None` if nobody ever wrote the object. Without content if the scope was [`Scope::Metadata`].
+    pub value: Option<Value>,
+    /// Length of the content in bytes.
+    pub length: u64,
+    /// The version is at a quorum, so that a read may return it without writing it back (`[F-1]`, `[F-3]`).
+    pub complete: bool,
+    /// Members that hold it, by position: those need no write-back.
+    pub holders: Vec<bool>,
+    /// A member cannot speak for the object: a write-back repairs it, and is due even if the version is at a quorum (`[X-11]`).
+    pub damaged: bool,
+}
+
+/// Why a put-data did not complete.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PutError {
+    /// No quorum in time.
+    Unavailable(Unavailable),
+    /// Too many members hold too many unconfirmed versions of the object: a read lifts that (`[X-3]`).
+    Unconfirmed,
+}
+
+/// The largest tag at a quorum.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn get_tag<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Tag, Unavailable> {
+    // QUERY-TAG is the same for both kinds: max(List, floor, stable) of each member ([X-2]), the maximum over a quorum.
+    let query = Access::Query {
+        want: Want::Tags,
+        have: Tag::INITIAL,
+    };
+    let body = Body::Access(vec![(name.clone(), query)]);
+    let fold = |max: &mut Tag, _from: usize, reply: Reply| match single(reply) {
+        Some(Answer::Held(held)) => {
+            *max = held.max_tag().max(*max);
+            Fold::Count
+        }
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::new(c.n(), c.quorums().quorum(), body, Tag::INITIAL, fold);
+    gather::gather(env, c, tally).await
+}
+
+/// A value whose tag is at least that of every put-data that completed before.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time, or without a readable version: under a ceaseless stream of concurrent
+/// writers (2.7).
+pub async fn get_data<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Result<Found, Unavailable> {
+    match c.dap() {
+        Dap::Abd => abd::get_data(env, c, name, known, scope).await,
+        Dap::Ec { .. } => ec::get_data(env, c, name, known, scope).await,
+    }
+}
+
+/// Brings the pair to a quorum, then confirms it to everyone (`[X-4]`). `holders` are members that are known to hold it.
+///
+/// # Errors
+/// [`PutError`].
+pub async fn put_data<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    tag: Tag,
+    value: &Value,
+    holders: &[bool],
+) -> Result<(), PutError> {
+    assert!(!tag.is_initial(), "the initial value is everywhere already");
+    match c.dap() {
+        Dap::Abd => abd::put_data(env, c, name, tag, value, holders).await?,
+        Dap::Ec { .. } => ec::put_data(env, c, name, tag, value, holders).await?,
+    }
+    let configuration = c.id();
+    env.tell(
+        c.members(),
+        Note::Confirm {
+            configuration,
+            name: name.clone(),
+            tag,
+        },
+    );
+    Ok(())
+}
+
+/// The answer to a request that held one access.
+fn single(reply: Reply) -> Option<Answer> {
+    match reply {
+        Reply::Access(mut answers) if answers.len() == 1 => answers.pop(),
+        _ => None,
+    }
+}

@@ -1,0 +1,187 @@
+//! MW-ABD: atomic storage by replication (`algorithms.md` 1.1 and 1.2; Attiya, Bar-Noy, Dolev, for several writers by
+//! Lynch and Shvartsman).
+//!
+//! Every member holds the newest pair it has seen. A write asks a majority for their tags and brings the value under a
+//! larger one to a majority; a read asks a majority and returns the largest pair, after it has made sure that a majority
+//! holds it. Two majorities share a member, so that whatever completed is seen by whatever begins afterwards.
+//!
+//! | | rounds | bytes for a value of s bytes |
+//! |---|---|---|
+//! | get-tag | 1 | tags |
+//! | get-data | 1; 2 if the member asked for the value does not hold the newest | s down |
+//! | put-data | 1 | n·s up |
+//!
+//! | pseudocode | here |
+//! |---|---|
+//! | QUERY(wantValue, have) | [`super::get_tag`], [`get_data`]; server: [`super::versions::Versions::held`] |
+//! | PUT(t, v) | [`put_data`]; server: [`admit`], [`trim`] |
+//! | `CONFIRM(t)` `[F-3]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
+
+use super::collect::{self, Collected};
+use super::store::{Outcome, Store};
+use super::versions::{Admission, Stored, Versions};
+use super::{Found, Known, PutError, Scope};
+use crate::config::Configuration;
+use crate::element::{Element, Form, Value};
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::gather;
+use crate::message::{Held, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+use std::sync::Arc;
+
+// ---- client half ----------------------------------------------------------------------------------------------------
+
+/// The pair with the largest tag at a majority. One member is asked for the value, the others for their tags.
+pub(super) async fn get_data<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Result<Found, Unavailable> {
+    let have = known.map_or(Tag::INITIAL, |known| known.tag);
+    let chosen = chosen(env, c, name);
+    let wants = |attempt: u32| {
+        let want = |position| match (scope, attempt) {
+            // The value went away under a fast writer: whoever answers gives what it has.
+            (Scope::Whole, 1..) => Want::Element,
+            (Scope::Whole, 0) if position == chosen => Want::Element,
+            (Scope::Metadata, 1..) => Want::Metadata,
+            (Scope::Metadata, 0) if position == chosen => Want::Metadata,
+            (_, 0) => Want::Tags,
+        };
+        (0..c.n()).map(want).collect()
+    };
+    let collected = collect::collect(env, c, name, largest, (have, scope), wants).await?;
+    Ok(found(collected, known))
+}
+
+/// The member that is asked for the value: by turns over the objects, leaving out those that lately did not answer.
+fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> usize {
+    let first = (name.placement_hash(c.descriptor().domain) % c.n() as u64) as usize;
+    let turn = |offset: usize| (first + offset) % c.n();
+    let answers = |position: &usize| !env.slow(c.members()[*position]);
+    (0..c.n()).map(turn).find(answers).unwrap_or(first)
+}
+
+/// The rule of replication: the largest tag that a majority lists. No member evicts its largest, so that whatever was
+/// put at a majority is listed by every other, or something larger is.
+#[allow(clippy::unnecessary_wraps)] // the shape of a rule; that of `ec` can say no
+fn largest(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
+    let replies = held.iter().flatten();
+    assert!(
+        replies.clone().count() >= c.quorums().quorum(),
+        "the rule judges quorums"
+    );
+    let listed = replies.flat_map(|held| &held.stored).map(|(tag, _)| *tag);
+    Some(listed.max().unwrap_or(Tag::INITIAL).max(have))
+}
+
+/// Of full copies, any one is the value.
+fn found(collected: Collected, known: Option<&Known>) -> Found {
+    let Collected {
+        tag,
+        elements,
+        complete,
+        holders,
+        damaged,
+    } = collected;
+    let element = elements.into_iter().next();
+    let length = element.as_ref().map(|element| element.length);
+    let value = match element {
+        Some(element) => Some(copy_value(element)),
+        None => known
+            .filter(|known| known.tag == tag)
+            .and_then(|known| known.value.clone()),
+    };
+    let length = length
+        .or_else(|| value.as_ref().map(Value::length))
+        .unwrap_or(0);
+    Found {
+        tag,
+        value,
+        length,
+        complete,
+        holders,
+        damaged,
+    }
+}
+
+pub(super) fn copy_value(element: Element) -> Value {
+    let Element {
+        deleted,
+        metadata,
+        payload,
+        ..
+    } = element;
+    let content = if payload.is_empty() {
+        Vec::new()
+    } else {
+        vec![payload]
+    };
+    Value {
+        deleted,
+        metadata,
+        content,
+    }
+}
+
+/// A full copy of the value for a member.
+pub(super) fn copy_element(value: &Value) -> Element {
+    Element {
+        form: Form::Copy,
+        deleted: value.deleted,
+        length: value.length(),
+        metadata: value.metadata.clone(),
+        payload: value.contiguous(),
+        checksum: None,
+    }
+}
+
+/// Brings the pair to a majority.
+pub(super) async fn put_data<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    tag: Tag,
+    value: &Value,
+    holders: &[bool],
+) -> Result<(), PutError> {
+    let elements = vec![copy_element(value); c.n()];
+    put_elements(env, c, name, tag, elements, holders).await
+}
+
+/// Brings one element to each member and waits for a quorum of acknowledgements.
+pub(super) async fn put_elements<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    tag: Tag,
+    elements: Vec<Element>,
+    holders: &[bool],
+) -> Result<(), PutError> {
+    let tally = Store::new(c, name, tag, elements, holders);
+    match gather::gather(env, c, tally).await {
+        Ok(Outcome::Stored) => Ok(()),
+        Ok(Outcome::Unconfirmed) => Err(PutError::Unconfirmed),
+        Err(unavailable) => Err(PutError::Unavailable(unavailable)),
+    }
+}
+
+// ---- server half ----------------------------------------------------------------------------------------------------
+
+/// PUT: a larger tag replaces the pair; anything else is acknowledged as it is.
+pub fn admit(versions: &Versions, tag: Tag) -> Admission {
+    let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
+    match versions.largest() {
+        Some(largest) if largest.tag >= tag && !repairs => Admission::Acknowledge,
+        _ => Admission::Store,
+    }
+}
+
+/// Only the largest stays.
+pub fn trim(versions: &mut Versions) -> Vec<Stored> {
+    versions.evict(|_, _| true)
+}

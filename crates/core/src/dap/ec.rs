@@ -1,0 +1,318 @@
+//! EC-DAP: erasure-coded storage, as corrected in `algorithms.md` 2.6 with the amendments of section 10 (after the
+//! EC-DAP of Ares and EC-DAP II of Ares II; the published trimming loses the newest complete version, `[EC-6]`).
+//!
+//! A value is cut into k fragments and n - k parity fragments are computed; member i holds one of them of each of the
+//! newest versions, its *list*. Quorums have ⌈(n+k)/2⌉ members, so that two of them share k: whatever a put left at one
+//! quorum can be decoded from every other. Values up to the configuration's `copy_bytes` are held as full copies inside
+//! the same quorums, so that small objects cost no decoding and no padding (`[X-1]`).
+//!
+//! Writes that are not complete fill lists up, so versions must go. A member evicts only below the largest version known
+//! to be at a quorum (`stable`), and remembers the largest that it evicted (`floor`). A reader accepts a version only if
+//! no larger one can be complete, judged by the lists *and* the floors (`[EC-11]`); that needs no assumption on the
+//! number of writers.
+//!
+//! | | rounds | bytes for a value of s bytes |
+//! |---|---|---|
+//! | get-tag | 1 | tags |
+//! | get-data | 1; 2 if a member asked for its element does not hold the version accepted | s down |
+//! | put-data | 1 | n·s/k up |
+//!
+//! | pseudocode | here |
+//! |---|---|
+//! | get-tag, QUERY-TAG | [`super::get_tag`]; server: [`super::versions::Versions::held`] |
+//! | get-data, QUERY-LIST | [`get_data`], [`acceptable`] (`[EC-11]`); server: [`super::versions::Versions::held`] |
+//! | put-data, PUT | [`put_data`], [`elements`]; server: [`admit`], [`trim`] (`[X-3]`) |
+//! | `CONFIRM(t)` | [`super::put_data`]; server: [`super::versions::Versions::confirm`], [`trim`] |
+
+use super::abd::{copy_element, copy_value, put_elements};
+use super::collect::{self, Collected};
+use super::versions::{Admission, Stored, Versions};
+use super::{Found, Known, PutError, Scope};
+use crate::config::Configuration;
+use crate::element::{Element, Form, Value};
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::message::{Held, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::sync::Arc;
+
+// ---- client half ----------------------------------------------------------------------------------------------------
+
+/// The pair with the largest tag that can be complete. The members with the data fragments are asked for them, the
+/// others for their tags, so that an undisturbed read decodes nothing.
+pub(super) async fn get_data<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Result<Found, Unavailable> {
+    let have = known.map_or(Tag::INITIAL, |known| known.tag);
+    let chosen = chosen(env, c, name);
+    let wants = |_attempt: u32| {
+        let mut wants = vec![Want::Tags; c.n()];
+        for position in &chosen {
+            wants[*position] = Want::Fragment;
+        }
+        // A small value is a full copy everywhere: one is enough.
+        wants[chosen[0]] = Want::Element;
+        if scope == Scope::Metadata {
+            wants.fill(Want::Tags);
+            wants[chosen[0]] = Want::Metadata;
+        }
+        wants
+    };
+    let collected = collect::collect(env, c, name, acceptable, (have, scope), wants).await?;
+    Ok(found(c, collected, known, scope))
+}
+
+/// The k members that are asked for elements: those with the data fragments, except where others answer better.
+fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
+    let hash = name.placement_hash(c.descriptor().domain);
+    let mut positions: Vec<usize> = (0..c.n()).collect();
+    positions.sort_by_key(|position| {
+        (
+            env.slow(c.members()[*position]),
+            c.element_index(*position, hash),
+        )
+    });
+    positions.truncate(usize::from(c.dap().k()));
+    positions
+}
+
+/// The acceptance test `[EC-11]`: the largest version that can be read, if no larger one can be complete.
+///
+/// A put that completed left its tag at a quorum, hence at `2q - n` of any q that answer; each of those still lists it or
+/// has trimmed up to it. So a tag above the candidate with less support than that is not complete.
+fn acceptable(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
+    let replies: Vec<&Held> = held.iter().flatten().collect();
+    assert!(
+        replies.len() >= c.quorums().quorum(),
+        "the rule judges quorums"
+    );
+    let mut tags: Vec<Tag> = replies
+        .iter()
+        .flat_map(|held| &held.stored)
+        .map(|(tag, _)| *tag)
+        .collect();
+    tags.extend([Tag::INITIAL, have]);
+    tags.sort_unstable();
+    tags.dedup();
+    let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
+    let candidate = tags
+        .iter()
+        .copied()
+        .rfind(|tag| readable(*tag))
+        .expect("the initial value is readable");
+    let threshold = c.quorums().intersection();
+    let support = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
+    let listed_above = tags
+        .iter()
+        .filter(|tag| **tag > candidate)
+        .all(|tag| support(*tag) < threshold);
+    // The virtual tag just above the candidate: nobody lists it, so only floors speak for it.
+    let trimmed_above = replies.iter().filter(|held| held.floor > candidate).count() < threshold;
+    // A tag that somebody knows to be at a quorum is complete; this follows from the two tests, and costs nothing.
+    let confirmed_above = replies.iter().all(|held| held.stable <= candidate);
+    (listed_above && trimmed_above && confirmed_above).then_some(candidate)
+}
+
+/// One copy, or k distinct fragments of one form, are listed (`[X-1]`).
+fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
+    let forms: Vec<Form> = replies
+        .iter()
+        .filter_map(|held| held.form_of(tag))
+        .collect();
+    let mut indices: Vec<u8> = forms
+        .iter()
+        .filter_map(|form| match form {
+            Form::Fragment { index, k, .. } if *k == c.dap().k() => Some(*index),
+            _ => None,
+        })
+        .collect();
+    indices.sort_unstable();
+    indices.dedup();
+    forms.contains(&Form::Copy) || indices.len() >= usize::from(c.dap().k())
+}
+
+fn found(c: &Configuration, collected: Collected, known: Option<&Known>, scope: Scope) -> Found {
+    let Collected {
+        tag,
+        elements,
+        complete,
+        holders,
+        damaged,
+    } = collected;
+    let length = elements.first().map(|element| element.length);
+    let value = match (
+        elements
+            .iter()
+            .position(|element| element.form == Form::Copy),
+        elements.is_empty(),
+    ) {
+        (_, true) => known
+            .filter(|known| known.tag == tag)
+            .and_then(|known| known.value.clone()),
+        (Some(copy), false) => elements.into_iter().nth(copy).map(copy_value),
+        (None, false) if scope == Scope::Metadata => {
+            elements.into_iter().next().map(|element| Value {
+                content: Vec::new(),
+                ..copy_value(element)
+            })
+        }
+        (None, false) => Some(decode(c, &elements)),
+    };
+    let length = length
+        .or_else(|| value.as_ref().map(Value::length))
+        .unwrap_or(0);
+    Found {
+        tag,
+        value,
+        length,
+        complete,
+        holders,
+        damaged,
+    }
+}
+
+/// The value from at least k fragments of one version. Data fragments that are there are used as they came.
+fn decode(c: &Configuration, elements: &[Element]) -> Value {
+    let k = usize::from(c.dap().k());
+    let length = usize::try_from(elements[0].length).expect("values fit into memory");
+    let mut data: Vec<Option<Bytes>> = vec![None; k];
+    let mut present: Vec<(u8, &[u8])> = Vec::with_capacity(elements.len());
+    for element in elements {
+        let Form::Fragment { index, .. } = element.form else {
+            continue;
+        };
+        present.push((index, &element.payload));
+        if usize::from(index) < k {
+            data[usize::from(index)] = Some(element.payload.clone());
+        }
+    }
+    // Data fragments first: what is there need not be computed.
+    present.sort_unstable_by_key(|(index, _)| *index);
+    present.truncate(k);
+    let code = c.code();
+    let missing = (0..k as u8).filter(|index| data[usize::from(*index)].is_none());
+    let mut buffers: Vec<(u8, Vec<u8>)> = missing
+        .map(|index| (index, vec![0; code.data_range(length, index).len()]))
+        .collect();
+    if !buffers.is_empty() {
+        let _span = tracing::trace_span!("ec.decode", bytes = length).entered();
+        let mut targets: Vec<(u8, &mut [u8])> = buffers
+            .iter_mut()
+            .map(|(i, b)| (*i, b.as_mut_slice()))
+            .collect();
+        code.reconstruct(&present, &mut targets)
+            .expect("k distinct fragments of this code are present");
+    }
+    for (index, buffer) in buffers {
+        data[usize::from(index)] = Some(buffer.into());
+    }
+    let content = data
+        .into_iter()
+        .flatten()
+        .filter(|piece| !piece.is_empty())
+        .collect();
+    Value {
+        deleted: false,
+        metadata: elements[0].metadata.clone(),
+        content,
+    }
+}
+
+/// Brings the pair to a quorum.
+pub(super) async fn put_data<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    name: &Name,
+    tag: Tag,
+    value: &Value,
+    holders: &[bool],
+) -> Result<(), PutError> {
+    let elements = elements(c, name, value);
+    put_elements(env, c, name, tag, elements, holders).await
+}
+
+/// What each member is to hold of the value, by position: a copy of a small one, a fragment of a large one. Data
+/// fragments are slices of the value, not copies.
+pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
+    if value.deleted || value.length() <= u64::from(c.descriptor().copy_bytes) {
+        return vec![copy_element(value); c.n()];
+    }
+    let content = value.contiguous();
+    let hash = name.placement_hash(c.descriptor().domain);
+    let fragments = fragments(c, &content);
+    let (n, k) = (c.n() as u8, c.dap().k());
+    let element = |position| {
+        let index = c.element_index(position, hash);
+        Element {
+            form: Form::Fragment { n, k, index },
+            deleted: false,
+            length: content.len() as u64,
+            metadata: value.metadata.clone(),
+            payload: fragments[usize::from(index)].clone(),
+            checksum: None,
+        }
+    };
+    (0..c.n()).map(element).collect()
+}
+
+/// All n fragments, by index.
+fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
+    let _span = tracing::trace_span!("ec.encode", bytes = content.len()).entered();
+    let (code, k) = (c.code(), c.dap().k());
+    let mut fragments: Vec<Bytes> = (0..k)
+        .map(|i| content.slice(code.data_range(content.len(), i)))
+        .collect();
+    let mut parity = vec![vec![0; code.fragment_length(content.len())]; c.n() - usize::from(k)];
+    let data: Vec<&[u8]> = fragments.iter().map(AsRef::as_ref).collect();
+    let mut targets: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
+    code.encode(&data, &mut targets);
+    fragments.extend(parity.into_iter().map(Bytes::from));
+    fragments
+}
+
+// ---- server half ----------------------------------------------------------------------------------------------------
+
+/// PUT: what is held already is acknowledged (`[X-1]`); what trimming would evict at once only raises the floor; too
+/// many unconfirmed versions are refused until a read has confirmed one (`[X-3]`).
+pub fn admit(versions: &Versions, tag: Tag, delta: u16) -> Admission {
+    let kept = usize::from(delta) + 1;
+    let larger = versions
+        .stored()
+        .iter()
+        .filter(|stored| stored.tag > tag)
+        .count();
+    let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
+    let unconfirmed = versions
+        .stored()
+        .iter()
+        .filter(|stored| stored.tag > versions.stable())
+        .count();
+    if versions.find(tag).is_some() {
+        Admission::Acknowledge
+    } else if repairs {
+        Admission::Store
+    } else if tag < versions.stable() && larger >= kept {
+        Admission::RaiseFloor
+    } else if tag > versions.stable() && unconfirmed >= limits::UNCONFIRMED_ELEMENTS {
+        Admission::Busy
+    } else {
+        Admission::Store
+    }
+}
+
+/// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that
+/// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3]`).
+pub fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
+    let (kept, stable) = (usize::from(delta) + 1, versions.stable());
+    versions.evict(|from_largest, stored| stored.tag < stable && (quiet || from_largest >= kept))
+}
+
+#[cfg(test)]
+mod tests;

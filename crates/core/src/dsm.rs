@@ -1,0 +1,91 @@
+//! Distributed shared memory: operations on one object, over the configurations of its domain.
+//!
+//! A domain has one configuration until it can be reconfigured; operations take it as an argument, so that nothing here
+//! remembers where a domain is.
+
+pub mod atomic;
+pub mod listing;
+
+use crate::config::ConfigurationId;
+use crate::env::Env;
+use crate::object::Name;
+use crate::tag::{ClientId, Tag, Writer};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A process that runs operations: its identity, and what it remembers. Cloned for each operation, with the
+/// operation's own [`Env`].
+#[derive(Clone)]
+pub struct Client<E> {
+    /// The world, as the operation sees it.
+    pub env: E,
+    memory: Rc<Memory>,
+}
+
+struct Memory {
+    id: ClientId,
+    counter: Cell<u64>,
+    propagated: RefCell<BTreeMap<(ConfigurationId, Name), Tag>>,
+}
+
+/// Objects for which a client remembers what it brought to a quorum; more are forgotten, which costs a write-back.
+const PROPAGATED_OBJECTS: usize = 4096;
+
+impl<E: Env> Client<E> {
+    /// A client with a new identity.
+    pub fn new(env: E) -> Client<E> {
+        let id = ClientId(env.random());
+        let memory = Memory {
+            id,
+            counter: Cell::new(0),
+            propagated: RefCell::default(),
+        };
+        Client {
+            env,
+            memory: Rc::new(memory),
+        }
+    }
+
+    /// The same client, for another operation.
+    #[must_use]
+    pub fn with(&self, env: E) -> Client<E> {
+        Client {
+            env,
+            memory: self.memory.clone(),
+        }
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> ClientId {
+        self.memory.id
+    }
+
+    /// A writer that was never returned before (`[X-7]`).
+    pub fn next_writer(&self) -> Writer {
+        let counter = self.memory.counter.get() + 1;
+        self.memory.counter.set(counter);
+        Writer {
+            client: self.memory.id,
+            counter,
+        }
+    }
+
+    /// This client completed a put of `tag`, or of a larger one, in this configuration (`[F-2]`, `[F-6]`).
+    fn has_propagated(&self, configuration: ConfigurationId, name: &Name, tag: Tag) -> bool {
+        let propagated = self.memory.propagated.borrow();
+        propagated
+            .get(&(configuration, name.clone()))
+            .is_some_and(|done| *done >= tag)
+    }
+
+    /// Remembers a put that completed; never one that was only read (`[F-6]`).
+    fn remember_propagated(&self, configuration: ConfigurationId, name: &Name, tag: Tag) {
+        let mut propagated = self.memory.propagated.borrow_mut();
+        if propagated.len() >= PROPAGATED_OBJECTS {
+            propagated.pop_first();
+        }
+        let done = propagated.entry((configuration, name.clone())).or_default();
+        *done = tag.max(*done);
+    }
+}

@@ -1,0 +1,100 @@
+//! Values, and the elements that servers keep of them (`algorithms.md` 2.1, `[X-1]`).
+
+use bytes::Bytes;
+
+/// One version of an object as users see it: what a tag stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Value {
+    /// A tombstone: an ordinary version that says that the object is gone (`[X-18]`). It has no content.
+    pub deleted: bool,
+    /// Encoded [`crate::object::Metadata`].
+    pub metadata: Bytes,
+    /// The bytes, in order; several pieces where they came from several servers, so that nobody copies them.
+    pub content: Vec<Bytes>,
+}
+
+impl Value {
+    /// A value of one piece.
+    pub fn new(metadata: Bytes, content: Bytes) -> Value {
+        Value {
+            deleted: false,
+            metadata,
+            content: vec![content],
+        }
+    }
+
+    /// A tombstone.
+    pub fn tombstone(metadata: Bytes) -> Value {
+        Value {
+            deleted: true,
+            metadata,
+            content: Vec::new(),
+        }
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        self.content.iter().map(|piece| piece.len() as u64).sum()
+    }
+
+    /// The content in one piece; copies only if it has several.
+    pub fn contiguous(&self) -> Bytes {
+        match self.content.as_slice() {
+            [] => Bytes::new(),
+            [piece] => piece.clone(),
+            pieces => pieces.concat().into(),
+        }
+    }
+}
+
+/// How an element carries its value. One full copy, or `k` distinct fragments of one form, make the value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Form {
+    /// The whole value.
+    Copy,
+    /// Fragment `index` of an `[n, k]` code.
+    Fragment {
+        /// All fragments.
+        n: u8,
+        /// Fragments that make the value.
+        k: u8,
+        /// Which one this is, from 0; below `k` it is a piece of the value itself.
+        index: u8,
+    },
+}
+
+/// What one server keeps of one version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Element {
+    /// How it carries the value.
+    pub form: Form,
+    /// The version is a tombstone.
+    pub deleted: bool,
+    /// Length of the whole value in bytes.
+    pub length: u64,
+    /// Encoded metadata, the same with every element of the version.
+    pub metadata: Bytes,
+    /// The bytes of the copy or the fragment; a data fragment leaves out the zeros after the end of the value.
+    pub payload: Bytes,
+    /// CRC-32C of the payload; `None` while it was not computed (the codec does that when it sends).
+    pub checksum: Option<u32>,
+}
+
+/// Names a record in a server's store. Drawn by the server; the store maps it to a place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct Handle(pub u32);
+
+/// An element in a reply: itself, or where the server's store has it. The shard puts the first in place of the second
+/// when it releases the reply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Carried {
+    /// The element.
+    Whole(Element),
+    /// To be read from the store.
+    Stored {
+        /// The record.
+        handle: Handle,
+        /// False: metadata only, the payload is left empty.
+        payload: bool,
+    },
+}

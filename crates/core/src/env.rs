@@ -1,0 +1,44 @@
+//! The only door from the algorithms to the world.
+
+use crate::config::{Members, ServerId};
+use crate::error::Unavailable;
+use crate::instant::Instant;
+use crate::message::Note;
+use crate::tally::Tally;
+use std::future::Future;
+use std::time::Duration;
+
+/// The world as the algorithms see it. One clone per operation: it carries the operation's deadline, trace and
+/// statistics. Implemented over TCP by `net` and by the simulator.
+///
+/// Futures need not be `Send`: connections, tallies and operations live on one thread and share no lock.
+pub trait Env: Clone + 'static {
+    /// Asks servers of `to` what `tally` wants of each, folds their replies into it as they arrive, and resolves at its
+    /// first decision, or with [`Unavailable`] at the operation's deadline or when the tally finds it impossible.
+    ///
+    /// Undecided calls are sent again after a reconnect (handlers are idempotent); a peer whose queue is full is refused
+    /// at once and never delays another; what was sent is never recalled, delivery to laggards is best effort.
+    ///
+    /// # Errors
+    /// [`Unavailable`] says what each server did.
+    fn gather<T: Tally + 'static>(
+        &self,
+        to: &Members,
+        tally: T,
+    ) -> impl Future<Output = Result<T::Output, Unavailable>>;
+
+    /// One-way, best effort, and in no hurry: it may wait for something else that is sent to the same server.
+    fn tell(&self, to: &Members, note: Note);
+
+    /// Waits.
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()>;
+
+    /// Now.
+    fn now(&self) -> Instant;
+
+    /// A random number.
+    fn random(&self) -> u64;
+
+    /// A hint that this server did not answer lately; a tally may prefer others, and must not rely on it.
+    fn slow(&self, server: ServerId) -> bool;
+}

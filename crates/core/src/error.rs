@@ -1,0 +1,84 @@
+//! How operations end when they do not succeed.
+
+use crate::config::ServerId;
+use crate::message::Refusal;
+use std::fmt;
+use std::time::Duration;
+
+/// A quorum call that was not decided in time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unavailable {
+    /// Replies that would have been enough.
+    pub needed: usize,
+    /// What each server did, in the order of the member list.
+    pub servers: Vec<(ServerId, Response)>,
+    /// How long the operation waited.
+    pub waited: Duration,
+    /// Some request was handed to a connection: it may have had its effect (`[X-9]`).
+    pub handed_over: bool,
+}
+
+/// What one server did with one request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Response {
+    /// It answered.
+    Answered,
+    /// It refused.
+    Refused(Refusal),
+    /// It could not be reached.
+    Unreachable,
+    /// It did not answer.
+    Silent,
+}
+
+impl fmt::Display for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Response::Answered => f.write_str("ok"),
+            Response::Refused(refusal) => refusal.fmt(f),
+            Response::Unreachable => f.write_str("unreachable"),
+            Response::Silent => f.write_str("timed out"),
+        }
+    }
+}
+
+impl Unavailable {
+    /// Servers that answered.
+    pub fn answered(&self) -> usize {
+        let answered = |(_, response): &&(ServerId, Response)| *response == Response::Answered;
+        self.servers.iter().filter(answered).count()
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (answered, needed) = (self.answered(), self.needed);
+        let seconds = self.waited.as_secs_f64();
+        write!(
+            f,
+            "{answered} of {needed} needed servers answered in {seconds:.1} s"
+        )
+    }
+}
+
+/// A read that did not return a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReadError {
+    /// No quorum in time.
+    Unavailable(Unavailable),
+}
+
+/// A write that was not acknowledged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WriteError {
+    /// No quorum in time, and no server was sent the new version: it was not applied.
+    NotApplied(Unavailable),
+    /// No quorum acknowledged in time, but the new version was sent: it may have been applied, or be applied later.
+    Unknown(Unavailable),
+}
+
+impl From<Unavailable> for ReadError {
+    fn from(unavailable: Unavailable) -> Self {
+        ReadError::Unavailable(unavailable)
+    }
+}

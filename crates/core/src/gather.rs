@@ -1,0 +1,355 @@
+//! The quorum call: what to ask each server, and when the replies decide.
+//!
+//! Counting replies to a quorum happens in implementations of [`Tally`](crate::tally::Tally) and nowhere else; no algorithm has a loop of
+//! its own that resends and counts.
+
+use crate::config::{Configuration, Members};
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::message::{Body, Refusal, Reply, Request};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+pub use crate::tally::{Decision, Event, Tally};
+
+/// A tally that speaks of one configuration: makes the bodies, not the envelopes.
+pub trait ConfiguredTally {
+    /// What is decided.
+    type Output;
+    /// As [`Tally::needed`].
+    fn needed(&self) -> usize;
+    /// As [`Tally::ask`].
+    fn ask(&mut self, position: usize) -> Option<Body>;
+    /// As [`Tally::add`].
+    fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output>;
+    /// As [`Tally::tick`].
+    fn tick(&mut self) -> Decision<Self::Output> {
+        Decision::Pending
+    }
+    /// As [`Tally::patience`].
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
+/// know the configuration is sent the descriptor (`[C-7]`), one that refuses for a reason that may pass is asked again.
+///
+/// # Errors
+/// As [`Env::gather`].
+pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    configuration: &Arc<Configuration>,
+    tally: T,
+) -> Result<T::Output, Unavailable>
+where
+    T::Output: 'static,
+{
+    let addressed = Addressed {
+        configuration: configuration.clone(),
+        describe: vec![false; configuration.n()],
+        again: Vec::new(),
+        tally,
+    };
+    env.gather(configuration.members(), addressed).await
+}
+
+/// Puts the envelope around a tally's bodies.
+struct Addressed<T> {
+    configuration: Arc<Configuration>,
+    /// The server at this position needs the descriptor.
+    describe: Vec<bool>,
+    /// Positions to ask again at the next tick.
+    again: Vec<usize>,
+    tally: T,
+}
+
+impl<T: ConfiguredTally> Tally for Addressed<T> {
+    type Output = T::Output;
+
+    fn needed(&self) -> usize {
+        self.tally.needed()
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Request> {
+        let body = self.tally.ask(position)?;
+        Some(Request::Configured {
+            configuration: self.configuration.id(),
+            descriptor: self.describe[position].then(|| self.configuration.clone()),
+            body,
+        })
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<T::Output> {
+        match event {
+            Event::Refused(Refusal::UnknownConfiguration) if !self.describe[from] => {
+                self.describe[from] = true;
+                Decision::Ask(vec![from])
+            }
+            Event::Refused(refusal) if refusal.may_pass() => {
+                if !self.again.contains(&from) {
+                    self.again.push(from);
+                }
+                // The others should not wait for this one.
+                self.tally.add(from, Event::Unreachable)
+            }
+            event => self.tally.add(from, event),
+        }
+    }
+
+    fn tick(&mut self) -> Decision<T::Output> {
+        let mut again = std::mem::take(&mut self.again);
+        match self.tally.tick() {
+            Decision::Ask(more) => {
+                again.extend(more);
+                again.sort_unstable();
+                again.dedup();
+                Decision::Ask(again)
+            }
+            Decision::Pending if !again.is_empty() => Decision::Ask(again),
+            decision => decision,
+        }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let again = (!self.again.is_empty()).then_some(limits::ASK_AGAIN);
+        match (self.tally.patience(), again) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The plain quorum: asks every member the same, hands each reply to `fold`, and is decided when `quorum` different
+/// members gave a reply that `fold` counts.
+pub struct Quorum<S, F> {
+    body: Body,
+    needed: usize,
+    /// Counted already; the member is not asked.
+    counted: Vec<bool>,
+    /// Refused for good.
+    refused: Vec<bool>,
+    state: Option<S>,
+    fold: F,
+}
+
+/// What a fold makes of a reply.
+pub enum Fold {
+    /// It counts towards the quorum.
+    Count,
+    /// It does not, and this member will not.
+    Ignore,
+    /// Enough: decided now, whatever the quorum.
+    Decide,
+}
+
+impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Quorum<S, F> {
+    /// A quorum call over `members` members.
+    pub fn new(members: usize, quorum: usize, body: Body, state: S, fold: F) -> Self {
+        assert!(0 < quorum && quorum <= members, "a quorum of the members");
+        Quorum {
+            body,
+            needed: quorum,
+            counted: vec![false; members],
+            refused: vec![false; members],
+            state: Some(state),
+            fold,
+        }
+    }
+
+    fn finish(&mut self) -> Decision<S> {
+        Decision::Done(self.state.take().expect("a call is decided once"))
+    }
+}
+
+impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> ConfiguredTally for Quorum<S, F> {
+    type Output = S;
+
+    fn needed(&self) -> usize {
+        self.needed
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Body> {
+        (!self.counted[position]).then(|| self.body.clone())
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<S> {
+        if self.counted[from] {
+            return Decision::Pending;
+        }
+        match event {
+            Event::Unreachable => Decision::Pending,
+            Event::Refused(_) => {
+                self.refused[from] = true;
+                let refused = self.refused.iter().filter(|refused| **refused).count();
+                match self.refused.len() - refused < self.needed {
+                    true => Decision::Impossible,
+                    false => Decision::Pending,
+                }
+            }
+            Event::Reply(reply) => {
+                let state = self.state.as_mut().expect("a call is decided once");
+                match (self.fold)(state, from, reply) {
+                    Fold::Decide => self.finish(),
+                    Fold::Ignore => self.add(from, Event::Refused(Refusal::Malformed)),
+                    Fold::Count => {
+                        self.counted[from] = true;
+                        let counted = self.counted.iter().filter(|counted| **counted).count();
+                        match counted >= self.needed {
+                            true => self.finish(),
+                            false => Decision::Pending,
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A request to servers as such, not to a configuration: the same to all, decided by `quorum` replies.
+pub struct Servers<S, F> {
+    request: Request,
+    again: Vec<usize>,
+    quorum: Quorum<S, F>,
+}
+
+impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Servers<S, F> {
+    /// A call to `servers` servers.
+    pub fn new(servers: usize, quorum: usize, request: Request, state: S, fold: F) -> Self {
+        let body = Body::Access(Vec::new());
+        Servers {
+            request,
+            again: Vec::new(),
+            quorum: Quorum::new(servers, quorum, body, state, fold),
+        }
+    }
+}
+
+impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
+    type Output = S;
+
+    fn needed(&self) -> usize {
+        self.quorum.needed()
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Request> {
+        (!self.quorum.counted[position]).then(|| self.request.clone())
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<S> {
+        match event {
+            Event::Refused(refusal) if refusal.may_pass() => {
+                self.again.push(from);
+                Decision::Pending
+            }
+            event => self.quorum.add(from, event),
+        }
+    }
+
+    fn tick(&mut self) -> Decision<S> {
+        match std::mem::take(&mut self.again) {
+            again if again.is_empty() => Decision::Pending,
+            again => Decision::Ask(again),
+        }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        (!self.again.is_empty()).then_some(limits::ASK_AGAIN)
+    }
+}
+
+/// Asks every server of `to` the same and collects whatever comes until all have answered, refused or are out of reach,
+/// or the deadline passes. Never fails: the result has `None` where there was no answer.
+pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Option<Reply>> {
+    let state = Arc::new(std::sync::OnceLock::new());
+    let survey = Survey {
+        request,
+        heard: vec![false; to.len()],
+        replies: vec![None; to.len()],
+        late: state.clone(),
+    };
+    match env.gather(to, survey).await {
+        Ok(replies) => replies,
+        Err(_) => state.get().cloned().unwrap_or_else(|| vec![None; to.len()]),
+    }
+}
+
+struct Survey {
+    request: Request,
+    heard: Vec<bool>,
+    replies: Vec<Option<Reply>>,
+    /// Filled when the survey is dropped undecided at the deadline.
+    late: Arc<std::sync::OnceLock<Vec<Option<Reply>>>>,
+}
+
+impl Drop for Survey {
+    fn drop(&mut self) {
+        // Failing means that it is filled already, which cannot happen: a survey is dropped once.
+        let _ = self.late.set(std::mem::take(&mut self.replies));
+    }
+}
+
+impl Tally for Survey {
+    type Output = Vec<Option<Reply>>;
+
+    fn needed(&self) -> usize {
+        self.heard.len()
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Request> {
+        (!self.heard[position]).then(|| self.request.clone())
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output> {
+        self.heard[from] = true;
+        if let Event::Reply(reply) = event {
+            self.replies[from] = Some(reply);
+        }
+        match self.heard.iter().all(|heard| *heard) {
+            true => Decision::Done(std::mem::take(&mut self.replies)),
+            false => Decision::Pending,
+        }
+    }
+}
+
+/// Runs the futures at once, at most `window` of them at a time, and returns their results in their order.
+pub async fn join<F: Future>(
+    window: usize,
+    futures: impl IntoIterator<Item = F>,
+) -> Vec<F::Output> {
+    assert!(window > 0, "a window lets something through");
+    let mut waiting = futures.into_iter();
+    let mut running: Vec<(usize, Pin<Box<F>>)> = Vec::new();
+    let mut done: Vec<Option<F::Output>> = Vec::new();
+    std::future::poll_fn(move |context: &mut Context<'_>| {
+        loop {
+            while running.len() < window {
+                let Some(future) = waiting.next() else { break };
+                running.push((done.len(), Box::pin(future)));
+                done.push(None);
+            }
+            let before = running.len();
+            running.retain_mut(|(position, future)| match future.as_mut().poll(context) {
+                Poll::Ready(output) => {
+                    done[*position] = Some(output);
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if running.is_empty() && running.len() == before {
+                let outputs = done
+                    .drain(..)
+                    .map(|output| output.expect("all have finished"));
+                return Poll::Ready(outputs.collect());
+            }
+            if running.len() == before {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await
+}

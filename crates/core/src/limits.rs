@@ -1,0 +1,43 @@
+//! Everything that is bounded, in one place.
+
+use std::time::Duration;
+
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 1024;
+/// Bytes of user metadata (names and values together) of one object.
+pub const USER_METADATA_BYTES: usize = 2048;
+/// Bytes of encoded metadata of one object: user pairs, content type and the store's own fields.
+pub const METADATA_BYTES: usize = 4096;
+/// Bytes of a content type.
+pub const CONTENT_TYPE_BYTES: usize = 256;
+/// Bytes of one value, unless the user asks for more.
+pub const DEFAULT_VALUE_BYTES: u64 = 64 << 20;
+/// Bytes of one value, whatever the user asks for.
+pub const VALUE_BYTES: u64 = 1 << 30;
+/// Values up to this size are kept as full copies in an erasure-coded configuration, unless its descriptor says otherwise.
+pub const DEFAULT_COPY_BYTES: u32 = 16 << 10;
+/// Members of one configuration.
+pub const MEMBERS: usize = 255;
+/// Bytes of the name of a domain or a server.
+pub const NAME_BYTES: usize = 63;
+/// Entries of one page of a listing.
+pub const PAGE_ENTRIES: usize = 1000;
+/// Accesses in one request.
+pub const ACCESSES: usize = 256;
+/// Bytes of the value of a decided-once cell.
+pub const CELL_BYTES: usize = 16 << 10;
+/// Bytes of the name of a decided-once cell.
+pub const CELL_NAME_BYTES: usize = 256;
+/// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3]`).
+pub const UNCONFIRMED_ELEMENTS: usize = 64;
+/// Servers that a cluster's registry holds.
+pub const REGISTERED_SERVERS: usize = 4096;
+/// `delta` of a configuration unless the user says otherwise (2.2).
+pub const DEFAULT_DELTA: u16 = 5;
+
+/// How long an object must be quiet before versions below its confirmed one go (`[X-3]`).
+pub const QUIET: Duration = Duration::from_secs(2);
+/// How long a get-data waits for the servers that it asked for elements before it asks others too.
+pub const HEDGE: Duration = Duration::from_millis(15);
+/// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
+pub const ASK_AGAIN: Duration = Duration::from_millis(25);

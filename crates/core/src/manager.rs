@@ -1,0 +1,412 @@
+//! The user layer: domains by name, objects by key, servers of the cluster.
+//!
+//! The **root domain** and the directory in it tell a client that knows one address everything else: which servers there
+//! are, and for each name of a domain its first configuration. A name is decided by consensus among the members of the
+//! root configuration, so that of two creators one wins and the other is told (`[X-20]`).
+
+use crate::config::{Configuration, InvalidConfiguration, ServerId};
+use crate::consensus::paxos;
+use crate::dap::Found;
+use crate::dsm::listing::{self, Page};
+use crate::dsm::{Client, atomic};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{ReadError, Unavailable, WriteError};
+use crate::gather::{self, Fold, Quorum, Servers};
+use crate::limits;
+use crate::message::{Body, Directory, ListRequest, Reply, Request, ServerRecord};
+use crate::object::{Kind, Name};
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A name for a domain that cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidDomainName {
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for InvalidDomainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' cannot name a domain: names have 1 to {} characters out of a-z, 0-9, '-', '_' and '.', and begin with a letter or a digit",
+            self.name,
+            limits::NAME_BYTES
+        )
+    }
+}
+
+impl std::error::Error for InvalidDomainName {}
+
+/// A domain that could not be looked up or created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DomainError {
+    /// The name is none.
+    Name(InvalidDomainName),
+    /// No quorum of the root domain in time. A creation may have taken effect.
+    Unavailable(Unavailable),
+    /// What was decided cannot be read by this version.
+    Descriptor(InvalidConfiguration),
+}
+
+impl From<Unavailable> for DomainError {
+    fn from(unavailable: Unavailable) -> Self {
+        DomainError::Unavailable(unavailable)
+    }
+}
+
+/// How a creation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Creation {
+    /// The domain is new.
+    Created,
+    /// The name was taken; this is its domain's first configuration.
+    Exists(Arc<Configuration>),
+}
+
+/// Checks a domain's name.
+///
+/// # Errors
+/// [`InvalidDomainName`].
+pub fn check_domain_name(name: &str) -> Result<(), InvalidDomainName> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let valid = name.len() <= limits::NAME_BYTES
+        && name.bytes().next().is_some_and(letter)
+        && name
+            .bytes()
+            .all(|byte| letter(byte) || b"-_.".contains(&byte));
+    match valid {
+        true => Ok(()),
+        false => Err(InvalidDomainName { name: name.into() }),
+    }
+}
+
+const DOMAIN_CELLS: &[u8] = b"domain/";
+
+/// The cell in which a domain's name is decided. The generation leaves room for a name that is used again after its
+/// domain was removed.
+fn domain_cell(name: &str) -> Result<Bytes, DomainError> {
+    check_domain_name(name).map_err(DomainError::Name)?;
+    Ok([DOMAIN_CELLS, name.as_bytes(), b"/00000000"]
+        .concat()
+        .into())
+}
+
+fn domain_of_cell(cell: &[u8]) -> Option<String> {
+    let name = cell
+        .strip_prefix(DOMAIN_CELLS)?
+        .split(|byte| *byte == b'/')
+        .next()?;
+    String::from_utf8(name.to_vec()).ok()
+}
+
+/// The domain of this name; `None` if there is none.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn find_domain<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    name: &str,
+) -> Result<Option<Arc<Configuration>>, DomainError> {
+    let decided = paxos::learn(&client.env, root, &domain_cell(name)?, || {
+        client.next_writer()
+    })
+    .await?;
+    decided
+        .map(Configuration::decode)
+        .transpose()
+        .map_err(DomainError::Descriptor)
+}
+
+/// Creates a domain with this first configuration, or finds that the name is taken.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn create_domain<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    name: &str,
+    first: &Arc<Configuration>,
+) -> Result<Creation, DomainError> {
+    assert_eq!(first.id().index, 0, "a domain begins with configuration 0");
+    let cell = domain_cell(name)?;
+    let decided = paxos::propose(&client.env, root, &cell, first.encoded().clone(), || {
+        client.next_writer()
+    })
+    .await?;
+    let decided = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
+    // The domain id is random, so that the same descriptor is the same creation.
+    Ok(if decided == *first {
+        Creation::Created
+    } else {
+        Creation::Exists(decided)
+    })
+}
+
+/// All domains with their first configurations, by name.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn domains<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
+    let mut domains = Vec::new();
+    let mut after = Bytes::new();
+    loop {
+        let (cells, more) = cells_page(client, root, after).await?;
+        for (cell, decided) in &cells {
+            let value = match decided {
+                Some(value) => Some(value.clone()),
+                // Somebody's attempt that may have been decided: finish it, then it has been.
+                None => paxos::learn(&client.env, root, cell, || client.next_writer()).await?,
+            };
+            let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
+                continue;
+            };
+            domains.push((
+                name,
+                Configuration::decode(value).map_err(DomainError::Descriptor)?,
+            ));
+        }
+        match (cells.into_keys().next_back(), more) {
+            (Some(last), true) => after = last,
+            _ => return Ok(domains),
+        }
+    }
+}
+
+/// A page of the cells of domains: name and, if it is decided, value; and whether there are more.
+async fn cells_page<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    after: Bytes,
+) -> Result<(BTreeMap<Bytes, Option<Bytes>>, bool), Unavailable> {
+    let body = Body::Cells {
+        prefix: Bytes::from_static(DOMAIN_CELLS),
+        after,
+    };
+    let fold = |pages: &mut Vec<_>, _from: usize, reply: Reply| match reply {
+        Reply::Cells { cells, truncated } => {
+            pages.push((cells, truncated));
+            Fold::Count
+        }
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::new(root.n(), root.quorums().quorum(), body, Vec::new(), fold);
+    let pages = gather::gather(&client.env, root, tally).await?;
+    let cut = pages.iter().filter(|(_, truncated)| *truncated);
+    let horizon = cut
+        .filter_map(|(cells, _)| cells.last())
+        .map(|last| last.cell.clone())
+        .min();
+    let mut merged: BTreeMap<Bytes, Option<Bytes>> = BTreeMap::new();
+    for summary in pages.into_iter().flat_map(|(cells, _)| cells) {
+        if horizon
+            .as_ref()
+            .is_some_and(|horizon| summary.cell > *horizon)
+        {
+            continue;
+        }
+        let value = merged.entry(summary.cell).or_default();
+        if summary.decided {
+            *value = Some(summary.value);
+        }
+    }
+    Ok((merged, horizon.is_some()))
+}
+
+/// The servers of the cluster as a quorum of the root domain knows them, by id; of each the latest record.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn servers<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
+    let fold =
+        |known: &mut BTreeMap<ServerId, ServerRecord>, _from: usize, reply: Reply| match reply {
+            Reply::Directory(Directory { servers, .. }) => {
+                for record in servers {
+                    merge_record(known, record);
+                }
+                Fold::Count
+            }
+            _ => Fold::Ignore,
+        };
+    let tally = Servers::new(
+        root.n(),
+        root.quorums().quorum(),
+        Request::Directory,
+        BTreeMap::new(),
+        fold,
+    );
+    client.env.gather(root.members(), tally).await
+}
+
+/// Keeps the record of the larger incarnation.
+pub fn merge_record(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord) {
+    match known.get(&record.id) {
+        Some(newer) if newer.incarnation >= record.incarnation => {}
+        _ => drop(known.insert(record.id, record)),
+    }
+}
+
+/// How a registration ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registration {
+    /// A quorum of the root domain knows the record.
+    Registered,
+    /// A later incarnation is registered: the registering server has an older state than it once had.
+    Outdated {
+        /// The incarnation that is registered.
+        registered: u64,
+    },
+}
+
+/// Registers a server, or its new incarnation, with a quorum of the root domain.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn register<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    record: ServerRecord,
+) -> Result<Registration, Unavailable> {
+    let fold = |outcome: &mut Registration, _from: usize, reply: Reply| match reply {
+        Reply::Registered => Fold::Count,
+        Reply::Outdated { registered } => {
+            *outcome = Registration::Outdated { registered };
+            Fold::Decide
+        }
+        _ => Fold::Ignore,
+    };
+    let quorum = root.quorums().quorum();
+    let tally = Servers::new(
+        root.n(),
+        quorum,
+        Request::Register(record),
+        Registration::Registered,
+        fold,
+    );
+    client.env.gather(root.members(), tally).await
+}
+
+/// Writes an object.
+///
+/// # Errors
+/// [`WriteError`].
+pub async fn put<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    value: &Value,
+) -> Result<Tag, WriteError> {
+    atomic::write(client, c, name, value).await
+}
+
+/// Reads an object. A deleted one is found as a tombstone, one that nobody wrote without a value.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn get<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Found, ReadError> {
+    atomic::read(client, c, name, None).await
+}
+
+/// Reads everything of an object but its content.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn stat<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Found, ReadError> {
+    atomic::stat(client, c, name).await
+}
+
+/// How a deletion ended without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// The object is gone; this is the version of its tombstone.
+    Deleted(Tag),
+    /// There was none.
+    NotFound,
+}
+
+/// A deletion that was not acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeleteError {
+    /// It could not be seen whether the object is there; nothing was written.
+    Read(ReadError),
+    /// The tombstone was not acknowledged.
+    Write(WriteError),
+}
+
+/// Deletes an object: writes a tombstone over it, if it is there.
+///
+/// # Errors
+/// [`DeleteError`].
+pub async fn delete<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    metadata: Bytes,
+) -> Result<Deletion, DeleteError> {
+    let found = atomic::stat(client, c, name)
+        .await
+        .map_err(DeleteError::Read)?;
+    if found.value.is_none_or(|value| value.deleted) {
+        return Ok(Deletion::NotFound);
+    }
+    let tag = atomic::write(client, c, name, &Value::tombstone(metadata))
+        .await
+        .map_err(DeleteError::Write)?;
+    Ok(Deletion::Deleted(tag))
+}
+
+/// One page of the users' objects whose keys begin with `prefix` and are larger than `after`.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn list<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    prefix: &str,
+    after: &str,
+    limit: u16,
+) -> Result<Page, Unavailable> {
+    let request = ListRequest {
+        kind: Kind::User,
+        prefix: prefix.into(),
+        after: after.into(),
+        limit,
+    };
+    listing::list(client, c, &request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domain_names_are_plain() {
+        for good in ["a", "photos", "my-photos_2.old", "0"] {
+            assert!(check_domain_name(good).is_ok(), "{good}");
+            let cell = domain_cell(good).unwrap();
+            assert_eq!(domain_of_cell(&cell).as_deref(), Some(good));
+        }
+        for wrong in ["", "-a", "A", "a/b", "ä", "a b", &"x".repeat(64)] {
+            assert!(check_domain_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! Everything that clients and servers say to each other. The codec in `wire` gives each of these its bytes.
+
+use crate::config::{Configuration, ConfigurationId, ServerId};
+use crate::element::{Carried, Element, Form};
+use crate::object::{Kind, Name};
+use crate::tag::{Tag, Writer};
+use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a client asks one server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Of one configuration.
+    Configured {
+        /// Which.
+        configuration: ConfigurationId,
+        /// Its descriptor, for a server that has not heard of it (`[C-7]`).
+        descriptor: Option<Arc<Configuration>>,
+        /// What.
+        body: Body,
+    },
+    /// The root configuration and the registered servers.
+    Directory,
+    /// Registers a server, or a new incarnation or address of one.
+    Register(ServerRecord),
+    /// How this server is.
+    Status,
+}
+
+/// What is asked of a configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// Data access, of one or several objects; each has its own answer in the reply.
+    Access(Vec<(Name, Access)>),
+    /// A page of the objects that this server holds.
+    List(ListRequest),
+    /// One step of a decided-once cell.
+    Cell {
+        /// Which.
+        cell: Bytes,
+        /// What.
+        step: CellRequest,
+    },
+    /// The cells whose names begin so, for which this server has accepted a value; a page.
+    Cells {
+        /// How the names begin.
+        prefix: Bytes,
+        /// Only names larger than this.
+        after: Bytes,
+    },
+}
+
+/// How much of the newest element a query wants beside the tags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Want {
+    /// Tags only.
+    Tags,
+    /// The metadata.
+    Metadata,
+    /// The element if it is a fragment; of a copy, one other server is asked.
+    Fragment,
+    /// The element in any form.
+    Element,
+}
+
+/// Data access to one object; what the data access primitives consist of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// What do you hold? (QUERY, QUERY-TAG, QUERY-LIST)
+    Query {
+        /// How much of the newest element.
+        want: Want,
+        /// The asker has the value of this tag: no element is sent for it or for smaller ones.
+        have: Tag,
+    },
+    /// The element of exactly this tag.
+    Fetch {
+        /// Which.
+        tag: Tag,
+        /// False: its metadata is enough.
+        payload: bool,
+    },
+    /// Hold this.
+    Put {
+        /// The version.
+        tag: Tag,
+        /// This server's element of it.
+        element: Element,
+    },
+}
+
+/// A page of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListRequest {
+    /// Objects of this kind.
+    pub kind: Kind,
+    /// Whose keys begin so.
+    pub prefix: String,
+    /// And are larger than this.
+    pub after: String,
+    /// At most so many, and never more than [`crate::limits::PAGE_ENTRIES`].
+    pub limit: u16,
+}
+
+/// One step of single-decree Paxos ([`crate::consensus::paxos`]).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CellRequest {
+    /// What have you accepted? Promises nothing.
+    Query,
+    /// Promise to refuse smaller ballots.
+    Prepare {
+        /// The ballot.
+        ballot: Ballot,
+    },
+    /// Accept this value.
+    Accept {
+        /// The ballot.
+        ballot: Ballot,
+        /// The value.
+        value: Bytes,
+    },
+}
+
+/// A ballot: unique per attempt, also between tasks of one client, because it contains the client and its counter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Ballot {
+    /// Above every number that the proposer has seen.
+    pub number: u64,
+    /// Whose, and which attempt of it.
+    pub proposer: Writer,
+}
+
+/// What a server answers to a request that it did not refuse as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// One answer per access, in their order.
+    Access(Vec<Answer>),
+    /// A page of objects.
+    Listed(Listed),
+    /// One step of a cell.
+    Cell(CellReply),
+    /// A page of cells.
+    Cells {
+        /// In order of their names.
+        cells: Vec<CellSummary>,
+        /// There are more.
+        truncated: bool,
+    },
+    /// The directory.
+    Directory(Directory),
+    /// The registration is durable here.
+    Registered,
+    /// A later incarnation of that server is registered: this one is a copy of an older state (`[X-11]`).
+    Outdated {
+        /// The incarnation that is registered.
+        registered: u64,
+    },
+    /// How the server is.
+    Status(ServerStatus),
+}
+
+impl Reply {
+    /// The refusal, if everything that was asked for was refused.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let Reply::Access(answers) = self else {
+            return None;
+        };
+        let refused = |answer: &Answer| match answer {
+            Answer::Refused(refusal) => Some(*refusal),
+            _ => None,
+        };
+        let first = answers.first().and_then(refused);
+        first.filter(|_| answers.iter().all(|answer| refused(answer).is_some()))
+    }
+}
+
+/// The answer to one access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// To a query.
+    Held(Held),
+    /// To a fetch: the element.
+    Fetched(Carried),
+    /// To a fetch: the element is no longer held, or never was. No statement about the tag.
+    Evicted,
+    /// To a put: the tag is held, or below what was trimmed here.
+    Stored,
+    /// This object was refused, the others of the request were not.
+    Refused(Refusal),
+}
+
+/// What a server holds of one object: a snapshot (`[C-2]`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Held {
+    /// The versions whose elements are here, ascending.
+    pub stored: Vec<(Tag, Form)>,
+    /// The largest tag whose element was evicted or refused here (2.2).
+    pub floor: Tag,
+    /// The largest tag known to be at a quorum (2.2; `confirmed` of `[F-3]`).
+    pub stable: Tag,
+    /// The element of the largest stored tag, where it was wanted.
+    pub element: Option<(Tag, Carried)>,
+}
+
+impl Held {
+    /// What get-tag takes from this reply: `max(List, floor, stable)` (`[X-2]`).
+    pub fn max_tag(&self) -> Tag {
+        let stored = self.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag);
+        stored.max(self.floor).max(self.stable)
+    }
+
+    /// Whether this reply lists the tag as stored.
+    pub fn stores(&self, tag: Tag) -> bool {
+        self.form_of(tag).is_some()
+    }
+
+    /// The form in which the tag is stored.
+    pub fn form_of(&self, tag: Tag) -> Option<Form> {
+        self.stored
+            .iter()
+            .find(|(stored, _)| *stored == tag)
+            .map(|(_, form)| *form)
+    }
+
+    /// Whether this reply supports the tag: holds it in any form, or may have trimmed it (`[EC-11]`, `[X-1]`).
+    pub fn supports(&self, tag: Tag) -> bool {
+        self.floor >= tag || self.stores(tag)
+    }
+}
+
+/// A page of the objects that a server holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listed {
+    /// In order of their keys, tombstones included (`[X-18]`).
+    pub entries: Vec<ListEntry>,
+    /// There are more after the last entry.
+    pub truncated: bool,
+}
+
+/// One object of a listing: its largest stored version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListEntry {
+    /// The key.
+    pub key: String,
+    /// The version.
+    pub tag: Tag,
+    /// Its length.
+    pub length: u64,
+    /// It is a tombstone.
+    pub deleted: bool,
+    /// This server cannot speak for the object until it is repaired: it counts in no quorum (`[X-11]`).
+    pub damaged: bool,
+}
+
+/// What an acceptor answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CellReply {
+    /// To a query or a prepare that was accepted: the value accepted in the highest ballot.
+    Promised {
+        /// Ballot and value.
+        accepted: Option<(Ballot, Bytes)>,
+    },
+    /// The value was accepted.
+    Accepted,
+    /// A larger ballot was promised.
+    Rejected {
+        /// Which.
+        promised: Ballot,
+    },
+    /// The cell is decided.
+    Decided(Bytes),
+}
+
+/// A cell of a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CellSummary {
+    /// Its name.
+    pub cell: Bytes,
+    /// The value accepted here in the highest ballot, or decided.
+    pub value: Bytes,
+    /// It is decided.
+    pub decided: bool,
+}
+
+/// A server as the root domain knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerRecord {
+    /// Who.
+    pub id: ServerId,
+    /// Counts the starts of that server; the larger record wins.
+    pub incarnation: u64,
+    /// Random per start: tells two starts under one incarnation apart, which a copied directory would cause.
+    pub start: u64,
+    /// What people call it; unique within a cluster by convention, never used to tell servers apart.
+    pub name: String,
+    /// Where it listens for nodes and clients.
+    pub address: String,
+    /// Where its admin port listens.
+    pub admin: String,
+}
+
+/// What a client needs to find everything.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Directory {
+    /// The configuration of the root domain.
+    pub root: Arc<Configuration>,
+    /// The registered servers, by id.
+    pub servers: Vec<ServerRecord>,
+}
+
+/// How a server is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServerStatus {
+    /// Counts its starts.
+    pub incarnation: u64,
+    /// False while it waits for a quorum of the root domain to confirm its incarnation.
+    pub serving: bool,
+    /// Acknowledged writes are on disk.
+    pub durable: bool,
+    /// Objects, tombstones included.
+    pub objects: u64,
+    /// Versions held of them.
+    pub versions: u64,
+    /// Bytes of the elements held.
+    pub element_bytes: u64,
+    /// Bytes that the store takes on disk, or in memory.
+    pub stored_bytes: u64,
+    /// Objects that wait for repair.
+    pub damaged: u64,
+    /// Configurations known here.
+    pub configurations: u64,
+}
+
+/// One-way: nobody waits for it and its loss costs only time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// The version is at a quorum of this configuration (2.6 CONFIRM, `[F-3]`).
+    Confirm {
+        /// Where.
+        configuration: ConfigurationId,
+        /// Of which object.
+        name: Name,
+        /// Which version.
+        tag: Tag,
+    },
+    /// The cell is decided.
+    Decided {
+        /// Where.
+        configuration: ConfigurationId,
+        /// Which.
+        cell: Bytes,
+        /// What.
+        value: Bytes,
+    },
+}
+
+/// Why a server does not answer. A closed list; the server did nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Too much is under way, or too many unconfirmed versions of this object (`[X-3]`). May pass.
+    Busy,
+    /// The disk is full.
+    Full,
+    /// What is asked for is damaged here (`[X-11]`).
+    Damaged,
+    /// The server is stopping. May pass.
+    Draining,
+    /// The server waits for its incarnation to be confirmed. May pass.
+    Starting,
+    /// The address belongs to another cluster.
+    WrongCluster,
+    /// Another server answers at this address, or this one is no member of the configuration.
+    WrongServer,
+    /// Authentication failed.
+    Unauthorised,
+    /// The server does not know the configuration: ask again with the descriptor.
+    UnknownConfiguration,
+    /// Larger than the server takes.
+    TooLarge,
+    /// The request could not be read.
+    Malformed,
+    /// The request is of a later version.
+    Unknown,
+    /// The deadline had passed when the server came to it.
+    DeadlinePassed,
+}
+
+impl Refusal {
+    /// Whether asking again later may help.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Refusal::Busy | Refusal::Draining | Refusal::Starting)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Busy => "busy",
+            Refusal::Full => "disk full",
+            Refusal::Damaged => "damaged",
+            Refusal::Draining => "stopping",
+            Refusal::Starting => "starting",
+            Refusal::WrongCluster => "belongs to another cluster",
+            Refusal::WrongServer => "is another server",
+            Refusal::Unauthorised => "not authorised",
+            Refusal::UnknownConfiguration => "does not know the configuration",
+            Refusal::TooLarge => "takes no value this large",
+            Refusal::Malformed => "could not read the request",
+            Refusal::Unknown => "does not know the request",
+            Refusal::DeadlinePassed => "too late",
+        })
+    }
+}

@@ -1,0 +1,367 @@
+//! One server: a synchronous, total state machine without IO. It takes a request, changes its state, says what must be
+//! durable before anybody sees the answer ([`record::Step`]), and answers. [`crate::shard`] makes that order hold.
+//!
+//! | file | what of a server |
+//! |---|---|
+//! | [`record`] | what it keeps on disk |
+//! | `tenancy` | its part of one configuration: objects and cells |
+//! | `registry` | the servers it knows |
+
+pub mod record;
+mod registry;
+mod tenancy;
+
+use crate::config::{Configuration, ConfigurationId, ServerId};
+use crate::element::Handle;
+use crate::instant::Instant;
+use crate::limits;
+use crate::message::{
+    Access, Answer, Body, Directory, Note, Refusal, Reply, Request, ServerStatus,
+};
+use crate::object::Name;
+use crate::tag::Tag;
+use record::{Header, Key, Ledger, Step};
+use registry::Registry;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tenancy::Tenancy;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Who it is.
+    pub id: ServerId,
+    /// Counts its starts.
+    pub incarnation: u64,
+    /// The root configuration.
+    pub root: Arc<Configuration>,
+    /// Whether what it stores survives a restart.
+    pub durable: bool,
+    /// The largest value that it takes, in bytes.
+    pub max_value_bytes: u64,
+}
+
+/// An element that a reply needs: where the answer is, and what it is of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Read {
+    pub(crate) answer: usize,
+    pub(crate) key: Key,
+    pub(crate) name: Name,
+    pub(crate) tag: Tag,
+}
+
+/// The state of a server.
+pub struct Server {
+    identity: Identity,
+    /// Set once a quorum of the root domain has confirmed the incarnation.
+    serving: bool,
+    /// Records were lost of which not even the key is known: nothing is answered for any object (`[X-11]`).
+    unreadable: bool,
+    tenancies: BTreeMap<Key, Tenancy>,
+    registry: Registry,
+    ledger: Ledger,
+    /// Objects with several versions, by when they may be quiet.
+    quiet: VecDeque<(Instant, Key, Name, Tag)>,
+}
+
+impl Server {
+    /// A server with nothing in it. It does not serve before [`Server::serve`].
+    pub fn new(identity: Identity) -> Server {
+        Server {
+            identity,
+            serving: false,
+            unreadable: false,
+            tenancies: BTreeMap::new(),
+            registry: Registry::default(),
+            ledger: Ledger::default(),
+            quiet: VecDeque::new(),
+        }
+    }
+
+    /// Takes in a record found on disk; the order of records does not matter. The store is to know it by the handle
+    /// returned. `damaged`: its payload does not match its checksum.
+    pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
+        let handle = self.ledger.draw();
+        match header {
+            Header::Registry(record) => self.registry.recover(record, handle, &mut self.ledger),
+            Header::Configuration(configuration) => {
+                let tenancy = self
+                    .tenancies
+                    .entry(Key::of(&configuration.id()))
+                    .or_default();
+                tenancy.describe(configuration, handle);
+            }
+            Header::Element(element) => {
+                self.tenancies
+                    .entry(element.key)
+                    .or_default()
+                    .recover_element(element, handle, damaged);
+            }
+            Header::Marks {
+                key,
+                name,
+                floor,
+                stable,
+            } => {
+                let tenancy = self.tenancies.entry(key).or_default();
+                tenancy.recover_marks(&name, floor, stable, handle, &mut self.ledger);
+            }
+            Header::Cell {
+                key,
+                cell,
+                acceptor,
+            } => {
+                let tenancy = self.tenancies.entry(key).or_default();
+                tenancy.recover_cell(&cell, acceptor, handle, &mut self.ledger);
+            }
+        }
+        handle
+    }
+
+    /// After the last record: lets go of what newer records supersede. `unreadable`: records were lost whose keys are
+    /// not known.
+    pub fn recovered(&mut self, unreadable: bool) {
+        self.unreadable = unreadable;
+        for tenancy in self.tenancies.values_mut() {
+            tenancy.recovered(&mut self.ledger);
+        }
+    }
+
+    /// From now on it answers for objects.
+    pub fn serve(&mut self) {
+        self.serving = true;
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Handles one request. What it changes is in the steps; what its reply needs from the store is in `reads`.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        request: Request,
+        reads: &mut Vec<Read>,
+    ) -> Result<Reply, Refusal> {
+        match request {
+            Request::Directory => Ok(Reply::Directory(Directory {
+                root: self.identity.root.clone(),
+                servers: self.registry.records().cloned().collect(),
+            })),
+            Request::Register(record) => self.registry.register(record, &mut self.ledger),
+            Request::Status => Ok(Reply::Status(self.status())),
+            Request::Configured {
+                configuration,
+                descriptor,
+                body,
+            } => {
+                if !self.serving {
+                    return Err(Refusal::Starting);
+                }
+                if self.unreadable {
+                    return Err(Refusal::Damaged);
+                }
+                self.admit(configuration, descriptor)?;
+                self.configured(now, Key::of(&configuration), body, reads)
+            }
+        }
+    }
+
+    /// Knows the configuration afterwards, or refuses: state for an unknown one is created only from its descriptor.
+    fn admit(
+        &mut self,
+        id: ConfigurationId,
+        descriptor: Option<Arc<Configuration>>,
+    ) -> Result<(), Refusal> {
+        let known = self
+            .tenancies
+            .get(&Key::of(&id))
+            .and_then(Tenancy::configuration);
+        if let Some(known) = known {
+            return if known.id() == id {
+                Ok(())
+            } else {
+                Err(Refusal::UnknownConfiguration)
+            };
+        }
+        let descriptor = descriptor.filter(|descriptor| descriptor.id() == id);
+        let configuration = descriptor.ok_or(Refusal::UnknownConfiguration)?;
+        configuration
+            .position(self.identity.id)
+            .ok_or(Refusal::WrongServer)?;
+        let handle = self
+            .ledger
+            .append(Header::Configuration(configuration.clone()));
+        self.tenancies
+            .entry(Key::of(&id))
+            .or_default()
+            .describe(configuration, handle);
+        Ok(())
+    }
+
+    fn configured(
+        &mut self,
+        now: Instant,
+        key: Key,
+        body: Body,
+        reads: &mut Vec<Read>,
+    ) -> Result<Reply, Refusal> {
+        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
+        match body {
+            Body::Access(accesses) => {
+                if accesses.len() > limits::ACCESSES {
+                    return Err(Refusal::TooLarge);
+                }
+                let mut answers = Vec::with_capacity(accesses.len());
+                for (name, access) in accesses {
+                    let answer = self.access(now, key, &name, access, (answers.len(), &mut *reads));
+                    answers.push(answer);
+                }
+                Ok(Reply::Access(answers))
+            }
+            Body::List(request) => Ok(Reply::Listed(tenancy.list(&request))),
+            Body::Cell { cell, step } => {
+                tenancy.cell(&cell, step, &mut self.ledger).map(Reply::Cell)
+            }
+            Body::Cells { prefix, after } => {
+                let (cells, truncated) = tenancy.cells(&prefix, &after);
+                Ok(Reply::Cells { cells, truncated })
+            }
+        }
+    }
+
+    fn access(
+        &mut self,
+        now: Instant,
+        key: Key,
+        name: &Name,
+        access: Access,
+        (answer, reads): (usize, &mut Vec<Read>),
+    ) -> Answer {
+        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
+        let read = |tag| Read {
+            answer,
+            key,
+            name: name.clone(),
+            tag,
+        };
+        match access {
+            Access::Query { want, have } => match tenancy.query(name, want, have) {
+                Ok(held) => {
+                    reads.extend(held.element.as_ref().map(|(tag, _)| read(*tag)));
+                    Answer::Held(held)
+                }
+                Err(refusal) => Answer::Refused(refusal),
+            },
+            Access::Fetch { tag, payload } => match tenancy.fetch(name, tag, payload) {
+                Ok(Some(carried)) => {
+                    reads.push(read(tag));
+                    Answer::Fetched(carried)
+                }
+                Ok(None) => Answer::Evicted,
+                Err(refusal) => Answer::Refused(refusal),
+            },
+            Access::Put { tag, element } => {
+                if element.length > self.identity.max_value_bytes || tag.is_initial() {
+                    return Answer::Refused(Refusal::TooLarge);
+                }
+                match tenancy.put(key, name, tag, element, &mut self.ledger) {
+                    Ok(()) => {
+                        self.await_quiet(now, key, name);
+                        Answer::Stored
+                    }
+                    Err(refusal) => Answer::Refused(refusal),
+                }
+            }
+        }
+    }
+
+    /// Handles a one-way note. Its loss, or that of its effect, costs time only, so that nothing of it needs to be
+    /// durable at once.
+    pub(crate) fn note(&mut self, now: Instant, note: Note) {
+        if !self.serving || self.unreadable {
+            return;
+        }
+        match note {
+            Note::Confirm {
+                configuration,
+                name,
+                tag,
+            } => {
+                let key = Key::of(&configuration);
+                if let Some(tenancy) = self.tenancies.get_mut(&key) {
+                    tenancy.confirm(key, &name, tag, &mut self.ledger);
+                    self.await_quiet(now, key, &name);
+                }
+            }
+            Note::Decided {
+                configuration,
+                cell,
+                value,
+            } => {
+                if let Some(tenancy) = self.tenancies.get_mut(&Key::of(&configuration)) {
+                    tenancy.decided(&cell, value, &mut self.ledger);
+                }
+            }
+        }
+    }
+
+    /// Puts an object with superseded versions into the queue for [`Server::tick`].
+    fn await_quiet(&mut self, now: Instant, key: Key, name: &Name) {
+        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
+        if let Some(newest) = tenancy.enqueue(name) {
+            self.quiet
+                .push_back((now.plus(limits::QUIET), key, name.clone(), newest));
+        }
+    }
+
+    /// Lets superseded versions of quiet objects go (`[X-3]`). To be called about once a second.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
+            let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
+            let Some(tenancy) = self.tenancies.get_mut(&key) else {
+                continue;
+            };
+            if tenancy.quiet(key, &name, newest, &mut self.ledger) {
+                self.await_quiet(now, key, &name);
+            }
+        }
+    }
+
+    /// When [`Server::tick`] has something to do next.
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.quiet.front().map(|(due, ..)| *due)
+    }
+
+    /// A record that a reply needs turned out to be damaged.
+    pub(crate) fn damage(&mut self, key: Key, name: &Name, tag: Tag) {
+        if let Some(tenancy) = self.tenancies.get_mut(&key) {
+            tenancy.damage(name, tag, &mut self.ledger);
+        }
+    }
+
+    /// What must become durable, in order, before the replies given since the last call.
+    pub(crate) fn take_steps(&mut self) -> Vec<Step> {
+        self.ledger.take_steps()
+    }
+
+    /// No reply needs the records that were superseded up to now any more: they go with the next steps.
+    pub(crate) fn unpin(&mut self) {
+        self.ledger.unpin();
+    }
+
+    fn status(&self) -> ServerStatus {
+        let mut status = ServerStatus {
+            incarnation: self.identity.incarnation,
+            serving: self.serving,
+            durable: self.identity.durable,
+            configurations: self.tenancies.len() as u64,
+            ..ServerStatus::default()
+        };
+        for tenancy in self.tenancies.values() {
+            tenancy.count(&mut status);
+        }
+        status
+    }
+}

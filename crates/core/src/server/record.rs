@@ -1,0 +1,167 @@
+//! What a server keeps on disk. Records are joins: they may be taken in again, in any order, and an old one never undoes
+//! a newer one; so the store may move them about, and one that it had let go does no harm if it comes back.
+
+use crate::config::{Configuration, ConfigurationId};
+use crate::consensus::paxos::Acceptor;
+use crate::element::{Form, Handle};
+use crate::message::ServerRecord;
+use crate::object::{DomainId, Name};
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Names a configuration within a server: without the digest, because there is only one of each index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// The domain.
+    pub domain: DomainId,
+    /// The part of the domain.
+    pub partition: u32,
+    /// The place in the domain's sequence.
+    pub index: u32,
+}
+
+impl Key {
+    /// The key of this configuration.
+    pub fn of(id: &ConfigurationId) -> Key {
+        Key {
+            domain: id.domain,
+            partition: id.partition,
+            index: id.index,
+        }
+    }
+}
+
+/// The small part of a record: everything but an element's payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Header {
+    /// A configuration that this server is a member of.
+    Configuration(Arc<Configuration>),
+    /// An element; its payload is that of the record.
+    Element(ElementHeader),
+    /// Floor and confirmed tag of an object, where no element's record says them.
+    Marks {
+        /// Of which configuration.
+        key: Key,
+        /// Of which object.
+        name: Name,
+        /// The largest tag evicted.
+        floor: Tag,
+        /// The largest tag confirmed.
+        stable: Tag,
+    },
+    /// An acceptor's state.
+    Cell {
+        /// Of which configuration.
+        key: Key,
+        /// Of which cell.
+        cell: Bytes,
+        /// The state.
+        acceptor: Acceptor,
+    },
+    /// A server of the cluster.
+    Registry(ServerRecord),
+}
+
+/// The header of an element's record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ElementHeader {
+    /// Of which configuration.
+    pub key: Key,
+    /// Of which object.
+    pub name: Name,
+    /// Of which version.
+    pub tag: Tag,
+    /// The object's floor when this was written: durable with the evictions that it caused (`[X-2]`).
+    pub floor: Tag,
+    /// How the element carries the value.
+    pub form: Form,
+    /// The version is a tombstone.
+    pub deleted: bool,
+    /// Length of the whole value in bytes.
+    pub length: u64,
+    /// Length of the payload in bytes.
+    pub bytes: u64,
+    /// Encoded metadata.
+    pub metadata: Bytes,
+}
+
+/// One change of what is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Keep this record under this handle.
+    Append {
+        /// The handle.
+        handle: Handle,
+        /// The record.
+        header: Box<Header>,
+        /// An element's payload, otherwise empty.
+        payload: Bytes,
+        /// CRC-32C of the payload, if it is known.
+        checksum: Option<u32>,
+    },
+    /// The record under this handle is no longer needed.
+    Free(Handle),
+}
+
+/// The steps of the open batch, and the handles: draws them, and holds back those that a reply may still need.
+#[derive(Default, Debug)]
+pub(super) struct Ledger {
+    steps: Vec<Step>,
+    drawn: u32,
+    free: Vec<Handle>,
+    /// Superseded, but a reply that is not released yet may name them.
+    pinned: Vec<Handle>,
+}
+
+impl Ledger {
+    /// A handle that names nothing.
+    pub(super) fn draw(&mut self) -> Handle {
+        self.free.pop().unwrap_or_else(|| {
+            let handle = Handle(self.drawn);
+            let next = self.drawn.checked_add(1);
+            self.drawn = next.expect("fewer than 2^32 records at a time");
+            handle
+        })
+    }
+
+    /// Keeps a record without a payload.
+    pub(super) fn append(&mut self, header: Header) -> Handle {
+        let handle = self.draw();
+        self.append_element(handle, header, Bytes::new(), None);
+        handle
+    }
+
+    /// Keeps a record under a handle that was drawn for it.
+    pub(super) fn append_element(
+        &mut self,
+        handle: Handle,
+        header: Header,
+        payload: Bytes,
+        checksum: Option<u32>,
+    ) {
+        let header = Box::new(header);
+        self.steps.push(Step::Append {
+            handle,
+            header,
+            payload,
+            checksum,
+        });
+    }
+
+    /// These records are no longer needed, once the replies given so far are released.
+    pub(super) fn supersede(&mut self, handles: impl IntoIterator<Item = Handle>) {
+        self.pinned.extend(handles);
+    }
+
+    /// The replies given so far are released: what was superseded goes with the next steps.
+    pub(super) fn unpin(&mut self) {
+        self.free.extend_from_slice(&self.pinned);
+        self.steps.extend(self.pinned.drain(..).map(Step::Free));
+    }
+
+    /// The steps since the last call.
+    pub(super) fn take_steps(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.steps)
+    }
+}

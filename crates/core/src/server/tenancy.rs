@@ -1,0 +1,497 @@
+//! A server's part of one configuration: its objects and cells. Which versions of an object are taken in and which go is
+//! said by the server halves of the data access primitives; here it is carried out and recorded.
+
+use super::record::{ElementHeader, Header, Key, Ledger};
+use crate::config::{Configuration, Dap};
+use crate::consensus::paxos::Acceptor;
+use crate::dap::versions::{Admission, Stored, Versions};
+use crate::dap::{abd, ec};
+use crate::element::{Carried, Element, Handle};
+use crate::limits;
+use crate::message::{
+    CellReply, CellRequest, CellSummary, Held, ListEntry, ListRequest, Listed, Refusal,
+    ServerStatus, Want,
+};
+use crate::object::Name;
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub(super) struct Tenancy {
+    /// `None` only while, or after, its own record was not found in recovery.
+    configuration: Option<(Arc<Configuration>, Handle)>,
+    /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
+    objects: BTreeMap<Bytes, Versions>,
+    cells: BTreeMap<Bytes, (Acceptor, Option<Handle>)>,
+    /// Records found damaged in recovery.
+    damaged: Vec<(Name, Tag)>,
+}
+
+impl Tenancy {
+    pub(super) fn configuration(&self) -> Option<&Arc<Configuration>> {
+        self.configuration
+            .as_ref()
+            .map(|(configuration, _)| configuration)
+    }
+
+    pub(super) fn describe(&mut self, configuration: Arc<Configuration>, handle: Handle) {
+        self.configuration.get_or_insert((configuration, handle));
+    }
+
+    fn dap(&self) -> (Dap, u16) {
+        let configuration = self
+            .configuration()
+            .expect("requests are admitted by configuration");
+        (configuration.dap(), configuration.descriptor().delta)
+    }
+
+    // ---- objects ----
+
+    /// The object, unless it cannot speak (`[X-11]`).
+    fn sound(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
+        match self.objects.get(name.as_bytes()) {
+            Some(versions) if versions.damaged().is_some() => Err(Refusal::Damaged),
+            versions => Ok(versions),
+        }
+    }
+
+    pub(super) fn query(&self, name: &Name, want: Want, have: Tag) -> Result<Held, Refusal> {
+        // An object never touched is not an error: it holds the initial value ([C-7]).
+        Ok(self
+            .sound(name)?
+            .map_or_else(Held::default, |versions| versions.held(want, have)))
+    }
+
+    pub(super) fn fetch(
+        &self,
+        name: &Name,
+        tag: Tag,
+        payload: bool,
+    ) -> Result<Option<Carried>, Refusal> {
+        let stored = self.sound(name)?.and_then(|versions| versions.find(tag));
+        Ok(stored.map(|stored| Carried::Stored {
+            handle: stored.handle,
+            payload,
+        }))
+    }
+
+    pub(super) fn put(
+        &mut self,
+        key: Key,
+        name: &Name,
+        tag: Tag,
+        element: Element,
+        ledger: &mut Ledger,
+    ) -> Result<(), Refusal> {
+        let (dap, delta) = self.dap();
+        let unwritten = Versions::default();
+        let versions = self.objects.get(name.as_bytes()).unwrap_or(&unwritten);
+        let admission = match dap {
+            Dap::Abd => abd::admit(versions, tag),
+            Dap::Ec { .. } => ec::admit(versions, tag, delta),
+        };
+        match admission {
+            Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
+            Admission::Acknowledge => return Ok(()),
+            Admission::Busy => return Err(Refusal::Busy),
+            Admission::RaiseFloor => {
+                let versions = self.object(name);
+                versions.raise_floor(tag);
+                mark(key, name, versions, ledger);
+                return Ok(());
+            }
+            Admission::Store => {}
+        }
+        let versions = self.object(name);
+        let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
+        let evicted = match dap {
+            Dap::Abd => abd::trim(versions),
+            Dap::Ec { .. } => ec::trim(versions, delta, false),
+        };
+        ledger.supersede(evicted.iter().map(|stored| stored.handle));
+        // The element's record says the floor, so that an older record of it is no longer needed.
+        ledger.supersede(versions.marks.take());
+        let floor = versions.floor();
+        let header = Header::Element(ElementHeader { floor, ..header });
+        ledger.append_element(handle, header, element.payload, element.checksum);
+        Ok(())
+    }
+
+    fn object(&mut self, name: &Name) -> &mut Versions {
+        // Looked up twice: taking an entry would need a copy of the name, which every put would pay for.
+        if !self.objects.contains_key(name.as_bytes()) {
+            // The name came as a part of the request's frame; what stays is a copy of its own.
+            let name = Bytes::copy_from_slice(name.as_bytes());
+            self.objects.insert(name, Versions::default());
+        }
+        let versions = self.objects.get_mut(name.as_bytes());
+        versions.expect("it was there, or put there")
+    }
+
+    pub(super) fn confirm(&mut self, key: Key, name: &Name, tag: Tag, ledger: &mut Ledger) {
+        let Some((configuration, _)) = &self.configuration else {
+            return;
+        };
+        let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
+        // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
+        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
+            return;
+        };
+        if versions.confirm(tag) && matches!(dap, Dap::Ec { .. }) {
+            let evicted = ec::trim(versions, delta, false);
+            forget(key, name, versions, &evicted, ledger);
+        }
+    }
+
+    /// Whether the object is to wait for its quiet time; its newest version then.
+    pub(super) fn enqueue(&mut self, name: &Name) -> Option<Tag> {
+        let versions = self.objects.get_mut(name.as_bytes())?;
+        let superseded = versions
+            .stored()
+            .first()
+            .is_some_and(|oldest| oldest.tag < versions.stable());
+        if versions.queued || versions.stored().len() < 2 || !superseded {
+            return None;
+        }
+        versions.queued = true;
+        versions.largest().map(|largest| largest.tag)
+    }
+
+    /// The quiet time of the object has come: true if it was not quiet and has to wait again.
+    pub(super) fn quiet(
+        &mut self,
+        key: Key,
+        name: &Name,
+        newest: Tag,
+        ledger: &mut Ledger,
+    ) -> bool {
+        let delta = self
+            .configuration()
+            .map_or(0, |configuration| configuration.descriptor().delta);
+        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
+            return false;
+        };
+        versions.queued = false;
+        if versions
+            .largest()
+            .is_some_and(|largest| largest.tag > newest)
+        {
+            return true;
+        }
+        let evicted = ec::trim(versions, delta, true);
+        forget(key, name, versions, &evicted, ledger);
+        false
+    }
+
+    pub(super) fn damage(&mut self, name: &Name, tag: Tag, ledger: &mut Ledger) {
+        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
+            return;
+        };
+        let lost = versions.damage(tag);
+        ledger.supersede(lost.iter().map(|stored| stored.handle));
+    }
+
+    pub(super) fn list(&self, request: &ListRequest) -> Listed {
+        let ListRequest {
+            kind,
+            prefix,
+            after,
+            limit,
+        } = request;
+        let limit = usize::from(*limit).clamp(1, limits::PAGE_ENTRIES);
+        let of_kind = |key: &str| [&[*kind as u8], key.as_bytes()].concat();
+        let (prefix, after) = (of_kind(prefix), of_kind(after));
+        let start = match after > prefix {
+            true => Bound::Excluded(after.as_slice()),
+            false => Bound::Included(prefix.as_slice()),
+        };
+        let range = self.objects.range::<[u8], _>((start, Bound::Unbounded));
+        let mut entries = Vec::new();
+        for (name, versions) in range.take_while(|(name, _)| name.starts_with(&prefix)) {
+            let Some(tag) = versions
+                .damaged()
+                .max(versions.largest().map(|largest| largest.tag))
+            else {
+                continue;
+            };
+            if entries.len() == limit {
+                return Listed {
+                    entries,
+                    truncated: true,
+                };
+            }
+            let key = String::from_utf8_lossy(&name[1..]).into_owned();
+            let (length, deleted) = versions
+                .largest()
+                .map_or((0, false), |newest| (newest.length, newest.deleted));
+            entries.push(ListEntry {
+                key,
+                tag,
+                length,
+                deleted,
+                damaged: versions.damaged().is_some(),
+            });
+        }
+        Listed {
+            entries,
+            truncated: false,
+        }
+    }
+
+    pub(super) fn count(&self, status: &mut ServerStatus) {
+        status.objects += self.objects.len() as u64;
+        for versions in self.objects.values() {
+            status.versions += versions.stored().len() as u64;
+            status.element_bytes += versions
+                .stored()
+                .iter()
+                .map(|stored| stored.bytes)
+                .sum::<u64>();
+            status.damaged += u64::from(versions.damaged().is_some());
+        }
+    }
+
+    // ---- cells ----
+
+    pub(super) fn cell(
+        &mut self,
+        cell: &Bytes,
+        step: CellRequest,
+        ledger: &mut Ledger,
+    ) -> Result<CellReply, Refusal> {
+        let value_bytes = match &step {
+            CellRequest::Accept { value, .. } => value.len(),
+            CellRequest::Query | CellRequest::Prepare { .. } => 0,
+        };
+        if cell.len() > limits::CELL_NAME_BYTES || value_bytes > limits::CELL_BYTES {
+            return Err(Refusal::TooLarge);
+        }
+        let mut acceptor = self
+            .cells
+            .get(cell)
+            .map(|(acceptor, _)| acceptor.clone())
+            .unwrap_or_default();
+        let (reply, changed) = acceptor.receive(step);
+        if changed {
+            self.keep_cell(cell, acceptor, ledger);
+        }
+        Ok(reply)
+    }
+
+    pub(super) fn decided(&mut self, cell: &Bytes, value: Bytes, ledger: &mut Ledger) {
+        if cell.len() > limits::CELL_NAME_BYTES || value.len() > limits::CELL_BYTES {
+            return;
+        }
+        let mut acceptor = self
+            .cells
+            .get(cell)
+            .map(|(acceptor, _)| acceptor.clone())
+            .unwrap_or_default();
+        if acceptor.decide(value) {
+            self.keep_cell(cell, acceptor, ledger);
+        }
+    }
+
+    fn keep_cell(&mut self, cell: &Bytes, acceptor: Acceptor, ledger: &mut Ledger) {
+        let key = Key::of(
+            &self
+                .configuration()
+                .expect("requests are admitted by configuration")
+                .id(),
+        );
+        let cell = Bytes::copy_from_slice(cell);
+        let header = Header::Cell {
+            key,
+            cell: cell.clone(),
+            acceptor: acceptor.clone(),
+        };
+        let handle = ledger.append(header);
+        let replaced = self.cells.insert(cell, (acceptor, Some(handle)));
+        ledger.supersede(replaced.and_then(|(_, old)| old));
+    }
+
+    pub(super) fn cells(&self, prefix: &Bytes, after: &Bytes) -> (Vec<CellSummary>, bool) {
+        let start = match after > prefix {
+            true => Bound::Excluded(after.clone()),
+            false => Bound::Included(prefix.clone()),
+        };
+        let mut cells = Vec::new();
+        let range = self.cells.range((start, Bound::Unbounded));
+        for (cell, (acceptor, _)) in range.take_while(|(cell, _)| cell.starts_with(prefix)) {
+            let Some((_, value)) = &acceptor.accepted else {
+                continue;
+            };
+            if cells.len() == limits::PAGE_ENTRIES / 10 {
+                return (cells, true);
+            }
+            cells.push(CellSummary {
+                cell: cell.clone(),
+                value: value.clone(),
+                decided: acceptor.decided,
+            });
+        }
+        (cells, false)
+    }
+
+    // ---- recovery ----
+
+    pub(super) fn recover_element(
+        &mut self,
+        element: ElementHeader,
+        handle: Handle,
+        damaged: bool,
+    ) {
+        let ElementHeader {
+            name,
+            tag,
+            floor,
+            form,
+            deleted,
+            length,
+            bytes,
+            ..
+        } = element;
+        let versions = self
+            .objects
+            .entry(Bytes::copy_from_slice(name.as_bytes()))
+            .or_default();
+        versions.raise_floor(floor);
+        if damaged {
+            self.damaged.push((name, tag));
+        }
+        if versions.find(tag).is_none() {
+            versions.insert(Stored {
+                tag,
+                form,
+                deleted,
+                length,
+                bytes,
+                handle,
+            });
+        }
+    }
+
+    pub(super) fn recover_marks(
+        &mut self,
+        name: &Name,
+        floor: Tag,
+        stable: Tag,
+        handle: Handle,
+        ledger: &mut Ledger,
+    ) {
+        let versions = self
+            .objects
+            .entry(Bytes::copy_from_slice(name.as_bytes()))
+            .or_default();
+        versions.raise_floor(floor);
+        versions.confirm(stable);
+        ledger.supersede(versions.marks.replace(handle));
+    }
+
+    pub(super) fn recover_cell(
+        &mut self,
+        cell: &Bytes,
+        found: Acceptor,
+        handle: Handle,
+        ledger: &mut Ledger,
+    ) {
+        let (known, _) = self.cells.get(cell).cloned().unwrap_or_default();
+        let joined = join(known, found);
+        let replaced = self
+            .cells
+            .insert(Bytes::copy_from_slice(cell), (joined, Some(handle)));
+        ledger.supersede(replaced.and_then(|(_, old)| old));
+    }
+
+    pub(super) fn recovered(&mut self, ledger: &mut Ledger) {
+        for (name, tag) in std::mem::take(&mut self.damaged) {
+            self.damage(&name, tag, ledger);
+        }
+        let Some((configuration, _)) = &self.configuration else {
+            return;
+        };
+        let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
+        for versions in self.objects.values_mut() {
+            // An old record may have come back; what it holds goes again, and is remembered as it was.
+            let evicted = match dap {
+                Dap::Abd => abd::trim(versions),
+                Dap::Ec { .. } => ec::trim(versions, delta, true),
+            };
+            ledger.supersede(evicted.iter().map(|stored| stored.handle));
+        }
+    }
+}
+
+/// Of two states of one acceptor, the later in each part.
+fn join(a: Acceptor, b: Acceptor) -> Acceptor {
+    let (decided, other) = if a.decided { (a, b) } else { (b, a) };
+    let promised = decided.promised.max(other.promised);
+    let accepted = match decided.decided {
+        true => decided.accepted,
+        false => decided.accepted.max(other.accepted),
+    };
+    Acceptor {
+        promised,
+        accepted,
+        decided: decided.decided,
+    }
+}
+
+/// Takes a version in, under a new handle.
+fn take_in(
+    key: Key,
+    name: &Name,
+    versions: &mut Versions,
+    (tag, element): (Tag, &Element),
+    ledger: &mut Ledger,
+) -> (Handle, ElementHeader) {
+    let &Element {
+        form,
+        deleted,
+        length,
+        ..
+    } = element;
+    let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
+    versions.insert(Stored {
+        tag,
+        form,
+        deleted,
+        length,
+        bytes,
+        handle,
+    });
+    let header = ElementHeader {
+        key,
+        name: name.clone(),
+        tag,
+        floor: Tag::INITIAL,
+        form,
+        deleted,
+        length,
+        bytes,
+        metadata: element.metadata.clone(),
+    };
+    (handle, header)
+}
+
+/// Lets evicted versions go, with the floor that remembers them.
+fn forget(key: Key, name: &Name, versions: &mut Versions, evicted: &[Stored], ledger: &mut Ledger) {
+    if !evicted.is_empty() {
+        ledger.supersede(evicted.iter().map(|stored| stored.handle));
+        mark(key, name, versions, ledger);
+    }
+}
+
+/// Records floor and confirmed tag.
+fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut Ledger) {
+    let handle = ledger.append(Header::Marks {
+        key,
+        name: name.clone(),
+        floor: versions.floor(),
+        stable: versions.stable(),
+    });
+    ledger.supersede(versions.marks.replace(handle));
+}

@@ -1,0 +1,158 @@
+//! The order of durability and acknowledgement, decided here and nowhere else: requests change the server's state in
+//! memory, what they changed becomes durable as one batch, then their replies are released. A reply to a query, too,
+//! waits for everything it reflects (`[C-3]`, `[X-10]`).
+//!
+//! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
+
+use crate::element::{Carried, Element, Handle};
+use crate::instant::Instant;
+use crate::message::{Answer, Note, Refusal, Reply, Request};
+use crate::server::record::{Header, Step};
+use crate::server::{Identity, Read, Server};
+
+/// Where the records are, once a batch is durable.
+pub trait Heap {
+    /// The element of this record; with an empty payload if that is not wanted.
+    ///
+    /// # Errors
+    /// [`Lost`] if the record does not match its checksums or cannot be read.
+    fn element(&self, handle: Handle, payload: bool) -> Result<Element, Lost>;
+}
+
+/// A record that cannot be read as it was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost;
+
+/// One server with its batch. `C` names a caller: whom a reply goes to.
+pub struct Shard<C> {
+    server: Server,
+    replies: Vec<Waiting<C>>,
+    reads: Vec<Read>,
+    /// The batch's steps were taken, and are not durable yet.
+    committing: bool,
+}
+
+struct Waiting<C> {
+    caller: C,
+    reply: Result<Reply, Refusal>,
+    /// Which of the shard's reads belong to it: from the end of the previous one's to here.
+    reads_end: usize,
+}
+
+impl<C> Shard<C> {
+    /// A shard of a server with nothing in it.
+    pub fn new(identity: Identity) -> Shard<C> {
+        Shard {
+            server: Server::new(identity),
+            replies: Vec::new(),
+            reads: Vec::new(),
+            committing: false,
+        }
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Recovery: as [`Server::recover`].
+    pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
+        self.server.recover(header, damaged)
+    }
+
+    /// Recovery: as [`Server::recovered`]. Nobody waits for a reply yet, so what is superseded goes at once.
+    pub fn recovered(&mut self, unreadable: bool) {
+        self.server.recovered(unreadable);
+        self.server.unpin();
+    }
+
+    /// As [`Server::serve`].
+    pub fn serve(&mut self) {
+        self.server.serve();
+    }
+
+    /// Takes a request into the batch.
+    pub fn receive(&mut self, now: Instant, caller: C, request: Request) {
+        assert!(
+            !self.committing,
+            "the batch is closed until its replies are released"
+        );
+        let reply = self.server.receive(now, request, &mut self.reads);
+        self.replies.push(Waiting {
+            caller,
+            reply,
+            reads_end: self.reads.len(),
+        });
+    }
+
+    /// Takes a note into the batch.
+    pub fn note(&mut self, now: Instant, note: Note) {
+        assert!(
+            !self.committing,
+            "the batch is closed until its replies are released"
+        );
+        self.server.note(now, note);
+    }
+
+    /// Lets time pass.
+    pub fn tick(&mut self, now: Instant) {
+        assert!(
+            !self.committing,
+            "the batch is closed until its replies are released"
+        );
+        self.server.tick(now);
+    }
+
+    /// Closes the batch: these steps must be durable, in this order, before [`Shard::release`].
+    pub fn close(&mut self) -> Vec<Step> {
+        assert!(!self.committing, "one batch at a time");
+        self.committing = true;
+        self.server.take_steps()
+    }
+
+    /// The batch is durable: hands out its replies, with the elements that they carry read from `heap`.
+    pub fn release(&mut self, heap: &impl Heap) -> Vec<(C, Result<Reply, Refusal>)> {
+        assert!(
+            self.committing,
+            "a batch is released once, after it was closed"
+        );
+        self.committing = false;
+        let mut reads = std::mem::take(&mut self.reads).into_iter();
+        let mut taken = 0;
+        let mut released = Vec::with_capacity(self.replies.len());
+        for Waiting {
+            caller,
+            mut reply,
+            reads_end,
+        } in std::mem::take(&mut self.replies)
+        {
+            for read in reads.by_ref().take(reads_end - taken) {
+                let Ok(Reply::Access(answers)) = &mut reply else {
+                    unreachable!("only accesses read elements")
+                };
+                if carry(&mut answers[read.answer], heap) == Err(Lost) {
+                    self.server.damage(read.key, &read.name, read.tag);
+                    answers[read.answer] = Answer::Refused(Refusal::Damaged);
+                }
+            }
+            taken = reads_end;
+            released.push((caller, reply));
+        }
+        self.server.unpin();
+        released
+    }
+}
+
+/// Puts the element in place of its handle.
+fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), Lost> {
+    let carried = match answer {
+        Answer::Held(held) => held.element.as_mut().map(|(_, carried)| carried),
+        Answer::Fetched(carried) => Some(carried),
+        _ => None,
+    };
+    if let Some(Carried::Stored { handle, payload }) = carried {
+        let element = heap.element(*handle, *payload)?;
+        *carried.expect("it was matched") = Carried::Whole(element);
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Tags order the writes of one object (`algorithms.md` 0.2, `[C-4]`, `[X-7]`).
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A client: one process start. Drawn at random when the process starts and never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ClientId(pub u64);
+
+impl fmt::Debug for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// Who wrote a version: a client and that client's own counter, so that it is unique per write, also between tasks of
+/// one process, without any memory per object (`[X-7]`, which replaces `[C-8]`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Writer {
+    /// The client.
+    pub client: ClientId,
+    /// The client's count of writes when it made this one, from 1.
+    pub counter: u64,
+}
+
+/// `(number, writer)`, compared in that order. Larger tags are newer writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tag {
+    /// One more than the largest number that the writer saw.
+    pub number: u64,
+    /// Breaks ties between writers that saw the same number.
+    pub writer: Writer,
+}
+
+impl Tag {
+    /// `t0`: the tag of an object that nobody has written.
+    pub const INITIAL: Tag = Tag {
+        number: 0,
+        writer: Writer {
+            client: ClientId(0),
+            counter: 0,
+        },
+    };
+
+    /// The tag of a write by `writer` whose query returned `self` as the maximum.
+    #[must_use]
+    pub fn next(self, writer: Writer) -> Tag {
+        assert!(writer.counter > 0, "writers count their writes from 1");
+        let number = self.number.checked_add(1);
+        Tag {
+            number: number.expect("2^64 writes of one object do not happen"),
+            writer,
+        }
+    }
+
+    /// Whether this is the tag of an object that nobody has written.
+    pub fn is_initial(self) -> bool {
+        self == Tag::INITIAL
+    }
+}
+
+/// `number-writer` in hexadecimal: what people see as the *version* of an object.
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Writer { client, counter } = self.writer;
+        write!(f, "{:x}-{:016x}{counter:x}", self.number, client.0)
+    }
+}
+
+impl fmt::Debug for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidVersion {
+    /// What was given.
+    pub text: String,
+}
+
+impl fmt::Display for InvalidVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' is not a version: versions look like 2-00c0ffee00c0ffee1, as `areo stat` prints them",
+            self.text
+        )
+    }
+}
+
+impl std::error::Error for InvalidVersion {}
+
+impl FromStr for Tag {
+    type Err = InvalidVersion;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (number, writer) = text.split_once('-')?;
+            let (client, counter) = writer.split_at_checked(16)?;
+            let hex = |digits: &str| match digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+                true => u64::from_str_radix(digits, 16).ok(),
+                false => None,
+            };
+            Some(Tag {
+                number: hex(number)?,
+                writer: Writer {
+                    client: ClientId(hex(client)?),
+                    counter: hex(counter)?,
+                },
+            })
+        };
+        parse().ok_or_else(|| InvalidVersion { text: text.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_ordered_by_number_then_client_then_counter() {
+        let tag = |number, client, counter| Tag {
+            number,
+            writer: Writer {
+                client: ClientId(client),
+                counter,
+            },
+        };
+        let ascending = [
+            Tag::INITIAL,
+            tag(1, 1, 9),
+            tag(1, 2, 1),
+            tag(1, 2, 2),
+            tag(2, 1, 1),
+        ];
+        assert!(ascending.is_sorted());
+        let next = ascending[4].next(Writer {
+            client: ClientId(0),
+            counter: 1,
+        });
+        assert!(next > ascending[4]);
+    }
+
+    #[test]
+    fn versions_survive_text() {
+        let tag = Tag {
+            number: 0x1f,
+            writer: Writer {
+                client: ClientId(0xabc),
+                counter: 0x12,
+            },
+        };
+        assert_eq!(tag.to_string(), "1f-0000000000000abc12");
+        assert_eq!(tag.to_string().parse(), Ok(tag));
+        for wrong in [
+            "",
+            "-",
+            "1",
+            "1-2",
+            "x-0000000000000abc1",
+            "1-0000000000000abc",
+            "1-+000000000000abc1",
+        ] {
+            assert!(wrong.parse::<Tag>().is_err(), "{wrong}");
+        }
+    }
+}
