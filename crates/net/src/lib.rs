@@ -1,1 +1,35 @@
 //! The door of the algorithms to the world over TCP: connections, calls in flight, write queues.
+//!
+//! Bytes only: what a message means is the codec's business. From the bottom up:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`pool`] | receive buffers that come back when the last reader drops them |
+//! | [`message`] | what is sent and what arrives: a small body and a payload of shared segments |
+//! | [`connection`] | one TCP connection: a bounded queue written in one go, many frames per read |
+//! | [`handshake`] | who is on the other side, before the first frame |
+//! | [`peer`] | a client's view of one server: calls in flight, reconnects, resends |
+//! | [`listener`] | a server's view of its clients: accepting, limits, replies |
+//!
+//! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
+//! [`LocalSet`](tokio::task::LocalSet) or a local runtime, and there is no lock and no atomic on the path of
+//! a small call. Work happens where the bytes are: a reply is counted on the task that read it, and what
+//! that makes the caller send goes out with whatever else is queued by then, in one system call.
+
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "the asserts state invariants of this code; no input reaches them"
+)]
+
+pub mod connection;
+pub mod handshake;
+pub mod listener;
+pub mod message;
+pub mod peer;
+pub mod pool;
+
+pub use connection::{CloseReason, Connection, SendError};
+pub use listener::{Identity, Listener, ListenerConfig, Responder, Service};
+pub use message::{Body, Incoming, Outgoing, Segment};
+pub use peer::{Answer, Call, CallKey, Peer, PeerConfig, PeerState, Refused, Sink, Status};
+pub use pool::Pool;

@@ -134,7 +134,16 @@ impl Limits {
         HEADER_BYTES + TRACE_BYTES + table + self.max_body_bytes as usize
     }
 
-    fn check(&self, body_bytes: u64, payload_bytes: u64, segments: u64) -> Result<(), FrameError> {
+    /// Whether a message of this size may travel.
+    ///
+    /// # Errors
+    /// The first limit that it breaks.
+    pub fn check(
+        &self,
+        body_bytes: u64,
+        payload_bytes: u64,
+        segments: u64,
+    ) -> Result<(), FrameError> {
         assert!(self.max_body_bytes <= MAX_BODY_BYTES && self.max_segments <= MAX_SEGMENTS);
         assert!(self.max_payload_bytes <= MAX_PAYLOAD_BYTES);
         if body_bytes > u64::from(self.max_body_bytes) {

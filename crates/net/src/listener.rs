@@ -1,0 +1,515 @@
+//! A server's side: accepting, limits, replies.
+//!
+//! ```text
+//! accept → hello → Service::on_hello → Connection ─┬─ Service::on_request(frame, Responder)
+//!                                                   ├─ Service::on_note(frame)
+//!                                                   └─ Service::on_batch_end()   after each read
+//! ```
+//!
+//! What one client can take up is bounded: requests taken and not answered, bytes of answers not read. At the
+//! first bound the server stops reading from that client; a client that then reads nothing for a while, or
+//! that reaches the second bound, loses its connection. Nobody else notices.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use areo_wire::frame::{self, Header, Kind, Limits, Refusal};
+use areo_wire::hello::{Channel, Hello, KNOWN_FEATURES, Welcome};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
+
+use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, drive};
+use crate::handshake::{read_hello, write_welcome};
+use crate::message::{Body, Incoming, Segment};
+use crate::pool::Pool;
+
+/// How long to wait when the operating system has no descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Callers beyond the limit of connections that are still told "busy"; further ones are just closed.
+const REFUSING_ROOM: usize = 64;
+/// How often connections are looked at for progress.
+const SWEEP_PERIOD: Duration = Duration::from_secs(1);
+/// How often a draining listener looks whether all is answered.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+
+/// Who a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster; 0 while the server does not know it.
+    pub cluster: u128,
+    /// The server's random id.
+    pub server: u128,
+    /// Its incarnation.
+    pub incarnation: u64,
+}
+
+impl Identity {
+    /// Judges a hello by what both sides know.
+    ///
+    /// # Errors
+    /// No version in common, another cluster, another server, or this server's data is an old copy: the caller
+    /// knows a higher incarnation.
+    pub fn check(&self, hello: &Hello) -> Result<(), Refusal> {
+        hello.agree()?;
+        if hello.expected_server != 0 && hello.expected_server != self.server {
+            return Err(Refusal::WrongServer);
+        }
+        if hello.cluster != 0 && hello.cluster != self.cluster {
+            return Err(Refusal::WrongCluster);
+        }
+        if hello.expected_server != 0 && hello.known_incarnation > self.incarnation {
+            return Err(Refusal::RolledBack);
+        }
+        Ok(())
+    }
+}
+
+/// What a server does. Called on the task that reads; must not block.
+pub trait Service: 'static {
+    /// Who this server is, for the welcome.
+    fn identity(&self) -> Identity;
+
+    /// Whether to talk to this caller at all.
+    ///
+    /// # Errors
+    /// The refusal that the caller is sent.
+    fn on_hello(&self, hello: &Hello, remote: SocketAddr) -> Result<(), Refusal> {
+        let _ = remote;
+        self.identity().check(hello)
+    }
+
+    /// A request. The responder may answer now or later, on the same thread.
+    fn on_request(&self, request: Incoming<'_>, responder: Responder);
+
+    /// A one-way note.
+    fn on_note(&self, note: Incoming<'_>);
+
+    /// Everything that was read in one go has been handed over: run the shard, once.
+    fn on_batch_end(&self);
+}
+
+/// Limits of a listener.
+#[derive(Clone, Debug)]
+pub struct ListenerConfig {
+    /// What is accepted in one frame.
+    pub limits: Limits,
+    /// Connections at once; a caller beyond it is told "busy".
+    pub max_connections: usize,
+    /// Requests of one connection of small calls that are taken and not answered.
+    pub max_unanswered_calls: usize,
+    /// The same for a bulk connection.
+    pub max_unanswered_bulk: usize,
+    /// Above this many bytes of unread answers no further request is read.
+    pub pause_above_bytes: usize,
+    /// Above this many bytes of unread answers a connection of small calls is closed.
+    pub max_queued_calls_bytes: usize,
+    /// The same for a bulk connection.
+    pub max_queued_bulk_bytes: usize,
+    /// How long a client may read nothing that waits for it, or leave a frame unfinished.
+    pub stall_timeout: Duration,
+    /// How long a hello may take.
+    pub hello_timeout: Duration,
+    /// Read window of a connection of small calls, in bytes.
+    pub window_bytes: usize,
+    /// Where receive buffers come from.
+    pub pool: Pool,
+}
+
+impl ListenerConfig {
+    /// The usual limits, with receive buffers from `pool`.
+    pub fn new(pool: Pool) -> ListenerConfig {
+        ListenerConfig {
+            limits: Limits::default(),
+            max_connections: 1024,
+            max_unanswered_calls: 4096,
+            max_unanswered_bulk: 64,
+            pause_above_bytes: 4 << 20,
+            max_queued_calls_bytes: 64 << 20,
+            max_queued_bulk_bytes: 1 << 30,
+            stall_timeout: Duration::from_secs(30),
+            hello_timeout: Duration::from_secs(5),
+            window_bytes: 64 << 10,
+            pool,
+        }
+    }
+}
+
+/// Answers one request. Dropped without an answer, it refuses the request as "busy", so that no caller waits for
+/// a reply that nobody will send.
+#[derive(Debug)]
+pub struct Responder {
+    connection: Connection,
+    call_id: u64,
+    answered: bool,
+}
+
+impl Responder {
+    fn new(connection: &Connection, call_id: u64) -> Responder {
+        connection.request_taken();
+        Responder {
+            connection: connection.clone(),
+            call_id,
+            answered: false,
+        }
+    }
+
+    /// Replies. If the client is gone, or has let too much pile up, the reply is dropped.
+    pub fn reply<'a>(self, body: impl Into<Body<'a>>, payload: &[Segment]) {
+        let header = Header::new(Kind::Reply, self.call_id);
+        self.answer(&header, body.into(), payload);
+    }
+
+    /// Refuses, with `body` to explain it in the codec's terms.
+    pub fn refuse<'a>(self, refusal: Refusal, body: impl Into<Body<'a>>) {
+        let header = Header::refusal(self.call_id, refusal);
+        self.answer(&header, body.into(), &[]);
+    }
+
+    /// The connection that the request came on.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn answer(mut self, header: &Header, body: Body<'_>, payload: &[Segment]) {
+        self.answered = true;
+        match self.connection.send(header, body, payload) {
+            Ok(()) | Err(SendError::Closed) => {}
+            Err(SendError::Full { queued_bytes }) => {
+                self.connection
+                    .close(CloseReason::NotReading { queued_bytes });
+            }
+            Err(SendError::TooLarge { error }) => {
+                let remote = self.connection.remote();
+                tracing::warn!(%remote, call = self.call_id, %error, "reply too large");
+                self.answered = false;
+            }
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.connection.request_answered();
+        if !self.answered {
+            let header = Header::refusal(self.call_id, Refusal::Busy);
+            // A client that is gone, or does not read, is not told.
+            let _ = self.connection.send(&header, &[][..], &[]);
+        }
+    }
+}
+
+/// Accepts connections for a [`Service`].
+pub struct Listener<S> {
+    socket: TcpListener,
+    shared: Rc<Shared<S>>,
+}
+
+struct Shared<S> {
+    service: Rc<S>,
+    config: ListenerConfig,
+    connections: RefCell<BTreeMap<u64, Watched>>,
+    /// Streams that are accepted, the hello included.
+    open: Cell<usize>,
+    next_id: Cell<u64>,
+    draining: Cell<bool>,
+    stop: Notify,
+}
+
+/// A connection and what it had moved when it was last looked at.
+struct Watched {
+    connection: Connection,
+    bytes_read: u64,
+    bytes_written: u64,
+    idle_sweeps: u32,
+}
+
+impl<S: Service> Listener<S> {
+    /// Binds `address`.
+    ///
+    /// # Errors
+    /// The address is taken, or not one of this machine.
+    pub async fn bind(
+        address: SocketAddr,
+        config: ListenerConfig,
+        service: Rc<S>,
+    ) -> io::Result<Listener<S>> {
+        Ok(Listener {
+            socket: TcpListener::bind(address).await?,
+            shared: Rc::new(Shared {
+                service,
+                config,
+                connections: RefCell::default(),
+                open: Cell::new(0),
+                next_id: Cell::new(0),
+                draining: Cell::new(false),
+                stop: Notify::new(),
+            }),
+        })
+    }
+
+    /// The address that is bound.
+    ///
+    /// # Errors
+    /// The operating system does not say.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Established connections.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.borrow().len()
+    }
+
+    /// Accepts and serves until [`Listener::drain`] has been called. Connections are local tasks of their
+    /// own. Dropping this future stops accepting and leaves them be.
+    pub async fn run(&self) {
+        let mut sweep = interval(SWEEP_PERIOD);
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                accepted = self.socket.accept() => match accepted {
+                    Ok((stream, remote)) => self.admit(stream, remote),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                _ = sweep.tick() => self.shared.sweep(),
+                () = self.shared.stop.notified() => return,
+            }
+        }
+    }
+
+    fn admit(&self, stream: TcpStream, remote: SocketAddr) {
+        let shared = Rc::clone(&self.shared);
+        let limit = shared.config.max_connections;
+        if shared.open.get() >= limit + REFUSING_ROOM {
+            tracing::warn!(%remote, limit, "connection limit reached");
+            return;
+        }
+        shared.open.set(shared.open.get() + 1);
+        spawn_local(async move {
+            shared.serve(stream, remote).await;
+            shared.open.set(shared.open.get() - 1);
+        });
+    }
+
+    /// Goes down in order: new callers and new requests are refused as "draining" (the latter by the
+    /// service), present ones are told goodbye, and each connection is closed once what it asked is answered and
+    /// written, or after `patience`. [`Listener::run`] returns.
+    pub async fn drain(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        self.shared.draining.set(true);
+        for connection in self.shared.list() {
+            // One that cannot take it will see the close.
+            let _ = connection.send(&Header::new(Kind::Goodbye, 0), &[][..], &[]);
+        }
+        let emptied = async {
+            while self.connections() > 0 {
+                for connection in self.shared.list() {
+                    if connection.unanswered() == 0 {
+                        connection.finish();
+                    }
+                }
+                sleep(DRAIN_POLL).await;
+            }
+        };
+        if timeout_at(until, emptied).await.is_err() {
+            tracing::warn!(
+                left = self.connections(),
+                "connections closed before they were answered"
+            );
+        }
+        for connection in self.shared.list() {
+            connection.close(CloseReason::Finished);
+        }
+        self.shared.stop.notify_one();
+    }
+}
+
+impl<S: Service> Shared<S> {
+    fn list(&self) -> Vec<Connection> {
+        self.connections
+            .borrow()
+            .values()
+            .map(|watched| watched.connection.clone())
+            .collect()
+    }
+
+    /// One connection, from its hello to its end.
+    async fn serve(self: &Rc<Self>, mut stream: TcpStream, remote: SocketAddr) {
+        let patience = self.config.hello_timeout;
+        // Small calls must not wait for the delayed acknowledgement of the ones before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%remote, %error, "no TCP_NODELAY");
+        }
+        let hello = match read_hello(&mut stream, patience).await {
+            Ok(hello) => hello,
+            Err(error) => {
+                tracing::info!(%remote, %error, "no hello");
+                return;
+            }
+        };
+        let refusal = self.judge(&hello, remote).err();
+        let welcome = self.welcome(refusal);
+        if let Err(error) = write_welcome(&mut stream, &welcome, patience).await {
+            tracing::info!(%remote, %error, "welcome not delivered");
+            return;
+        }
+        if let Some(refusal) = refusal {
+            tracing::info!(%remote, %refusal, "caller refused");
+            return;
+        }
+        let handler = ServerHandler {
+            service: Rc::clone(&self.service),
+            max_unanswered: match hello.channel {
+                Channel::Calls => self.config.max_unanswered_calls,
+                Channel::Bulk => self.config.max_unanswered_bulk,
+            },
+            pause_above_bytes: self.config.pause_above_bytes,
+        };
+        let (connection, driver) = drive(
+            stream,
+            remote,
+            &self.connection_config(hello.channel),
+            handler,
+        );
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        self.connections
+            .borrow_mut()
+            .insert(id, Watched::new(connection));
+        let reason = driver.await;
+        self.connections.borrow_mut().remove(&id);
+        match reason {
+            CloseReason::ClosedByPeer | CloseReason::Finished => {
+                tracing::debug!(%remote, %reason, "connection closed");
+            }
+            _ => tracing::warn!(%remote, %reason, "connection closed"),
+        }
+    }
+
+    fn judge(&self, hello: &Hello, remote: SocketAddr) -> Result<(), Refusal> {
+        if self.draining.get() {
+            return Err(Refusal::Draining);
+        }
+        self.service.on_hello(hello, remote)?;
+        if self.connections.borrow().len() >= self.config.max_connections {
+            return Err(Refusal::Busy);
+        }
+        Ok(())
+    }
+
+    fn welcome(&self, refusal: Option<Refusal>) -> Welcome {
+        let identity = self.service.identity();
+        Welcome {
+            version: if refusal.is_some() { 0 } else { frame::VERSION },
+            must_features: 0,
+            optional_features: KNOWN_FEATURES,
+            refusal,
+            max_body_bytes: self.config.limits.max_body_bytes,
+            max_payload_bytes: self.config.limits.max_payload_bytes,
+            cluster: identity.cluster,
+            server: identity.server,
+            incarnation: identity.incarnation,
+            fields: Vec::new(),
+        }
+    }
+
+    fn connection_config(&self, channel: Channel) -> ConnectionConfig {
+        let (window_bytes, max_queued_bytes) = match channel {
+            Channel::Calls => (self.config.window_bytes, self.config.max_queued_calls_bytes),
+            // What of a large payload lands in the window has to be moved: keep that small.
+            Channel::Bulk => (0, self.config.max_queued_bulk_bytes),
+        };
+        ConnectionConfig {
+            window_bytes,
+            limits: self.config.limits,
+            peer_limits: Limits::default(),
+            max_queued_bytes,
+            pool: self.config.pool.clone(),
+        }
+    }
+
+    /// Closes connections that have had something to read, or to finish sending, for too long.
+    fn sweep(&self) {
+        let patience = self.config.stall_timeout.as_secs_f64() / SWEEP_PERIOD.as_secs_f64();
+        for watched in self.connections.borrow_mut().values_mut() {
+            if f64::from(watched.sweep()) >= patience {
+                let queued_bytes = watched.connection.queued_bytes();
+                watched.connection.close(match queued_bytes {
+                    0 => CloseReason::Stalled,
+                    _ => CloseReason::NotReading { queued_bytes },
+                });
+            }
+        }
+    }
+}
+
+impl Watched {
+    fn new(connection: Connection) -> Watched {
+        Watched {
+            connection,
+            bytes_read: 0,
+            bytes_written: 0,
+            idle_sweeps: 0,
+        }
+    }
+
+    /// How many sweeps in a row this connection has had something to do and done nothing.
+    fn sweep(&mut self) -> u32 {
+        let connection = &self.connection;
+        let (read, written) = (connection.bytes_read(), connection.bytes_written());
+        let queued = connection.queued_bytes() > 0;
+        // A frame that is incomplete because reading is paused is not the client's doing.
+        let unfinished = connection.is_mid_frame() && connection.unanswered() == 0;
+        let stuck = if queued {
+            written == self.bytes_written
+        } else {
+            read == self.bytes_read
+        };
+        self.idle_sweeps = if stuck && (queued || unfinished) {
+            self.idle_sweeps + 1
+        } else {
+            0
+        };
+        (self.bytes_read, self.bytes_written) = (read, written);
+        self.idle_sweeps
+    }
+}
+
+/// Hands what one connection reads to the service.
+struct ServerHandler<S> {
+    service: Rc<S>,
+    max_unanswered: usize,
+    pause_above_bytes: usize,
+}
+
+impl<S: Service> Handler for ServerHandler<S> {
+    fn on_frame(&self, connection: &Connection, frame: Incoming<'_>) {
+        match frame.header.kind {
+            Kind::Request => {
+                let responder = Responder::new(connection, frame.header.call_id);
+                self.service.on_request(frame, responder);
+            }
+            Kind::Note => self.service.on_note(frame),
+            // A client has nothing to answer and says goodbye by closing.
+            Kind::Reply | Kind::Refusal | Kind::Goodbye | Kind::Ping | Kind::Pong => {}
+        }
+    }
+
+    fn on_batch_end(&self, _connection: &Connection) {
+        self.service.on_batch_end();
+    }
+
+    fn may_read(&self, connection: &Connection) -> bool {
+        connection.unanswered() < self.max_unanswered
+            && connection.queued_bytes() <= self.pause_above_bytes
+    }
+}

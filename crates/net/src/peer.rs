@@ -1,0 +1,324 @@
+//! A client's view of one server: calls in flight, two connections, reconnects and resends.
+//!
+//! A call is an entry in a table and bytes in a queue; no task, no channel. Its [`Sink`] is told on the task that
+//! read the answer. What a sink may hear:
+//!
+//! ```text
+//!              ┌──────────────── Unreachable { will_retry: true } ───────────────┐
+//!              │ (connection lost or refused; resent when there is one again)    │
+//!   call ──────┴───────────────────────────────────┬─ Reply ──────────── gone ◄──┤
+//!                                                  ├─ Refused ────────── gone ◄──┤
+//!                                                  └─ Unreachable { false } gone ◄┘  (deadline passed)
+//! ```
+//!
+//! Resending is safe because handlers are idempotent. A server that cannot be reached delays nobody: its calls
+//! are told at once and go on waiting in the background, up to their deadlines. A server that is the wrong one (another
+//! cluster, another server at its address, an old copy of its data) refuses every call until that has changed.
+
+mod backoff;
+mod calls;
+mod link;
+
+use std::fmt;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use areo_wire::frame::{FrameError, Limits, Refusal};
+use areo_wire::hello::{Channel, Role};
+
+use crate::message::{Incoming, Outgoing};
+use crate::pool::Pool;
+use link::Link;
+
+/// What becomes of a call. Everything but `Unreachable { will_retry: true }` is final.
+#[derive(Debug)]
+pub enum Answer<'a> {
+    /// The server's reply; the body is borrowed, the payload is the sink's.
+    Reply(Incoming<'a>),
+    /// The server will not do it. Counts in no quorum; an earlier attempt may have had an effect.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// An explanation in the codec's terms; often empty.
+        body: &'a [u8],
+    },
+    /// The present attempt has failed. Whether the server saw it is unknown.
+    Unreachable {
+        /// The call stays in the table and is sent again when there is a connection. False: it is over, its
+        /// deadline has passed.
+        will_retry: bool,
+    },
+}
+
+/// Who is told what becomes of a call: usually the tally of a fan-out, one for all its servers.
+pub trait Sink {
+    /// Called on the task that reads, once per final answer and once per failed attempt. May make and forget
+    /// calls. `token` is what the caller gave with the call.
+    fn on_answer(&self, token: u64, answer: Answer<'_>);
+}
+
+/// Why a call was not taken. Nothing of it was sent, the sink hears nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// As many calls, or bytes, wait for this server as may.
+    QueueFull {
+        /// Calls in the table.
+        calls: usize,
+        /// Bytes in the table or in the queue, whichever is more.
+        bytes: usize,
+    },
+    /// The server refused the hello, or has said goodbye. Holds until a connection succeeds.
+    ByServer {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The message is over a limit of the format.
+    TooLarge {
+        /// The limit.
+        error: FrameError,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::QueueFull { calls, bytes } => {
+                write!(formatter, "queue full: {calls} calls, {bytes} bytes")
+            }
+            Refused::ByServer { refusal } => write!(formatter, "{refusal}"),
+            Refused::TooLarge { error } => write!(formatter, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Names a call in flight at its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallKey {
+    channel: Channel,
+    id: u64,
+}
+
+/// A call that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Names it.
+    pub key: CallKey,
+    /// False if the server is known to be unreachable at present: the call waits for a connection, and the
+    /// caller should go on with the other servers as after `Unreachable { will_retry: true }`.
+    pub reachable: bool,
+}
+
+/// Where a server is, who it should be, and how much may wait for it.
+#[derive(Clone, Debug)]
+pub struct PeerConfig {
+    /// Host and port.
+    pub address: String,
+    /// The cluster that it should be of; 0 if not known yet.
+    pub cluster: u128,
+    /// The server that should be there; 0 if any will do.
+    pub server: u128,
+    /// The highest incarnation of it that is known.
+    pub known_incarnation: u64,
+    /// Client, or server.
+    pub role: Role,
+    /// The caller's own id.
+    pub own_id: u128,
+    /// What is accepted in one frame.
+    pub limits: Limits,
+    /// Calls in flight on one connection.
+    pub max_calls: usize,
+    /// Bytes in flight on one connection; a call that finds none is always taken.
+    pub max_bytes: usize,
+    /// How long an attempt to connect may take.
+    pub connect_timeout: Duration,
+    /// How long the hello may take.
+    pub hello_timeout: Duration,
+    /// A server that owes an answer and has sent nothing for a third of this is pinged, and cut off after it.
+    pub silence_timeout: Duration,
+    /// Read window of the connection of small calls, in bytes.
+    pub window_bytes: usize,
+    /// Where receive buffers come from.
+    pub pool: Pool,
+}
+
+impl PeerConfig {
+    /// The usual limits, for a client with id `own_id` of whatever server is at `address`.
+    pub fn new(address: String, own_id: u128, pool: Pool) -> PeerConfig {
+        PeerConfig {
+            address,
+            cluster: 0,
+            server: 0,
+            known_incarnation: 0,
+            role: Role::Client,
+            own_id,
+            limits: Limits::default(),
+            max_calls: 4096,
+            max_bytes: 64 << 20,
+            connect_timeout: Duration::from_secs(3),
+            hello_timeout: Duration::from_secs(3),
+            silence_timeout: Duration::from_secs(15),
+            window_bytes: 64 << 10,
+            pool,
+        }
+    }
+}
+
+/// How it stands with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing has been asked of it yet.
+    Idle,
+    /// The first attempt to connect is under way; calls wait for its outcome.
+    Connecting,
+    /// Connected.
+    Connected,
+    /// The last attempt failed; the next is under way or will be.
+    Unreachable,
+    /// It refuses the hello, or has said goodbye.
+    Refused(Refusal),
+}
+
+/// What is known about a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerState {
+    /// Status of the connection of small calls.
+    pub status: Status,
+    /// Status of the bulk connection, which is opened when first needed.
+    pub bulk_status: Status,
+    /// Calls in flight.
+    pub calls: usize,
+    /// Age of the oldest call in flight.
+    pub oldest_call_age: Option<Duration>,
+    /// For how long it has owed an answer and sent nothing, forgotten calls included.
+    pub silent_for: Duration,
+    /// Why the last attempt or connection failed.
+    pub last_error: Option<String>,
+    /// The server that answered the last hello; 0 if none has.
+    pub server: u128,
+    /// Its cluster.
+    pub cluster: u128,
+    /// Its incarnation.
+    pub incarnation: u64,
+}
+
+/// A server to ask. Clones are the same peer; the last one to go closes the connections.
+///
+/// Must live inside a [`LocalSet`](tokio::task::LocalSet) or a local runtime.
+#[derive(Clone)]
+pub struct Peer {
+    links: Rc<Links>,
+}
+
+struct Links {
+    calls: Rc<Link>,
+    bulk: Rc<Link>,
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.calls.stop();
+        self.bulk.stop();
+    }
+}
+
+impl Peer {
+    /// A peer that connects when it is first asked something.
+    pub fn new(config: PeerConfig) -> Peer {
+        let identity = link::Known::new(&config);
+        Peer {
+            links: Rc::new(Links {
+                calls: Link::new(Channel::Calls, config.clone(), Rc::clone(&identity)),
+                bulk: Link::new(Channel::Bulk, config, identity),
+            }),
+        }
+    }
+
+    /// Asks the server. `sink` hears what becomes of it, with `token`.
+    ///
+    /// # Errors
+    /// The queue is full, the server is the wrong one or going down, or the message is too large.
+    pub fn call(&self, message: Outgoing, sink: Rc<dyn Sink>, token: u64) -> Result<Call, Refused> {
+        let link = if message.is_bulk() {
+            &self.links.bulk
+        } else {
+            &self.links.calls
+        };
+        let (id, reachable) = link.call(message, sink, token)?;
+        let key = CallKey {
+            channel: link.channel(),
+            id,
+        };
+        Ok(Call { key, reachable })
+    }
+
+    /// Removes a call from the table, and nothing else: what was sent is not recalled, an answer finds nobody.
+    pub fn forget(&self, key: CallKey) {
+        match key.channel {
+            Channel::Calls => self.links.calls.forget(key.id),
+            Channel::Bulk => self.links.bulk.forget(key.id),
+        }
+    }
+
+    /// Sends a one-way note if there is a connection and room in its queue; says whether it did.
+    pub fn tell(&self, message: &Outgoing) -> bool {
+        let link = if message.is_bulk() {
+            &self.links.bulk
+        } else {
+            &self.links.calls
+        };
+        link.tell(message)
+    }
+
+    /// Connects now instead of with the first call, and at once instead of after the present wait.
+    pub fn connect(&self) {
+        self.links.calls.connect();
+    }
+
+    /// For how long the server has owed an answer and sent nothing, as of `now`; zero if it owes none. A
+    /// forgotten call still counts, so a server that hangs is known to be slow even if nobody waits for it.
+    pub fn silent_for(&self, now: Instant) -> Duration {
+        self.links
+            .calls
+            .silent_for(now)
+            .max(self.links.bulk.silent_for(now))
+    }
+
+    /// The status of the connection of small calls.
+    pub fn status(&self) -> Status {
+        self.links.calls.status()
+    }
+
+    /// Takes note of an incarnation that was learnt elsewhere.
+    pub fn learn_incarnation(&self, incarnation: u64) {
+        self.links.calls.known().learn(incarnation);
+    }
+
+    /// The server has moved: from the next attempt on, connect there.
+    pub fn set_address(&self, address: String) {
+        self.links.calls.known().set_address(address);
+    }
+
+    /// Everything that is known, as of now. Looks at every call: for people, not for the hot path.
+    pub fn state(&self) -> PeerState {
+        let now = Instant::now();
+        let (calls, bulk) = (&self.links.calls, &self.links.bulk);
+        let oldest = [calls.oldest_call(), bulk.oldest_call()]
+            .into_iter()
+            .flatten()
+            .min();
+        let known = calls.known().snapshot();
+        PeerState {
+            status: calls.status(),
+            bulk_status: bulk.status(),
+            calls: calls.calls_in_flight() + bulk.calls_in_flight(),
+            oldest_call_age: oldest.map(|started| now.saturating_duration_since(started)),
+            silent_for: self.silent_for(now),
+            last_error: calls.last_error().or_else(|| bulk.last_error()),
+            server: known.server,
+            cluster: known.cluster,
+            incarnation: known.incarnation,
+        }
+    }
+}

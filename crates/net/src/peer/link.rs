@@ -1,0 +1,492 @@
+//! One of the two connections to a server, with the calls that travel on it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
+
+use areo_wire::frame::{Header, Kind, Limits, Refusal};
+use areo_wire::hello::{Channel, Hello, Welcome};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+use tokio::time::{sleep, timeout};
+
+use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, drive};
+use crate::handshake::{HandshakeError, greet};
+use crate::message::{Incoming, Outgoing};
+use crate::peer::backoff::Backoff;
+use crate::peer::calls::{Calls, Entry};
+use crate::peer::{Answer, PeerConfig, Refused, Sink, Status};
+
+/// How often deadlines and silence are looked at.
+const TICK_PERIOD: Duration = Duration::from_secs(1);
+
+/// What is known about the server, shared by its two links.
+pub(crate) struct Known {
+    address: RefCell<String>,
+    /// The highest incarnation that anyone has told of.
+    highest_incarnation: Cell<u64>,
+    answered: Cell<Answered>,
+}
+
+/// Who answered the last hello.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Answered {
+    pub(crate) server: u128,
+    pub(crate) cluster: u128,
+    pub(crate) incarnation: u64,
+}
+
+impl Known {
+    pub(crate) fn new(config: &PeerConfig) -> Rc<Known> {
+        Rc::new(Known {
+            address: RefCell::new(config.address.clone()),
+            highest_incarnation: Cell::new(config.known_incarnation),
+            answered: Cell::default(),
+        })
+    }
+
+    pub(crate) fn learn(&self, incarnation: u64) {
+        self.highest_incarnation
+            .set(self.highest_incarnation.get().max(incarnation));
+    }
+
+    pub(crate) fn set_address(&self, address: String) {
+        *self.address.borrow_mut() = address;
+    }
+
+    pub(crate) fn snapshot(&self) -> Answered {
+        self.answered.get()
+    }
+}
+
+/// A connection that is kept up, and its table of calls.
+pub(crate) struct Link {
+    channel: Channel,
+    config: PeerConfig,
+    known: Rc<Known>,
+    calls: RefCell<Calls>,
+    status: Cell<Status>,
+    connection: RefCell<Option<Connection>>,
+    last_error: RefCell<Option<String>>,
+    /// Since when an answer has been owed; forgotten calls are owed one too.
+    owed_since: Cell<Option<Instant>>,
+    /// When the server was last seen to take bytes, and how many it had taken by then: a long upload is no silence.
+    taken: Cell<(Option<Instant>, u64)>,
+    /// Ends a wait between two attempts.
+    hurry: Notify,
+    stopped: Cell<bool>,
+    myself: Weak<Link>,
+}
+
+impl Link {
+    pub(crate) fn new(channel: Channel, config: PeerConfig, known: Rc<Known>) -> Rc<Link> {
+        Rc::new_cyclic(|myself| Link {
+            channel,
+            config,
+            known,
+            calls: RefCell::default(),
+            status: Cell::new(Status::Idle),
+            connection: RefCell::default(),
+            last_error: RefCell::default(),
+            owed_since: Cell::new(None),
+            taken: Cell::new((None, 0)),
+            hurry: Notify::new(),
+            stopped: Cell::new(false),
+            myself: myself.clone(),
+        })
+    }
+
+    /// Takes a call; gives its id, and whether the server is believed to be reachable.
+    pub(crate) fn call(
+        &self,
+        message: Outgoing,
+        sink: Rc<dyn Sink>,
+        token: u64,
+    ) -> Result<(u64, bool), Refused> {
+        if let Status::Refused(refusal) = self.status.get() {
+            return Err(Refused::ByServer { refusal });
+        }
+        let mut calls = self.calls.borrow_mut();
+        let (count, held) = (calls.len(), calls.held_bytes());
+        let over = count > 0 && held + message.queue_bytes() > self.config.max_bytes;
+        if count >= self.config.max_calls || over {
+            return Err(Refused::QueueFull {
+                calls: count,
+                bytes: held,
+            });
+        }
+        message
+            .check(&Limits::default())
+            .map_err(|error| Refused::TooLarge { error })?;
+        if let Some(connection) = self.connection.borrow().as_ref() {
+            let header = message.header(Kind::Request, calls.next_id(), message.started);
+            match connection.send(&header, &message.body, &message.payload) {
+                // One that closed a moment ago: its end will be told to the calls in the table.
+                Ok(()) | Err(SendError::Closed) => {}
+                Err(SendError::Full { queued_bytes }) => {
+                    return Err(Refused::QueueFull {
+                        calls: count,
+                        bytes: queued_bytes,
+                    });
+                }
+                Err(SendError::TooLarge { error }) => return Err(Refused::TooLarge { error }),
+            }
+        }
+        if self.owed_since.get().is_none() {
+            self.owed_since.set(Some(message.started));
+        }
+        let unreachable = self.status.get() == Status::Unreachable;
+        let id = calls.insert(Entry {
+            message,
+            sink,
+            token,
+            told: unreachable,
+        });
+        drop(calls);
+        if self.status.get() == Status::Idle {
+            self.start();
+        }
+        Ok((id, !unreachable))
+    }
+
+    pub(crate) fn forget(&self, id: u64) {
+        let forgotten = self.calls.borrow_mut().remove(id);
+        // Dropped outside the borrow: a payload's owner may have a destructor of its own.
+        drop(forgotten);
+    }
+
+    pub(crate) fn tell(&self, message: &Outgoing) -> bool {
+        let connection = self.connection.borrow();
+        let Some(connection) = connection.as_ref() else {
+            return false;
+        };
+        let header = message.header(Kind::Note, 0, message.started);
+        connection
+            .send(&header, &message.body, &message.payload)
+            .is_ok()
+    }
+
+    pub(crate) fn connect(&self) {
+        if self.status.get() == Status::Idle {
+            self.start();
+        } else {
+            self.hurry.notify_one();
+        }
+    }
+
+    /// Ends both tasks and the connection. Whoever still waits hears nothing more.
+    pub(crate) fn stop(&self) {
+        self.stopped.set(true);
+        self.hurry.notify_one();
+        if let Some(connection) = self.connection.borrow().as_ref() {
+            connection.close(CloseReason::Finished);
+        }
+        let calls = std::mem::take(&mut *self.calls.borrow_mut());
+        // Dropped outside the borrow: what a sink holds may have a destructor that comes back here.
+        drop(calls);
+    }
+
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.get()
+    }
+
+    pub(crate) fn last_error(&self) -> Option<String> {
+        self.last_error.borrow().clone()
+    }
+
+    pub(crate) fn calls_in_flight(&self) -> usize {
+        self.calls.borrow().len()
+    }
+
+    pub(crate) fn oldest_call(&self) -> Option<Instant> {
+        self.calls
+            .borrow()
+            .iter()
+            .map(|(_, entry)| entry.message.started)
+            .min()
+    }
+
+    pub(crate) fn silent_for(&self, now: Instant) -> Duration {
+        let Some(owed_since) = self.owed_since.get() else {
+            return Duration::ZERO;
+        };
+        let heard = self
+            .connection
+            .borrow()
+            .as_ref()
+            .map(Connection::last_received);
+        now.saturating_duration_since(heard.map_or(owed_since, |heard| heard.max(owed_since)))
+    }
+
+    /// Starts the two tasks of this link: one connects and reads, one looks at the clock.
+    fn start(&self) {
+        let link = self.myself.upgrade().expect("a link in use is alive");
+        self.status.set(Status::Connecting);
+        spawn_local(Rc::clone(&link).keep_connected());
+        spawn_local(link.keep_time());
+    }
+
+    /// Connects, reads until the connection ends, waits, connects again.
+    async fn keep_connected(self: Rc<Self>) {
+        let seed = getrandom::u64().unwrap_or(self.config.own_id as u64);
+        let mut backoff = Backoff::new(seed);
+        while !self.stopped.get() {
+            match self.open().await {
+                Ok((stream, welcome)) => {
+                    let (reason, useful) = self.converse(stream, &welcome).await;
+                    if useful {
+                        backoff.reset();
+                    }
+                    if self.stopped.get() {
+                        return;
+                    }
+                    tracing::info!(server = %self.known.address.borrow(), %reason, "connection lost");
+                    self.failed(Status::Unreachable, reason.to_string());
+                }
+                Err(error) => {
+                    tracing::debug!(server = %self.known.address.borrow(), %error, "cannot connect");
+                    let status = match error {
+                        HandshakeError::Refused { refusal, .. } => Status::Refused(refusal),
+                        _ => Status::Unreachable,
+                    };
+                    self.failed(status, error.to_string());
+                }
+            }
+            // Either way the next attempt is made, or this link is over.
+            let _ = timeout(backoff.next(), self.hurry.notified()).await;
+        }
+    }
+
+    /// Connects and says hello.
+    async fn open(&self) -> Result<(TcpStream, Welcome), HandshakeError> {
+        let address = self.known.address.borrow().clone();
+        let connecting = timeout(self.config.connect_timeout, TcpStream::connect(address));
+        let mut stream = connecting.await.map_err(|_| HandshakeError::TimedOut)??;
+        // Small calls must not wait for the delayed acknowledgement of the ones before.
+        stream.set_nodelay(true)?;
+        let hello = Hello {
+            cluster: self.config.cluster,
+            expected_server: self.config.server,
+            known_incarnation: self.known.highest_incarnation.get(),
+            ..Hello::new(self.config.role, self.channel, self.config.own_id)
+        };
+        let welcome = greet(&mut stream, &hello, self.config.hello_timeout).await?;
+        if self.config.server != 0 {
+            // Of whoever is at an address, an incarnation says nothing.
+            self.known.learn(welcome.incarnation);
+        }
+        self.known.answered.set(Answered {
+            server: welcome.server,
+            cluster: welcome.cluster,
+            incarnation: welcome.incarnation,
+        });
+        Ok((stream, welcome))
+    }
+
+    /// Sends what waits, then reads until the connection ends. Also says whether anything was ever received.
+    async fn converse(
+        self: &Rc<Self>,
+        stream: TcpStream,
+        welcome: &Welcome,
+    ) -> (CloseReason, bool) {
+        let remote = match stream.peer_addr() {
+            Ok(remote) => remote,
+            Err(error) => return (CloseReason::Failed { kind: error.kind() }, false),
+        };
+        let limits = Limits::default();
+        let config = ConnectionConfig {
+            window_bytes: match self.channel {
+                Channel::Calls => self.config.window_bytes,
+                // What of a large payload lands in the window has to be moved: keep that small.
+                Channel::Bulk => 0,
+            },
+            limits: self.config.limits,
+            peer_limits: Limits {
+                max_body_bytes: welcome.max_body_bytes.min(limits.max_body_bytes),
+                max_payload_bytes: welcome.max_payload_bytes.min(limits.max_payload_bytes),
+                ..limits
+            },
+            max_queued_bytes: self.config.max_bytes,
+            pool: self.config.pool.clone(),
+        };
+        let (connection, driver) = drive(
+            stream,
+            remote,
+            &config,
+            LinkHandler {
+                link: Rc::clone(self),
+            },
+        );
+        *self.connection.borrow_mut() = Some(connection.clone());
+        self.status.set(Status::Connected);
+        self.last_error.borrow_mut().take();
+        self.resend(&connection);
+        let reason = driver.await;
+        self.connection.borrow_mut().take();
+        (reason, connection.bytes_read() > 0)
+    }
+
+    /// Sends every call in the table on a fresh connection, with what is left of its deadline.
+    fn resend(&self, connection: &Connection) {
+        let now = Instant::now();
+        let mut too_large = Vec::new();
+        for id in self.ids(|_| true) {
+            let mut calls = self.calls.borrow_mut();
+            let Some(entry) = calls.get_mut(id) else {
+                continue;
+            };
+            let header = entry.message.header(Kind::Request, id, now);
+            match connection.send_bounded_elsewhere(
+                &header,
+                &entry.message.body,
+                &entry.message.payload,
+            ) {
+                Ok(()) => entry.told = false,
+                Err(SendError::TooLarge { .. }) => too_large.push(id),
+                Err(error @ (SendError::Closed | SendError::Full { .. })) => {
+                    unreachable!(
+                        "a connection that was just made, whose queue the table bounds: {error}"
+                    )
+                }
+            }
+        }
+        self.owed_since
+            .set((self.calls_in_flight() > 0).then_some(now));
+        for id in too_large {
+            self.refuse(id, Refusal::TooLarge, &[]);
+        }
+    }
+
+    /// An attempt or a connection has failed: tells every call that does not know.
+    fn failed(&self, status: Status, error: String) {
+        self.status.set(status);
+        *self.last_error.borrow_mut() = Some(error);
+        self.owed_since.set(None);
+        if let Status::Refused(refusal) = status {
+            for id in self.ids(|_| true) {
+                self.refuse(id, refusal, &[]);
+            }
+            return;
+        }
+        for id in self.ids(|entry| !entry.told) {
+            let told = self.calls.borrow_mut().get_mut(id).map(|entry| {
+                entry.told = true;
+                (Rc::clone(&entry.sink), entry.token)
+            });
+            // A sink told before may have forgotten this one.
+            if let Some((sink, token)) = told {
+                sink.on_answer(token, Answer::Unreachable { will_retry: true });
+            }
+        }
+    }
+
+    fn ids(&self, wanted: impl Fn(&Entry) -> bool) -> Vec<u64> {
+        let calls = self.calls.borrow();
+        calls
+            .iter()
+            .filter(|(_, entry)| wanted(entry))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    fn refuse(&self, id: u64, refusal: Refusal, body: &[u8]) {
+        let entry = self.calls.borrow_mut().remove(id);
+        if let Some(entry) = entry {
+            entry
+                .sink
+                .on_answer(entry.token, Answer::Refused { refusal, body });
+        }
+    }
+
+    /// Once a period: ends calls whose deadline has passed, pings and cuts off a server that says nothing.
+    async fn keep_time(self: Rc<Self>) {
+        while !self.stopped.get() {
+            sleep(TICK_PERIOD).await;
+            let now = Instant::now();
+            let passed = |entry: &Entry| {
+                entry
+                    .message
+                    .deadline
+                    .is_some_and(|deadline| deadline <= now)
+            };
+            for id in self.ids(passed) {
+                let entry = self.calls.borrow_mut().remove(id);
+                if let Some(entry) = entry {
+                    entry
+                        .sink
+                        .on_answer(entry.token, Answer::Unreachable { will_retry: false });
+                }
+            }
+            self.listen_for_silence(now);
+        }
+    }
+
+    fn listen_for_silence(&self, now: Instant) {
+        let mut silent_for = self.silent_for(now);
+        let connection = self.connection.borrow();
+        let Some(connection) = connection.as_ref() else {
+            return;
+        };
+        let (mut taken_at, taken) = self.taken.get();
+        if connection.bytes_written() != taken {
+            taken_at = Some(now);
+            self.taken.set((taken_at, connection.bytes_written()));
+        }
+        if let Some(taken_at) = taken_at {
+            silent_for = silent_for.min(now.saturating_duration_since(taken_at));
+        }
+        if silent_for >= self.config.silence_timeout {
+            connection.close(CloseReason::Stalled);
+        } else if silent_for >= self.config.silence_timeout / 3 {
+            // A full queue needs no ping: it already waits for the other side.
+            let _ = connection.send(&Header::new(Kind::Ping, 0), &[][..], &[]);
+        }
+    }
+}
+
+/// Hands what one connection reads to the calls of its link.
+struct LinkHandler {
+    link: Rc<Link>,
+}
+
+impl Handler for LinkHandler {
+    fn on_frame(&self, _connection: &Connection, frame: Incoming<'_>) {
+        let link = &self.link;
+        let header = frame.header;
+        match header.kind {
+            Kind::Reply => {
+                let entry = link.calls.borrow_mut().remove(header.call_id);
+                // Nobody there: the call was decided without this answer.
+                if let Some(entry) = entry {
+                    entry.sink.on_answer(entry.token, Answer::Reply(frame));
+                }
+            }
+            Kind::Refusal => {
+                let refusal = header
+                    .refusal
+                    .expect("the decoder checked that a refusal has a code");
+                link.refuse(header.call_id, refusal, frame.body);
+            }
+            // Calls in flight are still answered; the connection's end is told to the rest.
+            Kind::Goodbye => link.status.set(Status::Refused(Refusal::Draining)),
+            // A client is not asked anything.
+            Kind::Request | Kind::Note | Kind::Ping | Kind::Pong => {}
+        }
+    }
+
+    fn on_batch_end(&self, connection: &Connection) {
+        let owed = self.link.calls_in_flight() > 0;
+        self.link
+            .owed_since
+            .set(owed.then(|| connection.last_received()));
+    }
+}
