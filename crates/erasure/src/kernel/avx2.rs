@@ -1,9 +1,9 @@
 //! 32 bytes per instruction; a product is two look-ups in tables of 16 bytes, one per half of a byte.
 
 use std::arch::x86_64::{
-    __m256i, _mm_load_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_loadu_si256,
-    _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi64,
-    _mm256_storeu_si256, _mm256_xor_si256,
+    __m256i, _MM_HINT_T0, _mm_load_si128, _mm_prefetch, _mm256_and_si256,
+    _mm256_broadcastsi128_si256, _mm256_loadu_si256, _mm256_set1_epi8, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_srli_epi64, _mm256_storeu_si256, _mm256_xor_si256,
 };
 use std::ops::Range;
 
@@ -90,6 +90,12 @@ impl Vector for Shuffle {
             );
             Shuffle(_mm256_xor_si256(self.0, product))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(address: *const u8) {
+        // SAFETY: a hint, which no address makes fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
 
     #[inline(always)]

@@ -1,8 +1,8 @@
 //! 32 bytes per instruction; a product is one multiplication by an 8x8 bit matrix.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_gf2p8affine_epi64_epi8, _mm256_loadu_si256, _mm256_set1_epi64x,
-    _mm256_setzero_si256, _mm256_storeu_si256, _mm256_xor_si256,
+    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_gf2p8affine_epi64_epi8, _mm256_loadu_si256,
+    _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_storeu_si256, _mm256_xor_si256,
 };
 use std::ops::Range;
 
@@ -72,6 +72,12 @@ impl Vector for Affine {
         Affine(unsafe {
             _mm256_xor_si256(self.0, _mm256_gf2p8affine_epi64_epi8::<0>(input, factor))
         })
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(address: *const u8) {
+        // SAFETY: a hint, which no address makes fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
 
     #[inline(always)]

@@ -1,14 +1,18 @@
 //! 64 bytes per instruction; a product is one multiplication by an 8x8 bit matrix.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_gf2p8affine_epi64_epi8, _mm512_loadu_si512, _mm512_set1_epi64,
-    _mm512_setzero_si512, _mm512_storeu_si512, _mm512_xor_si512,
+    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_gf2p8affine_epi64_epi8, _mm512_loadu_si512,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_ternarylogic_epi64,
+    _mm512_xor_si512,
 };
 use std::ops::Range;
 
 use super::vector::{self, Vector};
 use crate::combine::Term;
 use crate::field::AFFINE;
+
+/// The truth table of the exclusive or of three bits, as the ternary logic instruction takes it.
+const EXCLUSIVE_OR: i32 = 0x96;
 
 /// See [`Engine::combine`](super::Engine::combine).
 ///
@@ -68,6 +72,26 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
+    unsafe fn add_products(
+        self,
+        [first, second]: [Self::Prepared; 2],
+        factors: [Self::Factor; 2],
+    ) -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            let first = _mm512_gf2p8affine_epi64_epi8::<0>(first, factors[0]);
+            let second = _mm512_gf2p8affine_epi64_epi8::<0>(second, factors[1]);
+            _mm512_ternarylogic_epi64::<EXCLUSIVE_OR>(self, first, second)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(address: *const u8) {
+        // SAFETY: a hint, which no address makes fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn pass(
         terms: &[Term<'_>],
         first_output: usize,
@@ -82,8 +106,8 @@ impl Vector for __m512i {
                 2 => vector::pass::<Self, 2, 4>(terms, first_output, outputs, range),
                 3 => vector::pass::<Self, 3, 4>(terms, first_output, outputs, range),
                 4 => vector::pass::<Self, 4, 4>(terms, first_output, outputs, range),
-                5 => vector::pass::<Self, 5, 4>(terms, first_output, outputs, range),
-                6 => vector::pass::<Self, 6, 4>(terms, first_output, outputs, range),
+                5 => vector::pass::<Self, 5, 3>(terms, first_output, outputs, range),
+                6 => vector::pass::<Self, 6, 3>(terms, first_output, outputs, range),
                 count => unreachable!(
                     "a pass takes at most {} outputs, not {count}",
                     Self::MOST_OUTPUTS

@@ -3,6 +3,11 @@
 //! The functions are generic over the registers and always inlined into a function per kernel that enables the
 //! instructions; compiled on their own they would not have them.
 
+#![allow(
+    clippy::inline_always,
+    reason = "must be compiled within a function that enables the instructions"
+)]
+
 use std::ops::Range;
 
 use super::BLOCK;
@@ -12,6 +17,10 @@ use crate::combine::Term;
 const CACHE_BYTES: usize = 32 * 1024;
 /// A stretch is not made shorter than this: below it the start of a pass costs more than the cache saves.
 const SHORTEST_STRETCH: usize = 1024;
+
+/// How far ahead of its use an input is fetched, in bytes. The processor's own prefetching stops at pages and loses
+/// track of many inputs at once: without this, values beyond the caches took up to a quarter longer.
+const PREFETCH: usize = 512;
 
 /// A register of an instruction set, and arithmetic on it.
 ///
@@ -40,6 +49,24 @@ pub(super) trait Vector: Copy {
     unsafe fn prepare(self) -> Self::Prepared;
     /// This register plus the product.
     unsafe fn add_product(self, input: Self::Prepared, factor: Self::Factor) -> Self;
+    /// This register plus two products: fewer instructions where one adds three registers.
+    #[inline(always)]
+    unsafe fn add_products(
+        self,
+        [first, second]: [Self::Prepared; 2],
+        factors: [Self::Factor; 2],
+    ) -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            let sum = self.add_product(first, factors[0]);
+            sum.add_product(second, factors[1])
+        }
+    }
+
+    /// Asks for the cache line at an address, which may be any, to be fetched.
+    #[inline(always)]
+    unsafe fn prefetch(_address: *const u8) {}
+
     /// Calls [`pass`] for `outputs` (at most [`Self::MOST_OUTPUTS`]) with as many registers per output as fit.
     ///
     /// The conditions of [`pass`] must hold.
@@ -57,10 +84,6 @@ pub(super) trait Vector: Copy {
 ///
 /// The processor has the instructions of `V`; the conditions asserted by `Engine::combine` hold.
 #[inline(always)]
-#[allow(
-    clippy::inline_always,
-    reason = "must be compiled within a function that enables the instructions"
-)]
 pub(super) unsafe fn combine<V: Vector>(
     terms: &[Term<'_>],
     outputs: &mut [&mut [u8]],
@@ -100,10 +123,6 @@ fn stretch_length(terms: usize) -> usize {
 /// `range.end` long and the range a whole number of blocks. Every term has a coefficient at `first_output + i` for
 /// every output i.
 #[inline(always)]
-#[allow(
-    clippy::inline_always,
-    reason = "must be compiled within a function that enables the instructions"
-)]
 pub(super) unsafe fn pass<V: Vector, const OUTPUTS: usize, const WIDE: usize>(
     terms: &[Term<'_>],
     first_output: usize,
@@ -134,10 +153,6 @@ pub(super) unsafe fn pass<V: Vector, const OUTPUTS: usize, const WIDE: usize>(
 ///
 /// As for [`pass`], for the bytes from `at` on.
 #[inline(always)]
-#[allow(
-    clippy::inline_always,
-    reason = "must be compiled within a function that enables the instructions"
-)]
 unsafe fn tile<V: Vector, const OUTPUTS: usize, const WIDE: usize>(
     terms: &[Term<'_>],
     first_output: usize,
@@ -148,13 +163,23 @@ unsafe fn tile<V: Vector, const OUTPUTS: usize, const WIDE: usize>(
     // output, and `first_output + OUTPUTS` coefficients within every term's.
     unsafe {
         let mut sums = [[V::zero(); WIDE]; OUTPUTS];
-        for term in terms {
-            let bytes = term.bytes.as_ptr().add(at);
-            let coefficients = term.coefficients.as_ptr().add(first_output);
-            let mut inputs = [V::zero().prepare(); WIDE];
-            for (wide, input) in inputs.iter_mut().enumerate() {
-                *input = V::load(bytes.add(wide * V::BYTES)).prepare();
+        let (pairs, rest) = terms.as_chunks::<2>();
+        for pair in pairs {
+            let coefficients = pair.map(|term| term.coefficients.as_ptr().add(first_output));
+            let inputs = [load::<V, WIDE>(&pair[0], at), load::<V, WIDE>(&pair[1], at)];
+            for (output, sums) in sums.iter_mut().enumerate() {
+                let factors = [
+                    V::factor(*coefficients[0].add(output)),
+                    V::factor(*coefficients[1].add(output)),
+                ];
+                for (wide, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.add_products([inputs[0][wide], inputs[1][wide]], factors);
+                }
             }
+        }
+        for term in rest {
+            let coefficients = term.coefficients.as_ptr().add(first_output);
+            let inputs = load::<V, WIDE>(term, at);
             for (output, sums) in sums.iter_mut().enumerate() {
                 let factor = V::factor(*coefficients.add(output));
                 for (sum, input) in sums.iter_mut().zip(inputs) {
@@ -167,5 +192,28 @@ unsafe fn tile<V: Vector, const OUTPUTS: usize, const WIDE: usize>(
                 sum.store(output.add(at + wide * V::BYTES));
             }
         }
+    }
+}
+
+/// `WIDE` registers from byte `at` of a term, ready for multiplication.
+///
+/// # Safety
+///
+/// The processor has the instructions of `V`, and the term that many bytes from `at` on.
+#[inline(always)]
+unsafe fn load<V: Vector, const WIDE: usize>(term: &Term<'_>, at: usize) -> [V::Prepared; WIDE] {
+    // SAFETY: the caller's promise; what is only prefetched may be beyond the end.
+    unsafe {
+        let bytes = term.bytes.as_ptr().add(at);
+        let mut inputs = [V::zero().prepare(); WIDE];
+        for (wide, input) in inputs.iter_mut().enumerate() {
+            let offset = wide * V::BYTES;
+            // Once per cache line.
+            if offset.is_multiple_of(BLOCK) {
+                V::prefetch(bytes.wrapping_add(offset + PREFETCH));
+            }
+            *input = V::load(bytes.add(offset)).prepare();
+        }
+        inputs
     }
 }
