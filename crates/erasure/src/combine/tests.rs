@@ -139,6 +139,21 @@ fn replication_copies_and_fills_up() {
 }
 
 #[test]
+fn one_term_is_copied_only_where_its_coefficient_is_one() {
+    for engine in engines() {
+        let source = noise(2, 100);
+        let mut terms = [Term {
+            bytes: &source,
+            coefficients: &[1, 2],
+        }];
+        let (mut once, mut twice) = ([7; 100], [7; 100]);
+        combine(engine, &mut terms, &mut [&mut once, &mut twice]);
+        assert_eq!(once[..], source);
+        assert!(twice.iter().zip(&source).all(|(&a, &b)| a == product(2, b)));
+    }
+}
+
+#[test]
 fn unaligned_fragments_and_bytes_around_outputs() {
     // Nothing beside the output may be written, whatever its alignment.
     for engine in engines() {
