@@ -1,0 +1,367 @@
+//! [`Env`] over TCP: the one implementation of the quorum call between processes.
+//!
+//! A quorum call is one allocation shared by its calls: each reply is decoded and folded into the tally on the task that
+//! read it, and the operation is woken once, by the decision. What the tally asks for meanwhile is sent from there, too.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use areo_core::config::{Members, ServerId};
+use areo_core::env::Env;
+use areo_core::error::{Response, Unavailable};
+use areo_core::instant::Instant as CoreInstant;
+use areo_core::message::{Note, Refusal, Request};
+use areo_core::tally::{Decision, Event, Tally};
+use areo_wire::codec;
+use bytes::Bytes;
+use tokio::time::{Sleep, sleep, sleep_until};
+
+use crate::message::{Outgoing, Segment};
+use crate::network::Network;
+use crate::peer::{Answer, CallKey, Peer, Refused, Sink, Status};
+
+/// A server that owes an answer and has sent nothing for so long is no good choice for the next read.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// The world of one operation: the servers of a cluster, and the operation's deadline.
+#[derive(Clone)]
+pub struct NetEnv {
+    network: Network,
+    started: Instant,
+    deadline: Instant,
+}
+
+impl NetEnv {
+    pub(crate) fn new(network: Network, timeout: Duration) -> NetEnv {
+        let started = Instant::now();
+        NetEnv {
+            network,
+            started,
+            deadline: started + timeout,
+        }
+    }
+
+    fn send(&self, outgoing: codec::Encoded, started: Instant, expects_bulk: bool) -> Outgoing {
+        let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
+        Outgoing {
+            body: outgoing.body,
+            payload: outgoing.payload.into_iter().map(segment).collect(),
+            started,
+            deadline: Some(self.deadline),
+            trace: None,
+            expects_bulk,
+        }
+    }
+}
+
+impl Env for NetEnv {
+    fn gather<T: Tally + 'static>(
+        &self,
+        to: &Members,
+        tally: T,
+    ) -> impl Future<Output = Result<T::Output, Unavailable>> {
+        let gather = Rc::new_cyclic(|myself| Gather {
+            env: self.clone(),
+            members: to.clone(),
+            myself: myself.clone(),
+            state: RefCell::new(State {
+                tally,
+                calls: vec![Vec::new(); to.len()],
+                responses: vec![Response::Silent; to.len()],
+                handed_over: false,
+                waiting: Vec::new(),
+                outcome: Outcome::Open,
+                waker: None,
+            }),
+        });
+        async move {
+            gather.start();
+            gather.wait().await
+        }
+    }
+
+    fn tell(&self, to: &Members, note: Note) {
+        let encoded = codec::encode_note(&note);
+        let message = self.send(encoded, Instant::now(), false);
+        for server in to.iter() {
+            if let Some(peer) = self.network.peer(*server) {
+                // Best effort: a server that is not connected does not hear it.
+                let _ = peer.tell(&message);
+            }
+        }
+    }
+
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> {
+        sleep(time)
+    }
+
+    fn now(&self) -> CoreInstant {
+        self.network.now()
+    }
+
+    fn random(&self) -> u64 {
+        self.network.random()
+    }
+
+    fn slow(&self, server: ServerId) -> bool {
+        self.network.peer(server).is_some_and(|peer| {
+            let down = matches!(peer.status(), Status::Unreachable | Status::Refused(_));
+            down || peer.silent_for(self.started) > SLOW
+        })
+    }
+}
+
+/// One quorum call.
+struct Gather<T: Tally> {
+    env: NetEnv,
+    members: Members,
+    /// For the answers that make it ask more.
+    myself: Weak<Gather<T>>,
+    state: RefCell<State<T>>,
+}
+
+struct State<T: Tally> {
+    tally: T,
+    /// Calls in flight, by position.
+    calls: Vec<Vec<CallKey>>,
+    responses: Vec<Response>,
+    handed_over: bool,
+    /// Peers that were out of reach when they were asked, with the connections that they had had by then: the call went
+    /// out after all if there is another one since.
+    waiting: Vec<(Peer, u64)>,
+    outcome: Outcome<T::Output>,
+    waker: Option<Waker>,
+}
+
+enum Outcome<T> {
+    Open,
+    Done(T),
+    Impossible,
+    /// Handed to the operation, or given up by it.
+    Over,
+}
+
+impl<T: Tally + 'static> Gather<T> {
+    /// Asks everybody what the tally wants of them first.
+    fn start(&self) {
+        let all = (0..self.members.len()).collect();
+        self.carry_out(Decision::Ask(all));
+    }
+
+    /// Does what the tally decided, and what it decides about servers that refuse to be asked, and so on.
+    fn carry_out(&self, decision: Decision<T::Output>) {
+        let mut decisions = vec![decision];
+        while let Some(decision) = decisions.pop() {
+            match decision {
+                Decision::Pending => {}
+                Decision::Done(output) => return self.finish(Outcome::Done(output)),
+                Decision::Impossible => return self.finish(Outcome::Impossible),
+                Decision::Ask(positions) => {
+                    let now = Instant::now();
+                    for position in positions {
+                        let Some(event) = self.ask(position, now) else {
+                            continue;
+                        };
+                        decisions.push(self.state.borrow_mut().tally.add(position, event));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks one server. An event says that this came to nothing, for now or for good.
+    fn ask(&self, position: usize, now: Instant) -> Option<Event> {
+        let mut state = self.state.borrow_mut();
+        if !matches!(state.outcome, Outcome::Open) {
+            return None;
+        }
+        let request = state.tally.ask(position)?;
+        let Some(peer) = self.env.network.peer(self.members[position]) else {
+            state.responses[position] = Response::Unreachable;
+            return Some(Event::Unreachable);
+        };
+        let expects_bulk = codec::expects_large_reply(&request);
+        let message = self.env.send(codec::encode_request(&request), now, expects_bulk);
+        let connections = peer.connections_made();
+        let myself = self.myself.upgrade().expect("whoever asks holds it");
+        match peer.call(message, myself, position as u64) {
+            Ok(call) => {
+                state.calls[position].push(call.key);
+                if call.reachable {
+                    state.handed_over = true;
+                    return None;
+                }
+                state.waiting.push((peer, connections));
+                state.responses[position] = Response::Unreachable;
+                Some(Event::Unreachable)
+            }
+            Err(refused) => {
+                let refusal = refusal_of(refused);
+                state.responses[position] = Response::Refused(refusal);
+                Some(Event::Refused(refusal))
+            }
+        }
+    }
+
+    /// Decided: what is still in flight is forgotten, the operation is woken.
+    fn finish(&self, outcome: Outcome<T::Output>) {
+        let mut state = self.state.borrow_mut();
+        if !matches!(state.outcome, Outcome::Open) {
+            return;
+        }
+        state.outcome = outcome;
+        let waker = state.waker.take();
+        self.forget(state.calls.drain(..).collect());
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn forget(&self, calls: Vec<Vec<CallKey>>) {
+        for (position, keys) in calls.into_iter().enumerate() {
+            let peer = self.env.network.peer(self.members[position]);
+            for key in keys {
+                if let Some(peer) = &peer {
+                    peer.forget(key);
+                }
+            }
+        }
+    }
+
+    /// Waits for the decision, the deadline, and whatever the tally is impatient for.
+    async fn wait(self: Rc<Self>) -> Result<T::Output, Unavailable> {
+        let _over = Abandon(&self);
+        let mut deadline = pin!(sleep_until(self.env.deadline.into()));
+        let mut patience: Pin<Box<Option<Sleep>>> = Box::pin(None);
+        poll_fn(|context| {
+            loop {
+                if let Some(result) = self.take(context) {
+                    return Poll::Ready(result);
+                }
+                if deadline.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Err(self.unavailable()));
+                }
+                if patience.is_none() {
+                    let wanted = self.state.borrow().tally.patience();
+                    patience.set(wanted.map(sleep));
+                }
+                match patience.as_mut().as_pin_mut() {
+                    Some(timer) if timer.poll(context).is_ready() => {
+                        patience.set(None);
+                        let decision = self.state.borrow_mut().tally.tick();
+                        self.carry_out(decision);
+                    }
+                    _ => return Poll::Pending,
+                }
+            }
+        })
+        .await
+    }
+
+    /// The result, if there is one; otherwise whom to wake.
+    fn take(&self, context: &Context<'_>) -> Option<Result<T::Output, Unavailable>> {
+        let mut state = self.state.borrow_mut();
+        match std::mem::replace(&mut state.outcome, Outcome::Over) {
+            Outcome::Done(output) => Some(Ok(output)),
+            Outcome::Impossible => {
+                drop(state);
+                Some(Err(self.unavailable()))
+            }
+            Outcome::Open => {
+                state.outcome = Outcome::Open;
+                state.waker = Some(context.waker().clone());
+                None
+            }
+            Outcome::Over => unreachable!("a quorum call is awaited once"),
+        }
+    }
+
+    fn unavailable(&self) -> Unavailable {
+        let state = self.state.borrow();
+        let responses = state.responses.iter().copied();
+        Unavailable {
+            needed: state.tally.needed(),
+            servers: self.members.iter().copied().zip(responses).collect(),
+            waited: self.env.started.elapsed(),
+            handed_over: state.handed_over || state.waiting.iter().any(sent_since),
+        }
+    }
+}
+
+/// Ends a quorum call that nobody waits for any more: decided, out of time, or dropped.
+struct Abandon<'a, T: Tally + 'static>(&'a Rc<Gather<T>>);
+
+impl<T: Tally + 'static> Drop for Abandon<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.borrow_mut();
+        state.outcome = Outcome::Over;
+        let calls = std::mem::take(&mut state.calls);
+        drop(state);
+        self.0.forget(calls);
+    }
+}
+
+impl<T: Tally + 'static> Sink for Gather<T> {
+    fn on_answer(&self, token: u64, answer: Answer<'_>) {
+        let position = usize::try_from(token).expect("positions are small");
+        let event = event_of(answer);
+        let decision = {
+            let mut state = self.state.borrow_mut();
+            if !matches!(state.outcome, Outcome::Open) {
+                return;
+            }
+            state.responses[position] = response_of(&event);
+            state.handed_over |= !matches!(event, Event::Unreachable);
+            state.tally.add(position, event)
+        };
+        match decision {
+            Decision::Pending => {}
+            decision => self.carry_out(decision),
+        }
+    }
+}
+
+fn sent_since((peer, connections): &(Peer, u64)) -> bool {
+    peer.connections_made() > *connections
+}
+
+fn event_of(answer: Answer<'_>) -> Event {
+    match answer {
+        Answer::Unreachable { .. } => Event::Unreachable,
+        Answer::Refused { refusal, .. } => Event::Refused(codec::refusal_from_wire(refusal)),
+        Answer::Reply(incoming) => {
+            let pair = |segment: Segment| (segment.bytes, segment.crc32c);
+            let payload = incoming.payload.into_iter().map(pair).collect();
+            match codec::decode_reply(&Bytes::copy_from_slice(incoming.body), payload) {
+                Ok(reply) => Event::Reply(reply),
+                Err(error) => {
+                    tracing::warn!(%error, "a reply that cannot be read");
+                    Event::Refused(Refusal::Malformed)
+                }
+            }
+        }
+    }
+}
+
+fn response_of(event: &Event) -> Response {
+    match event {
+        Event::Reply(reply) => reply
+            .refusal()
+            .map_or(Response::Answered, Response::Refused),
+        Event::Refused(refusal) => Response::Refused(*refusal),
+        Event::Unreachable => Response::Unreachable,
+    }
+}
+
+fn refusal_of(refused: Refused) -> Refusal {
+    match refused {
+        Refused::QueueFull { .. } => Refusal::Busy,
+        Refused::ByServer { refusal } => codec::refusal_from_wire(refusal),
+        Refused::TooLarge { .. } => Refusal::TooLarge,
+    }
+}

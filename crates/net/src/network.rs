@@ -1,0 +1,226 @@
+//! The servers of a cluster as one process sees them: a [`Peer`] for each, found by id.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use areo_core::config::ServerId;
+use areo_core::instant::Instant as CoreInstant;
+use areo_core::message::{Directory, Reply, Request, ServerRecord};
+use areo_wire::codec;
+use areo_wire::frame::Refusal;
+use areo_wire::hello::Role;
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::env::NetEnv;
+use crate::message::Outgoing;
+use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink};
+use crate::pool::Pool;
+
+/// Receive buffers that are kept for reuse, in bytes.
+const IDLE_BUFFERS: usize = 64 << 20;
+
+/// All servers that are known, by id. Clones are the same network; belongs to one thread.
+#[derive(Clone)]
+pub struct Network {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    role: Role,
+    own_id: u128,
+    cluster: Cell<u128>,
+    started: Instant,
+    random: Cell<u64>,
+    pool: Pool,
+    peers: RefCell<BTreeMap<ServerId, Peer>>,
+}
+
+/// Who answered at an address.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    /// The cluster.
+    pub cluster: u128,
+    /// The server that answered.
+    pub server: ServerId,
+    /// The root configuration and the servers that this one knows.
+    pub directory: Directory,
+}
+
+/// Why an address did not say who is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BootstrapError {
+    /// Nobody answers there.
+    Unreachable {
+        /// What the operating system, or the handshake, said.
+        error: String,
+    },
+    /// Somebody does, and refuses.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Nobody answered in time.
+    TimedOut,
+    /// What answered made no sense.
+    Malformed,
+}
+
+impl fmt::Display for BootstrapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BootstrapError::Unreachable { error } => f.write_str(error),
+            BootstrapError::Refused { refusal } => write!(f, "refused: {refusal}"),
+            BootstrapError::TimedOut => f.write_str("timed out"),
+            BootstrapError::Malformed => f.write_str("what answers there is no Areo server"),
+        }
+    }
+}
+
+impl std::error::Error for BootstrapError {}
+
+impl Network {
+    /// A network without servers. `own_id` names this process to servers.
+    pub fn new(role: Role, own_id: u128) -> Network {
+        // Without entropy the time has to do: ids of clients are mixed in by the caller.
+        let clock = || Instant::now().elapsed().as_nanos() as u64 ^ own_id as u64;
+        let seed = getrandom::u64().unwrap_or_else(|_| clock());
+        Network {
+            shared: Rc::new(Shared {
+                role,
+                own_id,
+                cluster: Cell::new(0),
+                started: Instant::now(),
+                random: Cell::new(seed),
+                pool: Pool::new(IDLE_BUFFERS),
+                peers: RefCell::default(),
+            }),
+        }
+    }
+
+    /// Asks one address who is there.
+    ///
+    /// # Errors
+    /// [`BootstrapError`].
+    pub async fn bootstrap(
+        &self,
+        address: &str,
+        expected_cluster: Option<u128>,
+        patience: Duration,
+    ) -> Result<Bootstrap, BootstrapError> {
+        let mut config = self.config(address);
+        config.cluster = expected_cluster.unwrap_or(0);
+        let peer = Peer::new(config);
+        let body = codec::encode_request(&Request::Directory).body;
+        let (sender, answer) = oneshot::channel();
+        let sink = Rc::new(Once(RefCell::new(Some(sender))));
+        let message = Outgoing::new(body, Some(patience));
+        if let Err(refused) = peer.call(message, sink, 0) {
+            let error = refused.to_string();
+            return Err(BootstrapError::Unreachable { error });
+        }
+        let reply = match timeout(patience, answer).await {
+            Ok(Ok(Ok(reply))) => reply,
+            Ok(Ok(Err(BootstrapError::Unreachable { .. }))) => {
+                let error = peer.state().last_error;
+                let error = error.unwrap_or_else(|| "no connection".into());
+                return Err(BootstrapError::Unreachable { error });
+            }
+            Ok(Ok(Err(error))) => return Err(error),
+            Ok(Err(_)) | Err(_) => return Err(BootstrapError::TimedOut),
+        };
+        let Reply::Directory(directory) = reply else {
+            return Err(BootstrapError::Malformed);
+        };
+        let state = peer.state();
+        Ok(Bootstrap {
+            cluster: state.cluster,
+            server: ServerId(state.server),
+            directory,
+        })
+    }
+
+    fn config(&self, address: &str) -> PeerConfig {
+        let pool = self.shared.pool.clone();
+        PeerConfig {
+            role: self.shared.role,
+            cluster: self.shared.cluster.get(),
+            ..PeerConfig::new(address.into(), self.shared.own_id, pool)
+        }
+    }
+
+    /// Takes note of servers: where they are, and their incarnations. Addresses may change, ids do not.
+    pub fn learn(&self, cluster: u128, servers: impl IntoIterator<Item = ServerRecord>) {
+        self.shared.cluster.set(cluster);
+        let mut peers = self.shared.peers.borrow_mut();
+        for record in servers {
+            if let Some(peer) = peers.get(&record.id) {
+                peer.learn_incarnation(record.incarnation);
+                peer.set_address(record.address);
+                continue;
+            }
+            let config = PeerConfig {
+                server: record.id.0,
+                known_incarnation: record.incarnation,
+                ..self.config(&record.address)
+            };
+            peers.insert(record.id, Peer::new(config));
+        }
+    }
+
+    /// The world for an operation that has so much time.
+    pub fn env(&self, timeout: Duration) -> NetEnv {
+        NetEnv::new(self.clone(), timeout)
+    }
+
+    /// What is known about a server's connections.
+    pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
+        self.peer(server).map(|peer| peer.state())
+    }
+
+    pub(crate) fn peer(&self, server: ServerId) -> Option<Peer> {
+        self.shared.peers.borrow().get(&server).cloned()
+    }
+
+    pub(crate) fn now(&self) -> CoreInstant {
+        let nanos = self.shared.started.elapsed().as_nanos();
+        CoreInstant(u64::try_from(nanos).expect("585 years of uptime do not happen"))
+    }
+
+    /// `splitmix64` from a seed of the operating system.
+    pub(crate) fn random(&self) -> u64 {
+        let state = self.shared.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.shared.random.set(state);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// Hands the first answer to whoever waits.
+struct Once(RefCell<Option<oneshot::Sender<Result<Reply, BootstrapError>>>>);
+
+impl Sink for Once {
+    fn on_answer(&self, _token: u64, answer: Answer<'_>) {
+        let Some(sender) = self.0.borrow_mut().take() else {
+            return;
+        };
+        let result = match answer {
+            Answer::Reply(incoming) => {
+                codec::decode_reply(&Bytes::copy_from_slice(incoming.body), Vec::new())
+                    .map_err(|_| BootstrapError::Malformed)
+            }
+            Answer::Refused { refusal, .. } => Err(BootstrapError::Refused { refusal }),
+            Answer::Unreachable { .. } => Err(BootstrapError::Unreachable {
+                error: String::new(),
+            }),
+        };
+        // Whoever waited may have run out of time.
+        let _ = sender.send(result);
+    }
+}

@@ -1,0 +1,274 @@
+//! Everything that can pile up has a bound, and reaching it hurts only whoever did.
+
+mod common;
+
+use std::time::Duration;
+
+use areo_net::{Peer, PeerConfig, Refused, Status};
+use areo_wire::frame::Refusal;
+use areo_wire::hello::{Channel, Hello, Role};
+use common::*;
+use tokio::net::{TcpListener, TcpStream};
+
+#[test]
+fn a_full_queue_refuses_at_once_and_only_its_own_server() {
+    local(async {
+        // Takes the hello and reads nothing after it.
+        let deaf = TcpListener::bind(loopback(0)).await.unwrap();
+        let config = PeerConfig {
+            max_bytes: 1 << 20,
+            ..peer_config(deaf.local_addr().unwrap())
+        };
+        let slow = Peer::new(config);
+        let server = TestServer::start(Manner::Echo).await;
+        let quick = server.peer();
+        let record = Record::new();
+        let large = message_with(b"x", &[100_000]);
+        slow.call(large.clone(), record.clone(), 0).unwrap();
+        let _open = Raw::accept(&deaf).await;
+        let mut taken = 1;
+        let refused = loop {
+            match slow.call(large.clone(), record.clone(), taken) {
+                Ok(_) => taken += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refused, Refused::QueueFull { .. }), "{refused}");
+        assert_eq!(taken, 10, "1 MiB holds ten of 100 kB");
+        assert_eq!(slow.state().calls, taken as usize);
+        quick.call(large, record.clone(), 100).unwrap();
+        assert_eq!(record.reply(100).await.0, b"x");
+        assert!((0..taken).all(|token| record.of(token).is_empty()));
+    });
+}
+
+#[test]
+fn bytes_of_forgotten_calls_count_until_they_are_written() {
+    local(async {
+        let deaf = TcpListener::bind(loopback(0)).await.unwrap();
+        let config = PeerConfig {
+            max_bytes: 8 << 20,
+            ..peer_config(deaf.local_addr().unwrap())
+        };
+        let peer = Peer::new(config);
+        let record = Record::new();
+        peer.connect();
+        let _open = Raw::accept(&deaf).await;
+        until("connected", || peer.status() == Status::Connected).await;
+        let large = message_with(b"x", &[200_000]);
+        // The kernel takes some megabytes; then the queue fills, although no call stays in the table.
+        let refused = loop {
+            match peer.call(large.clone(), record.clone(), 0) {
+                Ok(call) => peer.forget(call.key),
+                Err(error) => break error,
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(peer.state().calls, 0);
+        let Refused::QueueFull { calls: 0, bytes } = refused else {
+            panic!("{refused}")
+        };
+        assert!(bytes <= 8 << 20 && bytes > 7 << 20, "{bytes} bytes queued");
+    });
+}
+
+#[test]
+fn calls_in_flight_are_bounded_while_a_server_is_down() {
+    local(async {
+        let vacant = TcpListener::bind(loopback(0))
+            .await
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let peer = Peer::new(PeerConfig {
+            max_calls: 3,
+            ..peer_config(vacant)
+        });
+        let record = Record::new();
+        for token in 0..3 {
+            peer.call(message(b"x"), record.clone(), token).unwrap();
+        }
+        let error = peer.call(message(b"x"), record.clone(), 3).unwrap_err();
+        assert!(
+            matches!(error, Refused::QueueFull { calls: 3, .. }),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn a_message_over_the_limits_is_refused_where_it_is_made() {
+    local(async {
+        let service = TestService::new(Manner::Echo);
+        let adjust = |config: &mut areo_net::ListenerConfig| config.limits.max_payload_bytes = 1000;
+        let server = TestServer::start_at(loopback(0), service, adjust).await;
+        let peer = server.peer();
+        let record = Record::new();
+        let error = peer
+            .call(message(vec![0; (1 << 20) + 1]), record.clone(), 1)
+            .unwrap_err();
+        assert!(matches!(error, Refused::TooLarge { .. }), "{error}");
+        // The server's own limit is known once it has said so.
+        peer.call(message_with(b"", &[1001]), record.clone(), 2)
+            .unwrap();
+        until("it was refused", || {
+            record.of(2) == [Told::Refused(Refusal::TooLarge)]
+        })
+        .await;
+        let error = peer
+            .call(message_with(b"", &[1001]), record.clone(), 3)
+            .unwrap_err();
+        assert!(matches!(error, Refused::TooLarge { .. }), "{error}");
+        peer.call(message_with(b"ok", &[1000]), record.clone(), 4)
+            .unwrap();
+        assert_eq!(record.reply(4).await.0, b"ok");
+    });
+}
+
+#[test]
+fn a_client_that_asks_and_does_not_read_is_paused_then_closed() {
+    local(async {
+        let reply_bytes = 100_000;
+        let service = TestService::new(Manner::Large(reply_bytes));
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.pause_above_bytes = 1 << 20;
+            config.stall_timeout = Duration::from_secs(2);
+        })
+        .await;
+        let mut raw = Raw::connect(server.address).await;
+        let requests = 2000;
+        for id in 0..requests {
+            raw.send(&request_bytes(id, b"", &[])).await;
+        }
+        until("the connection is closed", || {
+            server.listener.connections() == 0
+        })
+        .await;
+        // What the kernel's buffers and the bound take, not the 200 MB that were asked for.
+        let answered = server.service.requests.get();
+        assert!(
+            answered > 10 && answered < requests as usize / 2,
+            "{answered} answered"
+        );
+        let record = Record::new();
+        let bystander = server.peer();
+        bystander.call(message(b"next"), record.clone(), 1).unwrap();
+        assert_eq!(record.reply(1).await.0, b"next");
+    });
+}
+
+#[test]
+fn answers_that_pile_up_beyond_the_bound_close_the_connection() {
+    local(async {
+        let service = TestService::new(Manner::Hold);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.max_queued_calls_bytes = 1 << 20;
+        })
+        .await;
+        let mut raw = Raw::connect(server.address).await;
+        for id in 0..200 {
+            raw.send(&request_bytes(id, &vec![7; 100_000], &[])).await;
+        }
+        until("all arrived", || server.service.held.borrow().len() == 200).await;
+        // All at once, as after a group commit: 20 MB into a queue of 1.
+        server.service.answer_held();
+        until("the connection is closed", || {
+            server.listener.connections() == 0
+        })
+        .await;
+    });
+}
+
+#[test]
+fn requests_that_are_not_answered_stop_the_reading() {
+    local(async {
+        let service = TestService::new(Manner::Hold);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.max_unanswered_calls = 5;
+        })
+        .await;
+        let peer = server.peer();
+        let record = Record::new();
+        for token in 0..50 {
+            peer.call(message(b"x"), record.clone(), token).unwrap();
+        }
+        for round in 1..=10 {
+            until("five were taken", || {
+                server.service.held.borrow().len() == 5
+            })
+            .await;
+            assert_eq!(server.service.requests.get(), round * 5);
+            server.service.answer_held();
+        }
+        until("all are answered", || record.replies() == 50).await;
+    });
+}
+
+#[test]
+fn a_dropped_responder_refuses_so_that_nobody_waits_for_it() {
+    local(async {
+        let server = TestServer::start(Manner::Hold).await;
+        let peer = server.peer();
+        let record = Record::new();
+        peer.call(message(b"x"), record.clone(), 1).unwrap();
+        until("it arrived", || server.service.requests.get() == 1).await;
+        server.service.held.borrow_mut().clear();
+        until("it was refused", || {
+            record.of(1) == [Told::Refused(Refusal::Busy)]
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_caller_beyond_the_limit_of_connections_is_told_busy() {
+    local(async {
+        let service = TestService::new(Manner::Echo);
+        let server =
+            TestServer::start_at(loopback(0), service, |config| config.max_connections = 2).await;
+        let first = Raw::connect(server.address).await;
+        let _second = Raw::connect(server.address).await;
+        let mut third = TcpStream::connect(server.address).await.unwrap();
+        let hello = Hello::new(Role::Client, Channel::Calls, 3);
+        let error = areo_net::handshake::greet(&mut third, &hello, PATIENCE)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                areo_net::handshake::HandshakeError::Refused {
+                    refusal: Refusal::Busy,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        drop(first);
+        until("there is room", || server.listener.connections() == 1).await;
+        Raw::connect(server.address).await;
+    });
+}
+
+#[test]
+fn a_caller_that_says_nothing_does_not_stay() {
+    local(async {
+        let service = TestService::new(Manner::Echo);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.hello_timeout = Duration::from_millis(20);
+            config.stall_timeout = Duration::from_secs(1);
+        })
+        .await;
+        let mut silent = TcpStream::connect(server.address).await.unwrap();
+        let mut answer = Vec::new();
+        tokio::io::AsyncReadExt::read_to_end(&mut silent, &mut answer)
+            .await
+            .unwrap();
+        assert!(answer.is_empty());
+
+        let mut unfinished = Raw::connect(server.address).await;
+        unfinished
+            .send(&request_bytes(1, b"x", &[vec![0; 10_000]])[..500])
+            .await;
+        assert_eq!(unfinished.receive().await, None);
+    });
+}
