@@ -1,0 +1,391 @@
+//! The data directory of a server: one process at a time, one format, one identity.
+//!
+//! ```text
+//! LOCK      locked (flock) while a process uses the directory
+//! FORMAT    "areo data directory\nformat 1\n"
+//! IDENTITY  a blob of the layer above, with a checksum
+//! <name>/   one directory per log, see Directory::disk
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::{error, fmt};
+
+use bytes::Bytes;
+use rustix::fs::FlockOperation;
+
+use crate::checksum::crc32c;
+use crate::disk::FileDisk;
+use crate::disk::sync_directory;
+use crate::format::{get_u32, get_u64, put_u32, put_u64};
+
+const LOCK: &str = "LOCK";
+const FORMAT: &str = "FORMAT";
+const IDENTITY: &str = "IDENTITY";
+/// File systems put this into their root.
+const LOST_AND_FOUND: &str = "lost+found";
+
+const FORMAT_TITLE: &str = "areo data directory";
+const FORMAT_VERSION: u32 = 1;
+
+const IDENTITY_MAGIC: u64 = u64::from_le_bytes(*b"AreoIdnt");
+const IDENTITY_HEADER_BYTES: usize = 20;
+/// The longest identity, in bytes.
+const MAX_IDENTITY_BYTES: usize = 64 << 10;
+
+/// A data directory, locked until this value is dropped.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why a data directory cannot be used.
+#[derive(Debug)]
+pub enum DirectoryError {
+    /// Another process holds the lock.
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It holds something, but not our data.
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// Something that is in it.
+        entry: String,
+    },
+    /// This process may not write there, or it is no directory.
+    NotWritable {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// It was written in another format.
+    UnsupportedVersion {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format this program knows.
+        supported: u32,
+    },
+    /// A file does not hold what it must.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+/// Why the identity cannot be read or written.
+#[derive(Debug)]
+pub enum IdentityError {
+    /// The checksum is wrong. It must not be replaced by a new one: who the server was is not known.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was written in another format.
+    UnsupportedVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// It is longer than 64 KiB.
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The system refused.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl Directory {
+    /// Opens the data directory at `path` and locks it; makes it if nothing is there, or an empty directory.
+    ///
+    /// # Errors
+    /// See [`DirectoryError`]. A directory that is refused is left as it was.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, DirectoryError> {
+        let path = path.into();
+        create_directory(&path).map_err(|source| refused(&path, source))?;
+        let is_new = check_entries(&path)?;
+        let lock = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join(LOCK))
+            .map_err(|source| refused(&path, source))?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::Locked { path }),
+            Err(errno) => {
+                let source = errno.into();
+                return Err(DirectoryError::Io { path, source });
+            }
+        }
+        // Looked at again under the lock: another process may have been faster.
+        if is_new && check_entries(&path)? {
+            let text = format!("{FORMAT_TITLE}\nformat {FORMAT_VERSION}\n");
+            replace(&path, FORMAT, text.as_bytes()).map_err(|source| refused(&path, source))?;
+        }
+        check_format(&path)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files of the log called `name`, made if there are none.
+    ///
+    /// # Errors
+    /// See [`DirectoryError`].
+    ///
+    /// # Panics
+    /// If the name is not made of lower-case letters, digits and `-`.
+    pub fn disk(&self, name: &str) -> Result<FileDisk, DirectoryError> {
+        let is_allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        assert!(
+            !name.is_empty() && name.bytes().all(is_allowed),
+            "a plain name"
+        );
+        let path = self.path.join(name);
+        match create_directory(&path) {
+            Ok(()) => Ok(FileDisk::new(path)),
+            Err(source) => Err(DirectoryError::Io { path, source }),
+        }
+    }
+
+    /// The identity written last, `None` if none was.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn read_identity(&self) -> Result<Option<Bytes>, IdentityError> {
+        let path = self.path.join(IDENTITY);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => Bytes::from(bytes),
+            Err(source) if source.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(IdentityError::Io { path, source }),
+        };
+        if bytes.len() < IDENTITY_HEADER_BYTES
+            || get_u64(&bytes, 0) != IDENTITY_MAGIC
+            || get_u32(&bytes, 16) != identity_checksum(&bytes)
+        {
+            return Err(IdentityError::Damaged { path });
+        }
+        match get_u32(&bytes, 8) {
+            FORMAT_VERSION => {}
+            found => return Err(IdentityError::UnsupportedVersion { path, found }),
+        }
+        if get_u32(&bytes, 12) as usize != bytes.len() - IDENTITY_HEADER_BYTES {
+            return Err(IdentityError::Damaged { path });
+        }
+        Ok(Some(bytes.slice(IDENTITY_HEADER_BYTES..)))
+    }
+
+    /// Replaces the identity, atomically and durably: after a crash it is the old or the new one.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn write_identity(&self, identity: &[u8]) -> Result<(), IdentityError> {
+        if identity.len() > MAX_IDENTITY_BYTES {
+            return Err(IdentityError::TooLong {
+                bytes: identity.len(),
+            });
+        }
+        let mut bytes = vec![0; IDENTITY_HEADER_BYTES];
+        put_u64(&mut bytes, 0, IDENTITY_MAGIC);
+        put_u32(&mut bytes, 8, FORMAT_VERSION);
+        let length = u32::try_from(identity.len()).expect("at most 64 KiB");
+        put_u32(&mut bytes, 12, length);
+        bytes.extend_from_slice(identity);
+        let checksum = identity_checksum(&bytes);
+        put_u32(&mut bytes, 16, checksum);
+        replace(&self.path, IDENTITY, &bytes).map_err(|source| IdentityError::Io {
+            path: self.path.join(IDENTITY),
+            source,
+        })
+    }
+}
+
+/// Covers everything but itself.
+fn identity_checksum(bytes: &[u8]) -> u32 {
+    let mut covered = bytes[..16].to_vec();
+    covered.extend_from_slice(&bytes[IDENTITY_HEADER_BYTES..]);
+    crc32c(&covered)
+}
+
+/// Makes a directory, and its name durable; one that is there is fine.
+fn create_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let is_directory = fs::metadata(path)?.is_dir();
+            return if is_directory {
+                Ok(())
+            } else {
+                Err(ErrorKind::NotADirectory.into())
+            };
+        }
+        Err(error) => return Err(error),
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+/// Whether the directory is new: nothing is in it but what a first start that was cut short can leave.
+fn check_entries(path: &Path) -> Result<bool, DirectoryError> {
+    let mut foreign = None;
+    for entry in fs::read_dir(path).map_err(|source| refused(path, source))? {
+        let entry = entry.map_err(|source| refused(path, source))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == FORMAT {
+            return Ok(false);
+        }
+        if name != LOCK && name != LOST_AND_FOUND && name != temporary(FORMAT) {
+            foreign = Some(name);
+        }
+    }
+    match foreign {
+        None => Ok(true),
+        Some(entry) => Err(DirectoryError::Foreign {
+            path: path.to_owned(),
+            entry,
+        }),
+    }
+}
+
+fn check_format(path: &Path) -> Result<(), DirectoryError> {
+    let file = path.join(FORMAT);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::InvalidData => String::new(),
+        Err(source) => return Err(DirectoryError::Io { path: file, source }),
+    };
+    let version = text
+        .strip_prefix(FORMAT_TITLE)
+        .and_then(|rest| rest.strip_prefix("\nformat "))
+        .and_then(|rest| rest.strip_suffix('\n'))
+        .and_then(|digits| digits.parse().ok());
+    match version {
+        Some(FORMAT_VERSION) => Ok(()),
+        Some(found) => Err(DirectoryError::UnsupportedVersion {
+            path: path.to_owned(),
+            found,
+            supported: FORMAT_VERSION,
+        }),
+        None => Err(DirectoryError::Damaged { path: file }),
+    }
+}
+
+/// Replaces a file: written beside it, synced, renamed, and the name synced.
+fn replace(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let beside = directory.join(temporary(name));
+    let mut file = File::create(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, directory.join(name))?;
+    sync_directory(directory)
+}
+
+fn temporary(name: &str) -> String {
+    format!("{name}.new")
+}
+
+fn refused(path: &Path, source: io::Error) -> DirectoryError {
+    let path = path.to_owned();
+    match source.kind() {
+        ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::NotADirectory
+        | ErrorKind::AlreadyExists => DirectoryError::NotWritable { path, source },
+        _ => DirectoryError::Io { path, source },
+    }
+}
+
+impl fmt::Display for DirectoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Locked { path } => write!(
+                f,
+                "{}: another process holds this data directory",
+                path.display()
+            ),
+            Self::Foreign { path, entry } => write!(
+                f,
+                "{}: not a data directory, but not empty either (it holds {entry})",
+                path.display()
+            ),
+            Self::NotWritable { path, source } => write!(
+                f,
+                "{}: cannot be used as a data directory: {source}",
+                path.display()
+            ),
+            Self::UnsupportedVersion {
+                path,
+                found,
+                supported,
+            } => write!(
+                f,
+                "{}: data format {found}, this program knows format {supported}: use the program that wrote it, or a newer one",
+                path.display()
+            ),
+            Self::Damaged { path } => write!(f, "{}: damaged", path.display()),
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged { path } => write!(f, "{}: damaged", path.display()),
+            Self::UnsupportedVersion { path, found } => write!(
+                f,
+                "{}: identity format {found}, this program knows format {FORMAT_VERSION}",
+                path.display()
+            ),
+            Self::TooLong { bytes } => write!(f, "an identity of {bytes} bytes is too long"),
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl error::Error for DirectoryError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::NotWritable { source, .. } | Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl error::Error for IdentityError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use super::*;
+
+fn temporary_path() -> (tempfile::TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("data");
+    (parent, path)
+}
+
+#[test]
+fn is_made_once_and_opened_again() {
+    let (_parent, path) = temporary_path();
+    for _ in 0..2 {
+        let directory = Directory::open(&path).unwrap();
+        assert_eq!(directory.path(), path);
+        assert!(directory.disk("shard-0").unwrap().path().is_dir());
+    }
+}
+
+#[test]
+fn a_second_opener_is_told_about_the_lock() {
+    let (_parent, path) = temporary_path();
+    let first = Directory::open(&path).unwrap();
+    let second = Directory::open(&path);
+    assert!(matches!(second, Err(DirectoryError::Locked { .. })));
+    assert!(second.unwrap_err().to_string().contains("another process"));
+    drop(first);
+    Directory::open(&path).unwrap();
+}
+
+#[test]
+fn a_foreign_directory_is_refused_and_left_as_it_was() {
+    let (parent, _) = temporary_path();
+    fs::write(parent.path().join("thesis.tex"), "all of it").unwrap();
+    let error = Directory::open(parent.path()).unwrap_err();
+    assert!(matches!(&error, DirectoryError::Foreign { entry, .. } if entry == "thesis.tex"));
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_a_cut_short_first_start_leaves_is_not_foreign() {
+    let (_parent, path) = temporary_path();
+    fs::create_dir(&path).unwrap();
+    fs::create_dir(path.join(LOST_AND_FOUND)).unwrap();
+    fs::write(path.join(LOCK), "").unwrap();
+    fs::write(path.join("FORMAT.new"), "areo").unwrap();
+    Directory::open(&path).unwrap();
+}
+
+#[test]
+fn a_path_that_is_no_directory_is_refused_clearly() {
+    let (parent, path) = temporary_path();
+    fs::write(&path, "a file").unwrap();
+    for place in [path.clone(), path.join("below")] {
+        let error = Directory::open(&place).unwrap_err();
+        assert!(
+            matches!(error, DirectoryError::NotWritable { .. }),
+            "{error}"
+        );
+    }
+    let missing = Directory::open(parent.path().join("no/such/parent"));
+    assert!(matches!(missing, Err(DirectoryError::Io { .. })));
+}
+
+#[test]
+fn errors_of_permission_say_so() {
+    for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+        let error = refused(Path::new("x"), kind.into());
+        assert!(matches!(error, DirectoryError::NotWritable { .. }));
+    }
+}
+
+#[test]
+fn another_format_is_refused_politely_and_damage_is_called_damage() {
+    let (_parent, path) = temporary_path();
+    drop(Directory::open(&path).unwrap());
+    fs::write(path.join(FORMAT), "areo data directory\nformat 7\n").unwrap();
+    let error = Directory::open(&path).unwrap_err();
+    assert!(matches!(
+        error,
+        DirectoryError::UnsupportedVersion { found: 7, .. }
+    ));
+    for text in ["", "areo data directory\nformat 1", "\u{fffd}"] {
+        fs::write(path.join(FORMAT), text).unwrap();
+        let error = Directory::open(&path).unwrap_err();
+        assert!(matches!(error, DirectoryError::Damaged { .. }));
+    }
+    fs::write(path.join(FORMAT), [0xff]).unwrap();
+    let error = Directory::open(&path).unwrap_err();
+    assert!(matches!(error, DirectoryError::Damaged { .. }));
+}
+
+#[test]
+fn the_identity_comes_back_and_every_flipped_byte_is_noticed() {
+    let (_parent, path) = temporary_path();
+    let directory = Directory::open(&path).unwrap();
+    assert_eq!(directory.read_identity().unwrap(), None);
+    for identity in [&b"first"[..], b"", &[7; 4000]] {
+        directory.write_identity(identity).unwrap();
+        assert_eq!(directory.read_identity().unwrap().unwrap(), identity);
+    }
+    let too_long = directory.write_identity(&vec![0; MAX_IDENTITY_BYTES + 1]);
+    assert!(matches!(too_long, Err(IdentityError::TooLong { .. })));
+
+    directory.write_identity(b"server 7").unwrap();
+    let file = path.join(IDENTITY);
+    let good = fs::read(&file).unwrap();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 0x40;
+        fs::write(&file, &bad).unwrap();
+        let read = directory.read_identity();
+        assert!(matches!(read, Err(IdentityError::Damaged { .. })), "{at}");
+        fs::write(&file, &good[..at]).unwrap();
+        assert!(directory.read_identity().is_err(), "cut at {at}");
+    }
+}
+
+#[test]
+fn an_interrupted_replacement_leaves_the_old_identity() {
+    let (_parent, path) = temporary_path();
+    let directory = Directory::open(&path).unwrap();
+    directory.write_identity(b"old").unwrap();
+    fs::write(path.join("IDENTITY.new"), b"half of a new o").unwrap();
+    assert_eq!(directory.read_identity().unwrap().unwrap(), &b"old"[..]);
+    directory.write_identity(b"new").unwrap();
+    assert_eq!(directory.read_identity().unwrap().unwrap(), &b"new"[..]);
+}

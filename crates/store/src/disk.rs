@@ -1,0 +1,137 @@
+//! The only door from the log to a disk: a flat set of named files.
+//!
+//! [`FileDisk`] is a directory of the operating system. [`MemoryDisk`] is a disk that can lose unsynced writes, tear
+//! them, flip bits, fail syncs, fill up and lose power between any two operations; tests and the simulator use it.
+//!
+//! Contract of every implementation:
+//!
+//! - Data is durable after [`File::sync_data`]; names (create, rename, remove) are durable after [`Disk::sync_dir`].
+//! - [`File::truncate`] is durable when it returns, because its callers rely on the cut before they write elsewhere.
+//! - Running out of space is reported as [`std::io::ErrorKind::StorageFull`] or `QuotaExceeded`, see [`is_full`].
+
+use std::io::{self, ErrorKind, IoSlice};
+
+mod file;
+mod memory;
+
+pub(crate) use file::sync_directory;
+pub use file::{DiskFile, FileDisk};
+pub use memory::{MemoryDisk, MemoryFile, Survive, Unsynced};
+
+/// A flat set of named files.
+pub trait Disk {
+    /// An open file. Clones refer to the same file, so that a commit can run on another thread.
+    type File: File;
+
+    /// The names of all files, in no particular order.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Creates a file of `size_bytes` zero bytes whose space is really there; it must not exist yet.
+    ///
+    /// # Errors
+    /// The error of the system; after a full disk ([`is_full`]) nothing has been created.
+    fn create(&self, name: &str, size_bytes: u64) -> io::Result<Self::File>;
+
+    /// Opens a file for reading and writing.
+    ///
+    /// # Errors
+    /// The error of the system, `NotFound` among them.
+    fn open(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Renames a file and replaces a file of the new name, atomically.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file's name.
+    ///
+    /// # Errors
+    /// The error of the system, `NotFound` among them.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes all names durable.
+    ///
+    /// # Errors
+    /// The error of the system. What is durable afterwards is unknown.
+    fn sync_dir(&self) -> io::Result<()>;
+
+    /// Space that this process could still allocate, in bytes.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn free_space(&self) -> io::Result<u64>;
+}
+
+/// One open file. All methods work at given positions; there is no cursor.
+pub trait File: Clone + Send + Sync + 'static {
+    /// Reads at `offset` until `buffer` is full or the file ends; returns the number of bytes read.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes some prefix of the concatenation of `parts` at `offset`; returns its length, which is not 0.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn write_vectored_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize>;
+
+    /// Makes all data written so far durable, through every clone of this file.
+    ///
+    /// # Errors
+    /// The error of the system. What is durable afterwards is unknown.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// The length in bytes.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Cuts the file to `length_bytes`; durable when it returns.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn truncate(&self, length_bytes: u64) -> io::Result<()>;
+}
+
+/// Whether an error says that there is no space left.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}
+
+/// Writes all of `parts` at `offset`.
+pub(crate) fn write_all_at<F: File>(
+    file: &F,
+    mut parts: &mut [IoSlice<'_>],
+    mut offset: u64,
+) -> io::Result<()> {
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        let written = file.write_vectored_at(parts, offset)?;
+        if written == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        offset += written as u64;
+        IoSlice::advance_slices(&mut parts, written);
+    }
+    Ok(())
+}
+
+/// Reads exactly `length` bytes at `offset`, or `None` when the file ends before that.
+pub(crate) fn read_exactly<F: File>(
+    file: &F,
+    offset: u64,
+    length: usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut buffer = vec![0; length];
+    let read = file.read_at(&mut buffer, offset)?;
+    Ok((read == length).then_some(buffer))
+}

@@ -1,0 +1,457 @@
+//! A disk in memory that can lie in every way a real one does.
+//!
+//! Everything is deterministic: whatever is random is decided by the caller's closure. Clones are handles to the same
+//! disk. What a real page cache hides is visible here: a write is *unsynced* until its file is synced, and
+//! [`MemoryDisk::crash`] asks for every unsynced write whether it survived, whole, torn or not at all.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::{Disk, File};
+
+mod inode;
+use inode::Inode;
+
+/// A disk in memory with faults on demand. See the module's documentation.
+#[derive(Clone, Default)]
+pub struct MemoryDisk {
+    state: Arc<Mutex<State>>,
+}
+
+/// An open file of a [`MemoryDisk`]. After a crash it is stale: every call fails, so that a process that is dead cannot
+/// write any more.
+#[derive(Clone)]
+pub struct MemoryFile {
+    state: Arc<Mutex<State>>,
+    inode: u64,
+    epoch: u64,
+}
+
+/// One change that was not synced when the power went, in the order in which they were made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsynced<'a> {
+    /// Bytes written to a file.
+    Write {
+        /// The file's name, empty if it has none.
+        name: &'a str,
+        /// Where the bytes begin in the file.
+        offset: u64,
+        /// How many bytes there are.
+        length: usize,
+    },
+    /// The length given to a file when it was created. [`Survive::Nothing`] leaves it empty.
+    Length {
+        /// The file's name, empty if it has none.
+        name: &'a str,
+    },
+    /// All changes of names since the last [`Disk::sync_dir`]. [`Survive::Prefix`] keeps the first so many: file systems
+    /// with a journal keep their order.
+    Names {
+        /// How many there are.
+        changes: usize,
+    },
+}
+
+/// What survives of one [`Unsynced`] change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survive {
+    /// It never happened.
+    Nothing,
+    /// It is there.
+    All,
+    /// Only the first so many bytes (or name changes).
+    Prefix(usize),
+    /// Of each group of 64 sectors, those whose bit is set: a torn write.
+    Sectors {
+        /// The length of a sector in bytes; not 0.
+        size: usize,
+        /// Bit i stands for the sectors i, i + 64, ...
+        mask: u64,
+    },
+}
+
+#[derive(Default)]
+struct State {
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
+    name_changes: Vec<NameChange>,
+    inodes: BTreeMap<u64, Inode>,
+    next_inode: u64,
+    /// `None`: no limit.
+    capacity_bytes: Option<u64>,
+    operations: u64,
+    power_off_at: Option<u64>,
+    is_off: bool,
+    epoch: u64,
+    syncs: u64,
+    fail_sync_at: Option<u64>,
+}
+
+#[derive(Clone)]
+enum NameChange {
+    Link(String, u64),
+    Unlink(String),
+    Rename(String, String),
+}
+
+impl MemoryDisk {
+    /// An empty disk without a limit.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty disk that can hold files of `capacity_bytes` in total.
+    pub fn with_capacity(capacity_bytes: u64) -> Self {
+        let disk = Self::default();
+        disk.set_capacity(Some(capacity_bytes));
+        disk
+    }
+
+    /// Changes the limit of all file lengths together; `None` removes it.
+    pub fn set_capacity(&self, capacity_bytes: Option<u64>) {
+        self.lock().capacity_bytes = capacity_bytes;
+    }
+
+    /// How many changing operations (create, write, sync, truncate, rename, remove, directory sync) there were.
+    pub fn operations(&self) -> u64 {
+        self.lock().operations
+    }
+
+    /// Cuts the power during the operation number `operation` (counted from 0 as in [`Self::operations`]): that one may
+    /// or may not happen, as [`Self::crash`] decides, and it and all later ones fail.
+    pub fn power_off_at(&self, operation: u64) {
+        self.lock().power_off_at = Some(operation);
+    }
+
+    /// Lets the sync of data number `sync`, counted from now and 0, fail once. As with a real kernel the writes that it
+    /// should have made durable stay readable and are never written, unless they are written again.
+    pub fn fail_sync(&self, sync: u64) {
+        let mut state = self.lock();
+        state.fail_sync_at = Some(state.syncs + sync);
+    }
+
+    /// A crash of the machine: every unsynced change survives as `survive` says, older ones first, then the power is
+    /// back. Open files are stale afterwards.
+    pub fn crash(&self, mut survive: impl FnMut(Unsynced<'_>) -> Survive) {
+        let mut state = self.lock();
+        state.is_off = false;
+        state.power_off_at = None;
+        state.fail_sync_at = None;
+        state.epoch += 1;
+        state.crash_names(&mut survive);
+        let by_inode: BTreeMap<u64, String> = state
+            .names
+            .iter()
+            .map(|(name, inode)| (*inode, name.clone()))
+            .collect();
+        state.inodes.retain(|inode, _| by_inode.contains_key(inode));
+        for (inode, content) in &mut state.inodes {
+            content.crash(&by_inode[inode], &mut survive);
+        }
+    }
+
+    /// Flips the bits of `mask` in one byte of a file, as rot does: no write, no error, durable.
+    ///
+    /// # Panics
+    /// If there is no such byte.
+    pub fn flip(&self, name: &str, offset: usize, mask: u8) {
+        let mut state = self.lock();
+        let inode = *state.names.get(name).expect("the file exists");
+        let content = state.inodes.get_mut(&inode).expect("names have inodes");
+        content.flip(offset, mask);
+    }
+
+    /// The present content of a file, if it exists.
+    pub fn content(&self, name: &str) -> Option<Vec<u8>> {
+        let state = self.lock();
+        let inode = state.names.get(name)?;
+        Some(state.inodes[inode].bytes().to_vec())
+    }
+
+    /// Puts a file there, durable at once; replaces what had the name.
+    pub fn put(&self, name: &str, content: Vec<u8>) {
+        let mut state = self.lock();
+        let inode = state.next_inode;
+        state.next_inode += 1;
+        state.inodes.insert(inode, Inode::durable(content));
+        state.names.insert(name.to_owned(), inode);
+        state.durable_names.insert(name.to_owned(), inode);
+    }
+
+    /// Removes a file, durable at once: a file that went missing.
+    pub fn lose(&self, name: &str) {
+        let mut state = self.lock();
+        state.names.remove(name);
+        state.durable_names.remove(name);
+    }
+
+    /// An independent copy of this disk with all its unsynced changes, and with no power cut planned.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        let state = self.lock();
+        let copy = State {
+            names: state.names.clone(),
+            durable_names: state.durable_names.clone(),
+            name_changes: state.name_changes.clone(),
+            inodes: state.inodes.clone(),
+            power_off_at: None,
+            is_off: false,
+            fail_sync_at: None,
+            ..*state
+        };
+        Self {
+            state: Arc::new(Mutex::new(copy)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while the lock is held")
+    }
+
+    fn file(&self, inode: u64, epoch: u64) -> MemoryFile {
+        MemoryFile {
+            state: Arc::clone(&self.state),
+            inode,
+            epoch,
+        }
+    }
+}
+
+impl State {
+    /// Counts a changing operation. `true`: the power went during this one, so the caller makes its change and then fails.
+    fn begin_change(&mut self) -> io::Result<bool> {
+        self.check_power()?;
+        let dies = self.power_off_at == Some(self.operations);
+        self.operations += 1;
+        self.is_off = dies;
+        Ok(dies)
+    }
+
+    fn check_power(&self) -> io::Result<()> {
+        if self.is_off {
+            return Err(io::Error::other("the power is off"));
+        }
+        Ok(())
+    }
+
+    fn used_bytes(&self) -> u64 {
+        let lengths = self.names.values().map(|inode| self.inodes[inode].length());
+        lengths.sum()
+    }
+
+    fn change_name(&mut self, change: NameChange) {
+        change.clone().apply(&mut self.names);
+        self.name_changes.push(change);
+    }
+
+    fn crash_names(&mut self, survive: &mut impl FnMut(Unsynced<'_>) -> Survive) {
+        let changes = std::mem::take(&mut self.name_changes);
+        let mut kept = 0;
+        if !changes.is_empty() {
+            kept = match survive(Unsynced::Names {
+                changes: changes.len(),
+            }) {
+                Survive::Nothing => 0,
+                Survive::All => changes.len(),
+                Survive::Prefix(length) => length.min(changes.len()),
+                Survive::Sectors { mask, .. } => mask.trailing_ones() as usize,
+            };
+        }
+        for change in changes.into_iter().take(kept) {
+            change.apply(&mut self.durable_names);
+        }
+        self.names = self.durable_names.clone();
+    }
+}
+
+impl NameChange {
+    fn apply(self, names: &mut BTreeMap<String, u64>) {
+        match self {
+            Self::Link(name, inode) => {
+                names.insert(name, inode);
+            }
+            Self::Unlink(name) => {
+                names.remove(&name);
+            }
+            Self::Rename(from, to) => {
+                if let Some(inode) = names.remove(&from) {
+                    names.insert(to, inode);
+                }
+            }
+        }
+    }
+}
+
+const DIED: &str = "the power went during this operation";
+
+fn finish(dies: bool) -> io::Result<()> {
+    if dies {
+        return Err(io::Error::other(DIED));
+    }
+    Ok(())
+}
+
+impl Disk for MemoryDisk {
+    type File = MemoryFile;
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let state = self.lock();
+        state.check_power()?;
+        Ok(state.names.keys().cloned().collect())
+    }
+
+    fn create(&self, name: &str, size_bytes: u64) -> io::Result<MemoryFile> {
+        let mut state = self.lock();
+        state.check_power()?;
+        if state.names.contains_key(name) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let used = state.used_bytes();
+        if state
+            .capacity_bytes
+            .is_some_and(|capacity| used + size_bytes > capacity)
+        {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        let dies = state.begin_change()?;
+        let inode = state.next_inode;
+        state.next_inode += 1;
+        let size = usize::try_from(size_bytes).map_err(|_| ErrorKind::StorageFull)?;
+        state.inodes.insert(inode, Inode::created(size));
+        state.change_name(NameChange::Link(name.to_owned(), inode));
+        finish(dies)?;
+        Ok(self.file(inode, state.epoch))
+    }
+
+    fn open(&self, name: &str) -> io::Result<MemoryFile> {
+        let state = self.lock();
+        state.check_power()?;
+        let inode = *state.names.get(name).ok_or(ErrorKind::NotFound)?;
+        Ok(self.file(inode, state.epoch))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.names.contains_key(from) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let dies = state.begin_change()?;
+        state.change_name(NameChange::Rename(from.to_owned(), to.to_owned()));
+        finish(dies)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.names.contains_key(name) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let dies = state.begin_change()?;
+        state.change_name(NameChange::Unlink(name.to_owned()));
+        finish(dies)
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        finish(state.begin_change()?)?;
+        state.name_changes.clear();
+        state.durable_names = state.names.clone();
+        // What has no name any more can come back by no crash.
+        let linked: Vec<u64> = state.names.values().copied().collect();
+        state.inodes.retain(|inode, _| linked.contains(inode));
+        Ok(())
+    }
+
+    fn free_space(&self) -> io::Result<u64> {
+        let state = self.lock();
+        state.check_power()?;
+        let used = state.used_bytes();
+        Ok(state
+            .capacity_bytes
+            .map_or(u64::MAX, |capacity| capacity.saturating_sub(used)))
+    }
+}
+
+impl MemoryFile {
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
+        let mut state = self.state.lock().expect("no panic while the lock is held");
+        state.check_power()?;
+        if state.epoch != self.epoch {
+            return Err(io::Error::other("the file was opened before the crash"));
+        }
+        if !state.inodes.contains_key(&self.inode) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        act(&mut state)
+    }
+}
+
+impl File for MemoryFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|state| {
+            let bytes = state.inodes[&self.inode].bytes();
+            let start = usize::try_from(offset)
+                .unwrap_or(usize::MAX)
+                .min(bytes.len());
+            let length = buffer.len().min(bytes.len() - start);
+            buffer[..length].copy_from_slice(&bytes[start..start + length]);
+            Ok(length)
+        })
+    }
+
+    fn write_vectored_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        self.with(|state| {
+            let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            let start = usize::try_from(offset).map_err(|_| ErrorKind::StorageFull)?;
+            let length = state.inodes[&self.inode].bytes().len();
+            let growth = (start + bytes.len()).saturating_sub(length) as u64;
+            let used = state.used_bytes();
+            if growth > 0
+                && state
+                    .capacity_bytes
+                    .is_some_and(|capacity| used + growth > capacity)
+            {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            let dies = state.begin_change()?;
+            let written = bytes.len();
+            let inode = state.inodes.get_mut(&self.inode).expect("checked by with");
+            inode.write(start, bytes);
+            finish(dies)?;
+            Ok(written)
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.with(|state| {
+            finish(state.begin_change()?)?;
+            let fails = state.fail_sync_at == Some(state.syncs);
+            state.syncs += 1;
+            let inode = state.inodes.get_mut(&self.inode).expect("checked by with");
+            if fails {
+                inode.sync_failed();
+                return Err(io::Error::other("the sync failed"));
+            }
+            inode.sync();
+            Ok(())
+        })
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.with(|state| Ok(state.inodes[&self.inode].length()))
+    }
+
+    fn truncate(&self, length_bytes: u64) -> io::Result<()> {
+        self.with(|state| {
+            let dies = state.begin_change()?;
+            // A cut that the power interrupts has not happened; one that happened is durable with all data before it.
+            finish(dies)?;
+            let inode = state.inodes.get_mut(&self.inode).expect("checked by with");
+            inode.truncate(usize::try_from(length_bytes).map_err(|_| ErrorKind::StorageFull)?);
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

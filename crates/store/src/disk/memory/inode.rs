@@ -1,0 +1,200 @@
+//! The content of one file and what of it is not durable yet.
+
+use super::{Survive, Unsynced};
+
+/// The present bytes, and for every unsynced change what is needed to undo it.
+#[derive(Clone, Default)]
+pub(super) struct Inode {
+    bytes: Vec<u8>,
+    pending: Vec<Pending>,
+}
+
+#[derive(Clone)]
+struct Pending {
+    change: Change,
+    /// A sync that should have made it durable failed: no later sync will.
+    is_lost: bool,
+}
+
+#[derive(Clone)]
+enum Change {
+    /// The file got its first length.
+    Length,
+    /// `new` replaced `old` at `offset`; `new` may be longer, when the write made the file grow.
+    Write {
+        offset: usize,
+        old: Vec<u8>,
+        new: Vec<u8>,
+    },
+}
+
+impl Inode {
+    pub(super) fn durable(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            pending: Vec::new(),
+        }
+    }
+
+    pub(super) fn created(size: usize) -> Self {
+        Self {
+            bytes: vec![0; size],
+            pending: vec![Pending {
+                change: Change::Length,
+                is_lost: false,
+            }],
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    pub(super) fn flip(&mut self, offset: usize, mask: u8) {
+        self.bytes[offset] ^= mask;
+        // Rot is below the page cache: undoing an older write must not heal it.
+        for pending in &mut self.pending {
+            if let Change::Write {
+                offset: start, old, ..
+            } = &mut pending.change
+                && let Some(byte) = offset.checked_sub(*start).and_then(|i| old.get_mut(i))
+            {
+                *byte ^= mask;
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, offset: usize, new: Vec<u8>) {
+        let end = offset + new.len();
+        let old_end = end.min(self.bytes.len());
+        let old = self.bytes[offset.min(old_end)..old_end].to_vec();
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[offset..end].copy_from_slice(&new);
+        self.pending.push(Pending {
+            change: Change::Write { offset, old, new },
+            is_lost: false,
+        });
+    }
+
+    pub(super) fn sync(&mut self) {
+        let (mut lost, synced): (Vec<_>, Vec<_>) =
+            self.pending.drain(..).partition(|pending| pending.is_lost);
+        // What was written again after a failed sync is durable now; undoing the older write must not undo it.
+        for durable in &synced {
+            for older in &mut lost {
+                overlay(&mut older.change, &durable.change);
+            }
+        }
+        self.pending = lost;
+    }
+
+    pub(super) fn sync_failed(&mut self) {
+        for pending in &mut self.pending {
+            pending.is_lost = true;
+        }
+    }
+
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.sync();
+        self.bytes.resize(length, 0);
+        for pending in &mut self.pending {
+            if let Change::Write { offset, old, new } = &mut pending.change {
+                old.truncate(length.saturating_sub(*offset));
+                new.truncate(length.saturating_sub(*offset));
+            }
+        }
+    }
+
+    /// Back to what is durable, then forward with what survives.
+    pub(super) fn crash(&mut self, name: &str, survive: &mut impl FnMut(Unsynced<'_>) -> Survive) {
+        let pending = std::mem::take(&mut self.pending);
+        let length = self.bytes.len();
+        for change in pending.iter().rev() {
+            if let Change::Write { offset, old, new } = &change.change {
+                self.bytes[*offset..*offset + old.len()].copy_from_slice(old);
+                if old.len() < new.len() {
+                    self.bytes.truncate(*offset + old.len());
+                }
+            }
+        }
+        for Pending { change, is_lost } in pending {
+            match change {
+                Change::Length => {
+                    if is_lost || survive(Unsynced::Length { name }) == Survive::Nothing {
+                        self.bytes.clear();
+                    }
+                }
+                Change::Write { offset, new, .. } => {
+                    let fate = if is_lost {
+                        Survive::Nothing
+                    } else {
+                        survive(Unsynced::Write {
+                            name,
+                            offset: offset as u64,
+                            length: new.len(),
+                        })
+                    };
+                    self.replay(offset, &new, fate, length);
+                }
+            }
+        }
+    }
+
+    fn replay(&mut self, offset: usize, new: &[u8], fate: Survive, limit: usize) {
+        let mut keep = |from: usize, to: usize| {
+            let to = to.min(new.len()).min(limit.saturating_sub(offset));
+            if from >= to {
+                return;
+            }
+            if self.bytes.len() < offset + to {
+                self.bytes.resize(offset + to, 0);
+            }
+            self.bytes[offset + from..offset + to].copy_from_slice(&new[from..to]);
+        };
+        match fate {
+            Survive::Nothing => {}
+            Survive::All => keep(0, new.len()),
+            Survive::Prefix(length) => keep(0, length),
+            Survive::Sectors { size, mask } => {
+                assert!(size > 0, "a sector has bytes");
+                for (index, from) in (0..new.len()).step_by(size).enumerate() {
+                    if mask >> (index % 64) & 1 == 1 {
+                        keep(from, from + size);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts what `durable` wrote over the overlapping part of an older change.
+fn overlay(older: &mut Change, durable: &Change) {
+    let (
+        Change::Write {
+            offset: at,
+            old,
+            new,
+        },
+        Change::Write {
+            offset: from,
+            new: bytes,
+            ..
+        },
+    ) = (older, durable)
+    else {
+        return;
+    };
+    for target in [old, new] {
+        let start = (*at).max(*from);
+        let end = (*at + target.len()).min(*from + bytes.len());
+        if start < end {
+            target[start - *at..end - *at].copy_from_slice(&bytes[start - *from..end - *from]);
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The log: records in segments, one batch open, at most one in flight.
+//!
+//! Invariants:
+//!
+//! - Batches are numbered from 1 without gaps, and one is written only after the one before it is durable. So only the
+//!   last batch of a log can be torn; everything else that does not verify is damage.
+//! - A batch begins on a fresh page: no write touches bytes that were acknowledged.
+//! - A segment file goes only after every live record in it has a durable copy and a durable census leaves it out.
+//! - Nothing allocates disk space except making a segment and writing a hint; both may fail without harm.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::batch::{Commit, Committed, Content, Piece, Poison, Target};
+use crate::disk::Disk;
+use crate::error::CommitError;
+use crate::format::{
+    GRAIN, KIND_USER, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, PAGE, Place, align, footprint,
+};
+use crate::index::{Entry, Handle, Index, Slot, SlotState};
+
+mod judge;
+mod open;
+mod read;
+mod reader;
+mod reclaim;
+mod scan;
+mod scrub;
+mod seal;
+mod segment;
+mod space;
+mod step;
+
+pub use open::{OpenReport, PayloadState, Recovered, TornTail};
+pub use scrub::ScrubOutcome;
+pub use seal::CloseError;
+pub use step::StepOutcome;
+
+use reclaim::Reclaim;
+use seal::HintJob;
+use segment::Segments;
+use space::Space;
+
+/// How a log is laid out.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// Names the store that the segments belong to; random, so that no payload can imitate a header. Must be the same
+    /// at every opening.
+    pub store_id: u64,
+    /// Bytes preallocated for a segment; one that a single record does not fit into is made larger. A multiple of 4096
+    /// and at least 16 KiB.
+    pub segment_bytes: u64,
+    /// A sealed segment is reclaimed when at least this share of it is dead, in percent (1 to 100).
+    pub reclaim_dead_percent: u32,
+}
+
+impl LogOptions {
+    /// 64 MiB per segment, reclaimed at half dead.
+    pub fn new(store_id: u64) -> Self {
+        Self {
+            store_id,
+            segment_bytes: 64 << 20,
+            reclaim_dead_percent: 50,
+        }
+    }
+
+    fn check(&self) {
+        assert!(
+            self.segment_bytes.is_multiple_of(PAGE) && self.segment_bytes >= 16 << 10,
+            "segment_bytes is a multiple of 4096 and at least 16 KiB"
+        );
+        assert!(
+            (1..=100).contains(&self.reclaim_dead_percent),
+            "reclaim_dead_percent is 1 to 100"
+        );
+    }
+}
+
+/// Sizes of a log, in bytes unless named otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Live records with their headers and padding.
+    pub live_bytes: u64,
+    /// The rest of what has been written into segments: freed records, batch headers, padding.
+    pub dead_bytes: u64,
+    /// All segment files, preallocated space included.
+    pub segment_bytes: u64,
+    /// The number of segment files.
+    pub segments: u64,
+    /// The number of live records of the layer above.
+    pub records: u64,
+    /// Memory that the index holds.
+    pub index_bytes: u64,
+}
+
+/// An append-only heap of records on a [`Disk`]. See the crate's documentation for what it promises.
+pub struct Log<D: Disk> {
+    disk: D,
+    options: LogOptions,
+    segments: Segments<D::File>,
+    index: Index,
+    poison: Poison,
+    /// The sequence of the last batch that was begun, and the segment it is in.
+    sequence: u64,
+    predecessor: u64,
+    /// All batches up to this one are durable.
+    durable: u64,
+    open: Vec<Piece<D::File>>,
+    in_flight: Vec<Arc<Piece<D::File>>>,
+    /// Slots freed for the sake of the open batch, and of the one in flight.
+    freed_open: Vec<u32>,
+    freed_in_flight: Vec<u32>,
+    /// The last batch is durable and has no records: nothing before it can be mistaken for a torn tail.
+    is_sealed: bool,
+    space: Space,
+    hint_job: Option<HintJob>,
+    reclaim: Option<Reclaim>,
+    /// The newest census, and whether a newer one must be written although no segment is to go.
+    census: Option<Handle>,
+    census_due: bool,
+    /// Segments that should be there and are not.
+    missing: Vec<u64>,
+    scrub_at: u32,
+    /// Internal records that are live (censuses), not counted in [`Usage::records`].
+    internal: u64,
+}
+
+impl<D: Disk> Log<D> {
+    /// Buffers a record into the open batch: a header of at most 16 KiB and a payload of at most 1 GiB, which is not
+    /// copied. `payload_checksum` is the CRC-32C of the whole payload; a wrong one makes the record damaged.
+    ///
+    /// The space must have been promised by [`Self::reserve`] after the last [`Self::begin_commit`]. Without a promise
+    /// the log tries to make the space, and is poisoned if the disk is full.
+    ///
+    /// # Panics
+    /// If the header or the payload is too long.
+    pub fn append(&mut self, header: &[u8], payload: &[Bytes], payload_checksum: u32) -> Handle {
+        let payload_bytes: usize = payload.iter().map(Bytes::len).sum();
+        assert!(header.len() <= MAX_HEADER_BYTES, "a header is small");
+        assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "a payload fits");
+        let content = Content {
+            kind: KIND_USER,
+            header,
+            payload,
+            payload_length: u32::try_from(payload_bytes).expect("at most 1 GiB"),
+            payload_checksum,
+        };
+        let handle = self.push(&content);
+        self.space.reserved = self.space.reserved.saturating_sub(content.footprint());
+        handle
+    }
+
+    /// Forgets a record. Its space is dead once everything appended so far is durable, because only then is what
+    /// replaces it safe. The handle is void at once.
+    ///
+    /// # Panics
+    /// If the handle names no live record.
+    pub fn free(&mut self, handle: Handle) {
+        if self.poison.is_set() {
+            return;
+        }
+        let slot = self
+            .index
+            .resolve(handle)
+            .filter(|slot| !self.index.get(*slot).state.is_freed())
+            .expect("only a live record is freed, once");
+        let state = &mut self.index.get_mut(slot).state;
+        *state = match *state {
+            SlotState::Damaged => SlotState::FreedDamaged,
+            _ => SlotState::Freed,
+        };
+        if !self.open.is_empty() {
+            self.freed_open.push(slot);
+        } else if !self.in_flight.is_empty() {
+            self.freed_in_flight.push(slot);
+        } else {
+            self.forget(slot);
+        }
+    }
+
+    /// Takes the open batch as a job; `None` if nothing was appended. A reservation ends here.
+    ///
+    /// # Errors
+    /// [`CommitError::Poisoned`].
+    ///
+    /// # Panics
+    /// If a commit is in flight.
+    pub fn begin_commit(&mut self) -> Result<Option<Commit<D::File>>, CommitError> {
+        if self.poison.is_set() {
+            return Err(CommitError::Poisoned);
+        }
+        assert!(self.in_flight.is_empty(), "one commit at a time");
+        self.space.reserved = 0;
+        if self.open.is_empty() {
+            return Ok(None);
+        }
+        self.is_sealed = false;
+        for mut piece in std::mem::take(&mut self.open) {
+            piece.finish();
+            let segment = self.segments.get_mut(piece.target.segment);
+            segment.write_at = align(piece.end, PAGE);
+            self.in_flight.push(Arc::new(piece));
+        }
+        std::mem::swap(&mut self.freed_in_flight, &mut self.freed_open);
+        assert!(self.freed_open.is_empty(), "the last commit was finished");
+        Ok(Some(Commit::new(
+            self.in_flight.clone(),
+            self.poison.clone(),
+        )))
+    }
+
+    /// Takes note that the batch in flight is durable.
+    ///
+    /// # Panics
+    /// If it is not the proof of that batch.
+    #[allow(clippy::needless_pass_by_value)] // A proof is used up.
+    pub fn finish_commit(&mut self, committed: Committed) {
+        let sequence = committed.sequence;
+        let last = self.in_flight.last().expect("a commit is in flight");
+        assert_eq!(last.target.sequence, sequence, "the commit in flight");
+        self.in_flight.clear();
+        self.durable = sequence;
+        for slot in std::mem::take(&mut self.freed_in_flight) {
+            self.forget(slot);
+        }
+    }
+
+    /// [`Self::begin_commit`], [`Commit::run`] and [`Self::finish_commit`] in one. Blocks.
+    ///
+    /// # Errors
+    /// The error of the disk; the log is poisoned then.
+    ///
+    /// # Panics
+    /// If a commit is in flight.
+    pub fn commit(&mut self) -> Result<(), CommitError> {
+        if let Some(commit) = self.begin_commit()? {
+            let committed = commit.run()?;
+            self.finish_commit(committed);
+        }
+        Ok(())
+    }
+
+    /// Whether something was appended, or freed, that the next commit will settle.
+    pub fn has_open_batch(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Whether a write or sync has failed, so that every call fails.
+    pub fn is_poisoned(&self) -> bool {
+        self.poison.is_set()
+    }
+
+    /// Sizes, counted now.
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage {
+            records: self.index.live() - self.internal,
+            index_bytes: self.index.memory_bytes(),
+            ..Usage::default()
+        };
+        for (at, segment) in self.segments.iter() {
+            let open = self.open.last().filter(|p| p.target.segment == at);
+            let used = open.map_or(segment.write_at, |piece| piece.end);
+            usage.live_bytes += segment.live_bytes;
+            usage.dead_bytes += used.saturating_sub(segment.live_bytes);
+            usage.segment_bytes += segment.length;
+            usage.segments += 1;
+        }
+        usage
+    }
+
+    /// A log without segments.
+    fn empty(disk: D, options: LogOptions) -> Self {
+        options.check();
+        Self {
+            disk,
+            options,
+            segments: Segments::new(),
+            index: Index::default(),
+            poison: Poison::default(),
+            sequence: 0,
+            predecessor: 0,
+            durable: 0,
+            open: Vec::new(),
+            in_flight: Vec::new(),
+            freed_open: Vec::new(),
+            freed_in_flight: Vec::new(),
+            is_sealed: false,
+            space: Space::default(),
+            hint_job: None,
+            reclaim: None,
+            census: None,
+            census_due: false,
+            missing: Vec::new(),
+            scrub_at: 0,
+            internal: 0,
+        }
+    }
+
+    fn push(&mut self, content: &Content<'_>) -> Handle {
+        let Some((segment, at)) = self.place(content) else {
+            return Index::nowhere();
+        };
+        let entry = Entry {
+            segment,
+            grain: grain(at),
+            payload_length: content.payload_length,
+            payload_checksum: content.payload_checksum,
+            header_length: u16::try_from(content.header.len()).expect("at most 16 KiB"),
+            kind: u8::try_from(content.kind).expect("a small number"),
+        };
+        self.enter(entry)
+    }
+
+    /// Enters a record into the index and its segment.
+    fn enter(&mut self, entry: Entry) -> Handle {
+        let segment = self.segments.get_mut(entry.segment);
+        segment.live_bytes += footprint(entry.header_length.into(), entry.payload_length as usize);
+        segment.live_records += 1;
+        if u32::from(entry.kind) != KIND_USER {
+            self.internal += 1;
+        }
+        self.index.insert(entry, &mut segment.list)
+    }
+
+    /// Puts a record into the open batch; `None` if the log is poisoned, by this if there is no space.
+    fn place(&mut self, content: &Content<'_>) -> Option<(u32, u64)> {
+        if self.poison.is_set() {
+            return None;
+        }
+        if !self.prepare(content.footprint()) {
+            self.poison.set();
+            return None;
+        }
+        let piece = self.open_piece();
+        let at = piece.push(content);
+        Some((piece.target.segment, at))
+    }
+
+    /// Makes the active segment one that takes `size` bytes of records.
+    fn prepare(&mut self, size: u64) -> bool {
+        // What is left of a promise must fit behind this record.
+        self.room_in_active() >= size || self.roll(size.max(self.space.reserved))
+    }
+
+    /// The batch being built in the active segment, begun if there is none.
+    fn open_piece(&mut self) -> &mut Piece<D::File> {
+        let active = self.segments.active.expect("there is room in it");
+        let is_there = self.open.last().map(|p| p.target.segment) == Some(active);
+        if !is_there {
+            self.sequence += 1;
+            let segment = self.segments.get_mut(active);
+            let target = Target {
+                file: segment.file.clone(),
+                segment: active,
+                place: Place {
+                    store_id: self.options.store_id,
+                    segment: segment.number,
+                    offset: segment.write_at,
+                },
+                sequence: self.sequence,
+                predecessor: self.predecessor,
+            };
+            if segment.first_sequence == 0 {
+                segment.first_sequence = self.sequence;
+                segment.predecessor = self.predecessor;
+            }
+            segment.last_sequence = self.sequence;
+            self.predecessor = segment.number;
+            self.open.push(Piece::new(target));
+        }
+        self.open.last_mut().expect("just made")
+    }
+
+    /// The end of a record: out of its segment's list and out of the index.
+    fn forget(&mut self, slot: u32) {
+        self.unlink(slot);
+        if u32::from(self.index.get(slot).kind) != KIND_USER {
+            self.internal -= 1;
+        }
+        self.index.release(slot);
+    }
+
+    /// Takes a record off its segment; jobs that stand at it go on to the next one.
+    fn unlink(&mut self, slot: u32) {
+        let next = self.index.next(slot);
+        let cursors = [
+            self.hint_job.as_mut().map(|job| &mut job.cursor),
+            self.reclaim.as_mut().map(|job| &mut job.cursor),
+        ];
+        for cursor in cursors.into_iter().flatten() {
+            if *cursor == slot {
+                *cursor = next;
+            }
+        }
+        let record = self.index.get(slot);
+        let (size, is_damaged) = (record_footprint(record), record.state.is_damaged());
+        let segment = self.segments.get_mut(record.segment);
+        segment.live_bytes -= size;
+        segment.live_records -= 1;
+        if is_damaged {
+            segment.damaged_records -= 1;
+        }
+        self.index.unlink(slot, &mut segment.list);
+    }
+}
+
+impl Content<'_> {
+    fn footprint(&self) -> u64 {
+        footprint(self.header.len(), self.payload_length as usize)
+    }
+}
+
+fn grain(offset: u64) -> u32 {
+    u32::try_from(offset / GRAIN).expect("a segment is below 256 GiB")
+}
+
+fn slot_offset(slot: &Slot) -> u64 {
+    u64::from(slot.grain) * GRAIN
+}
+
+fn record_footprint(slot: &Slot) -> u64 {
+    footprint(slot.header_length.into(), slot.payload_length as usize)
+}
+
+#[cfg(test)]
+mod tests;

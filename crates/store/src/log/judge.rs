@@ -1,0 +1,112 @@
+//! The verdict about every segment that was scanned: torn, damaged or whole.
+
+use std::io::{self, IoSlice};
+
+use crate::disk::{Disk, File, write_all_at};
+use crate::error::OpenError;
+use crate::format::{PAGE, align, segment_name};
+
+use super::open::{Opener, TornTail, Unjudged, WINDOW_BYTES, failed};
+use super::reader::Reader;
+use super::scan::{Scan, Tail};
+use super::segment::SegmentState;
+
+impl<D: Disk> Opener<'_, D> {
+    /// Decides about every scanned segment.
+    pub(super) fn judge(&mut self) -> Result<(), OpenError> {
+        for judged in std::mem::take(&mut self.unjudged) {
+            let number = self.log.segments.get(judged.at).number;
+            self.judge_segment(&judged)
+                .map_err(failed("recovering", &segment_name(number)))?;
+        }
+        // Sequences of batches that are damaged or lost must not be given again.
+        let known = self.required.values().max().copied().unwrap_or(0);
+        self.log.sequence = self.log.sequence.max(known);
+        self.log.durable = self.log.sequence;
+        Ok(())
+    }
+
+    fn judge_segment(&mut self, judged: &Unjudged) -> io::Result<()> {
+        let Unjudged { at, scan, .. } = judged;
+        let number = self.log.segments.get(*at).number;
+        let required = self.required.get(&number).copied().unwrap_or(0);
+        let lacks_batches = required > scan.last_sequence;
+        let hint_is_lost = judged.was_sealed && judged.hint.is_none();
+        let mut unknown = scan.unknown;
+        let mut damaged_batches = scan.damaged_batches;
+        let mut write_at = scan.end;
+        match &scan.tail {
+            Some(tail) if hint_is_lost || lacks_batches || self.is_older(tail) => {
+                self.adopt_batch(*at, &tail.salvage);
+                let is_enough = required <= scan.last_sequence + 1;
+                unknown += tail.salvage.unknown.max(u32::from(!is_enough));
+                damaged_batches += 1;
+                let sequence = tail.header.map_or(0, |header| header.sequence);
+                self.log.sequence = self.log.sequence.max(sequence);
+                write_at = align(self.log.segments.get(*at).length, PAGE);
+            }
+            Some(tail) => self.cut(*at, scan, tail)?,
+            // Zeros, or the end of the file, where there was a batch.
+            None if lacks_batches => {
+                unknown += 1;
+                damaged_batches += 1;
+            }
+            None => {}
+        }
+        self.report.damaged_batches += u64::from(damaged_batches);
+        self.report.unknown_damaged += u64::from(unknown);
+        self.make_durable(*at, scan)?;
+
+        let minimum = self.log.options.segment_bytes.min(4 * PAGE);
+        let segment = self.log.segments.get_mut(*at);
+        segment.write_at = write_at;
+        segment.unknown_damaged = unknown;
+        segment.had_damage |= damaged_batches > 0;
+        segment.is_trimmed = segment.length <= write_at;
+        segment.has_hint = judged.hint.is_some() && damaged_batches == 0;
+        let is_empty = scan.last_sequence == 0 && scan.tail.is_none() && damaged_batches == 0;
+        if is_empty && judged.has_header && !judged.was_sealed && segment.length >= minimum {
+            segment.state = SegmentState::Ready;
+        }
+        Ok(())
+    }
+
+    /// Whether a tail is no newer than some valid batch elsewhere, and so was durable.
+    fn is_older(&self, tail: &Tail) -> bool {
+        tail.header
+            .is_some_and(|header| header.sequence <= self.log.durable)
+    }
+
+    fn cut(&mut self, at: u32, scan: &Scan, tail: &Tail) -> io::Result<()> {
+        let segment = self.log.segments.get_mut(at);
+        segment.file.truncate(scan.end)?;
+        segment.length = scan.end;
+        // Elsewhere than behind the last batch of all it is no batch, but rot in space that was never used.
+        if scan.last_sequence == self.log.durable || scan.last_sequence == 0 {
+            self.report.torn_tail = Some(TornTail {
+                segment: segment.number,
+                offset: tail.at,
+            });
+        }
+        Ok(())
+    }
+
+    /// `[X-10]`: what is handed over must be durable. The last batch may be in memory of the system only, even after a sync
+    /// that failed in the process before this one; so it is written once more.
+    fn make_durable(&self, at: u32, scan: &Scan) -> io::Result<()> {
+        let segment = self.log.segments.get(at);
+        if scan.last_sequence != 0 && scan.last_sequence == self.log.durable {
+            let mut reader = Reader::new(&segment.file, segment.length, WINDOW_BYTES);
+            let end = scan.end.min(segment.length);
+            let mut from = scan.last_batch_at;
+            while from < end {
+                let step = (end - from).min(WINDOW_BYTES as u64);
+                let bytes = reader.slice(from, usize::try_from(step).expect("a window"))?;
+                let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
+                write_all_at(&segment.file, &mut [IoSlice::new(bytes)], from)?;
+                from += step;
+            }
+        }
+        segment.file.sync_data()
+    }
+}

@@ -1,0 +1,230 @@
+//! Sealing: a segment that is full is cut to its length and gets a hint file.
+
+use std::io::{self, IoSlice};
+
+use crate::disk::{Disk, File, is_full, write_all_at};
+use crate::error::{CommitError, StepError};
+use crate::format::{HintEntry, HintHeader, hint_name, new_name};
+use crate::index::NONE;
+
+use super::segment::{Segment, SegmentState};
+use super::{Log, StepOutcome, record_footprint};
+
+/// Headers read per step.
+const RECORDS_PER_STEP: u32 = 4096;
+/// If entries would take more than this part of the segment, it is as cheap to read the segment itself.
+const LARGEST_HINT_PART: u64 = 4;
+
+/// A hint being built, a bounded number of records at a time.
+pub(crate) struct HintJob {
+    pub(crate) segment: u32,
+    /// The next record; [`Log::unlink`] moves it on when that record goes.
+    pub(crate) cursor: u32,
+    body: Vec<u8>,
+    records: u32,
+    /// Records whose headers cannot be read: after a restart their keys will not be known.
+    unreadable: u32,
+    must_scan: bool,
+}
+
+impl<D: Disk> Log<D> {
+    /// Commits what is open, seals every segment and lets go of the log: the next opening reads hint files only. Space
+    /// that the hints would need is not taken from a full disk.
+    ///
+    /// # Errors
+    /// The error of the disk.
+    ///
+    /// # Panics
+    /// If a commit is in flight.
+    pub fn close(mut self) -> Result<(), CloseError> {
+        self.commit().map_err(CloseError::Commit)?;
+        if let Some(active) = self.segments.active.take() {
+            let segment = self.segments.get_mut(active);
+            segment.state = match segment.first_sequence {
+                0 => SegmentState::Ready,
+                _ => SegmentState::Filled,
+            };
+        }
+        self.space.hints_blocked = false;
+        self.write_all_hints().map_err(CloseError::Step)
+    }
+
+    pub(super) fn write_all_hints(&mut self) -> Result<(), StepError> {
+        while self.trim()? {}
+        while self.hint_step()?.is_some() {}
+        Ok(())
+    }
+
+    /// Cuts one full segment to its length. `false`: there is none.
+    pub(super) fn trim(&mut self) -> Result<bool, StepError> {
+        let durable = self.durable;
+        let found = self
+            .segments
+            .in_state(SegmentState::Filled)
+            .find(|(_, s)| !s.is_trimmed && s.last_sequence <= durable)
+            .map(|(at, _)| at);
+        let Some(at) = found else {
+            return Ok(false);
+        };
+        let segment = self.segments.get_mut(at);
+        if let Err(source) = segment.file.truncate(segment.write_at) {
+            // The cut contains a sync.
+            self.poison.set();
+            return Err(StepError::Io {
+                operation: "trimming a segment",
+                source,
+            });
+        }
+        segment.length = segment.write_at;
+        segment.is_trimmed = true;
+        Ok(true)
+    }
+
+    /// Goes on with the hint of one segment. `None`: every segment has its hint, or there is no space for one.
+    pub(super) fn hint_step(&mut self) -> Result<Option<StepOutcome>, StepError> {
+        if self.space.hints_blocked {
+            return Ok(None);
+        }
+        if self.hint_job.is_none() {
+            self.hint_job = self.start_hint();
+        }
+        for _ in 0..RECORDS_PER_STEP {
+            let Some(job) = &self.hint_job else {
+                return Ok(None);
+            };
+            if job.cursor == NONE {
+                let job = self.hint_job.take().expect("just seen");
+                return self.write_hint(&job).map(Some);
+            }
+            if let Some(outcome) = self.add_to_hint() {
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(Some(StepOutcome::More))
+    }
+
+    fn start_hint(&self) -> Option<HintJob> {
+        let mut filled = self.segments.in_state(SegmentState::Filled);
+        let (at, segment) =
+            filled.find(|(_, s)| s.is_trimmed && !s.has_hint && s.last_sequence <= self.durable)?;
+        let mut size = 0;
+        let mut slot = segment.list.head;
+        while slot != NONE {
+            size += HintEntry::length(self.index.get(slot).header_length.into()) as u64;
+            slot = self.index.next(slot);
+        }
+        let must_scan = size > segment.write_at / LARGEST_HINT_PART && !segment.had_damage;
+        Some(HintJob {
+            segment: at,
+            cursor: if must_scan { NONE } else { segment.list.head },
+            body: Vec::with_capacity(if must_scan {
+                0
+            } else {
+                usize::try_from(size).unwrap_or(0)
+            }),
+            records: 0,
+            unreadable: 0,
+            must_scan,
+        })
+    }
+
+    /// Adds the record at the cursor.
+    fn add_to_hint(&mut self) -> Option<StepOutcome> {
+        let job = self.hint_job.as_mut().expect("the caller has seen it");
+        let at = job.cursor;
+        job.cursor = self.index.next(at);
+        let slot = *self.index.get(at);
+        let header = self.read_header_of(&slot);
+        let job = self.hint_job.as_mut().expect("still there");
+        let Ok(header) = header else {
+            job.unreadable += 1;
+            return self.note_damage(at).map(StepOutcome::Damaged);
+        };
+        HintEntry {
+            grain: slot.grain,
+            kind: slot.kind.into(),
+            is_damaged: slot.state.is_damaged(),
+            payload_length: slot.payload_length,
+            payload_checksum: slot.payload_checksum,
+            header: &header,
+        }
+        .encode(&mut job.body);
+        job.records += 1;
+        debug_assert!(record_footprint(&slot) > 0, "records have a size");
+        None
+    }
+
+    fn write_hint(&mut self, job: &HintJob) -> Result<StepOutcome, StepError> {
+        let header = self.hint_header(self.segments.get(job.segment), job);
+        let name = hint_name(self.segments.get(job.segment).number);
+        let fixed = header.encode(&job.body);
+        let size = fixed.len() + job.body.len();
+        let file = match self.disk.create(&new_name(&name), size as u64) {
+            Ok(file) => file,
+            Err(error) if is_full(&error) => {
+                self.space.hints_blocked = true;
+                return Ok(StepOutcome::More);
+            }
+            Err(source) => return Err(hint_failed(source)),
+        };
+        let mut parts = [IoSlice::new(&fixed), IoSlice::new(&job.body)];
+        let made = write_all_at(&file, &mut parts, 0)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| self.disk.rename(&new_name(&name), &name))
+            .and_then(|()| self.disk.sync_dir());
+        if let Err(source) = made {
+            self.poison.set();
+            return Err(hint_failed(source));
+        }
+        self.segments.get_mut(job.segment).has_hint = true;
+        Ok(StepOutcome::More)
+    }
+
+    fn hint_header(&self, segment: &Segment<D::File>, job: &HintJob) -> HintHeader {
+        HintHeader {
+            store_id: self.options.store_id,
+            segment: segment.number,
+            first_sequence: segment.first_sequence,
+            last_sequence: segment.last_sequence,
+            predecessor: segment.predecessor,
+            end: segment.write_at,
+            must_scan: job.must_scan,
+            records: job.records,
+            unknown_damaged: segment.unknown_damaged + job.unreadable,
+        }
+    }
+}
+
+fn hint_failed(source: io::Error) -> StepError {
+    StepError::Io {
+        operation: "writing a hint",
+        source,
+    }
+}
+
+/// Why a log could not be closed cleanly; opening it again recovers it all the same.
+#[derive(Debug)]
+pub enum CloseError {
+    /// The last batch is not known to be durable.
+    Commit(CommitError),
+    /// A segment could not be sealed.
+    Step(StepError),
+}
+
+impl std::fmt::Display for CloseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Commit(error) => write!(f, "committing: {error}"),
+            Self::Step(error) => write!(f, "sealing: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CloseError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Commit(error) => Some(error),
+            Self::Step(error) => Some(error),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Where the space comes from: making segments, promising space, going on to the next segment.
+//!
+//! Besides what is promised to the caller, one empty segment is kept as a *spare*. Only reclaiming may use it, so that
+//! a full disk can always be emptied; until it has been replaced nothing new is promised.
+
+use std::io::{self, IoSlice};
+
+use crate::disk::{Disk, File, is_full, write_all_at};
+use crate::error::{CommitError, ReserveError};
+use crate::format::{BATCH_HEADER_BYTES, PAGE, SegmentHeader, align, new_name, segment_name};
+
+use super::Log;
+use super::segment::{Segment, SegmentState};
+
+/// What is known of the free space.
+#[derive(Default)]
+pub(super) struct Space {
+    /// Bytes promised by `reserve` and not used yet.
+    pub(super) reserved: u64,
+    /// Space was refused: reclaim whatever gains any.
+    pub(super) pressure: bool,
+    /// A hint did not fit on the disk: do not try again before a segment has gone.
+    pub(super) hints_blocked: bool,
+    /// Somebody reserves: keep a spare segment ready.
+    pub(super) wants_spare: bool,
+}
+
+const BATCH_HEADER: u64 = BATCH_HEADER_BYTES as u64;
+
+impl<D: Disk> Log<D> {
+    /// Promises that records of `bytes` in total (see [`crate::footprint`]) can be appended before the next
+    /// [`Self::begin_commit`] without the disk running full. Not cumulative: a later call counts from what has been
+    /// appended by then.
+    ///
+    /// # Errors
+    /// [`ReserveError::Full`] changes nothing.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        if self.poison.is_set() {
+            return Err(ReserveError::Poisoned);
+        }
+        self.space.wants_spare = true;
+        let needed_bytes = self.space.reserved.max(bytes);
+        match self.make_room(needed_bytes) {
+            Ok(()) => {
+                self.space.reserved = needed_bytes;
+                self.space.pressure = false;
+                Ok(())
+            }
+            Err(error) if is_full(&error) => {
+                self.space.pressure = true;
+                Err(ReserveError::Full { needed_bytes })
+            }
+            Err(source) => Err(ReserveError::Io { source }),
+        }
+    }
+
+    /// Proves that the last batch is durable, by a batch without records after it, so that rot in it can never be
+    /// mistaken for a torn tail. To be called when the queue is drained; writes 64 bytes, or nothing if there is
+    /// nothing to prove. Commits the open batch first.
+    ///
+    /// # Errors
+    /// The error of the disk. [`CommitError::Full`] does no harm.
+    ///
+    /// # Panics
+    /// If a commit is in flight.
+    pub fn seal(&mut self) -> Result<(), CommitError> {
+        self.commit()?;
+        if self.is_sealed || self.is_last_batch_proven() {
+            return Ok(());
+        }
+        // The spare is not for this.
+        let has_room = self.active_takes_a_batch()
+            || ((self.ready_besides_spare(0) || self.create_spare().is_ok()) && self.roll(0));
+        if self.poison.is_set() {
+            return Err(CommitError::Poisoned);
+        }
+        if !has_room {
+            return Err(CommitError::Full);
+        }
+        self.open_piece();
+        self.commit()?;
+        self.is_sealed = true;
+        Ok(())
+    }
+
+    /// Room for records in the active segment, in bytes.
+    pub(super) fn room_in_active(&self) -> u64 {
+        let Some(active) = self.segments.active else {
+            return 0;
+        };
+        let segment = self.segments.get(active);
+        let open = self.open.last().filter(|p| p.target.segment == active);
+        let end = open.map_or(segment.write_at + BATCH_HEADER, |piece| piece.end);
+        segment.length.saturating_sub(end)
+    }
+
+    /// Whether there is no batch, or the last one is in a segment with a hint.
+    fn is_last_batch_proven(&self) -> bool {
+        let mut segments = self.segments.iter().map(|(_, segment)| segment);
+        segments.all(|s| s.has_hint || s.last_sequence < self.sequence.max(1))
+    }
+
+    fn active_takes_a_batch(&self) -> bool {
+        self.segments.active.is_some_and(|active| {
+            let segment = self.segments.get(active);
+            segment.write_at + BATCH_HEADER <= segment.length
+        })
+    }
+
+    /// Goes on to the smallest ready segment that takes `size` bytes of records, made if there is none. `false`: there
+    /// is none.
+    pub(super) fn roll(&mut self, size: u64) -> bool {
+        self.roll_to_ready(size) || (self.create_segment(size).is_ok() && self.roll_to_ready(size))
+    }
+
+    /// As [`Self::roll`], but makes none.
+    pub(super) fn roll_to_ready(&mut self, size: u64) -> bool {
+        let Some(next) = self.smallest_ready(size) else {
+            return false;
+        };
+        if let Some(active) = self.segments.active {
+            let open = self.open.last().filter(|p| p.target.segment == active);
+            let end = open.map(|piece| align(piece.end, PAGE));
+            let segment = self.segments.get_mut(active);
+            segment.write_at = end.unwrap_or(segment.write_at);
+            // One that was never written is still as good as new.
+            segment.state = if segment.first_sequence == 0 {
+                SegmentState::Ready
+            } else {
+                SegmentState::Filled
+            };
+        }
+        self.segments.active = Some(next);
+        self.segments.get_mut(next).state = SegmentState::Active;
+        true
+    }
+
+    /// Makes room for copying a record of `size` bytes while what is promised stays promised. Takes the spare only if
+    /// the disk is full. `false`: there is no room.
+    pub(super) fn make_room_for_copy(&mut self, size: u64) -> io::Result<bool> {
+        let needed = self.space.reserved + size;
+        if self.room_in_active() >= needed || self.ready_besides_spare(needed) {
+            return Ok(true);
+        }
+        match self.create_segment(needed) {
+            Ok(_) => Ok(true),
+            Err(error) if is_full(&error) => {
+                self.space.pressure = true;
+                // Not by way of `place`: the active segment may still take this record, but then not what is promised.
+                Ok(self.roll_to_ready(needed))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Room for copies if nothing more can be made, in bytes.
+    pub(super) fn room_on_full_disk(&self) -> u64 {
+        let ready = self.segments.in_state(SegmentState::Ready);
+        let largest = ready.map(|(_, s)| capacity(s)).max().unwrap_or(0);
+        self.room_in_active()
+            .max(largest)
+            .saturating_sub(self.space.reserved)
+    }
+
+    /// Whether a whole empty segment is left for reclaiming.
+    pub(super) fn has_spare(&self) -> bool {
+        let mut ready = self.segments.in_state(SegmentState::Ready);
+        ready.any(|(_, s)| s.length >= self.options.segment_bytes)
+    }
+
+    pub(super) fn create_spare(&mut self) -> io::Result<()> {
+        self.create_segment(0).map(|_| ())
+    }
+
+    fn make_room(&mut self, needed: u64) -> io::Result<()> {
+        if !self.has_spare() {
+            self.create_spare()?;
+        }
+        if self.room_in_active() >= needed || self.ready_besides_spare(needed) {
+            return Ok(());
+        }
+        self.create_segment(needed).map(|_| ())
+    }
+
+    /// Whether some ready segment takes `needed` bytes, and another one is left as the spare.
+    fn ready_besides_spare(&self, needed: u64) -> bool {
+        let Some(chosen) = self.smallest_ready(needed) else {
+            return false;
+        };
+        let mut others = self
+            .segments
+            .in_state(SegmentState::Ready)
+            .filter(|(at, _)| *at != chosen);
+        others.any(|(_, s)| s.length >= self.options.segment_bytes)
+    }
+
+    fn smallest_ready(&self, size: u64) -> Option<u32> {
+        let ready = self.segments.in_state(SegmentState::Ready);
+        let fitting = ready.filter(|(_, s)| capacity(s) >= size);
+        fitting
+            .min_by_key(|(_, s)| (s.length, s.number))
+            .map(|f| f.0)
+    }
+
+    /// Makes an empty segment for at least `size` bytes of records, durable with its name. An error after the space has
+    /// been allocated poisons the log, since it is not known what is durable; a full disk changes nothing.
+    fn create_segment(&mut self, size: u64) -> io::Result<u32> {
+        let number = self.segments.next_number;
+        let name = segment_name(number);
+        let wanted = align(PAGE + BATCH_HEADER + size, PAGE);
+        let length = wanted.max(self.options.segment_bytes);
+        let file = self.disk.create(&new_name(&name), length)?;
+        let header = SegmentHeader {
+            store_id: self.options.store_id,
+            number,
+        };
+        // Under its final name a segment always has its header: recovery may take a missing one for damage.
+        let made = write_all_at(&file, &mut [IoSlice::new(&header.encode())], 0)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| self.disk.rename(&new_name(&name), &name))
+            .and_then(|()| self.disk.sync_dir());
+        if let Err(error) = made {
+            self.poison.set();
+            return Err(error);
+        }
+        Ok(self.segments.insert(Segment::new(number, file, length)))
+    }
+}
+
+/// Bytes of records that an empty segment takes in one batch.
+fn capacity<F>(segment: &Segment<F>) -> u64 {
+    segment.length.saturating_sub(PAGE + BATCH_HEADER)
+}

@@ -1,0 +1,282 @@
+//! A server's records in a [`Log`]: the typed layer. It gives each record of [`areo_core::server::record`] its bytes, and
+//! knows under which place of the log the server's own handles are kept.
+
+use areo_core::element::{Element, Handle as RecordHandle};
+use areo_core::server::record::{ElementHeader, Header, Step};
+use areo_core::shard::{Heap, Lost};
+use areo_wire::record;
+use bytes::Bytes;
+
+use crate::batch::{Commit, Committed};
+use crate::checksum::crc32c;
+use crate::disk::Disk;
+use crate::error::{CommitError, OpenError, ReserveError, StepError};
+use crate::format::footprint;
+use crate::index::Handle;
+use crate::log::{
+    CloseError, Log, LogOptions, OpenReport, PayloadState, ScrubOutcome, StepOutcome, Usage,
+};
+
+/// What a record's header takes at most beside a name and metadata, in bytes.
+const HEADER_BYTES: usize = 256;
+
+/// A server's records on a disk.
+pub struct Records<D: Disk> {
+    log: Log<D>,
+    /// By the server's handle.
+    places: Vec<Option<Handle>>,
+}
+
+/// What opening found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// What the log says.
+    pub log: OpenReport,
+    /// Records whose headers are intact and of no kind that this version knows.
+    pub unknown_records: u64,
+}
+
+impl Opened {
+    /// Records were lost of which not even the key is known: nothing may be answered for any object (`[X-11]`).
+    pub fn is_unreadable(&self) -> bool {
+        self.log.unknown_damaged > 0 || self.unknown_records > 0
+    }
+}
+
+/// Space that an element's record takes at most, in bytes; for [`Records::reserve`].
+pub fn element_footprint(name_bytes: usize, metadata_bytes: usize, payload_bytes: usize) -> u64 {
+    footprint(HEADER_BYTES + name_bytes + metadata_bytes, payload_bytes)
+}
+
+/// Space that a record without an element takes at most, in bytes.
+pub fn small_footprint(content_bytes: usize) -> u64 {
+    footprint(HEADER_BYTES + content_bytes, 0)
+}
+
+impl<D: Disk> Records<D> {
+    /// Opens the log and hands every record to `recover`, with whether its payload is damaged; the handle that this
+    /// returns names the record from now on.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open(
+        disk: D,
+        options: LogOptions,
+        mut recover: impl FnMut(Header, bool) -> RecordHandle,
+    ) -> Result<(Records<D>, Opened), OpenError> {
+        let mut places = Vec::new();
+        let mut unknown_records = 0;
+        let (log, report) = Log::open(disk, options, |found| match record::decode_header(found.header) {
+            Ok(header) => {
+                let handle = recover(header, found.state == PayloadState::PayloadDamaged);
+                place(&mut places, handle, found.handle);
+            }
+            Err(error) => {
+                tracing::error!(%error, "a record that cannot be understood");
+                unknown_records += 1;
+            }
+        })?;
+        let opened = Opened {
+            log: report,
+            unknown_records,
+        };
+        Ok((Records { log, places }, opened))
+    }
+
+    /// As [`Log::reserve`].
+    ///
+    /// # Errors
+    /// As [`Log::reserve`].
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        self.log.reserve(bytes)
+    }
+
+    /// Puts the steps into the open batch.
+    pub fn apply(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Append {
+                    handle,
+                    header,
+                    payload,
+                    checksum,
+                } => {
+                    let checksum = checksum.unwrap_or_else(|| crc32c(&payload));
+                    let header = record::encode_header(&header);
+                    let payload = if payload.is_empty() { vec![] } else { vec![payload] };
+                    let kept = self.log.append(&header, &payload, checksum);
+                    place(&mut self.places, handle, kept);
+                }
+                Step::Free(handle) => {
+                    let kept = self.places[handle.0 as usize].take();
+                    self.log.free(kept.expect("only what is kept is freed, once"));
+                }
+            }
+        }
+    }
+
+    /// As [`Log::begin_commit`].
+    ///
+    /// # Errors
+    /// As [`Log::begin_commit`].
+    pub fn begin_commit(&mut self) -> Result<Option<Commit<D::File>>, CommitError> {
+        self.log.begin_commit()
+    }
+
+    /// As [`Log::finish_commit`].
+    pub fn finish_commit(&mut self, committed: Committed) {
+        self.log.finish_commit(committed);
+    }
+
+    /// As [`Log::commit`].
+    ///
+    /// # Errors
+    /// As [`Log::commit`].
+    pub fn commit(&mut self) -> Result<(), CommitError> {
+        self.log.commit()
+    }
+
+    /// As [`Log::step`]. A damaged record is said by its header, if that can still be read.
+    ///
+    /// # Errors
+    /// As [`Log::step`].
+    pub fn step(&mut self) -> Result<(StepOutcome, Option<ElementHeader>), StepError> {
+        let outcome = self.log.step()?;
+        let damaged = match outcome {
+            StepOutcome::Damaged(handle) => self.element_header(handle),
+            _ => None,
+        };
+        Ok((outcome, damaged))
+    }
+
+    /// As [`Log::scrub`]; returns the headers of damaged elements.
+    pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<ElementHeader>) {
+        let mut damaged = Vec::new();
+        let outcome = self.log.scrub(budget_bytes, |handle| damaged.push(handle));
+        let headers = damaged.into_iter().filter_map(|handle| self.element_header(handle));
+        (outcome, headers.collect())
+    }
+
+    fn element_header(&self, handle: Handle) -> Option<ElementHeader> {
+        let header = self.log.read_header(handle).ok()?;
+        match record::decode_header(&header) {
+            Ok(Header::Element(header)) => Some(header),
+            _ => None,
+        }
+    }
+
+    /// As [`Log::usage`].
+    pub fn usage(&self) -> Usage {
+        self.log.usage()
+    }
+
+    /// As [`Log::close`].
+    ///
+    /// # Errors
+    /// As [`Log::close`].
+    pub fn close(self) -> Result<(), CloseError> {
+        self.log.close()
+    }
+}
+
+fn place(places: &mut Vec<Option<Handle>>, handle: RecordHandle, kept: Handle) {
+    let at = handle.0 as usize;
+    if places.len() <= at {
+        places.resize(at + 1, None);
+    }
+    assert!(places[at].is_none(), "a handle names one record");
+    places[at] = Some(kept);
+}
+
+impl<D: Disk> Heap for Records<D> {
+    fn element(&self, handle: RecordHandle, payload: bool) -> Result<Element, Lost> {
+        let kept = self.places[handle.0 as usize].expect("replies name what is kept");
+        let lost = |error| {
+            tracing::error!(%error, "an element that cannot be read");
+            Lost
+        };
+        let header = self.log.read_header(kept).map_err(lost)?;
+        let Ok(Header::Element(header)) = record::decode_header(&header) else {
+            return Err(Lost);
+        };
+        let checksum = self.log.payload_checksum(kept).map_err(lost)?;
+        let bytes = match payload {
+            true => self.log.read_payload(kept).map_err(lost)?,
+            false => Bytes::new(),
+        };
+        Ok(element(header, bytes, payload.then_some(checksum)))
+    }
+}
+
+fn element(header: ElementHeader, payload: Bytes, checksum: Option<u32>) -> Element {
+    Element {
+        form: header.form,
+        deleted: header.deleted,
+        length: header.length,
+        metadata: header.metadata,
+        payload,
+        checksum,
+    }
+}
+
+/// A server's elements in memory: nothing survives the process.
+#[derive(Default)]
+pub struct MemoryRecords {
+    /// By the server's handle; records other than elements live in the server's state only.
+    elements: Vec<Option<Element>>,
+    bytes: u64,
+}
+
+impl MemoryRecords {
+    /// Takes in the steps.
+    pub fn apply(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Append {
+                    handle,
+                    header,
+                    payload,
+                    checksum,
+                } => {
+                    let Header::Element(header) = *header else {
+                        continue;
+                    };
+                    let at = handle.0 as usize;
+                    if self.elements.len() <= at {
+                        self.elements.resize(at + 1, None);
+                    }
+                    self.bytes += payload.len() as u64;
+                    let checksum = checksum.unwrap_or_else(|| crc32c(&payload));
+                    // What came is a part of a frame; what stays beside the payload is a copy of its own.
+                    let metadata = Bytes::copy_from_slice(&header.metadata);
+                    let header = ElementHeader { metadata, ..header };
+                    self.elements[at] = Some(element(header, payload, Some(checksum)));
+                }
+                Step::Free(handle) => {
+                    let freed = self.elements.get_mut(handle.0 as usize).and_then(Option::take);
+                    self.bytes -= freed.map_or(0, |element| element.payload.len() as u64);
+                }
+            }
+        }
+    }
+
+    /// Bytes of the elements.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Heap for MemoryRecords {
+    fn element(&self, handle: RecordHandle, payload: bool) -> Result<Element, Lost> {
+        let element = self.elements[handle.0 as usize].as_ref();
+        let element = element.expect("replies name what is kept").clone();
+        Ok(match payload {
+            true => element,
+            false => Element {
+                payload: Bytes::new(),
+                checksum: None,
+                ..element
+            },
+        })
+    }
+}
