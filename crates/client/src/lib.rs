@@ -1,1 +1,58 @@
 //! What users import: connect, domains, put, get, stat, delete, list; asynchronous and blocking.
+//!
+//! Every operation is linearizable, listings excepted (those are regular: they contain every put that completed before
+//! they began). It ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as
+//! [`Error::Unknown`] (it may have been). The algorithms are those of `areo_core`: `dsm::atomic` for objects,
+//! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
+//!
+//! ```text
+//! ConnectOptions { addresses: Vec<String>, cluster: Option<ClusterId>, timeout: Duration }   From<&str>: "host:port,host:port"
+//!
+//! Client                                             Clone + Send + Sync
+//!   async connect(ConnectOptions) -> Result<Client, ConnectError>
+//!   with_timeout(&self, Duration) -> Client          timeout(&self) -> Duration
+//!   cluster(&self) -> ClusterId
+//!   async domain(&self, &str) -> Result<Domain, Error>
+//!   async create_domain(&self, &str, DomainOptions) -> Result<Domain, CreateDomainError>     its shape: domain.configuration()
+//!   async domains(&self) -> Result<Vec<DomainInfo>, Error>
+//!   async servers(&self) -> Result<Vec<ServerInfo>, Error>
+//!   async status(&self) -> ClusterStatus
+//!   async close(self)                                lets what was sent leave before the process ends
+//!
+//! Domain                                             Clone + Send + Sync
+//!   name(&self) -> &str        id(&self) -> String     configuration(&self) -> ConfigurationInfo
+//!   with_timeout(&self, Duration) -> Domain
+//!   async put(&self, &str, impl Into<Bytes>, PutOptions) -> Result<Version, Error>
+//!   async get(&self, &str) -> Result<Object, Error>
+//!   async stat(&self, &str) -> Result<ObjectInfo, Error>
+//!   async delete(&self, &str) -> Result<Version, Error>
+//!   async list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error>
+//!
+//! blocking::{Client, Domain}                         the same without async
+//! ```
+
+#![allow(dead_code, reason = "the operations that use the rest come with the next commit")]
+
+mod cluster;
+mod connect;
+mod create;
+mod error;
+mod object;
+mod shape;
+
+pub use areo_core::config::{Dap, InvalidConfiguration, ServerId};
+pub use areo_core::error::Response;
+pub use areo_core::limits;
+pub use areo_core::manager::InvalidDomainName;
+pub use areo_core::message::Refusal;
+pub use areo_core::object::{InvalidKey, InvalidMetadata};
+pub use areo_core::tag::{InvalidVersion, Tag as Version};
+pub use cluster::{
+    ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
+    ServerHealth, ServerInfo, ServerStatus,
+};
+pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
+pub use create::{CreateDomainError, DomainOptions};
+pub use error::{Damage, Error, Invalid, NoQuorum, Operation, ServerOutcome};
+pub use object::{ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions};
+pub use shape::Shape;

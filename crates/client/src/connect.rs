@@ -1,0 +1,121 @@
+//! Where to find a cluster, and how looking for it fails.
+
+use crate::ClusterId;
+use std::fmt;
+use std::time::Duration;
+
+/// How long an operation may take unless the user says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a cluster is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectOptions {
+    /// Addresses of servers, `host:port`. One that answers is enough: it knows the others.
+    pub addresses: Vec<String>,
+    /// The cluster that is meant; servers of another one are refused. `None`: that of the first server that answers.
+    pub cluster: Option<ClusterId>,
+    /// How long connecting may take, and later each operation (see [`crate::Client::with_timeout`]).
+    pub timeout: Duration,
+}
+
+/// One or several addresses, separated by commas; any cluster, 10 s.
+impl From<&str> for ConnectOptions {
+    fn from(addresses: &str) -> ConnectOptions {
+        let addresses = addresses.split(',').map(str::trim);
+        ConnectOptions {
+            addresses: addresses
+                .filter(|address| !address.is_empty())
+                .map(Into::into)
+                .collect(),
+            cluster: None,
+            timeout: DEFAULT_TIMEOUT,
+        }
+    }
+}
+
+/// No cluster was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// No address was given.
+    NoAddress,
+    /// No server of the cluster answered at any address.
+    NoServer {
+        /// The cluster that was meant, if one was.
+        cluster: Option<ClusterId>,
+        /// What happened at each address, in the order given.
+        attempts: Vec<Attempt>,
+    },
+    /// The operating system gave no thread, or nothing to run a network with.
+    Thread {
+        /// What it said.
+        error: String,
+    },
+}
+
+/// What happened at one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The address.
+    pub address: String,
+    /// Why it was of no use: `connection refused`, `timed out`, `belongs to another cluster`, ...
+    pub reason: String,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConnectError::NoAddress => {
+                f.write_str("no address of a server was given: give at least one, as host:port")
+            }
+            ConnectError::NoServer { cluster, attempts } => {
+                f.write_str("no server of ")?;
+                match cluster {
+                    Some(cluster) => write!(f, "cluster {cluster} answers (")?,
+                    None => f.write_str("a cluster answers (")?,
+                }
+                for (position, Attempt { address, reason }) in attempts.iter().enumerate() {
+                    let before = if position == 0 { "" } else { ", " };
+                    write!(f, "{before}{address} {reason}")?;
+                }
+                f.write_str("): is it running, and is this where?")
+            }
+            ConnectError::Thread { error } => {
+                write!(f, "the thread for the network cannot be started: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_separated_by_commas() {
+        let options = ConnectOptions::from("a:1, b:2,,");
+        assert_eq!(options.addresses, ["a:1", "b:2"]);
+        assert!(ConnectOptions::from("").addresses.is_empty());
+    }
+
+    #[test]
+    fn the_sentence_names_every_address() {
+        let attempt = |address: &str, reason: &str| Attempt {
+            address: address.into(),
+            reason: reason.into(),
+        };
+        let error = ConnectError::NoServer {
+            cluster: Some(ClusterId(15)),
+            attempts: vec![
+                attempt("a:1", "connection refused"),
+                attempt("b:2", "timed out"),
+            ],
+        };
+        assert_eq!(
+            error.to_string(),
+            "no server of cluster 0000000000000000000000000000000f answers \
+             (a:1 connection refused, b:2 timed out): is it running, and is this where?"
+        );
+    }
+}

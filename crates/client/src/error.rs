@@ -1,0 +1,469 @@
+//! How an operation ends when it does not succeed.
+
+use crate::{InvalidDomainName, InvalidKey, InvalidMetadata, ServerId, Shape, Version};
+use areo_core::error::{Response, Unavailable};
+use areo_core::limits;
+use areo_core::message::Refusal;
+use std::fmt;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// An operation that did not succeed. The variants are the seven endings that a program has to tell apart; what exactly
+/// happened stands in their fields, and in one sentence in their `Display`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There is no such domain, or no such object in it (never written, or deleted).
+    NotFound {
+        /// The domain.
+        domain: String,
+        /// The object's key; `None`: it is the domain that does not exist.
+        key: Option<String>,
+    },
+    /// A coverable or conditional write lost: the object has another version than the one that was to be replaced.
+    VersionConflict {
+        /// The domain.
+        domain: String,
+        /// The object's key.
+        key: String,
+        /// The version that was to be replaced.
+        expected: Version,
+        /// The version that is there.
+        found: Version,
+    },
+    /// No quorum in time, and nothing was written.
+    Unavailable {
+        /// What was tried, and what each server did.
+        call: Box<NoQuorum>,
+    },
+    /// No quorum acknowledged the write in time, but some server was sent it: it may have been applied, or be applied
+    /// later. Reading the object tells; putting the same value again is safe.
+    Unknown {
+        /// What was tried, and what each server did.
+        call: Box<NoQuorum>,
+    },
+    /// What is stored is damaged, so that nothing can be returned. Wrong bytes never are.
+    Corrupted {
+        /// The domain.
+        domain: String,
+        /// The object's key.
+        key: String,
+        /// What is damaged.
+        damage: Box<Damage>,
+    },
+    /// Servers refused this client.
+    Unauthorised {
+        /// What was tried, and what each server did.
+        call: Box<NoQuorum>,
+    },
+    /// The operation makes no sense as it was asked for; no server was asked.
+    Invalid {
+        /// Why.
+        reason: Invalid,
+    },
+}
+
+/// What was asked for cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// The domain's name is none.
+    DomainName {
+        /// Why.
+        error: InvalidDomainName,
+    },
+    /// The key is none.
+    Key {
+        /// Why.
+        error: InvalidKey,
+    },
+    /// Content type or user pairs are over their limits.
+    Metadata {
+        /// Why.
+        error: InvalidMetadata,
+    },
+    /// The value is longer than one object holds.
+    ValueTooLarge {
+        /// Its length.
+        bytes: u64,
+        /// The limit that applied.
+        limit_bytes: u64,
+    },
+    /// A limit for objects above what can be had at all.
+    LimitTooLarge {
+        /// The limit asked for.
+        limit_bytes: u64,
+    },
+    /// A prefix or a starting point of a listing that is longer than a key can be.
+    ListBound {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The object, or the domain's configuration, was written by a later version of this software and cannot be
+    /// understood by this one.
+    LaterVersion {
+        /// Which field.
+        field: String,
+    },
+}
+
+/// What is damaged about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// The checksum (CRC-32C) of the whole value is not the one that its writer computed.
+    Checksum {
+        /// The version that was read.
+        version: Version,
+        /// The checksum stored with it.
+        expected: u32,
+        /// The checksum of the bytes.
+        found: u32,
+    },
+    /// The metadata cannot be read.
+    Metadata {
+        /// The version that was read.
+        version: Version,
+        /// Why.
+        reason: String,
+    },
+    /// Too many servers found their element, or their record of the object, damaged.
+    Servers {
+        /// What each server did.
+        call: Box<NoQuorum>,
+    },
+}
+
+/// What an operation does, for sentences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Writing an object.
+    Put,
+    /// Reading an object.
+    Get,
+    /// Reading what is known of an object.
+    Stat,
+    /// Deleting an object.
+    Delete,
+    /// Listing objects.
+    List,
+    /// Looking a domain up by its name.
+    FindDomain,
+    /// Creating a domain.
+    CreateDomain,
+    /// Listing the domains.
+    ListDomains,
+    /// Asking which servers there are.
+    ListServers,
+}
+
+impl Operation {
+    /// Whether it changes what is stored.
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Operation::Put | Operation::Delete | Operation::CreateDomain
+        )
+    }
+
+    /// What may have happened if the outcome is unknown.
+    fn noun(self) -> &'static str {
+        match self {
+            Operation::Delete => "delete",
+            Operation::CreateDomain => "creation",
+            _ => "write",
+        }
+    }
+}
+
+/// A quorum call that was not decided in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoQuorum {
+    /// What the operation was.
+    pub operation: Operation,
+    /// The domain that the servers were asked about; `None` is the root domain.
+    pub domain: Option<String>,
+    /// The object's key, if it was about one.
+    pub key: Option<String>,
+    /// Index of the configuration in the domain's sequence.
+    pub configuration: u32,
+    /// Its shape.
+    pub shape: Shape,
+    /// Answers that would have been enough.
+    pub needed: usize,
+    /// What each server did, in the order of the member list.
+    pub servers: Vec<ServerOutcome>,
+    /// How long the operation waited.
+    pub waited: Duration,
+}
+
+/// What one server did with one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerOutcome {
+    /// Its id.
+    pub id: ServerId,
+    /// Its name; the beginning of its id if the directory does not know it.
+    pub name: String,
+    /// What it did.
+    pub response: Response,
+    /// Of an unreachable one: what the last attempt to connect ended with, if that is known.
+    pub reason: Option<String>,
+}
+
+/// Who was asked what, for an error that comes up later. Made once per operation, on the caller's side.
+pub(crate) struct Asked<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) domain: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) configuration: u32,
+    pub(crate) shape: Shape,
+}
+
+impl Asked<'_> {
+    /// The error of a call that had no effect. `describe` gives a server its name and the reason why it cannot be
+    /// reached.
+    pub(crate) fn not_applied(
+        &self,
+        failed: &Unavailable,
+        describe: impl Fn(ServerId) -> (String, Option<String>),
+    ) -> Error {
+        let call = Box::new(self.no_quorum(failed, describe));
+        let refused = |with: Refusal| {
+            let refused = Response::Refused(with);
+            call.servers
+                .iter()
+                .filter(move |server| server.response == refused)
+                .count()
+        };
+        if refused(Refusal::Unauthorised) > 0 {
+            return Error::Unauthorised { call };
+        }
+        // With the damaged ones there would have been a quorum: damage is why there is none. A write leaves it at
+        // "nothing was written", which is what its caller has to know.
+        let damaged = refused(Refusal::Damaged);
+        match (self.domain, self.key) {
+            (Some(domain), Some(key))
+                if !self.operation.writes()
+                    && damaged > 0
+                    && call.answered() + damaged >= call.needed =>
+            {
+                let (domain, key) = (domain.into(), key.into());
+                let damage = Box::new(Damage::Servers { call });
+                Error::Corrupted {
+                    domain,
+                    key,
+                    damage,
+                }
+            }
+            _ => Error::Unavailable { call },
+        }
+    }
+
+    /// The error of a write that some server was sent.
+    pub(crate) fn unknown(
+        &self,
+        failed: &Unavailable,
+        describe: impl Fn(ServerId) -> (String, Option<String>),
+    ) -> Error {
+        assert!(
+            self.operation.writes(),
+            "reads have no effect to wonder about"
+        );
+        let call = Box::new(self.no_quorum(failed, describe));
+        Error::Unknown { call }
+    }
+
+    fn no_quorum(
+        &self,
+        failed: &Unavailable,
+        describe: impl Fn(ServerId) -> (String, Option<String>),
+    ) -> NoQuorum {
+        let servers = failed.servers.iter().map(|(id, response)| {
+            let (name, reason) = describe(*id);
+            let reason = reason.filter(|_| *response == Response::Unreachable);
+            ServerOutcome {
+                id: *id,
+                name,
+                response: *response,
+                reason,
+            }
+        });
+        NoQuorum {
+            operation: self.operation,
+            domain: self.domain.map(Into::into),
+            key: self.key.map(Into::into),
+            configuration: self.configuration,
+            shape: self.shape,
+            needed: failed.needed,
+            servers: servers.collect(),
+            waited: failed.waited,
+        }
+    }
+}
+
+impl NoQuorum {
+    /// Servers that answered.
+    pub fn answered(&self) -> usize {
+        let answered = |server: &&ServerOutcome| server.response == Response::Answered;
+        self.servers.iter().filter(answered).count()
+    }
+}
+
+/// What a server did, in one or two words: `ok`, `refused`, `timed out`, `disk full`, ...
+impl fmt::Display for ServerOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.response, self.reason.as_deref()) {
+            (Response::Unreachable, Some("connection refused")) => f.write_str("refused"),
+            (Response::Unreachable, Some(reason)) => f.write_str(reason),
+            (response, _) => response.fmt(f),
+        }
+    }
+}
+
+/// `no quorum for 'photos' (configuration 3, ec [5,3]): 2 of 4 needed servers answered in 10 s (s1 ok, ...)`.
+impl fmt::Display for NoQuorum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (answered, needed) = (self.answered(), self.needed);
+        let (index, shape) = (self.configuration, self.shape);
+        match &self.domain {
+            Some(domain) => write!(f, "no quorum for '{domain}'")?,
+            None => write!(f, "no quorum for the root domain")?,
+        }
+        write!(
+            f,
+            " (configuration {index}, {shape}): {answered} of {needed} needed servers answered in "
+        )?;
+        write_seconds(f, self.waited)?;
+        for (position, server) in self.servers.iter().enumerate() {
+            let before = if position == 0 { " (" } else { ", " };
+            write!(f, "{before}{} {server}", server.name)?;
+        }
+        f.write_str(if self.servers.is_empty() { "" } else { ")" })
+    }
+}
+
+/// `10 s`, `1.2 s`, `31 ms`.
+fn write_seconds(f: &mut fmt::Formatter<'_>, time: Duration) -> fmt::Result {
+    // A deadline of 10 s ends a little after 10 s: a difference below a tenth of a second says nothing.
+    let tenths = time.as_millis() / 100;
+    match (tenths / 10, tenths % 10) {
+        (0, 0..=4) => write!(f, "{} ms", time.as_millis()),
+        (seconds, 0) => write!(f, "{seconds} s"),
+        (seconds, tenth) => write!(f, "{seconds}.{tenth} s"),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotFound { domain, key: None } => write!(f, "there is no domain '{domain}'"),
+            Error::NotFound {
+                domain,
+                key: Some(key),
+            } => write!(f, "there is no object '{key}' in '{domain}'"),
+            Error::VersionConflict {
+                domain,
+                key,
+                expected,
+                found,
+            } => write!(
+                f,
+                "'{key}' in '{domain}' was to be replaced at version {expected}, but it is at version {found}: read it and try again"
+            ),
+            Error::Unavailable { call } if call.operation.writes() => {
+                write!(f, "{call}; nothing was written")
+            }
+            Error::Unavailable { call } => call.fmt(f),
+            Error::Unknown { call } => {
+                write!(
+                    f,
+                    "{call}; the {} may have been applied",
+                    call.operation.noun()
+                )
+            }
+            Error::Corrupted {
+                domain,
+                key,
+                damage,
+            } => write!(f, "'{key}' in '{domain}' is damaged: {damage}"),
+            Error::Unauthorised { call } => write!(f, "not authorised: {call}"),
+            Error::Invalid { reason } => reason.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Checksum {
+                version,
+                expected,
+                found,
+            } => write!(
+                f,
+                "version {version} was written with checksum {expected:08x} and has {found:08x}"
+            ),
+            Damage::Metadata { version, reason } => {
+                write!(
+                    f,
+                    "the metadata of version {version} cannot be read: {reason}"
+                )
+            }
+            Damage::Servers { call } => call.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = limits::VALUE_BYTES;
+        match self {
+            Invalid::DomainName { error } => error.fmt(f),
+            Invalid::Key { error } => error.fmt(f),
+            Invalid::Metadata { error } => error.fmt(f),
+            Invalid::ValueTooLarge { bytes, limit_bytes } if *limit_bytes < most => write!(
+                f,
+                "the value has {bytes} bytes, one object holds at most {limit_bytes}: larger values need the file layer; for experiments the limit can be raised (--max-object) up to {most} bytes"
+            ),
+            Invalid::ValueTooLarge { bytes, limit_bytes } => write!(
+                f,
+                "the value has {bytes} bytes, one object holds at most {limit_bytes}: larger values need the file layer"
+            ),
+            Invalid::LimitTooLarge { limit_bytes } => write!(
+                f,
+                "objects of {limit_bytes} bytes cannot be had: the limit (--max-object) can be raised up to {most} bytes, larger values need the file layer"
+            ),
+            Invalid::ListBound { bytes } => write!(
+                f,
+                "the prefix or starting point of the listing has {bytes} bytes, keys have at most {}",
+                limits::KEY_BYTES
+            ),
+            Invalid::LaterVersion { field } => write!(
+                f,
+                "it was written by a later version of Areo, update this one: {field}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<InvalidKey> for Error {
+    fn from(error: InvalidKey) -> Error {
+        let reason = Invalid::Key { error };
+        Error::Invalid { reason }
+    }
+}
+
+impl From<InvalidMetadata> for Error {
+    fn from(error: InvalidMetadata) -> Error {
+        let reason = Invalid::Metadata { error };
+        Error::Invalid { reason }
+    }
+}
+
+impl From<InvalidDomainName> for Error {
+    fn from(error: InvalidDomainName) -> Error {
+        let reason = Invalid::DomainName { error };
+        Error::Invalid { reason }
+    }
+}

@@ -1,0 +1,127 @@
+use super::*;
+use crate::Dap;
+
+/// Five servers of `photos`, configuration 3, ec [5,3]: what each of them did.
+fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
+    let ids = (1..).map(ServerId);
+    Unavailable {
+        needed: 4,
+        servers: ids.zip(responses).collect(),
+        waited: Duration::from_millis(waited_ms),
+        handed_over: true,
+    }
+}
+
+fn asked(operation: Operation, key: Option<&str>) -> Asked<'_> {
+    Asked {
+        operation,
+        domain: Some("photos"),
+        key,
+        configuration: 3,
+        shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),
+    }
+}
+
+fn describe(server: ServerId) -> (String, Option<String>) {
+    (format!("s{}", server.0), Some("connection refused".into()))
+}
+
+use Response::{Answered, Refused, Silent, Unreachable};
+const TWO_OF_FOUR: [Response; 5] = [Answered, Answered, Unreachable, Unreachable, Silent];
+
+#[test]
+fn the_sentence_names_servers_and_counts() {
+    let error = asked(Operation::Put, Some("cat")).unknown(&failed(TWO_OF_FOUR, 10_004), describe);
+    assert_eq!(
+        error.to_string(),
+        "no quorum for 'photos' (configuration 3, ec [5,3]): 2 of 4 needed servers answered in 10 s \
+         (s1 ok, s2 ok, s3 refused, s4 refused, s5 timed out); the write may have been applied"
+    );
+    let Error::Unknown { call } = error else {
+        panic!("a write that was sent is unknown");
+    };
+    assert_eq!((call.answered(), call.needed), (2, 4));
+    assert_eq!(call.key.as_deref(), Some("cat"));
+    assert_eq!(call.servers[4].reason, None, "it was reachable");
+}
+
+#[test]
+fn a_write_that_was_not_sent_is_not_applied() {
+    let error = asked(Operation::Delete, Some("cat"));
+    let error = error.not_applied(&failed(TWO_OF_FOUR, 1_250), describe);
+    assert!(matches!(error, Error::Unavailable { .. }));
+    let sentence = error.to_string();
+    assert!(sentence.contains("in 1.2 s"), "{sentence}");
+    assert!(sentence.ends_with("; nothing was written"), "{sentence}");
+    let read = asked(Operation::Get, Some("cat")).not_applied(&failed(TWO_OF_FOUR, 31), describe);
+    let sentence = read.to_string();
+    assert!(sentence.contains("in 31 ms"), "{sentence}");
+    assert!(sentence.ends_with("s5 timed out)"), "{sentence}");
+}
+
+#[test]
+fn the_root_domain_has_no_name() {
+    let asked = Asked {
+        domain: None,
+        ..asked(Operation::CreateDomain, None)
+    };
+    let sentence = asked
+        .unknown(&failed(TWO_OF_FOUR, 500), describe)
+        .to_string();
+    assert!(
+        sentence.starts_with("no quorum for the root domain (configuration 3"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with("; the creation may have been applied"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_refused_client_is_told_so() {
+    let responses = [
+        Answered,
+        Answered,
+        Answered,
+        Silent,
+        Refused(Refusal::Unauthorised),
+    ];
+    let error = asked(Operation::Get, Some("cat")).not_applied(&failed(responses, 10), describe);
+    assert!(matches!(error, Error::Unauthorised { .. }));
+    assert!(error.to_string().contains("s5 not authorised"), "{error}");
+}
+
+#[test]
+fn damage_that_costs_the_quorum_is_corruption_to_a_reader() {
+    let damaged = Refused(Refusal::Damaged);
+    let responses = [Answered, Answered, damaged, damaged, Silent];
+    let read = asked(Operation::Get, Some("cat")).not_applied(&failed(responses, 10), describe);
+    assert!(matches!(read, Error::Corrupted { .. }));
+    assert!(
+        read.to_string()
+            .starts_with("'cat' in 'photos' is damaged: "),
+        "{read}"
+    );
+    let write = asked(Operation::Put, Some("cat")).not_applied(&failed(responses, 10), describe);
+    assert!(matches!(write, Error::Unavailable { .. }));
+    let few = [Answered, Answered, damaged, Silent, Silent];
+    let read = asked(Operation::Get, Some("cat")).not_applied(&failed(few, 10), describe);
+    assert!(
+        matches!(read, Error::Unavailable { .. }),
+        "without damage there were no quorum either"
+    );
+}
+
+#[test]
+fn what_is_too_large_is_told_what_to_do() {
+    let sentence = |bytes, limit_bytes| Invalid::ValueTooLarge { bytes, limit_bytes }.to_string();
+    let default = sentence(70 << 20, limits::DEFAULT_VALUE_BYTES);
+    assert!(
+        default.contains("larger values need the file layer"),
+        "{default}"
+    );
+    assert!(default.contains("--max-object"), "{default}");
+    let most = sentence(2 << 30, limits::VALUE_BYTES);
+    assert!(!most.contains("--max-object"), "{most}");
+}

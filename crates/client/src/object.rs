@@ -1,0 +1,187 @@
+//! Objects as users see them.
+
+use crate::{ServerId, Shape, Version};
+use areo_core::limits;
+use bytes::Bytes;
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub use areo_core::object::Metadata;
+
+/// How to write an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutOptions {
+    /// MIME type, up to 256 bytes.
+    pub content_type: Option<String>,
+    /// Pairs of the user's own, up to 2 KiB together (names and values).
+    pub user_metadata: Vec<(String, String)>,
+    /// The longest value that is taken, in bytes: 64 MiB by default, up to 1 GiB. Larger values need the file layer.
+    pub max_object_bytes: u64,
+}
+
+impl Default for PutOptions {
+    fn default() -> PutOptions {
+        PutOptions {
+            content_type: None,
+            user_metadata: Vec::new(),
+            max_object_bytes: limits::DEFAULT_VALUE_BYTES,
+        }
+    }
+}
+
+/// An object with its value: one version of it, whole and verified against its checksum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Which version.
+    pub version: Version,
+    /// What is kept with it.
+    pub metadata: Metadata,
+    /// The length of the value in bytes.
+    pub length: u64,
+    /// The value, in order, in the pieces that it came in: nobody copied them. Of a small or replicated value there is
+    /// one (none if it is empty), of an erasure-coded one usually `k`.
+    pub content: Vec<Bytes>,
+}
+
+impl Object {
+    /// The value in one piece; copies only if it came in several.
+    pub fn into_bytes(self) -> Bytes {
+        let mut pieces = self.content;
+        match pieces.len() {
+            0 => Bytes::new(),
+            1 => pieces.remove(0),
+            _ => pieces.concat().into(),
+        }
+    }
+
+    /// When it was written by the writer's clock; informational.
+    pub fn written_at(&self) -> Option<SystemTime> {
+        written_at(&self.metadata)
+    }
+}
+
+/// Everything of an object but its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Which version.
+    pub version: Version,
+    /// The length of the value in bytes.
+    pub length: u64,
+    /// What is kept with it.
+    pub metadata: Metadata,
+    /// Index of the configuration that holds it.
+    pub configuration: u32,
+    /// Shape of that configuration.
+    pub shape: Shape,
+    /// What each server of the configuration is to hold of it, in the order of the member list. Computed, not asked: a
+    /// server that was down during the write may not hold it yet.
+    pub placement: Vec<Placement>,
+}
+
+impl ObjectInfo {
+    /// When it was written by the writer's clock; informational.
+    pub fn written_at(&self) -> Option<SystemTime> {
+        written_at(&self.metadata)
+    }
+}
+
+/// The present time as metadata carries it: milliseconds since 1970. `None` before that.
+pub(crate) fn now_ms() -> Option<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(now.as_millis()).ok()
+}
+
+fn written_at(metadata: &Metadata) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_millis(metadata.written_at_ms?))
+}
+
+/// What one server is to hold of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The server.
+    pub server: ServerId,
+    /// Its name.
+    pub name: String,
+    /// Index of its element, from 0; rotates over the objects (`[X-6]`).
+    pub element: u8,
+    /// What that element is.
+    pub role: ElementRole,
+}
+
+/// What an element is of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementRole {
+    /// The whole value.
+    Copy,
+    /// A piece of the value itself.
+    Data,
+    /// Computed from the whole value.
+    Parity,
+}
+
+impl fmt::Display for ElementRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ElementRole::Copy => "copy",
+            ElementRole::Data => "data",
+            ElementRole::Parity => "parity",
+        })
+    }
+}
+
+/// One page of a listing, in order of the keys (by bytes).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Page {
+    /// The objects. May be fewer than asked for, even none, although there is a next page.
+    pub entries: Vec<Entry>,
+    /// List on after this key; `None`: this was the last page.
+    pub next: Option<String>,
+}
+
+/// One object of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Its version.
+    pub version: Version,
+    /// The length of its value in bytes.
+    pub length: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(content: Vec<Bytes>) -> Object {
+        Object {
+            version: Version::INITIAL,
+            metadata: Metadata::default(),
+            length: content.iter().map(|piece| piece.len() as u64).sum(),
+            content,
+        }
+    }
+
+    #[test]
+    fn one_piece_is_not_copied() {
+        let piece = Bytes::from(vec![7; 100]);
+        let bytes = object(vec![piece.clone()]).into_bytes();
+        assert_eq!(bytes.as_ptr(), piece.as_ptr());
+        assert_eq!(object(Vec::new()).into_bytes(), Bytes::new());
+        let pieces = [b"ab".as_slice(), b"c"].map(Bytes::from_static);
+        assert_eq!(object(pieces.to_vec()).into_bytes(), "abc");
+    }
+
+    #[test]
+    fn times_are_milliseconds() {
+        let mut read = object(Vec::new());
+        assert_eq!(read.written_at(), None);
+        read.metadata.written_at_ms = Some(1500);
+        assert_eq!(
+            read.written_at(),
+            Some(UNIX_EPOCH + Duration::from_millis(1500))
+        );
+        read.metadata.written_at_ms = Some(u64::MAX);
+        let _any_clock_can_be_wrong = read.written_at();
+    }
+}

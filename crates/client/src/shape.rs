@@ -1,0 +1,135 @@
+//! The shape of a configuration: how many servers, how many of them an operation needs, what a value costs.
+
+use areo_core::config::{Configuration, Dap, InvalidConfiguration};
+use areo_core::limits;
+use areo_core::quorums::Quorums;
+use std::fmt;
+
+/// Algorithm, `n` and `k` of a configuration; everything that follows from them is computed here and nowhere else.
+///
+/// ```
+/// use areo_client::{Dap, Shape};
+///
+/// let shape = Shape::new(Dap::Ec { k: 3 }, 5)?;
+/// assert_eq!(shape.to_string(), "ec [5,3]");
+/// assert_eq!((shape.quorum(), shape.f(), shape.fragments_spare()), (4, 1, 2));
+/// # Ok::<(), areo_client::InvalidConfiguration>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    dap: Dap,
+    n: usize,
+}
+
+impl Shape {
+    /// The shape of `n` servers that keep values by `dap`.
+    ///
+    /// # Errors
+    /// [`InvalidConfiguration`]: no servers, more than 255, or `k` not between 1 and `n`.
+    pub fn new(dap: Dap, n: usize) -> Result<Shape, InvalidConfiguration> {
+        if n == 0 || n > limits::MEMBERS {
+            return Err(InvalidConfiguration::MemberCount { members: n });
+        }
+        let k = dap.k();
+        match 0 < k && usize::from(k) <= n {
+            true => Ok(Shape { dap, n }),
+            false => Err(InvalidConfiguration::DataFragments { k, members: n }),
+        }
+    }
+
+    pub(crate) fn of(configuration: &Configuration) -> Shape {
+        let shape = Shape::new(configuration.dap(), configuration.n());
+        let shape = shape.expect("configurations are checked when they are made");
+        assert_eq!(
+            shape.quorum(),
+            configuration.quorums().quorum(),
+            "one arithmetic of quorums"
+        );
+        shape
+    }
+
+    /// How values are kept.
+    pub fn dap(self) -> Dap {
+        self.dap
+    }
+
+    /// Servers.
+    pub fn n(self) -> usize {
+        self.n
+    }
+
+    /// Elements that make a value; 1 with replication.
+    pub fn k(self) -> usize {
+        self.dap.k().into()
+    }
+
+    /// Servers whose answers every phase of an operation needs: ⌊n/2⌋ + 1 with replication, ⌈(n+k)/2⌉ with erasure
+    /// coding.
+    pub fn quorum(self) -> usize {
+        self.quorums().quorum()
+    }
+
+    /// Crashes under which operations go on: `n - quorum`.
+    pub fn f(self) -> usize {
+        self.quorums().f()
+    }
+
+    /// Elements of a value that may be lost, once every server has its own, before the value is: `n - k`. Reading with
+    /// more than [`Shape::f`] servers missing has to wait until enough of them are back.
+    pub fn fragments_spare(self) -> usize {
+        self.n - self.k()
+    }
+
+    /// Bytes that all servers together store per byte written, at rest: `n / k`. Values up to the configuration's
+    /// `copy_bytes` are full copies and cost `n`.
+    pub fn stored_per_byte(self) -> f64 {
+        self.n as f64 / self.k() as f64
+    }
+
+    fn quorums(self) -> Quorums {
+        match self.dap {
+            Dap::Abd => Quorums::majority(self.n),
+            Dap::Ec { k } => Quorums::erasure_coded(self.n, k.into()),
+        }
+    }
+}
+
+/// `ec [5,3]`, `abd [3,1]`: the algorithm and `[n,k]`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{},{}]", self.dap, self.n, self.k())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_from_n_and_k() {
+        // (dap, n) -> (quorum, f, spare), product.md: f is (n-1)/2 and (n-k)/2, both rounded down.
+        for (dap, n, quorum, f, spare) in [
+            (Dap::Abd, 1, 1, 0, 0),
+            (Dap::Abd, 2, 2, 0, 1),
+            (Dap::Abd, 5, 3, 2, 4),
+            (Dap::Ec { k: 3 }, 5, 4, 1, 2),
+            (Dap::Ec { k: 4 }, 5, 5, 0, 1),
+            (Dap::Ec { k: 10 }, 14, 12, 2, 4),
+        ] {
+            let shape = Shape::new(dap, n).unwrap();
+            let derived = (shape.quorum(), shape.f(), shape.fragments_spare());
+            assert_eq!(derived, (quorum, f, spare), "{shape}");
+        }
+        let shape = Shape::new(Dap::Ec { k: 3 }, 6).unwrap();
+        assert!((shape.stored_per_byte() - 2.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        assert!(Shape::new(Dap::Abd, 0).is_err());
+        assert!(Shape::new(Dap::Abd, 256).is_err());
+        assert!(Shape::new(Dap::Ec { k: 0 }, 3).is_err());
+        assert!(Shape::new(Dap::Ec { k: 4 }, 3).is_err());
+        assert!(Shape::new(Dap::Ec { k: 3 }, 3).is_ok());
+    }
+}
