@@ -10,6 +10,9 @@
 //! first bound the server stops reading from that client; a client that then reads nothing for a while, or
 //! that reaches the second bound, loses its connection. Nobody else notices.
 
+mod identity;
+mod responder;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
@@ -24,10 +27,12 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
-use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, drive};
+use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, drive};
 use crate::handshake::{read_hello, write_welcome};
-use crate::message::{Body, Incoming, Segment};
+use crate::message::Incoming;
 use crate::pool::Pool;
+pub use identity::Identity;
+pub use responder::Responder;
 
 /// How long to wait when the operating system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -37,38 +42,6 @@ const REFUSING_ROOM: usize = 64;
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 /// How often a draining listener looks whether all is answered.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
-
-/// Who a server is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The cluster; 0 while the server does not know it.
-    pub cluster: u128,
-    /// The server's random id.
-    pub server: u128,
-    /// Its incarnation.
-    pub incarnation: u64,
-}
-
-impl Identity {
-    /// Judges a hello by what both sides know.
-    ///
-    /// # Errors
-    /// No version in common, another cluster, another server, or this server's data is an old copy: the caller
-    /// knows a higher incarnation.
-    pub fn check(&self, hello: &Hello) -> Result<(), Refusal> {
-        hello.agree()?;
-        if hello.expected_server != 0 && hello.expected_server != self.server {
-            return Err(Refusal::WrongServer);
-        }
-        if hello.cluster != 0 && hello.cluster != self.cluster {
-            return Err(Refusal::WrongCluster);
-        }
-        if hello.expected_server != 0 && hello.known_incarnation > self.incarnation {
-            return Err(Refusal::RolledBack);
-        }
-        Ok(())
-    }
-}
 
 /// What a server does. Called on the task that reads; must not block.
 pub trait Service: 'static {
@@ -136,70 +109,6 @@ impl ListenerConfig {
             hello_timeout: Duration::from_secs(5),
             window_bytes: 64 << 10,
             pool,
-        }
-    }
-}
-
-/// Answers one request. Dropped without an answer, it refuses the request as "busy", so that no caller waits for
-/// a reply that nobody will send.
-#[derive(Debug)]
-pub struct Responder {
-    connection: Connection,
-    call_id: u64,
-    answered: bool,
-}
-
-impl Responder {
-    fn new(connection: &Connection, call_id: u64) -> Responder {
-        connection.request_taken();
-        Responder {
-            connection: connection.clone(),
-            call_id,
-            answered: false,
-        }
-    }
-
-    /// Replies. If the client is gone, or has let too much pile up, the reply is dropped.
-    pub fn reply<'a>(self, body: impl Into<Body<'a>>, payload: &[Segment]) {
-        let header = Header::new(Kind::Reply, self.call_id);
-        self.answer(&header, body.into(), payload);
-    }
-
-    /// Refuses, with `body` to explain it in the codec's terms.
-    pub fn refuse<'a>(self, refusal: Refusal, body: impl Into<Body<'a>>) {
-        let header = Header::refusal(self.call_id, refusal);
-        self.answer(&header, body.into(), &[]);
-    }
-
-    /// The connection that the request came on.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    fn answer(mut self, header: &Header, body: Body<'_>, payload: &[Segment]) {
-        self.answered = true;
-        match self.connection.send(header, body, payload) {
-            Ok(()) | Err(SendError::Closed) => {}
-            Err(SendError::Full { queued_bytes }) => {
-                self.connection
-                    .close(CloseReason::NotReading { queued_bytes });
-            }
-            Err(SendError::TooLarge { error }) => {
-                let remote = self.connection.remote();
-                tracing::warn!(%remote, call = self.call_id, %error, "reply too large");
-                self.answered = false;
-            }
-        }
-    }
-}
-
-impl Drop for Responder {
-    fn drop(&mut self) {
-        self.connection.request_answered();
-        if !self.answered {
-            let header = Header::refusal(self.call_id, Refusal::Busy);
-            // A client that is gone, or does not read, is not told.
-            let _ = self.connection.send(&header, &[][..], &[]);
         }
     }
 }

@@ -17,6 +17,7 @@
 
 mod backoff;
 mod calls;
+mod known;
 mod link;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use areo_wire::hello::{Channel, Role};
 
 use crate::message::{Incoming, Outgoing};
 use crate::pool::Pool;
+use known::Known;
 use link::Link;
 
 /// What becomes of a call. Everything but `Unreachable { will_retry: true }` is final.
@@ -226,7 +228,7 @@ impl Drop for Links {
 impl Peer {
     /// A peer that connects when it is first asked something.
     pub fn new(config: PeerConfig) -> Peer {
-        let identity = link::Known::new(&config);
+        let identity = Known::new(&config);
         Peer {
             links: Rc::new(Links {
                 calls: Link::new(Channel::Calls, config.clone(), Rc::clone(&identity)),
@@ -261,7 +263,8 @@ impl Peer {
         }
     }
 
-    /// Sends a one-way note if there is a connection and room in its queue; says whether it did.
+    /// Queues a one-way note if there is a connection and room in its queue; says whether it did. It leaves
+    /// with whatever goes to this server next, or within a second, and is lost with the connection.
     pub fn tell(&self, message: &Outgoing) -> bool {
         let link = if message.is_bulk() {
             &self.links.bulk
@@ -288,6 +291,11 @@ impl Peer {
     /// The status of the connection of small calls.
     pub fn status(&self) -> Status {
         self.links.calls.status()
+    }
+
+    /// Connections made so far, both kinds. Calls that waited for one went out with the next.
+    pub fn connections_made(&self) -> u64 {
+        self.links.calls.connections_made() + self.links.bulk.connections_made()
     }
 
     /// Takes note of an incarnation that was learnt elsewhere.

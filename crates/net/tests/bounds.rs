@@ -221,6 +221,23 @@ fn a_dropped_responder_refuses_so_that_nobody_waits_for_it() {
 }
 
 #[test]
+fn a_reply_over_the_limits_is_told_as_such() {
+    local(async {
+        let server = TestServer::start(Manner::Hold).await;
+        let peer = server.peer();
+        let record = Record::new();
+        peer.call(message(b"x"), record.clone(), 1).unwrap();
+        until("it arrived", || server.service.requests.get() == 1).await;
+        server.service.held.borrow_mut()[0].0 = vec![0; (1 << 20) + 1];
+        server.service.answer_held();
+        until("it was refused", || {
+            record.of(1) == [Told::Refused(Refusal::TooLarge)]
+        })
+        .await;
+    });
+}
+
+#[test]
 fn a_caller_beyond_the_limit_of_connections_is_told_busy() {
     local(async {
         let service = TestService::new(Manner::Echo);

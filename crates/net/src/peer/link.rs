@@ -16,49 +16,11 @@ use crate::handshake::{HandshakeError, greet};
 use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
+use crate::peer::known::{Answered, Known};
 use crate::peer::{Answer, PeerConfig, Refused, Sink, Status};
 
 /// How often deadlines and silence are looked at.
 const TICK_PERIOD: Duration = Duration::from_secs(1);
-
-/// What is known about the server, shared by its two links.
-pub(crate) struct Known {
-    address: RefCell<String>,
-    /// The highest incarnation that anyone has told of.
-    highest_incarnation: Cell<u64>,
-    answered: Cell<Answered>,
-}
-
-/// Who answered the last hello.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Answered {
-    pub(crate) server: u128,
-    pub(crate) cluster: u128,
-    pub(crate) incarnation: u64,
-}
-
-impl Known {
-    pub(crate) fn new(config: &PeerConfig) -> Rc<Known> {
-        Rc::new(Known {
-            address: RefCell::new(config.address.clone()),
-            highest_incarnation: Cell::new(config.known_incarnation),
-            answered: Cell::default(),
-        })
-    }
-
-    pub(crate) fn learn(&self, incarnation: u64) {
-        self.highest_incarnation
-            .set(self.highest_incarnation.get().max(incarnation));
-    }
-
-    pub(crate) fn set_address(&self, address: String) {
-        *self.address.borrow_mut() = address;
-    }
-
-    pub(crate) fn snapshot(&self) -> Answered {
-        self.answered.get()
-    }
-}
 
 /// A connection that is kept up, and its table of calls.
 pub(crate) struct Link {
@@ -76,6 +38,8 @@ pub(crate) struct Link {
     /// Ends a wait between two attempts.
     hurry: Notify,
     stopped: Cell<bool>,
+    /// Connections made so far: what waited for one went out with the next.
+    connections_made: Cell<u64>,
     myself: Weak<Link>,
 }
 
@@ -93,6 +57,7 @@ impl Link {
             taken: Cell::new((None, 0)),
             hurry: Notify::new(),
             stopped: Cell::new(false),
+            connections_made: Cell::new(0),
             myself: myself.clone(),
         })
     }
@@ -163,7 +128,7 @@ impl Link {
         };
         let header = message.header(Kind::Note, 0, message.started);
         connection
-            .send(&header, &message.body, &message.payload)
+            .send_lazily(&header, &message.body, &message.payload)
             .is_ok()
     }
 
@@ -197,6 +162,10 @@ impl Link {
 
     pub(crate) fn status(&self) -> Status {
         self.status.get()
+    }
+
+    pub(crate) fn connections_made(&self) -> u64 {
+        self.connections_made.get()
     }
 
     pub(crate) fn last_error(&self) -> Option<String> {
@@ -327,6 +296,7 @@ impl Link {
             },
         );
         *self.connection.borrow_mut() = Some(connection.clone());
+        self.connections_made.set(self.connections_made.get() + 1);
         self.status.set(Status::Connected);
         self.last_error.borrow_mut().take();
         self.resend(&connection);
@@ -407,7 +377,8 @@ impl Link {
         }
     }
 
-    /// Once a period: ends calls whose deadline has passed, pings and cuts off a server that says nothing.
+    /// Once a period: ends calls whose deadline has passed, sends off notes that found no company, pings and
+    /// cuts off a server that says nothing.
     async fn keep_time(self: Rc<Self>) {
         while !self.stopped.get() {
             sleep(TICK_PERIOD).await;
@@ -426,16 +397,17 @@ impl Link {
                         .on_answer(entry.token, Answer::Unreachable { will_retry: false });
                 }
             }
-            self.listen_for_silence(now);
+            self.look_after_connection(now);
         }
     }
 
-    fn listen_for_silence(&self, now: Instant) {
+    fn look_after_connection(&self, now: Instant) {
         let mut silent_for = self.silent_for(now);
         let connection = self.connection.borrow();
         let Some(connection) = connection.as_ref() else {
             return;
         };
+        connection.flush();
         let (mut taken_at, taken) = self.taken.get();
         if connection.bytes_written() != taken {
             taken_at = Some(now);

@@ -1,0 +1,45 @@
+//! What the two links to a server share.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crate::peer::PeerConfig;
+
+/// What is known about the server, shared by its two links.
+pub(crate) struct Known {
+    pub(crate) address: RefCell<String>,
+    /// The highest incarnation that anyone has told of.
+    pub(crate) highest_incarnation: Cell<u64>,
+    pub(crate) answered: Cell<Answered>,
+}
+
+/// Who answered the last hello.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Answered {
+    pub(crate) server: u128,
+    pub(crate) cluster: u128,
+    pub(crate) incarnation: u64,
+}
+
+impl Known {
+    pub(crate) fn new(config: &PeerConfig) -> Rc<Known> {
+        Rc::new(Known {
+            address: RefCell::new(config.address.clone()),
+            highest_incarnation: Cell::new(config.known_incarnation),
+            answered: Cell::default(),
+        })
+    }
+
+    pub(crate) fn learn(&self, incarnation: u64) {
+        self.highest_incarnation
+            .set(self.highest_incarnation.get().max(incarnation));
+    }
+
+    pub(crate) fn set_address(&self, address: String) {
+        *self.address.borrow_mut() = address;
+    }
+
+    pub(crate) fn snapshot(&self) -> Answered {
+        self.answered.get()
+    }
+}
