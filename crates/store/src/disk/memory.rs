@@ -401,7 +401,8 @@ impl File for MemoryFile {
 
     fn write_vectored_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         self.with(|state| {
-            let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            let slices: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+            let bytes = slices.concat();
             let start = usize::try_from(offset).map_err(|_| ErrorKind::StorageFull)?;
             let length = state.inodes[&self.inode].bytes().len();
             let growth = (start + bytes.len()).saturating_sub(length) as u64;

@@ -4,6 +4,9 @@ use std::io;
 
 use crate::checksum::Crc32c;
 use crate::disk::File;
+use crate::format::PAGE;
+
+const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
 
 pub(crate) struct Reader<'a, F> {
     file: &'a F,
@@ -57,7 +60,10 @@ impl<'a, F: File> Reader<'a, F> {
     /// Whether a range that is within the file is all zero.
     pub(crate) fn is_zero(&mut self, from: u64, to: u64) -> io::Result<bool> {
         let length = to.saturating_sub(from);
-        self.walk(from, length, |bytes| bytes.iter().all(|b| *b == 0))
+        self.walk(from, length, |bytes| {
+            let mut chunks = bytes.chunks(ZEROS.len());
+            chunks.all(|chunk| chunk == &ZEROS[..chunk.len()])
+        })
     }
 
     /// Hands out a range piece by piece until `accept` says no; whether it came to the end.
