@@ -16,6 +16,9 @@ pub const DEFAULT_VALUE_BYTES: u64 = 64 << 20;
 pub const VALUE_BYTES: u64 = 1 << 30;
 /// Values up to this size are kept as full copies in an erasure-coded configuration, unless its descriptor says otherwise.
 pub const DEFAULT_COPY_BYTES: u32 = 16 << 10;
+/// Elements up to this size are sent with the answer to a query; larger ones are fetched by a call of their own, which
+/// travels beside the small ones, so that those never wait behind it.
+pub const INLINE_BYTES: u64 = 256 << 10;
 /// Members of one configuration.
 pub const MEMBERS: usize = 255;
 /// Bytes of the name of a domain or a server.

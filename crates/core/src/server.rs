@@ -16,7 +16,7 @@ use crate::element::Handle;
 use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
-    Access, Answer, Body, Directory, Note, Refusal, Reply, Request, ServerStatus,
+    Access, Answer, Body, Directory, Note, Refusal, Reply, Request, ServerRecord, ServerStatus,
 };
 use crate::object::Name;
 use crate::tag::Tag;
@@ -135,6 +135,11 @@ impl Server {
     /// Who it is.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The servers of the cluster that it knows.
+    pub fn registered(&self) -> impl Iterator<Item = &ServerRecord> {
+        self.registry.records()
     }
 
     /// Handles one request. What it changes is in the steps; what its reply needs from the store is in `reads`.

@@ -7,7 +7,7 @@
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
 use crate::message::{Answer, Note, Refusal, Reply, Request};
-use crate::server::record::{Header, Step};
+use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
 
 /// Where the records are, once a batch is durable.
@@ -101,6 +101,11 @@ impl<C> Shard<C> {
             "the batch is closed until its replies are released"
         );
         self.server.tick(now);
+    }
+
+    /// A record turned out to be damaged while nobody needed it.
+    pub fn damaged(&mut self, header: &ElementHeader) {
+        self.server.damage(header.key, &header.name, header.tag);
     }
 
     /// Closes the batch: these steps must be durable, in this order, before [`Shard::release`].

@@ -14,7 +14,7 @@ use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Note, Refusal, Request};
+use areo_core::message::{Access, Body, Note, Refusal, Request};
 use areo_core::tally::{Decision, Event, Tally};
 use areo_wire::codec;
 use bytes::Bytes;
@@ -75,6 +75,7 @@ impl Env for NetEnv {
                 handed_over: false,
                 waiting: Vec::new(),
                 outcome: Outcome::Open,
+                armed: None,
                 waker: None,
             }),
         });
@@ -134,6 +135,8 @@ struct State<T: Tally> {
     /// out after all if there is another one since.
     waiting: Vec<(Peer, u64)>,
     outcome: Outcome<T::Output>,
+    /// The patience for which a timer runs.
+    armed: Option<Duration>,
     waker: Option<Waker>,
 }
 
@@ -154,6 +157,9 @@ impl<T: Tally + 'static> Gather<T> {
 
     /// Does what the tally decided, and what it decides about servers that refuse to be asked, and so on.
     fn carry_out(&self, decision: Decision<T::Output>) {
+        if matches!(decision, Decision::Pending) {
+            return;
+        }
         let mut decisions = vec![decision];
         while let Some(decision) = decisions.pop() {
             match decision {
@@ -184,8 +190,10 @@ impl<T: Tally + 'static> Gather<T> {
             state.responses[position] = Response::Unreachable;
             return Some(Event::Unreachable);
         };
-        let expects_bulk = codec::expects_large_reply(&request);
-        let message = self.env.send(codec::encode_request(&request), now, expects_bulk);
+        let expects_bulk = expects_bulk(&request);
+        let message = self
+            .env
+            .send(codec::encode_request(&request), now, expects_bulk);
         let connections = peer.connections_made();
         let myself = self.myself.upgrade().expect("whoever asks holds it");
         match peer.call(message, myself, position as u64) {
@@ -246,21 +254,32 @@ impl<T: Tally + 'static> Gather<T> {
                 if deadline.as_mut().poll(context).is_ready() {
                     return Poll::Ready(Err(self.unavailable()));
                 }
-                if patience.is_none() {
-                    let wanted = self.state.borrow().tally.patience();
-                    patience.set(wanted.map(sleep));
+                if self.rearm() {
+                    let armed = self.state.borrow().armed;
+                    patience.set(armed.map(sleep));
                 }
-                match patience.as_mut().as_pin_mut() {
-                    Some(timer) if timer.poll(context).is_ready() => {
-                        patience.set(None);
-                        let decision = self.state.borrow_mut().tally.tick();
-                        self.carry_out(decision);
-                    }
-                    _ => return Poll::Pending,
+                let timer = patience.as_mut().as_pin_mut();
+                if !timer.is_some_and(|timer| timer.poll(context).is_ready()) {
+                    return Poll::Pending;
                 }
+                patience.set(None);
+                let mut state = self.state.borrow_mut();
+                state.armed = None;
+                let decision = state.tally.tick();
+                drop(state);
+                self.carry_out(decision);
             }
         })
         .await
+    }
+
+    /// Takes note of the tally's patience; true if another timer is to run from now on.
+    fn rearm(&self) -> bool {
+        let mut state = self.state.borrow_mut();
+        let wanted = state.tally.patience();
+        let changed = wanted != state.armed;
+        state.armed = wanted;
+        changed
     }
 
     /// The result, if there is one; otherwise whom to wake.
@@ -319,11 +338,26 @@ impl<T: Tally + 'static> Sink for Gather<T> {
             state.handed_over |= !matches!(event, Event::Unreachable);
             state.tally.add(position, event)
         };
-        match decision {
-            Decision::Pending => {}
-            decision => self.carry_out(decision),
+        self.carry_out(decision);
+        let mut state = self.state.borrow_mut();
+        let impatient = state.tally.patience() != state.armed;
+        if matches!(state.outcome, Outcome::Open) && impatient {
+            // The operation sets another timer; everything else happens here.
+            if let Some(waker) = state.waker.take() {
+                waker.wake();
+            }
         }
     }
+}
+
+/// Elements that come with the answer to a query are small ([`areo_core::limits::INLINE_BYTES`]); those that are fetched
+/// need not be.
+fn expects_bulk(request: &Request) -> bool {
+    let Request::Configured { body, .. } = request else {
+        return false;
+    };
+    let fetches = |access: &Access| matches!(access, Access::Fetch { payload: true, .. });
+    matches!(body, Body::Access(accesses) if accesses.iter().any(|(_, access)| fetches(access)))
 }
 
 fn sent_since((peer, connections): &(Peer, u64)) -> bool {
@@ -333,7 +367,7 @@ fn sent_since((peer, connections): &(Peer, u64)) -> bool {
 fn event_of(answer: Answer<'_>) -> Event {
     match answer {
         Answer::Unreachable { .. } => Event::Unreachable,
-        Answer::Refused { refusal, .. } => Event::Refused(codec::refusal_from_wire(refusal)),
+        Answer::Refused { refusal, .. } => Event::Refused(refusal.into()),
         Answer::Reply(incoming) => {
             let pair = |segment: Segment| (segment.bytes, segment.crc32c);
             let payload = incoming.payload.into_iter().map(pair).collect();
@@ -361,7 +395,7 @@ fn response_of(event: &Event) -> Response {
 fn refusal_of(refused: Refused) -> Refusal {
     match refused {
         Refused::QueueFull { .. } => Refusal::Busy,
-        Refused::ByServer { refusal } => codec::refusal_from_wire(refusal),
+        Refused::ByServer { refusal } => refusal.into(),
         Refused::TooLarge { .. } => Refusal::TooLarge,
     }
 }

@@ -1,6 +1,6 @@
 //! The door of the algorithms to the world over TCP: connections, calls in flight, write queues.
 //!
-//! Bytes only: what a message means is the codec's business. From the bottom up:
+//! Up to [`listener`] bytes only: what a message means is the codec's business. From the bottom up:
 //!
 //! | module | holds |
 //! |---|---|
@@ -10,6 +10,8 @@
 //! | [`handshake`] | who is on the other side, before the first frame |
 //! | [`peer`] | a client's view of one server: calls in flight, reconnects, resends |
 //! | [`listener`] | a server's view of its clients: accepting, limits, replies |
+//! | [`network`] | all servers of a cluster, by id |
+//! | [`env`](mod@env) | the quorum call: [`areo_core::env::Env`] over peers |
 //!
 //! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
 //! [`LocalSet`](tokio::task::LocalSet) or a local runtime, and there is no lock and no atomic on the path of
@@ -22,9 +24,11 @@
 )]
 
 pub mod connection;
+pub mod env;
 pub mod handshake;
 pub mod listener;
 pub mod message;
+pub mod network;
 pub mod peer;
 pub mod pool;
 

@@ -86,9 +86,8 @@ impl std::error::Error for BootstrapError {}
 impl Network {
     /// A network without servers. `own_id` names this process to servers.
     pub fn new(role: Role, own_id: u128) -> Network {
-        // Without entropy the time has to do: ids of clients are mixed in by the caller.
-        let clock = || Instant::now().elapsed().as_nanos() as u64 ^ own_id as u64;
-        let seed = getrandom::u64().unwrap_or_else(|_| clock());
+        // Ids of clients are drawn from it: without entropy two of them could be the same.
+        let seed = getrandom::u64().expect("the operating system gives entropy");
         Network {
             shared: Rc::new(Shared {
                 role,
@@ -180,6 +179,17 @@ impl Network {
     /// What is known about a server's connections.
     pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
         self.peer(server).map(|peer| peer.state())
+    }
+
+    /// Sends off what waits for company. To be called before a process ends: notes of completed writes let servers drop
+    /// what those replaced.
+    pub async fn flush(&self) {
+        for peer in self.shared.peers.borrow().values() {
+            peer.flush();
+        }
+        // The connections are tasks of this thread: let each of them write.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
     }
 
     pub(crate) fn peer(&self, server: ServerId) -> Option<Peer> {

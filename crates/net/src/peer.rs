@@ -274,6 +274,11 @@ impl Peer {
         link.tell(message)
     }
 
+    /// Sends off notes that wait for company.
+    pub fn flush(&self) {
+        self.links.calls.flush();
+    }
+
     /// Connects now instead of with the first call, and at once instead of after the present wait.
     pub fn connect(&self) {
         self.links.calls.connect();

@@ -1,1 +1,26 @@
 //! One server process: accept, read frames, run the shard, commit, reply.
+//!
+//! Thin: what a request means is the business of [`areo_core::server`], the order of durability and acknowledgement that
+//! of [`areo_core::shard`], the disk that of [`areo_store`], connections that of [`areo_net`]. Everything runs on one
+//! thread; a second one writes and syncs.
+//!
+//! | module | what |
+//! |---|---|
+//! | `run` | from the data directory to a serving process, and down again |
+//! | `identity` | who the server is |
+//! | `registration` | the root domain confirms the start |
+//! | `service` | bytes to requests |
+//! | `worker` | requests to the shard, group commit, housekeeping |
+//! | `admin` | live and ready |
+
+mod admin;
+mod error;
+mod identity;
+mod registration;
+mod run;
+mod service;
+mod worker;
+
+pub use error::ServeError;
+pub use identity::{ClusterIdentity, Identity, NewServer, initialise_cluster, read_identity};
+pub use run::{Durability, Options, Start, run};

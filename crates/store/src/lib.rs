@@ -14,7 +14,7 @@
 //!   it is not even known which record was lost, [`OpenReport::unknown_damaged`] `[X-11]`.
 //!
 //! The byte format is drawn in `docs/data-file.md`. Reading order: [`disk`], `format`, `batch`, `index`, `log` and below
-//! it `log/space`, `log/scan`, `log/open`, `log/step`; [`directory`] stands beside the log.
+//! it `log/space`, `log/scan`, `log/open`, `log/step`; on top of it [`records`], the typed layer; [`directory`] stands beside the log.
 
 mod batch;
 pub mod checksum;
@@ -24,6 +24,7 @@ mod error;
 mod format;
 mod index;
 mod log;
+pub mod records;
 
 pub use batch::{Commit, Committed};
 pub use directory::{Directory, DirectoryError, IdentityError};

@@ -66,14 +66,16 @@ impl<D: Disk> Records<D> {
     ) -> Result<(Records<D>, Opened), OpenError> {
         let mut places = Vec::new();
         let mut unknown_records = 0;
-        let (log, report) = Log::open(disk, options, |found| match record::decode_header(found.header) {
-            Ok(header) => {
-                let handle = recover(header, found.state == PayloadState::PayloadDamaged);
-                place(&mut places, handle, found.handle);
-            }
-            Err(error) => {
-                tracing::error!(%error, "a record that cannot be understood");
-                unknown_records += 1;
+        let (log, report) = Log::open(disk, options, |found| {
+            match record::decode_header(found.header) {
+                Ok(header) => {
+                    let handle = recover(header, found.state == PayloadState::PayloadDamaged);
+                    place(&mut places, handle, found.handle);
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a record that cannot be understood");
+                    unknown_records += 1;
+                }
             }
         })?;
         let opened = Opened {
@@ -103,13 +105,18 @@ impl<D: Disk> Records<D> {
                 } => {
                     let checksum = checksum.unwrap_or_else(|| crc32c(&payload));
                     let header = record::encode_header(&header);
-                    let payload = if payload.is_empty() { vec![] } else { vec![payload] };
+                    let payload = if payload.is_empty() {
+                        vec![]
+                    } else {
+                        vec![payload]
+                    };
                     let kept = self.log.append(&header, &payload, checksum);
                     place(&mut self.places, handle, kept);
                 }
                 Step::Free(handle) => {
                     let kept = self.places[handle.0 as usize].take();
-                    self.log.free(kept.expect("only what is kept is freed, once"));
+                    self.log
+                        .free(kept.expect("only what is kept is freed, once"));
                 }
             }
         }
@@ -153,7 +160,9 @@ impl<D: Disk> Records<D> {
     pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<ElementHeader>) {
         let mut damaged = Vec::new();
         let outcome = self.log.scrub(budget_bytes, |handle| damaged.push(handle));
-        let headers = damaged.into_iter().filter_map(|handle| self.element_header(handle));
+        let headers = damaged
+            .into_iter()
+            .filter_map(|handle| self.element_header(handle));
         (outcome, headers.collect())
     }
 
@@ -253,7 +262,10 @@ impl MemoryRecords {
                     self.elements[at] = Some(element(header, payload, Some(checksum)));
                 }
                 Step::Free(handle) => {
-                    let freed = self.elements.get_mut(handle.0 as usize).and_then(Option::take);
+                    let freed = self
+                        .elements
+                        .get_mut(handle.0 as usize)
+                        .and_then(Option::take);
                     self.bytes -= freed.map_or(0, |element| element.payload.len() as u64);
                 }
             }

@@ -8,7 +8,7 @@
 //! | | rounds | bytes for a value of s bytes |
 //! |---|---|---|
 //! | get-tag | 1 | tags |
-//! | get-data | 1; 2 if the member asked for the value does not hold the newest | s down |
+//! | get-data | 1; 2 if the member asked for the value does not hold the newest, or the element is over 256 KiB | s down |
 //! | put-data | 1 | n·s up |
 //!
 //! | pseudocode | here |

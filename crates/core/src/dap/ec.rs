@@ -14,7 +14,7 @@
 //! | | rounds | bytes for a value of s bytes |
 //! |---|---|---|
 //! | get-tag | 1 | tags |
-//! | get-data | 1; 2 if a member asked for its element does not hold the version accepted | s down |
+//! | get-data | 1; 2 if a member asked for its element does not hold the version accepted, or the element is over 256 KiB | s down |
 //! | put-data | 1 | n·s/k up |
 //!
 //! | pseudocode | here |

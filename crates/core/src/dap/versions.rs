@@ -2,6 +2,7 @@
 //! are taken in and which go is decided by the server halves in [`super::abd`] and [`super::ec`].
 
 use crate::element::{Carried, Form, Handle};
+use crate::limits;
 use crate::message::{Held, Want};
 use crate::tag::Tag;
 
@@ -156,6 +157,10 @@ impl Versions {
             let payload = match (want, newest.form) {
                 (Want::Tags, _) | (Want::Fragment, Form::Copy) => return None,
                 (Want::Metadata, _) => false,
+                // A large one is fetched.
+                (Want::Fragment | Want::Element, _) if newest.bytes > limits::INLINE_BYTES => {
+                    return None;
+                }
                 (Want::Fragment | Want::Element, _) => true,
             };
             Some((

@@ -132,6 +132,12 @@ impl Link {
             .is_ok()
     }
 
+    pub(crate) fn flush(&self) {
+        if let Some(connection) = self.connection.borrow().as_ref() {
+            connection.flush();
+        }
+    }
+
     pub(crate) fn connect(&self) {
         if self.status.get() == Status::Idle {
             self.start();

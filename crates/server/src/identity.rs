@@ -1,0 +1,221 @@
+//! Who a server is: written into its data directory when that is created, and never changed but for the incarnation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::limits;
+use areo_core::object::DomainId;
+use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
+use areo_store::{Directory, DirectoryError, IdentityError};
+use bytes::{Bytes, BytesMut};
+
+use crate::error::ServeError;
+
+/// What a data directory says about its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster.
+    pub cluster: u128,
+    /// The server.
+    pub server: ServerId,
+    /// What people call it.
+    pub name: String,
+    /// Counts its starts; raised before anything is answered.
+    pub incarnation: u64,
+    /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12]`).
+    pub memory: bool,
+    /// The configuration of the root domain that it knows.
+    pub root: Arc<Configuration>,
+}
+
+const CLUSTER: u16 = MUST_UNDERSTAND | 1;
+const SERVER: u16 = MUST_UNDERSTAND | 2;
+const NAME: u16 = 3;
+const INCARNATION: u16 = MUST_UNDERSTAND | 4;
+const MEMORY: u16 = MUST_UNDERSTAND | 5;
+const ROOT: u16 = MUST_UNDERSTAND | 6;
+
+impl Identity {
+    fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        tlv::put_field(&mut out, CLUSTER, &self.cluster.to_le_bytes());
+        tlv::put_field(&mut out, SERVER, &self.server.0.to_le_bytes());
+        tlv::put_field(&mut out, NAME, self.name.as_bytes());
+        tlv::put_field(&mut out, INCARNATION, &self.incarnation.to_le_bytes());
+        if self.memory {
+            tlv::put_field(&mut out, MEMORY, &[]);
+        }
+        tlv::put_field(&mut out, ROOT, self.root.encoded());
+        out.freeze()
+    }
+
+    fn decode(bytes: &Bytes) -> Result<Identity, TlvError> {
+        let (mut cluster, mut server, mut incarnation, mut root) = (None, None, None, None);
+        let (mut name, mut memory) = (String::new(), false);
+        for field in tlv::fields(bytes) {
+            let (kind, value) = field?;
+            match kind {
+                CLUSTER => cluster = Some(u128::from_le_bytes(tlv::number(kind, &value)?)),
+                SERVER => server = Some(ServerId(u128::from_le_bytes(tlv::number(kind, &value)?))),
+                NAME => name = tlv::text(kind, &value)?,
+                INCARNATION => incarnation = Some(u64::from_le_bytes(tlv::number(kind, &value)?)),
+                MEMORY => memory = true,
+                ROOT => {
+                    let invalid = |_| TlvError::Invalid { kind };
+                    root = Some(Configuration::decode(value).map_err(invalid)?);
+                }
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        let missing = |kind| TlvError::Missing { kind };
+        Ok(Identity {
+            cluster: cluster.ok_or(missing(CLUSTER))?,
+            server: server.ok_or(missing(SERVER))?,
+            name,
+            incarnation: incarnation.ok_or(missing(INCARNATION))?,
+            memory,
+            root: root.ok_or(missing(ROOT))?,
+        })
+    }
+}
+
+/// The identity in a data directory; `None` if it has none yet.
+pub(crate) fn read(directory: &Directory) -> Result<Option<Identity>, ServeError> {
+    let Some(bytes) = directory.read_identity()? else {
+        return Ok(None);
+    };
+    let identity = Identity::decode(&bytes).map_err(|error| ServeError::Identity {
+        path: directory.path().into(),
+        error,
+    })?;
+    Ok(Some(identity))
+}
+
+/// Writes the identity, durably.
+pub(crate) fn write(directory: &Directory, identity: &Identity) -> Result<(), ServeError> {
+    Ok(directory.write_identity(&identity.encode())?)
+}
+
+/// A server of a cluster that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewServer {
+    /// Its data directory: new, or empty.
+    pub data: std::path::PathBuf,
+    /// What people are to call it.
+    pub name: String,
+}
+
+/// A cluster that was made.
+#[derive(Clone, Debug)]
+pub struct ClusterIdentity {
+    /// The cluster.
+    pub cluster: u128,
+    /// Its servers, in the order in which they were given.
+    pub servers: Vec<(ServerId, String)>,
+}
+
+/// Makes the identities of a whole new cluster, whose root domain all of its servers hold.
+///
+/// # Errors
+/// [`ServeError`] if a directory cannot be used, or belongs to a server already.
+pub fn initialise_cluster(
+    servers: &[NewServer],
+    memory: bool,
+) -> Result<ClusterIdentity, ServeError> {
+    let ids: Vec<ServerId> = servers.iter().map(|_| ServerId(random())).collect();
+    let (cluster, root) = (random(), root_configuration(&ids));
+    let mut directories = Vec::new();
+    for server in servers {
+        // All are looked at before any is written.
+        let directory = Directory::open(&server.data)?;
+        if directory.read_identity()?.is_some() {
+            let path = server.data.clone();
+            return Err(ServeError::AlreadyInitialised { path });
+        }
+        directories.push(directory);
+    }
+    for ((directory, server), id) in directories.iter().zip(servers).zip(&ids) {
+        let identity = Identity {
+            cluster,
+            server: *id,
+            name: server.name.clone(),
+            incarnation: 0,
+            memory,
+            root: root.clone(),
+        };
+        write(directory, &identity)?;
+    }
+    let names = servers.iter().map(|server| server.name.clone());
+    Ok(ClusterIdentity {
+        cluster,
+        servers: ids.iter().copied().zip(names).collect(),
+    })
+}
+
+/// The first configuration of a root domain: replicated, because what it holds is small.
+pub(crate) fn root_configuration(members: &[ServerId]) -> Arc<Configuration> {
+    Configuration::new(Descriptor {
+        domain: DomainId(random()),
+        partition: 0,
+        index: 0,
+        members: members.to_vec(),
+        dap: Dap::Abd,
+        delta: limits::DEFAULT_DELTA,
+        copy_bytes: limits::DEFAULT_COPY_BYTES,
+    })
+    .expect("random ids are distinct, and a cluster has at most 255 first servers")
+}
+
+/// Reads the identity in a data directory without starting its server; `None` if there is none.
+///
+/// # Errors
+/// [`ServeError`] if it cannot be read, or its server runs.
+pub fn read_identity(data: &Path) -> Result<Option<Identity>, ServeError> {
+    if !data.exists() {
+        return Ok(None);
+    }
+    read(&Directory::open(data)?)
+}
+
+pub(crate) fn random() -> u128 {
+    let half = || u128::from(getrandom::u64().expect("the operating system gives entropy"));
+    (half() << 64) | half()
+}
+
+impl From<DirectoryError> for ServeError {
+    fn from(error: DirectoryError) -> Self {
+        ServeError::Directory(error)
+    }
+}
+
+impl From<IdentityError> for ServeError {
+    fn from(error: IdentityError) -> Self {
+        ServeError::IdentityFile(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_survive_and_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = |name: &str| NewServer {
+            data: folder.path().join(name),
+            name: name.into(),
+        };
+        let made = initialise_cluster(&[server("s1"), server("s2")], false).unwrap();
+        let read = read_identity(&folder.path().join("s2")).unwrap().unwrap();
+        assert_eq!(read.cluster, made.cluster);
+        assert_eq!((read.server, read.name.as_str()), (made.servers[1].0, "s2"));
+        assert_eq!(
+            (read.incarnation, read.memory, read.root.n()),
+            (0, false, 2)
+        );
+        let again = initialise_cluster(&[server("s3"), server("s2")], false);
+        assert!(matches!(again, Err(ServeError::AlreadyInitialised { .. })));
+        assert_eq!(read_identity(&folder.path().join("s3")).unwrap(), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Before a server answers for objects, a quorum of the root domain confirms that this is its latest start; what this
+//! detects, and what it cannot, is written down in the decision record on identity.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use areo_core::config::ServerId;
+use areo_core::dsm::Client;
+use areo_core::gather::join;
+use areo_core::manager::{self, Registration};
+use areo_core::message::{Request, ServerRecord};
+use areo_net::network::Network;
+use areo_wire::hello::Role;
+
+use crate::error::ServeError;
+use crate::identity::Identity;
+use crate::worker::Worker;
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// How long an address is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The wait between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Addresses that are asked at once.
+const WINDOW: usize = 16;
+
+/// What a starting server tells the others of itself, and whom it can ask.
+pub(crate) struct Registrar {
+    pub(crate) network: Network,
+    pub(crate) record: ServerRecord,
+    pub(crate) seeds: Vec<String>,
+    /// Servers that this one knows from before.
+    pub(crate) known: Vec<ServerRecord>,
+}
+
+/// A registration that was refused: a later start is known.
+pub(crate) struct Superseded {
+    pub(crate) registered: u64,
+}
+
+impl Registrar {
+    pub(crate) fn new(
+        identity: &Identity,
+        record: ServerRecord,
+        seeds: Vec<String>,
+        known: Vec<ServerRecord>,
+    ) -> Registrar {
+        let network = Network::new(Role::Server, identity.server.0);
+        Registrar {
+            network,
+            record,
+            seeds,
+            known,
+        }
+    }
+
+    /// Registers, however long that takes: the others may still be down.
+    pub(crate) async fn register(&self, identity: &Identity) -> Result<(), Superseded> {
+        let mut known: BTreeMap<ServerId, ServerRecord> = BTreeMap::new();
+        for record in self.known.iter().chain([&self.record]) {
+            manager::merge_record(&mut known, record.clone());
+        }
+        self.network
+            .learn(identity.cluster, known.values().cloned());
+        let mut unheard = self.seeds.clone();
+        loop {
+            unheard = self.ask_seeds(identity, unheard).await;
+            let client = Client::new(self.network.env(ATTEMPT));
+            match manager::register(&client, &identity.root, self.record.clone()).await {
+                Ok(Registration::Registered) => return Ok(()),
+                Ok(Registration::Outdated { registered }) => return Err(Superseded { registered }),
+                Err(unavailable) => {
+                    tracing::info!(%unavailable, "waiting for a quorum of the root domain");
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Learns from each address which server is there, and whom that knows. Returns the addresses that did not answer.
+    async fn ask_seeds(&self, identity: &Identity, seeds: Vec<String>) -> Vec<String> {
+        let ask = |seed: String| async {
+            let answer = self
+                .network
+                .bootstrap(&seed, Some(identity.cluster), PATIENCE);
+            (answer.await, seed)
+        };
+        let mut unheard = Vec::new();
+        for (answer, seed) in join(WINDOW, seeds.into_iter().map(ask)).await {
+            match answer {
+                Ok(found) if found.cluster == identity.cluster => {
+                    let (server, others) = (found.server, found.directory.servers);
+                    let elsewhere = others
+                        .into_iter()
+                        .filter(|record| record.id != identity.server);
+                    self.network.learn(identity.cluster, elsewhere);
+                    // Where it answers now counts more than where somebody says that it is.
+                    self.network
+                        .learn(identity.cluster, [at_address(server, seed)]);
+                }
+                Ok(_) => tracing::warn!(%seed, "a server of another cluster answers there"),
+                Err(error) => {
+                    tracing::debug!(%seed, %error, "no answer");
+                    unheard.push(seed);
+                }
+            }
+        }
+        unheard
+    }
+
+    /// Fetches what the root domain knows of the other servers, so that this one can tell clients.
+    pub(crate) async fn learn_servers(&self, identity: &Identity, worker: &Rc<Worker>) {
+        let client = Client::new(self.network.env(ATTEMPT));
+        match manager::servers(&client, &identity.root).await {
+            Ok(servers) => {
+                for record in servers.into_values() {
+                    worker.request(Request::Register(record), None, None);
+                }
+                worker.turn();
+            }
+            Err(unavailable) => tracing::info!(%unavailable, "the other servers are not known yet"),
+        }
+    }
+}
+
+fn at_address(id: ServerId, address: String) -> ServerRecord {
+    ServerRecord {
+        id,
+        incarnation: 0,
+        start: 0,
+        name: String::new(),
+        address,
+        admin: String::new(),
+    }
+}
+
+/// Asks the addresses of a cluster to be joined who they are, until one answers.
+pub(crate) async fn find_cluster(
+    seeds: &[String],
+    own: ServerId,
+) -> Result<areo_net::network::Bootstrap, ServeError> {
+    let network = Network::new(Role::Server, own.0);
+    let mut attempts = Vec::new();
+    for seed in seeds {
+        match network.bootstrap(seed, None, PATIENCE).await {
+            Ok(found) => return Ok(found),
+            Err(error) => attempts.push((seed.clone(), error.to_string())),
+        }
+    }
+    Err(ServeError::Join { attempts })
+}
+
+/// Whether an address can be reached from this machine only.
+pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
+    address.ip().is_loopback()
+}

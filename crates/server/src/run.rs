@@ -1,0 +1,300 @@
+//! From the data directory to a serving process, and down again.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use areo_core::config::ServerId;
+use areo_core::message::ServerRecord;
+use areo_core::server;
+use areo_core::shard::Shard;
+use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool};
+use areo_store::records::{MemoryRecords, Records};
+use areo_store::{Directory, LogOptions};
+use tokio::net::TcpListener;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::admin::{self, Health};
+use crate::error::ServeError;
+use crate::identity::{self, Identity};
+use crate::registration::{self, Registrar, Superseded};
+use crate::service::NodeService;
+use crate::worker::{Keep, Worker};
+
+/// Receive buffers kept for reuse, in bytes.
+const IDLE_BUFFERS: usize = 64 << 20;
+/// How long a stopping server waits for what it was asked before.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Where acknowledged writes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// On disk, synced.
+    Fsync,
+    /// In the memory of the process.
+    Memory,
+}
+
+/// What becomes of a directory that has no identity yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// It must have one.
+    Existing,
+    /// A new cluster, whose root domain this server holds alone.
+    Init,
+    /// A new server of the cluster that one of these addresses belongs to.
+    Join {
+        /// Addresses.
+        seeds: Vec<String>,
+    },
+}
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Where to listen, host and port.
+    pub listen: String,
+    /// Where others find it, if that is not where it listens.
+    pub advertise: Option<String>,
+    /// Where the admin port listens.
+    pub admin: String,
+    /// For a directory without an identity.
+    pub start: Start,
+    /// Where acknowledged writes are.
+    pub durability: Durability,
+    /// What people are to call a new server.
+    pub name: Option<String>,
+    /// The largest value that it takes, in bytes.
+    pub max_value_bytes: u64,
+    /// Listen on addresses that other machines reach, although there is no authentication.
+    pub insecure: bool,
+    /// Addresses of other servers, to find the root domain by if those known from before have moved.
+    pub seeds: Vec<String>,
+}
+
+/// Runs a server until it is told to stop, by SIGTERM or SIGINT, and has drained.
+///
+/// # Errors
+/// [`ServeError`] if it does not come up, or must not go on.
+pub fn run(options: Options) -> Result<(), ServeError> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(2)
+        .build()
+        .map_err(system("starting the runtime"))?;
+    LocalSet::new().block_on(&runtime, serve(options))
+}
+
+fn system(operation: &'static str) -> impl FnOnce(io::Error) -> ServeError {
+    move |source| ServeError::System { operation, source }
+}
+
+async fn serve(options: Options) -> Result<(), ServeError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(system("waiting for SIGTERM"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(system("waiting for SIGINT"))?;
+    let listen = resolve(&options.listen, options.insecure)?;
+    let admin_address = resolve(&options.admin, options.insecure)?;
+    let admin = TcpListener::bind(admin_address)
+        .await
+        .map_err(|source| cannot_listen(&options.admin, source))?;
+    let health = Arc::new(Health::default());
+    let router = admin::router(health.clone());
+    let directory = Directory::open(&options.data)?;
+    let (identity, record) = next_start(&directory, &options).await?;
+    tokio::spawn(async move { axum::serve(admin, router).await });
+
+    let (shard, keep) = open(&directory, &identity, &options)?;
+    let known = shard.server().registered().cloned().collect();
+    let worker = Worker::new(shard, keep);
+    let service = NodeService {
+        identity: WireIdentity {
+            cluster: identity.cluster,
+            server: identity.server.0,
+            incarnation: identity.incarnation,
+        },
+        worker: Rc::clone(&worker),
+    };
+    let config = ListenerConfig::new(Pool::new(IDLE_BUFFERS));
+    let listener = Listener::bind(listen, config, Rc::new(service))
+        .await
+        .map_err(|source| cannot_listen(&options.listen, source))?;
+    let listener = Rc::new(listener);
+    let accepting = Rc::clone(&listener);
+    spawn_local(async move { accepting.run().await });
+    spawn_local(Rc::clone(&worker).upkeep());
+
+    let path = options.data.clone();
+    let registrar = Registrar::new(&identity, record, options.seeds, known);
+    let joining = join(&registrar, &identity, &worker, &health);
+    let outcome = tokio::select! {
+        outcome = joining => outcome.map_err(|Superseded { registered }| ServeError::Outdated {
+            path,
+            incarnation: identity.incarnation,
+            registered,
+        }),
+        error = worker.failed() => Err(error),
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    };
+    tracing::info!("stopping");
+    health.set_ready(false);
+    // Fails only where no service manager listens.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    worker.drain();
+    if outcome.is_ok() {
+        listener.drain(DRAIN).await;
+    }
+    worker.close().await;
+    outcome
+}
+
+/// Registers, then serves until the caller stops waiting.
+async fn join(
+    registrar: &Registrar,
+    identity: &Identity,
+    worker: &Rc<Worker>,
+    health: &Health,
+) -> Result<(), Superseded> {
+    registrar.register(identity).await?;
+    worker.serve();
+    health.set_ready(true);
+    // Fails only where no service manager listens.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    tracing::info!(name = %identity.name, incarnation = identity.incarnation, "serving");
+    registrar.learn_servers(identity, worker).await;
+    std::future::pending().await
+}
+
+/// The identity of this start: made if it has to be, with the next incarnation, durable.
+async fn next_start(
+    directory: &Directory,
+    options: &Options,
+) -> Result<(Identity, ServerRecord), ServeError> {
+    let path = options.data.clone();
+    let found = identity::read(directory)?;
+    let memory = options.durability == Durability::Memory;
+    let mut identity = match found {
+        Some(identity) if identity.memory != memory => {
+            return Err(ServeError::Durability {
+                path,
+                memory: identity.memory,
+            });
+        }
+        Some(identity) if memory && identity.incarnation > 0 => {
+            return Err(ServeError::MemoryRestart { path });
+        }
+        Some(identity) => identity,
+        None => new_identity(options).await?,
+    };
+    identity.incarnation += 1;
+    identity::write(directory, &identity)?;
+    let address = options.advertise.as_ref().unwrap_or(&options.listen);
+    let record = ServerRecord {
+        id: identity.server,
+        incarnation: identity.incarnation,
+        start: identity::random() as u64,
+        name: identity.name.clone(),
+        address: address.clone(),
+        admin: options.admin.clone(),
+    };
+    Ok((identity, record))
+}
+
+async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
+    let server = ServerId(identity::random());
+    let (cluster, root) = match &options.start {
+        Start::Existing => {
+            return Err(ServeError::NotInitialised {
+                path: options.data.clone(),
+            });
+        }
+        Start::Init => (identity::random(), identity::root_configuration(&[server])),
+        Start::Join { seeds } => {
+            let found = registration::find_cluster(seeds, server).await?;
+            (found.cluster, found.directory.root)
+        }
+    };
+    let default_name = || format!("s-{}", &server.to_string()[..8]);
+    Ok(Identity {
+        cluster,
+        server,
+        name: options.name.clone().unwrap_or_else(default_name),
+        incarnation: 0,
+        memory: options.durability == Durability::Memory,
+        root,
+    })
+}
+
+/// Opens the store and recovers the shard from it.
+fn open(
+    directory: &Directory,
+    identity: &Identity,
+    options: &Options,
+) -> Result<(Shard<Option<areo_net::Responder>>, Keep), ServeError> {
+    let mut shard = Shard::new(server::Identity {
+        id: identity.server,
+        incarnation: identity.incarnation,
+        root: identity.root.clone(),
+        durable: !identity.memory,
+        max_value_bytes: options.max_value_bytes,
+    });
+    if identity.memory {
+        return Ok((shard, Keep::Memory(MemoryRecords::default())));
+    }
+    let disk = directory.disk("log")?;
+    let log = LogOptions::new(identity.server.0 as u64);
+    let recover = |header, damaged| shard.recover(header, damaged);
+    let (records, opened) = Records::open(disk, log, recover).map_err(ServeError::Open)?;
+    shard.recovered(opened.is_unreadable());
+    report(&opened);
+    Ok((shard, Keep::Disk(Box::new(records))))
+}
+
+fn report(opened: &areo_store::records::Opened) {
+    let log = &opened.log;
+    tracing::info!(
+        records = log.records,
+        scanned_bytes = log.scanned_bytes,
+        damaged = log.damaged_payloads,
+        "store opened"
+    );
+    if let Some(torn) = log.torn_tail {
+        tracing::info!(
+            segment = torn.segment,
+            offset = torn.offset,
+            "cut an unfinished batch, which was never acknowledged"
+        );
+    }
+    if opened.is_unreadable() {
+        tracing::error!(
+            records = log.unknown_damaged + opened.unknown_records,
+            "records are damaged beyond recognition: this server answers for no object; remove it from its domains"
+        );
+    }
+}
+
+fn cannot_listen(address: &str, source: io::Error) -> ServeError {
+    let address = address.to_owned();
+    ServeError::Listen { address, source }
+}
+
+fn resolve(address: &str, insecure: bool) -> Result<SocketAddr, ServeError> {
+    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "not of the form host:port");
+    let found = address.to_socket_addrs().map(|mut found| found.next());
+    let found = found
+        .and_then(|found| found.ok_or_else(invalid))
+        .map_err(|source| cannot_listen(address, source))?;
+    if !insecure && !registration::is_loopback(&found) {
+        return Err(ServeError::NotLoopback {
+            address: address.to_owned(),
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,53 @@
+//! What connections hand over: bytes to requests, requests to the worker.
+
+use std::rc::Rc;
+
+use areo_net::listener::{Identity, Service};
+use areo_net::{Incoming, Responder, Segment};
+use areo_wire::codec;
+use areo_wire::frame::Refusal;
+use bytes::Bytes;
+
+use crate::worker::Worker;
+
+/// One server as its connections see it.
+pub(crate) struct NodeService {
+    pub(crate) identity: Identity,
+    pub(crate) worker: Rc<Worker>,
+}
+
+fn pairs(payload: Vec<Segment>) -> Vec<(Bytes, u32)> {
+    let pair = |segment: Segment| (segment.bytes, segment.crc32c);
+    payload.into_iter().map(pair).collect()
+}
+
+impl Service for NodeService {
+    fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    fn on_request(&self, request: Incoming<'_>, responder: Responder) {
+        let remaining = request.remaining();
+        let body = Bytes::copy_from_slice(request.body);
+        match codec::decode_request(&body, pairs(request.payload)) {
+            Ok(request) => self.worker.request(request, Some(responder), remaining),
+            Err(error) => {
+                let remote = responder.connection().remote();
+                tracing::warn!(%remote, %error, "a request that cannot be read");
+                responder.refuse(Refusal::Malformed, &[][..]);
+            }
+        }
+    }
+
+    fn on_note(&self, note: Incoming<'_>) {
+        let body = Bytes::copy_from_slice(note.body);
+        match codec::decode_note(&body, pairs(note.payload)) {
+            Ok(note) => self.worker.note(note),
+            Err(error) => tracing::warn!(%error, "a note that cannot be read"),
+        }
+    }
+
+    fn on_batch_end(&self) {
+        self.worker.turn();
+    }
+}
