@@ -1,4 +1,4 @@
-//! What users import: connect, domains, put, get, stat, delete, list; asynchronous and blocking.
+//! What users import: connect, domains, put, get, stat, delete, list; asynchronous and [`blocking`].
 //!
 //! Every operation is linearizable, listings excepted (those are regular: they contain every put that completed before
 //! they began). It ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as
@@ -17,7 +17,7 @@
 //!   async domains(&self) -> Result<Vec<DomainInfo>, Error>
 //!   async servers(&self) -> Result<Vec<ServerInfo>, Error>
 //!   async status(&self) -> ClusterStatus
-//!   async close(self)                                lets what was sent leave before the process ends
+//!   async close(self)                                sends off what waits; before the process ends
 //!
 //! Domain                                             Clone + Send + Sync
 //!   name(&self) -> &str        id(&self) -> String     configuration(&self) -> ConfigurationInfo
@@ -31,14 +31,18 @@
 //! blocking::{Client, Domain}                         the same without async
 //! ```
 
-#![allow(dead_code, reason = "the operations that use the rest come with the next commit")]
-
+pub mod blocking;
+mod checksum;
+mod client;
 mod cluster;
 mod connect;
 mod create;
+mod domain;
 mod error;
+mod known;
 mod object;
 mod shape;
+mod thread;
 
 pub use areo_core::config::{Dap, InvalidConfiguration, ServerId};
 pub use areo_core::error::Response;
@@ -47,12 +51,22 @@ pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
+pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
     ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
+pub use domain::Domain;
 pub use error::{Damage, Error, Invalid, NoQuorum, Operation, ServerOutcome};
 pub use object::{ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions};
 pub use shape::Shape;
+
+/// Users move clients and domains between threads.
+const _: () = {
+    const fn shared<T: Clone + Send + Sync + 'static>() {}
+    shared::<Client>();
+    shared::<Domain>();
+    shared::<Error>();
+};

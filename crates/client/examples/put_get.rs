@@ -1,0 +1,47 @@
+//! Writes an object, reads it back and says where it is.
+//!
+//! ```console
+//! cargo run --release -- up                                # in another terminal
+//! cargo run -p areo-client --example put_get
+//! ```
+//!
+//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the object goes to the domain `default`.
+
+use areo_client::blocking::Client;
+use areo_client::{Error, PutOptions};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
+    let client = Client::connect(addresses.as_str())?;
+    let domain = client.domain("default")?;
+    let shape = domain.configuration().shape;
+    println!(
+        "'{}' is {shape}: {} of {} servers may crash, {:.2} bytes stored per byte",
+        domain.name(),
+        shape.f(),
+        shape.n(),
+        shape.stored_per_byte()
+    );
+
+    let options = PutOptions {
+        content_type: Some("text/plain".into()),
+        ..PutOptions::default()
+    };
+    let written = domain.put("examples/greeting", "Hello, quorum.", options)?;
+    println!("wrote version {written}");
+
+    match domain.get("examples/greeting") {
+        // Another writer may have been here in between: then this is a later version.
+        Ok(object) => {
+            let version = object.version;
+            println!("read version {version}: {:?}", object.into_bytes());
+        }
+        Err(Error::NotFound { .. }) => println!("somebody deleted it meanwhile"),
+        Err(error) => return Err(error.into()),
+    }
+    for place in domain.stat("examples/greeting")?.placement {
+        println!("{}: element {}, {}", place.name, place.element, place.role);
+    }
+    client.close();
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! The same without `async`: every call waits on the calling thread. Not for use inside an executor, whose thread it would
+//! hold up.
+
+use crate::{
+    ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions, CreateDomainError,
+    DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, PutOptions, ServerInfo, Version,
+};
+use bytes::Bytes;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// [`crate::Client`] for threads.
+#[derive(Clone, Debug)]
+pub struct Client {
+    client: crate::Client,
+}
+
+impl Client {
+    /// As [`crate::Client::connect`].
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect(options: impl Into<ConnectOptions>) -> Result<Client, ConnectError> {
+        let client = block_on(crate::Client::connect(options))?;
+        Ok(Client { client })
+    }
+
+    /// As [`crate::Client::with_timeout`].
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Client {
+        let client = self.client.with_timeout(timeout);
+        Client { client }
+    }
+
+    /// How long each operation may take.
+    pub fn timeout(&self) -> Duration {
+        self.client.timeout()
+    }
+
+    /// Which cluster it is.
+    pub fn cluster(&self) -> ClusterId {
+        self.client.cluster()
+    }
+
+    /// As [`crate::Client::domain`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn domain(&self, name: &str) -> Result<Domain, Error> {
+        let domain = block_on(self.client.domain(name))?;
+        Ok(Domain { domain })
+    }
+
+    /// As [`crate::Client::create_domain`].
+    ///
+    /// # Errors
+    /// [`CreateDomainError`].
+    pub fn create_domain(
+        &self,
+        name: &str,
+        options: DomainOptions,
+    ) -> Result<Domain, CreateDomainError> {
+        let domain = block_on(self.client.create_domain(name, options))?;
+        Ok(Domain { domain })
+    }
+
+    /// As [`crate::Client::domains`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn domains(&self) -> Result<Vec<DomainInfo>, Error> {
+        block_on(self.client.domains())
+    }
+
+    /// As [`crate::Client::servers`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn servers(&self) -> Result<Vec<ServerInfo>, Error> {
+        block_on(self.client.servers())
+    }
+
+    /// As [`crate::Client::status`].
+    pub fn status(&self) -> ClusterStatus {
+        block_on(self.client.status())
+    }
+
+    /// As [`crate::Client::close`].
+    pub fn close(self) {
+        block_on(self.client.close());
+    }
+}
+
+/// [`crate::Domain`] for threads.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    domain: crate::Domain,
+}
+
+impl Domain {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.domain.name()
+    }
+
+    /// As [`crate::Domain::id`].
+    pub fn id(&self) -> String {
+        self.domain.id()
+    }
+
+    /// As [`crate::Domain::configuration`].
+    pub fn configuration(&self) -> ConfigurationInfo {
+        self.domain.configuration()
+    }
+
+    /// As [`crate::Domain::with_timeout`].
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Domain {
+        let domain = self.domain.with_timeout(timeout);
+        Domain { domain }
+    }
+
+    /// As [`crate::Domain::put`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put(
+        &self,
+        key: &str,
+        value: impl Into<Bytes>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        block_on(self.domain.put(key, value, options))
+    }
+
+    /// As [`crate::Domain::get`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn get(&self, key: &str) -> Result<Object, Error> {
+        block_on(self.domain.get(key))
+    }
+
+    /// As [`crate::Domain::stat`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
+        block_on(self.domain.stat(key))
+    }
+
+    /// As [`crate::Domain::delete`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn delete(&self, key: &str) -> Result<Version, Error> {
+        block_on(self.domain.delete(key))
+    }
+
+    /// As [`crate::Domain::list`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
+        block_on(self.domain.list(prefix, after, limit))
+    }
+}
+
+/// Wakes a parked thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for the future on this thread. Enough of an executor, because the network thread does the work.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            // Returns at once if it was woken since.
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::oneshot;
+
+    #[test]
+    fn a_wake_up_from_another_thread_is_not_missed() {
+        for round in 0..100 {
+            let (sender, receiver) = oneshot::channel();
+            let other = thread::spawn(move || sender.send(round));
+            assert_eq!(block_on(receiver), Ok(round));
+            other.join().unwrap().unwrap();
+        }
+    }
+
+    #[test]
+    fn nobody_to_ask_is_an_error() {
+        let error = Client::connect("").unwrap_err();
+        assert_eq!(error, ConnectError::NoAddress);
+    }
+
+    #[test]
+    fn an_address_that_nobody_listens_at_is_named() {
+        // Bound and dropped: nobody listens there now.
+        let address = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .to_string();
+        let error = Client::connect(address.as_str()).unwrap_err();
+        let ConnectError::NoServer { attempts, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(attempts.len(), 1);
+        assert_eq!(attempts[0].address, address);
+        assert_eq!(attempts[0].reason, "connection refused");
+    }
+}

@@ -1,0 +1,292 @@
+//! A connection to a cluster.
+
+use crate::cluster::{self, ClusterStatus, DomainInfo, Health, ServerHealth, ServerInfo};
+use crate::create::{self, CreateDomainError, DomainOptions};
+use crate::domain::Domain;
+use crate::error::{Error, Invalid, Operation};
+use crate::known::{self, Known, Session};
+use crate::thread::{Thread, World};
+use crate::{ClusterId, ConnectError, ConnectOptions};
+use areo_core::config::{Configuration, Members, ServerId};
+use areo_core::env::Env;
+use areo_core::gather;
+use areo_core::manager::{self, Creation, DomainError};
+use areo_core::message::{Reply, Request};
+use areo_core::object::DomainId;
+use std::fmt;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long [`Client::status`] waits for servers that say nothing.
+const STATUS_PATIENCE: Duration = Duration::from_secs(3);
+
+/// A connection to a cluster, and an identity in it: versions that it writes carry a number drawn when it connected.
+///
+/// Clones are the same client. It owns one thread, which runs all of its operations and ends with the last clone; its
+/// futures can be awaited in any executor. Dropping the future of an operation gives the operation up: a write may then
+/// have been applied or not, like one that is [`Error::Unknown`].
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+    timeout: Duration,
+}
+
+struct Inner {
+    thread: Thread,
+    known: Arc<Known>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("cluster", &self.cluster())
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Connects to the cluster that one of the addresses belongs to. All are asked at once, the first answer is enough.
+    ///
+    /// # Errors
+    /// [`ConnectError`] says what happened at each address.
+    pub async fn connect(options: impl Into<ConnectOptions>) -> Result<Client, ConnectError> {
+        let options = options.into();
+        if options.addresses.is_empty() {
+            return Err(ConnectError::NoAddress);
+        }
+        let timeout = options.timeout;
+        let started = Thread::start();
+        let thread = started.map_err(|error| ConnectError::Thread {
+            error: error.to_string(),
+        })?;
+        let find = |world| known::find_cluster(world, options);
+        let known = thread.run(find).await?;
+        let inner = Arc::new(Inner { thread, known });
+        Ok(Client { inner, timeout })
+    }
+
+    /// The same client with another deadline for each operation.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Client {
+        Client {
+            inner: self.inner.clone(),
+            timeout,
+        }
+    }
+
+    /// How long each operation may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Which cluster it is.
+    pub fn cluster(&self) -> ClusterId {
+        self.inner.known.cluster
+    }
+
+    /// The domain of this name. The result stays usable for as long as the client; look a domain up once, not per
+    /// operation.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Invalid`] for what cannot be a name, [`Error::Unavailable`],
+    /// [`Error::Unauthorised`].
+    pub async fn domain(&self, name: &str) -> Result<Domain, Error> {
+        manager::check_domain_name(name)?;
+        let domain = name.to_owned();
+        let configuration = self
+            .run(move |session| find_domain(session, domain))
+            .await?;
+        match configuration {
+            Some(configuration) => Ok(Domain::new(self.clone(), name, configuration)),
+            None => Err(Error::NotFound {
+                domain: name.into(),
+                key: None,
+            }),
+        }
+    }
+
+    /// Creates a domain. Of two creators of one name one wins; the other gets [`CreateDomainError::Exists`]. What was
+    /// created, and what it costs, says [`Domain::configuration`].
+    ///
+    /// # Errors
+    /// [`CreateDomainError`].
+    pub async fn create_domain(
+        &self,
+        name: &str,
+        options: DomainOptions,
+    ) -> Result<Domain, CreateDomainError> {
+        manager::check_domain_name(name).map_err(Error::from)?;
+        let domain = name.to_owned();
+        let create = move |session| create_domain(session, domain, options);
+        let configuration = self.run(create).await?;
+        Ok(Domain::new(self.clone(), name, configuration))
+    }
+
+    /// All domains, by name.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Unauthorised`].
+    pub async fn domains(&self) -> Result<Vec<DomainInfo>, Error> {
+        self.run(|session| async move { list_domains(&session, None).await })
+            .await
+    }
+
+    /// All servers that a quorum of the root domain knows, in order of their names.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Unauthorised`].
+    pub async fn servers(&self) -> Result<Vec<ServerInfo>, Error> {
+        self.run(|session| async move {
+            let root = &session.known.root;
+            match manager::servers(&session.client, root).await {
+                Ok(records) => {
+                    session.learn(records.into_values());
+                    Ok(session.known.names().sorted())
+                }
+                Err(failed) => {
+                    let asked = session.asked_root(Operation::ListServers);
+                    Err(session.not_applied(&asked, &failed))
+                }
+            }
+        })
+        .await
+    }
+
+    /// How every known server is, and which domains there are. Waits three seconds at most for those that say nothing.
+    pub async fn status(&self) -> ClusterStatus {
+        let patience = self.timeout.min(STATUS_PATIENCE);
+        self.run(move |session| status(session, patience)).await
+    }
+
+    /// Lets go of this handle after sending off what waits for company: notes that versions are complete, which save the
+    /// next reader a round and let servers drop what was replaced. For a process that ends now.
+    pub async fn close(self) {
+        let flush = |world: Rc<World>| async move { world.network.flush().await };
+        self.inner.thread.run(flush).await;
+    }
+
+    /// Runs an operation on the network thread; its time runs from now.
+    pub(crate) async fn run<T, F>(&self, operation: impl FnOnce(Session) -> F + Send + 'static) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let (known, timeout) = (self.inner.known.clone(), self.timeout);
+        let started = Instant::now();
+        let within_time = move |world| {
+            let timeout = timeout.saturating_sub(started.elapsed());
+            operation(Session::new(world, known, timeout))
+        };
+        self.inner.thread.run(within_time).await
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.inner.known
+    }
+}
+
+async fn find_domain(session: Session, name: String) -> Result<Option<Arc<Configuration>>, Error> {
+    let root = &session.known.root;
+    let found = manager::find_domain(&session.client, root, &name).await;
+    let found = found.map_err(|error| domain_error(&session, Operation::FindDomain, error))?;
+    if let Some(configuration) = &found {
+        let names = session.known.names();
+        let is_known = |member: &ServerId| names.records().contains_key(member);
+        if !configuration.members().iter().all(is_known) {
+            session.refresh().await;
+        }
+    }
+    Ok(found)
+}
+
+async fn create_domain(
+    session: Session,
+    name: String,
+    options: DomainOptions,
+) -> Result<Arc<Configuration>, CreateDomainError> {
+    let exists = |configuration: &Configuration| CreateDomainError::Exists {
+        name: name.clone(),
+        configuration: Box::new(session.known.names().configuration(configuration)),
+    };
+    session.refresh().await;
+    let env = &session.client.env;
+    let id = u128::from(env.random()) << 64 | u128::from(env.random());
+    let names = session.known.names();
+    let first = create::first_configuration(&options, &names, DomainId(id))?;
+    // Asking first proposes nothing: without a quorum it is certain that nothing was created.
+    let root = &session.known.root;
+    let found = manager::find_domain(&session.client, root, &name).await;
+    let operation = Operation::CreateDomain;
+    let found = found.map_err(|error| domain_error(&session, operation, error))?;
+    if let Some(configuration) = found {
+        return Err(exists(&configuration));
+    }
+    match manager::create_domain(&session.client, root, &name, &first).await {
+        Ok(Creation::Created) => Ok(first),
+        Ok(Creation::Exists(configuration)) => Err(exists(&configuration)),
+        Err(DomainError::Unavailable(failed)) if failed.handed_over => {
+            let asked = session.asked_root(operation);
+            Err(session.unknown(&asked, &failed).into())
+        }
+        Err(error) => Err(domain_error(&session, operation, error).into()),
+    }
+}
+
+/// All domains, by name; `patience` replaces the operation's deadline.
+async fn list_domains(
+    session: &Session,
+    patience: Option<Duration>,
+) -> Result<Vec<DomainInfo>, Error> {
+    let client = match patience {
+        Some(patience) => session.within(patience),
+        None => session.client.clone(),
+    };
+    let domains = manager::domains(&client, &session.known.root).await;
+    let domains = domains.map_err(|error| domain_error(session, Operation::ListDomains, error))?;
+    let names = session.known.names();
+    let info =
+        |(name, configuration): &(String, Arc<Configuration>)| names.domain(name, configuration);
+    Ok(domains.iter().map(info).collect())
+}
+
+async fn status(session: Session, patience: Duration) -> ClusterStatus {
+    session.refresh().await;
+    let names = session.known.names();
+    let servers = names.sorted();
+    let members: Members = servers.iter().map(|server| server.id).collect();
+    let env = session.within(patience).env;
+    let (replies, domains) = tokio::join!(
+        gather::survey(&env, &members, Request::Status),
+        list_domains(&session, Some(patience)),
+    );
+    let health = |(server, reply): (ServerInfo, Option<Reply>)| {
+        let status = match reply {
+            Some(Reply::Status(status)) => Health::Answered(status),
+            _ => cluster::unreachable(session.describe(server.id).1),
+        };
+        ServerHealth { server, status }
+    };
+    ClusterStatus {
+        cluster: session.known.cluster,
+        root: names.configuration(&session.known.root),
+        servers: servers.into_iter().zip(replies).map(health).collect(),
+        domains,
+    }
+}
+
+fn domain_error(session: &Session, operation: Operation, error: DomainError) -> Error {
+    match error {
+        DomainError::Name(error) => error.into(),
+        DomainError::Unavailable(failed) => {
+            session.not_applied(&session.asked_root(operation), &failed)
+        }
+        DomainError::Descriptor(error) => {
+            let field = error.to_string();
+            let reason = Invalid::LaterVersion { field };
+            Error::Invalid { reason }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Objects of one domain.
+
+use crate::client::Client;
+use crate::cluster::{ConfigurationInfo, Names};
+use crate::error::{Asked, Damage, Error, Invalid, Operation};
+use crate::known::Session;
+use crate::object::{
+    ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions, now_ms,
+};
+use crate::{Dap, Shape, Version, checksum};
+use areo_core::config::Configuration;
+use areo_core::dap::Found;
+use areo_core::element::Value;
+use areo_core::error::{ReadError, WriteError};
+use areo_core::limits;
+use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::object::Name;
+use areo_core::tlv::TlvError;
+use bytes::Bytes;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// A named set of objects that are kept in the same way. Made by [`Client::domain`] and [`Client::create_domain`].
+///
+/// Every operation ends within the client's deadline.
+#[derive(Clone)]
+pub struct Domain {
+    client: Client,
+    about: Arc<About>,
+}
+
+struct About {
+    name: String,
+    configuration: Arc<Configuration>,
+}
+
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Domain")
+            .field("name", &self.about.name)
+            .field("configuration", &self.about.configuration)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Domain {
+    pub(crate) fn new(client: Client, name: &str, configuration: Arc<Configuration>) -> Domain {
+        let about = Arc::new(About {
+            name: name.into(),
+            configuration,
+        });
+        Domain { client, about }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.about.name
+    }
+
+    /// Its random id, as 32 hexadecimal digits: a name that is used again is another domain.
+    pub fn id(&self) -> String {
+        format!("{:032x}", self.about.configuration.descriptor().domain.0)
+    }
+
+    /// Its configuration: algorithm, n, k, quorum, f, members.
+    pub fn configuration(&self) -> ConfigurationInfo {
+        let names = self.client.known().names();
+        names.configuration(&self.about.configuration)
+    }
+
+    /// The same domain with another deadline for each operation.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Domain {
+        Domain {
+            client: self.client.with_timeout(timeout),
+            about: self.about.clone(),
+        }
+    }
+
+    /// Writes the object and returns its new version, which a quorum then has (on disk, unless the servers keep nothing
+    /// there). Two rounds. The value is not copied.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if it may have been written; [`Error::Unavailable`] and [`Error::Unauthorised`] if it was not;
+    /// [`Error::Invalid`] for a key, metadata or a value over the limits.
+    pub async fn put(
+        &self,
+        key: &str,
+        value: impl Into<Bytes>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        let name = Name::user(key)?;
+        let value = value_to_put(value.into(), options)?;
+        self.run(Operation::Put, name, |call| async move {
+            let written = manager::put(&call.session.client, call.c(), &call.name, &value).await;
+            written.map_err(|error| call.write_error(&error))
+        })
+        .await
+    }
+
+    /// Reads the object: its newest version, whole, its checksum verified. One round if nobody writes it meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Corrupted`], [`Error::Unauthorised`], [`Error::Invalid`].
+    pub async fn get(&self, key: &str) -> Result<Object, Error> {
+        let read = |call: Call| async move {
+            let found = manager::get(&call.session.client, call.c(), &call.name).await;
+            found.map_err(|error| call.read_error(&error))
+        };
+        let found = self.run(Operation::Get, Name::user(key)?, read).await?;
+        let (version, metadata, value) = self.opened(key, found)?;
+        // On the caller's thread, not on the one that all operations share.
+        checksum::verify(&value.content, &metadata, version)
+            .map_err(|damage| self.corrupted(key, damage))?;
+        Ok(Object {
+            version,
+            metadata,
+            length: value.length(),
+            content: value.content,
+        })
+    }
+
+    /// Reads everything of the object but its value. One round if nobody writes it meanwhile.
+    ///
+    /// # Errors
+    /// As [`Domain::get`].
+    pub async fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
+        let name = Name::user(key)?;
+        let read = |call: Call| async move {
+            let found = manager::stat(&call.session.client, call.c(), &call.name).await;
+            found.map_err(|error| call.read_error(&error))
+        };
+        let found = self.run(Operation::Stat, name.clone(), read).await?;
+        let length = found.length;
+        let (version, metadata, _) = self.opened(key, found)?;
+        let configuration = &*self.about.configuration;
+        let names = self.client.known().names();
+        Ok(ObjectInfo {
+            version,
+            length,
+            metadata,
+            configuration: configuration.id().index,
+            shape: Shape::of(configuration),
+            placement: placement(configuration, &names, &name, length),
+        })
+    }
+
+    /// Deletes the object and returns the version of its tombstone: a version like any other, which later reads find as
+    /// [`Error::NotFound`].
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
+    pub async fn delete(&self, key: &str) -> Result<Version, Error> {
+        let metadata = Metadata {
+            written_at_ms: now_ms(),
+            ..Metadata::default()
+        };
+        let metadata = metadata.encode()?;
+        let delete = |call: Call| async move {
+            let client = &call.session.client;
+            match manager::delete(client, call.c(), &call.name, metadata).await {
+                Ok(Deletion::Deleted(version)) => Ok(version),
+                Ok(Deletion::NotFound) => Err(call.not_found()),
+                Err(DeleteError::Read(error)) => Err(call.read_error(&error)),
+                Err(DeleteError::Write(error)) => Err(call.write_error(&error)),
+            }
+        };
+        self.run(Operation::Delete, Name::user(key)?, delete).await
+    }
+
+    /// One page of the objects whose keys begin with `prefix` and are larger than `after` (by bytes), in order: those
+    /// whose writes completed before the listing began, and perhaps later ones. One round. `limit` is a wish: a page has
+    /// at most 1000 objects, and may have fewer although there are more ([`Page::next`] tells).
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Invalid`].
+    pub async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
+        let bytes = prefix.len().max(after.len());
+        if bytes > limits::KEY_BYTES {
+            let reason = Invalid::ListBound { bytes };
+            return Err(Error::Invalid { reason });
+        }
+        let limit = limit.clamp(1, limits::PAGE_ENTRIES) as u16;
+        let (prefix, after) = (prefix.to_owned(), after.to_owned());
+        let about = self.about.clone();
+        let list = move |session: Session| async move {
+            let c = &about.configuration;
+            let listed = manager::list(&session.client, c, &prefix, &after, limit).await;
+            listed.map_err(|failed| {
+                let asked = Session::asked(Operation::List, Some(&about.name), c, None);
+                session.not_applied(&asked, &failed)
+            })
+        };
+        let page = self.client.run(list).await?;
+        let entries = page.entries.into_iter().map(|entry| Entry {
+            key: entry.key,
+            version: entry.tag,
+            length: entry.length,
+        });
+        Ok(Page {
+            entries: entries.collect(),
+            next: page.next,
+        })
+    }
+
+    /// Runs an operation on one object on the network thread.
+    async fn run<T, F>(
+        &self,
+        operation: Operation,
+        name: Name,
+        work: impl FnOnce(Call) -> F + Send + 'static,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + 'static,
+    {
+        let about = self.about.clone();
+        let call = move |session| {
+            work(Call {
+                session,
+                about,
+                operation,
+                name,
+            })
+        };
+        self.client.run(call).await
+    }
+
+    /// What was found, if it is an object: version, metadata, value.
+    fn opened(&self, key: &str, found: Found) -> Result<(Version, Metadata, Value), Error> {
+        let Some(value) = found.value.filter(|value| !value.deleted) else {
+            return Err(not_found(&self.about.name, key));
+        };
+        match Metadata::decode(&value.metadata) {
+            Ok(metadata) => Ok((found.tag, metadata, value)),
+            Err(error @ TlvError::Unknown { .. }) => {
+                let field = error.to_string();
+                let reason = Invalid::LaterVersion { field };
+                Err(Error::Invalid { reason })
+            }
+            Err(error) => {
+                let (version, reason) = (found.tag, error.to_string());
+                Err(self.corrupted(key, Damage::Metadata { version, reason }))
+            }
+        }
+    }
+
+    fn corrupted(&self, key: &str, damage: Damage) -> Error {
+        Error::Corrupted {
+            domain: self.about.name.clone(),
+            key: key.into(),
+            damage: Box::new(damage),
+        }
+    }
+}
+
+/// An operation on one object, on the network thread.
+struct Call {
+    session: Session,
+    about: Arc<About>,
+    operation: Operation,
+    name: Name,
+}
+
+impl Call {
+    fn c(&self) -> &Arc<Configuration> {
+        &self.about.configuration
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        let (domain, key) = (Some(&*self.about.name), Some(self.name.key()));
+        Session::asked(self.operation, domain, self.c(), key)
+    }
+
+    fn not_found(&self) -> Error {
+        not_found(&self.about.name, self.name.key())
+    }
+
+    fn read_error(&self, error: &ReadError) -> Error {
+        let ReadError::Unavailable(failed) = error;
+        self.session.not_applied(&self.asked(), failed)
+    }
+
+    fn write_error(&self, error: &WriteError) -> Error {
+        match error {
+            WriteError::NotApplied(failed) => self.session.not_applied(&self.asked(), failed),
+            WriteError::Unknown(failed) => self.session.unknown(&self.asked(), failed),
+        }
+    }
+}
+
+fn not_found(domain: &str, key: &str) -> Error {
+    Error::NotFound {
+        domain: domain.into(),
+        key: Some(key.into()),
+    }
+}
+
+/// The value with its metadata, if both are within the limits.
+fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
+    let invalid = |reason| Err(Error::Invalid { reason });
+    let (bytes, limit_bytes) = (content.len() as u64, options.max_object_bytes);
+    if limit_bytes > limits::VALUE_BYTES {
+        return invalid(Invalid::LimitTooLarge { limit_bytes });
+    }
+    if bytes > limit_bytes {
+        return invalid(Invalid::ValueTooLarge { bytes, limit_bytes });
+    }
+    let metadata = Metadata {
+        content_type: options.content_type,
+        user: options.user_metadata,
+        checksum: Some(checksum::of(std::slice::from_ref(&content))),
+        written_at_ms: now_ms(),
+    };
+    Ok(Value::new(metadata.encode()?, content))
+}
+
+/// What each member is to hold of a value of this length.
+fn placement(
+    configuration: &Configuration,
+    names: &Names,
+    name: &Name,
+    length: u64,
+) -> Vec<Placement> {
+    let hash = name.placement_hash(configuration.descriptor().domain);
+    let is_copy = configuration.dap() == Dap::Abd
+        || length <= u64::from(configuration.descriptor().copy_bytes);
+    let member = |(position, server): (usize, _)| {
+        let element = configuration.element_index(position, hash);
+        let role = match is_copy {
+            true => ElementRole::Copy,
+            false if element < configuration.dap().k() => ElementRole::Data,
+            false => ElementRole::Parity,
+        };
+        Placement {
+            server,
+            name: names.name(server),
+            element,
+            role,
+        }
+    };
+    let members = configuration.members().iter().copied();
+    members.enumerate().map(member).collect()
+}

@@ -1,0 +1,170 @@
+//! The network thread of a client.
+//!
+//! Operations of `areo_core` are not `Send`: connections, tallies and operations share one thread and no lock. Users want
+//! futures that any executor can move between threads. So a client owns a thread with a runtime of its own; an operation
+//! is sent there as one job and answered through one channel. That is one hop per operation, none per quorum call.
+
+use areo_core::dsm;
+use areo_net::env::NetEnv;
+use areo_net::network::Network;
+use areo_wire::hello::Role;
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{LocalSet, spawn_local};
+
+/// What lives on the network thread.
+pub(crate) struct World {
+    pub(crate) network: Network,
+    /// Identity and memory of this client; operations run on clones with their own deadlines.
+    pub(crate) client: dsm::Client<NetEnv>,
+    /// When the directory was last asked for; `None`: never, or it should be soon.
+    pub(crate) asked_directory: Cell<Option<Instant>>,
+}
+
+type Job = Box<dyn FnOnce(&Rc<World>) + Send>;
+
+/// A handle to the thread, which ends when the handle is dropped.
+pub(crate) struct Thread {
+    jobs: mpsc::UnboundedSender<Job>,
+}
+
+impl Thread {
+    /// Starts a thread with a network that knows no server.
+    ///
+    /// # Errors
+    /// The operating system gives no thread, or nothing to wait for sockets with.
+    pub(crate) fn start() -> io::Result<Thread> {
+        let mut own_id = [0; 16];
+        getrandom::fill(&mut own_id).map_err(io::Error::other)?;
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        // Unbounded, because every job belongs to a caller that waits for it: what callers hold bounds it.
+        let (jobs, mut receiver) = mpsc::unbounded_channel::<Job>();
+        let run = move || {
+            LocalSet::new().block_on(&runtime, async move {
+                let network = Network::new(Role::Client, u128::from_le_bytes(own_id));
+                let client = dsm::Client::new(network.env(Duration::ZERO));
+                let world = Rc::new(World {
+                    network,
+                    client,
+                    asked_directory: Cell::new(None),
+                });
+                while let Some(job) = receiver.recv().await {
+                    job(&world);
+                }
+                world.network.flush().await;
+            });
+        };
+        std::thread::Builder::new()
+            .name("areo-client".into())
+            .spawn(run)?;
+        Ok(Thread { jobs })
+    }
+
+    /// Runs the operation on the thread. Dropping the returned future gives the operation up.
+    pub(crate) async fn run<T, F>(
+        &self,
+        operation: impl FnOnce(Rc<World>) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        let job = move |world: &Rc<World>| {
+            drop(spawn_local(answer(operation(world.clone()), sender)));
+        };
+        let sent = self.jobs.send(Box::new(job));
+        assert!(sent.is_ok(), "the thread lives as long as its handle");
+        receiver
+            .await
+            .expect("an operation answers, unless it panicked; what it said stands above")
+    }
+}
+
+/// Runs the operation until it ends or nobody waits for it any more.
+async fn answer<T>(operation: impl Future<Output = T>, mut sender: oneshot::Sender<T>) {
+    let result = tokio::select! {
+        biased;
+        result = operation => result,
+        () = sender.closed() => return,
+    };
+    // Failing means that the caller has gone this very moment.
+    let _ = sender.send(result);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocking::block_on;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn operations_run_on_one_thread_and_answer_any_other() {
+        let thread = Thread::start().unwrap();
+        let name = |_world| async { std::thread::current().name().map(ToOwned::to_owned) };
+        assert_eq!(block_on(thread.run(name)).as_deref(), Some("areo-client"));
+        let ids: Vec<_> = std::thread::scope(|scope| {
+            let ask = || block_on(thread.run(|world: Rc<World>| async move { world.client.id() }));
+            let callers: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            callers
+                .into_iter()
+                .map(|caller| caller.join().unwrap())
+                .collect()
+        });
+        assert!(
+            ids.iter().all(|id| *id == ids[0]),
+            "one client for all of them"
+        );
+    }
+
+    /// Tells when it is dropped.
+    struct Tell(std::sync::mpsc::Sender<()>);
+
+    impl Drop for Tell {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+
+    #[test]
+    fn an_operation_that_nobody_waits_for_is_given_up() {
+        let thread = Thread::start().unwrap();
+        let (sender, dropped) = channel();
+        let tell = Tell(sender);
+        let mut waiting = Box::pin(thread.run(move |_world| async move {
+            let _tell = tell;
+            std::future::pending::<()>().await;
+        }));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        // It has begun by now or begins before the answer to this one.
+        block_on(thread.run(|_world| async {}));
+        assert!(dropped.try_recv().is_err(), "somebody waits");
+        drop(waiting);
+        dropped.recv().expect("told by the drop");
+    }
+
+    #[test]
+    fn the_thread_ends_with_its_handle() {
+        let thread = Thread::start().unwrap();
+        let (sender, dropped) = channel();
+        let tell = Tell(sender);
+        block_on(thread.run(|_world| async move {
+            // Lives as long as the thread does.
+            drop(spawn_local(async move {
+                let _tell = tell;
+                std::future::pending::<()>().await;
+            }));
+        }));
+        assert!(dropped.try_recv().is_err(), "the thread lives");
+        drop(thread);
+        dropped.recv().expect("told by the end of the thread");
+    }
+}
