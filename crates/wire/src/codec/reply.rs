@@ -1,0 +1,390 @@
+//! Replies.
+
+use super::error::DecodeError;
+use super::parts::{self, FORM_BYTES, Part, TAG_BYTES};
+use super::reader::Reader;
+use super::status;
+use super::writer::{Encode, Sink};
+use crate::frame;
+use areo_core::element::{Carried, Element};
+use areo_core::limits;
+use areo_core::message::{
+    Answer, CellReply, CellSummary, Directory, Held, ListEntry, Listed, Reply,
+};
+use bytes::Bytes;
+
+const ACCESS: u8 = 1;
+const LISTED: u8 = 2;
+const CELL_PROMISED: u8 = 3;
+const CELL_ACCEPTED: u8 = 4;
+const CELL_REJECTED: u8 = 5;
+const CELL_DECIDED: u8 = 6;
+const CELLS: u8 = 7;
+const DIRECTORY: u8 = 8;
+const REGISTERED: u8 = 9;
+const OUTDATED: u8 = 10;
+const STATUS: u8 = 11;
+
+/// Of a page: there is more.
+const FLAG_TRUNCATED: u8 = 1;
+/// Of a promise: something was accepted before.
+const FLAG_ACCEPTED: u8 = 1;
+
+const HELD: u8 = 1;
+const FETCHED: u8 = 2;
+const EVICTED: u8 = 3;
+const STORED: u8 = 4;
+const REFUSED: u8 = 5;
+
+const HELD_ELEMENT: u8 = 1;
+const ENTRY_DELETED: u8 = 1;
+const ENTRY_DAMAGED: u8 = 2;
+const SUMMARY_DECIDED: u8 = 1;
+
+const ANSWER_LEAST_BYTES: usize = 2;
+const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES;
+const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8;
+const SUMMARY_FIXED_BYTES: usize = 1 + 2 + 4;
+const SERVER_LEAST_BYTES: usize = 4;
+/// What a page may take beside its kind, flags and count.
+const PAGE_BYTES: usize = frame::MAX_BODY_BYTES as usize - 4;
+
+impl Encode for Reply {
+    fn write<S: Sink>(&self, out: &mut S) {
+        match self {
+            Reply::Access(answers) => {
+                assert!(
+                    answers.len() <= limits::ACCESSES,
+                    "one answer per access, of which there are few"
+                );
+                out.put(&[ACCESS, 0]);
+                out.short(answers.len());
+                for answer in answers {
+                    put_answer(out, answer);
+                }
+            }
+            Reply::Listed(listed) => put_listed(out, listed),
+            Reply::Cell(reply) => put_cell(out, reply),
+            Reply::Cells { cells, truncated } => put_cells(out, cells, *truncated),
+            Reply::Directory(directory) => put_directory(out, directory),
+            Reply::Registered => out.put(&[REGISTERED, 0]),
+            Reply::Outdated { registered } => {
+                out.put(&[OUTDATED, 0]);
+                out.u64(*registered);
+            }
+            Reply::Status(status) => {
+                out.put(&[STATUS, 0]);
+                out.put(&status::fields(status));
+            }
+        }
+    }
+}
+
+fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
+    match answer {
+        Answer::Held(held) => put_held(out, held),
+        Answer::Fetched(carried) => {
+            out.put(&[FETCHED, 0]);
+            parts::put_element(out, whole(carried), Part::Any);
+        }
+        Answer::Evicted => out.put(&[EVICTED, 0]),
+        Answer::Stored => out.put(&[STORED, 0]),
+        Answer::Refused(refusal) => {
+            out.put(&[REFUSED, 0]);
+            out.u16(frame::Refusal::from(*refusal).code());
+        }
+    }
+}
+
+fn put_held<S: Sink>(out: &mut S, held: &Held) {
+    assert!(
+        is_ascending(held.stored.iter().map(|(tag, _)| tag)),
+        "a server keeps versions in order"
+    );
+    out.u8(HELD);
+    out.u8(held.element.as_ref().map_or(0, |_| HELD_ELEMENT));
+    parts::put_tag(out, held.floor);
+    parts::put_tag(out, held.stable);
+    out.long(held.stored.len());
+    for (tag, form) in &held.stored {
+        parts::put_tag(out, *tag);
+        parts::put_form(out, *form);
+    }
+    if let Some((tag, carried)) = &held.element {
+        parts::put_tag(out, *tag);
+        parts::put_element(out, whole(carried), Part::Any);
+    }
+}
+
+fn is_ascending<T: PartialOrd>(items: impl IntoIterator<Item = T>) -> bool {
+    items.into_iter().is_sorted_by(|a, b| a < b)
+}
+
+fn whole(carried: &Carried) -> &Element {
+    match carried {
+        Carried::Whole(element) => element,
+        Carried::Stored { .. } => {
+            unreachable!("elements are read from the store before a reply is released")
+        }
+    }
+}
+
+/// How many of these items fit one page. Whoever asked goes on behind the last one, as with any page.
+fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    let fits = |size: &usize| {
+        bytes += size;
+        bytes <= PAGE_BYTES
+    };
+    sizes.take(limits::PAGE_ENTRIES).take_while(fits).count()
+}
+
+fn put_listed<S: Sink>(out: &mut S, listed: &Listed) {
+    let sizes = listed.entries.iter().map(entry_bytes);
+    let count = fitting(sizes);
+    let truncated = listed.truncated || count < listed.entries.len();
+    out.u8(LISTED);
+    out.u8(if truncated { FLAG_TRUNCATED } else { 0 });
+    out.short(count);
+    for entry in &listed.entries[..count] {
+        let deleted = if entry.deleted { ENTRY_DELETED } else { 0 };
+        let damaged = if entry.damaged { ENTRY_DAMAGED } else { 0 };
+        assert!(
+            (1..=limits::KEY_BYTES).contains(&entry.key.len()),
+            "keys were checked when they were put"
+        );
+        out.u8(deleted | damaged);
+        out.short(entry.key.len());
+        parts::put_tag(out, entry.tag);
+        out.u64(entry.length);
+        out.put(entry.key.as_bytes());
+    }
+}
+
+fn entry_bytes(entry: &ListEntry) -> usize {
+    ENTRY_FIXED_BYTES + entry.key.len()
+}
+
+fn put_cells<S: Sink>(out: &mut S, cells: &[CellSummary], truncated: bool) {
+    let sizes = cells.iter().map(summary_bytes);
+    let count = fitting(sizes);
+    let truncated = truncated || count < cells.len();
+    out.u8(CELLS);
+    out.u8(if truncated { FLAG_TRUNCATED } else { 0 });
+    out.short(count);
+    for summary in &cells[..count] {
+        parts::check_cell(&summary.cell);
+        out.u8(if summary.decided { SUMMARY_DECIDED } else { 0 });
+        out.short(summary.cell.len());
+        out.long(summary.value.len());
+        out.put(&summary.cell);
+        out.put(&summary.value);
+    }
+}
+
+fn summary_bytes(summary: &CellSummary) -> usize {
+    SUMMARY_FIXED_BYTES + summary.cell.len() + summary.value.len()
+}
+
+fn put_cell<S: Sink>(out: &mut S, reply: &CellReply) {
+    match reply {
+        CellReply::Promised { accepted: None } => out.put(&[CELL_PROMISED, 0]),
+        CellReply::Promised {
+            accepted: Some((ballot, value)),
+        } => {
+            out.put(&[CELL_PROMISED, FLAG_ACCEPTED]);
+            parts::put_ballot(out, *ballot);
+            out.long(value.len());
+            out.put(value);
+        }
+        CellReply::Accepted => out.put(&[CELL_ACCEPTED, 0]),
+        CellReply::Rejected { promised } => {
+            out.put(&[CELL_REJECTED, 0]);
+            parts::put_ballot(out, *promised);
+        }
+        CellReply::Decided(value) => {
+            out.put(&[CELL_DECIDED, 0]);
+            out.long(value.len());
+            out.put(value);
+        }
+    }
+}
+
+fn put_directory<S: Sink>(out: &mut S, directory: &Directory) {
+    assert!(
+        directory.servers.len() <= limits::REGISTERED_SERVERS,
+        "a registry holds no more"
+    );
+    out.put(&[DIRECTORY, 0]);
+    parts::put_descriptor(out, &directory.root);
+    out.short(directory.servers.len());
+    for server in &directory.servers {
+        let fields = parts::server_fields(server);
+        out.long(fields.len());
+        out.put(&fields);
+    }
+}
+
+/// The payloads of the elements, in their order.
+pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
+    let Reply::Access(answers) = reply else {
+        return Vec::new();
+    };
+    let elements = answers.iter().filter_map(|answer| match answer {
+        Answer::Held(held) => held.element.as_ref().map(|(_, carried)| carried),
+        Answer::Fetched(carried) => Some(carried),
+        Answer::Evicted | Answer::Stored | Answer::Refused(_) => None,
+    });
+    let segments = elements.filter_map(|carried| parts::segment(whole(carried)));
+    segments.collect()
+}
+
+// ---- reading ----------------------------------------------------------------------------------------------------------
+
+pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
+    let kind = reader.u8()?;
+    let known_flags = match kind {
+        LISTED | CELLS => FLAG_TRUNCATED,
+        CELL_PROMISED => FLAG_ACCEPTED,
+        ACCESS | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED | DIRECTORY | REGISTERED
+        | OUTDATED | STATUS => 0,
+        kind => return Err(unknown("kind of reply", kind.into())),
+    };
+    let flags = reader.flags("reply", known_flags)?;
+    let truncated = flags & FLAG_TRUNCATED != 0;
+    Ok(match kind {
+        ACCESS => {
+            let count = reader.short()?;
+            let (limit, least_bytes) = (limits::ACCESSES, ANSWER_LEAST_BYTES);
+            Reply::Access(reader.list("answers", count, limit, least_bytes, answer)?)
+        }
+        LISTED => {
+            let count = reader.short()?;
+            let (limit, least_bytes) = (limits::PAGE_ENTRIES, ENTRY_FIXED_BYTES + 1);
+            let entries = reader.list("entries", count, limit, least_bytes, entry)?;
+            Reply::Listed(Listed { entries, truncated })
+        }
+        CELLS => {
+            let count = reader.short()?;
+            let (limit, least_bytes) = (limits::PAGE_ENTRIES, SUMMARY_FIXED_BYTES);
+            let cells = reader.list("cells", count, limit, least_bytes, summary)?;
+            Reply::Cells { cells, truncated }
+        }
+        DIRECTORY => Reply::Directory(directory(reader)?),
+        REGISTERED => Reply::Registered,
+        OUTDATED => Reply::Outdated {
+            registered: reader.u64()?,
+        },
+        STATUS => Reply::Status(status::status(&reader.rest())?),
+        kind => Reply::Cell(cell(reader, kind, flags)?),
+    })
+}
+
+fn unknown(what: &'static str, value: u16) -> DecodeError {
+    DecodeError::UnknownValue { what, value }
+}
+
+fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
+    let kind = reader.u8()?;
+    let known_flags = match kind {
+        HELD => HELD_ELEMENT,
+        FETCHED | EVICTED | STORED | REFUSED => 0,
+        kind => return Err(unknown("kind of answer", kind.into())),
+    };
+    let flags = reader.flags("answer", known_flags)?;
+    Ok(match kind {
+        HELD => Answer::Held(held(reader, flags)?),
+        FETCHED => Answer::Fetched(carried(reader)?),
+        EVICTED => Answer::Evicted,
+        STORED => Answer::Stored,
+        REFUSED => {
+            let code = reader.u16()?;
+            let refusal = frame::Refusal::from_code(code);
+            Answer::Refused(refusal.ok_or(unknown("refusal", code))?.into())
+        }
+        _ => unreachable!("the kind was checked with its flags"),
+    })
+}
+
+fn held(reader: &mut Reader<'_>, flags: u8) -> Result<Held, DecodeError> {
+    let (floor, stable) = (parts::tag(reader)?, parts::tag(reader)?);
+    let count = reader.long()?;
+    let version = |reader: &mut Reader<'_>| Ok((parts::tag(reader)?, parts::form(reader)?));
+    // How many versions a server keeps is the configuration's business: the body itself is the limit.
+    let stored = reader.list("versions", count, usize::MAX, VERSION_BYTES, version)?;
+    if !is_ascending(stored.iter().map(|(tag, _)| tag)) {
+        return Err(DecodeError::VersionsOutOfOrder);
+    }
+    let element = match flags & HELD_ELEMENT {
+        0 => None,
+        _ => Some((parts::tag(reader)?, carried(reader)?)),
+    };
+    Ok(Held {
+        stored,
+        floor,
+        stable,
+        element,
+    })
+}
+
+fn carried(reader: &mut Reader<'_>) -> Result<Carried, DecodeError> {
+    parts::element(reader, Part::Any).map(Carried::Whole)
+}
+
+fn entry(reader: &mut Reader<'_>) -> Result<ListEntry, DecodeError> {
+    let flags = reader.flags("entry of a listing", ENTRY_DELETED | ENTRY_DAMAGED)?;
+    let key_bytes = reader.short()?;
+    let tag = parts::tag(reader)?;
+    let length = reader.u64()?;
+    Ok(ListEntry {
+        key: parts::key(reader, key_bytes)?,
+        tag,
+        length,
+        deleted: flags & ENTRY_DELETED != 0,
+        damaged: flags & ENTRY_DAMAGED != 0,
+    })
+}
+
+fn summary(reader: &mut Reader<'_>) -> Result<CellSummary, DecodeError> {
+    let flags = reader.flags("cell", SUMMARY_DECIDED)?;
+    let (cell_bytes, value_bytes) = (reader.short()?, reader.long()?);
+    Ok(CellSummary {
+        cell: parts::cell(reader, cell_bytes)?,
+        value: parts::cell_value(reader, value_bytes)?,
+        decided: flags & SUMMARY_DECIDED != 0,
+    })
+}
+
+fn cell(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<CellReply, DecodeError> {
+    let value = |reader: &mut Reader<'_>| {
+        let value_bytes = reader.long()?;
+        parts::cell_value(reader, value_bytes)
+    };
+    Ok(match kind {
+        CELL_PROMISED => {
+            let accepted = match flags & FLAG_ACCEPTED {
+                0 => None,
+                _ => Some((parts::ballot(reader)?, value(reader)?)),
+            };
+            CellReply::Promised { accepted }
+        }
+        CELL_ACCEPTED => CellReply::Accepted,
+        CELL_REJECTED => CellReply::Rejected {
+            promised: parts::ballot(reader)?,
+        },
+        CELL_DECIDED => CellReply::Decided(value(reader)?),
+        _ => unreachable!("the kind was checked with its flags"),
+    })
+}
+
+fn directory(reader: &mut Reader<'_>) -> Result<Directory, DecodeError> {
+    let root = parts::descriptor(reader)?;
+    let count = reader.short()?;
+    let server = |reader: &mut Reader<'_>| {
+        let length = reader.long()?;
+        parts::server(&reader.bytes(length)?)
+    };
+    let (limit, least_bytes) = (limits::REGISTERED_SERVERS, SERVER_LEAST_BYTES);
+    let servers = reader.list("servers", count, limit, least_bytes, server)?;
+    Ok(Directory { root, servers })
+}

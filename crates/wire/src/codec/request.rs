@@ -1,0 +1,310 @@
+//! Requests.
+
+use super::error::DecodeError;
+use super::parts::{self, Part, TAG_BYTES};
+use super::reader::Reader;
+use super::writer::{Encode, Sink};
+use areo_core::config::{Configuration, ConfigurationId};
+use areo_core::limits;
+use areo_core::message::{Access, Body, CellRequest, ListRequest, Request, Want};
+use areo_core::object::{Kind, Name};
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::sync::Arc;
+
+const ACCESS: u8 = 1;
+const LIST: u8 = 2;
+const CELL_QUERY: u8 = 3;
+const CELL_PREPARE: u8 = 4;
+const CELL_ACCEPT: u8 = 5;
+const CELLS: u8 = 6;
+const DIRECTORY: u8 = 7;
+const REGISTER: u8 = 8;
+const STATUS: u8 = 9;
+
+/// The descriptor of the configuration follows its id.
+const FLAG_DESCRIPTOR: u8 = 1;
+
+const QUERY: u8 = 1;
+const FETCH: u8 = 2;
+const PUT: u8 = 3;
+
+const WANT_TAGS: u8 = 0;
+const WANT_METADATA: u8 = 1;
+const WANT_FRAGMENT: u8 = 2;
+const WANT_ELEMENT: u8 = 3;
+const WANT_MASK: u8 = 3;
+const FETCH_PAYLOAD: u8 = 1;
+const PUT_WRITE_BACK: u8 = 1;
+
+/// An access with the shortest name.
+const ACCESS_LEAST_BYTES: usize = 4 + TAG_BYTES + 2;
+
+impl Encode for Request {
+    fn write<S: Sink>(&self, out: &mut S) {
+        match self {
+            Request::Configured {
+                configuration,
+                descriptor,
+                body,
+            } => {
+                out.u8(kind_of(body));
+                out.u8(descriptor.as_ref().map_or(0, |_| FLAG_DESCRIPTOR));
+                parts::put_configuration_id(out, configuration);
+                if let Some(descriptor) = descriptor {
+                    parts::put_descriptor(out, descriptor);
+                }
+                put_body(out, body);
+            }
+            Request::Directory => out.put(&[DIRECTORY, 0]),
+            Request::Register(server) => {
+                out.put(&[REGISTER, 0]);
+                out.put(&parts::server_fields(server));
+            }
+            Request::Status => out.put(&[STATUS, 0]),
+        }
+    }
+}
+
+fn kind_of(body: &Body) -> u8 {
+    match body {
+        Body::Access(_) => ACCESS,
+        Body::List(_) => LIST,
+        Body::Cell { step, .. } => match step {
+            CellRequest::Query => CELL_QUERY,
+            CellRequest::Prepare { .. } => CELL_PREPARE,
+            CellRequest::Accept { .. } => CELL_ACCEPT,
+        },
+        Body::Cells { .. } => CELLS,
+    }
+}
+
+fn put_body<S: Sink>(out: &mut S, body: &Body) {
+    match body {
+        Body::Access(accesses) => {
+            assert!(
+                accesses.len() <= limits::ACCESSES,
+                "batches are made of few objects"
+            );
+            out.short(accesses.len());
+            for (name, access) in accesses {
+                put_access(out, name, access);
+            }
+        }
+        Body::List(request) => put_list(out, request),
+        Body::Cell { cell, step } => put_cell(out, cell, step),
+        Body::Cells { prefix, after } => {
+            parts::check_cell(prefix);
+            parts::check_cell(after);
+            out.short(prefix.len());
+            out.short(after.len());
+            out.put(prefix);
+            out.put(after);
+        }
+    }
+}
+
+fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
+    let (kind, flags, tag) = match access {
+        Access::Query { want, have } => (QUERY, want_byte(*want), *have),
+        Access::Fetch { tag, payload } => (FETCH, if *payload { FETCH_PAYLOAD } else { 0 }, *tag),
+        Access::Put {
+            tag, write_back, ..
+        } => (PUT, if *write_back { PUT_WRITE_BACK } else { 0 }, *tag),
+    };
+    out.u8(kind);
+    out.u8(flags);
+    out.short(name.as_bytes().len());
+    parts::put_tag(out, tag);
+    out.put(name.as_bytes());
+    if let Access::Put { element, .. } = access {
+        parts::put_element(out, element, Part::All);
+    }
+}
+
+fn want_byte(want: Want) -> u8 {
+    match want {
+        Want::Tags => WANT_TAGS,
+        Want::Metadata => WANT_METADATA,
+        Want::Fragment => WANT_FRAGMENT,
+        Want::Element => WANT_ELEMENT,
+    }
+}
+
+/// Prefix and start come from whoever lists: if they are too long it is the server that says so.
+fn put_list<S: Sink>(out: &mut S, request: &ListRequest) {
+    out.u8(request.kind as u8);
+    out.u16(request.limit);
+    out.long(request.prefix.len());
+    out.long(request.after.len());
+    out.put(request.prefix.as_bytes());
+    out.put(request.after.as_bytes());
+}
+
+fn put_cell<S: Sink>(out: &mut S, cell: &Bytes, step: &CellRequest) {
+    parts::check_cell(cell);
+    out.short(cell.len());
+    match step {
+        CellRequest::Query => out.put(cell),
+        CellRequest::Prepare { ballot } => {
+            parts::put_ballot(out, *ballot);
+            out.put(cell);
+        }
+        CellRequest::Accept { ballot, value } => {
+            parts::put_ballot(out, *ballot);
+            out.long(value.len());
+            out.put(cell);
+            out.put(value);
+        }
+    }
+}
+
+/// The payloads of the elements, in their order.
+pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
+    let Request::Configured {
+        body: Body::Access(accesses),
+        ..
+    } = request
+    else {
+        return Vec::new();
+    };
+    let elements = accesses.iter().filter_map(|(_, access)| match access {
+        Access::Put { element, .. } => parts::segment(element),
+        Access::Query { .. } | Access::Fetch { .. } => None,
+    });
+    elements.collect()
+}
+
+// ---- reading ----------------------------------------------------------------------------------------------------------
+
+pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
+    let kind = reader.u8()?;
+    let known_flags = match kind {
+        ACCESS | LIST | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR,
+        DIRECTORY | REGISTER | STATUS => 0,
+        kind => return Err(unknown("kind of request", kind)),
+    };
+    let flags = reader.flags("request", known_flags)?;
+    Ok(match kind {
+        DIRECTORY => Request::Directory,
+        REGISTER => Request::Register(parts::server(&reader.rest())?),
+        STATUS => Request::Status,
+        configured => {
+            let (configuration, descriptor) = configuration(reader, flags)?;
+            Request::Configured {
+                configuration,
+                descriptor,
+                body: body(reader, configured)?,
+            }
+        }
+    })
+}
+
+fn unknown(what: &'static str, value: u8) -> DecodeError {
+    let value = value.into();
+    DecodeError::UnknownValue { what, value }
+}
+
+fn configuration(
+    reader: &mut Reader<'_>,
+    flags: u8,
+) -> Result<(ConfigurationId, Option<Arc<Configuration>>), DecodeError> {
+    let id = parts::configuration_id(reader)?;
+    let descriptor = match flags & FLAG_DESCRIPTOR {
+        0 => None,
+        _ => Some(parts::descriptor(reader)?),
+    };
+    Ok((id, descriptor))
+}
+
+fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
+    Ok(match kind {
+        ACCESS => {
+            let count = reader.short()?;
+            let (limit, least_bytes) = (limits::ACCESSES, ACCESS_LEAST_BYTES);
+            Body::Access(reader.list("accesses", count, limit, least_bytes, access)?)
+        }
+        LIST => Body::List(list(reader)?),
+        CELLS => {
+            let (prefix_bytes, after_bytes) = (reader.short()?, reader.short()?);
+            Body::Cells {
+                prefix: parts::cell(reader, prefix_bytes)?,
+                after: parts::cell(reader, after_bytes)?,
+            }
+        }
+        kind => cell(reader, kind)?,
+    })
+}
+
+fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
+    let kind = reader.u8()?;
+    let known_flags = match kind {
+        QUERY => WANT_MASK,
+        FETCH => FETCH_PAYLOAD,
+        PUT => PUT_WRITE_BACK,
+        kind => return Err(unknown("kind of access", kind)),
+    };
+    let flags = reader.flags("access", known_flags)?;
+    let name_bytes = reader.short()?;
+    let tag = parts::tag(reader)?;
+    let name = parts::name(reader, name_bytes)?;
+    let access = match kind {
+        QUERY => query(flags, tag),
+        FETCH => Access::Fetch {
+            tag,
+            payload: flags & FETCH_PAYLOAD != 0,
+        },
+        PUT => Access::Put {
+            tag,
+            element: parts::element(reader, Part::All)?,
+            write_back: flags & PUT_WRITE_BACK != 0,
+        },
+        _ => unreachable!("the kind was checked with its flags"),
+    };
+    Ok((name, access))
+}
+
+fn query(flags: u8, have: Tag) -> Access {
+    let want = match flags & WANT_MASK {
+        WANT_TAGS => Want::Tags,
+        WANT_METADATA => Want::Metadata,
+        WANT_FRAGMENT => Want::Fragment,
+        WANT_ELEMENT => Want::Element,
+        _ => unreachable!("two bits have four values"),
+    };
+    Access::Query { want, have }
+}
+
+fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> {
+    let kind = reader.u8()?;
+    let kind = Kind::from_byte(kind).ok_or_else(|| unknown("kind of object", kind))?;
+    let limit = reader.u16()?;
+    let (prefix_bytes, after_bytes) = (reader.long()?, reader.long()?);
+    Ok(ListRequest {
+        kind,
+        prefix: reader.text("prefix of keys", prefix_bytes, limits::KEY_BYTES)?,
+        after: reader.text("key", after_bytes, limits::KEY_BYTES)?,
+        limit,
+    })
+}
+
+fn cell(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
+    let cell_bytes = reader.short()?;
+    let (cell, step) = match kind {
+        CELL_QUERY => (parts::cell(reader, cell_bytes)?, CellRequest::Query),
+        CELL_PREPARE => {
+            let ballot = parts::ballot(reader)?;
+            let step = CellRequest::Prepare { ballot };
+            (parts::cell(reader, cell_bytes)?, step)
+        }
+        CELL_ACCEPT => {
+            let ballot = parts::ballot(reader)?;
+            let value_bytes = reader.long()?;
+            let cell = parts::cell(reader, cell_bytes)?;
+            let value = parts::cell_value(reader, value_bytes)?;
+            (cell, CellRequest::Accept { ballot, value })
+        }
+        _ => unreachable!("the kind was checked with its flags"),
+    };
+    Ok(Body::Cell { cell, step })
+}

@@ -1,0 +1,76 @@
+//! How a server is, as fields: a later version can say more.
+
+use super::error::DecodeError;
+use super::parts::number;
+use areo_core::message::ServerStatus;
+use areo_core::tlv::{self, TlvError};
+use bytes::{Bytes, BytesMut};
+
+const INCARNATION: u16 = 1;
+const SERVING: u16 = 2;
+const DURABLE: u16 = 3;
+const OBJECTS: u16 = 4;
+const VERSIONS: u16 = 5;
+const ELEMENT_BYTES: u16 = 6;
+const STORED_BYTES: u16 = 7;
+const DAMAGED: u16 = 8;
+const CONFIGURATIONS: u16 = 9;
+
+/// A status, as fields.
+pub(super) fn fields(status: &ServerStatus) -> BytesMut {
+    // Named one by one, so that a new field cannot be forgotten here.
+    let ServerStatus {
+        incarnation,
+        serving,
+        durable,
+        objects,
+        versions,
+        element_bytes,
+        stored_bytes,
+        damaged,
+        configurations,
+    } = *status;
+    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 7 * (6 + 8));
+    let mut count = |kind, value: u64| tlv::put_field(&mut out, kind, &value.to_le_bytes());
+    count(INCARNATION, incarnation);
+    count(OBJECTS, objects);
+    count(VERSIONS, versions);
+    count(ELEMENT_BYTES, element_bytes);
+    count(STORED_BYTES, stored_bytes);
+    count(DAMAGED, damaged);
+    count(CONFIGURATIONS, configurations);
+    tlv::put_field(&mut out, SERVING, &[serving.into()]);
+    tlv::put_field(&mut out, DURABLE, &[durable.into()]);
+    out
+}
+
+/// The reverse of [`fields`]. A field that is missing is 0; one of a later version is skipped unless it must be
+/// understood.
+pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
+    let mut status = ServerStatus::default();
+    for field in tlv::fields(bytes) {
+        let (kind, value) = field.map_err(DecodeError::Fields)?;
+        let count = || number(kind, &value).map(u64::from_le_bytes);
+        match kind {
+            INCARNATION => status.incarnation = count()?,
+            SERVING => status.serving = truth(kind, &value)?,
+            DURABLE => status.durable = truth(kind, &value)?,
+            OBJECTS => status.objects = count()?,
+            VERSIONS => status.versions = count()?,
+            ELEMENT_BYTES => status.element_bytes = count()?,
+            STORED_BYTES => status.stored_bytes = count()?,
+            DAMAGED => status.damaged = count()?,
+            CONFIGURATIONS => status.configurations = count()?,
+            _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
+        }
+    }
+    Ok(status)
+}
+
+fn truth(kind: u16, value: &Bytes) -> Result<bool, DecodeError> {
+    match number(kind, value)? {
+        [0] => Ok(false),
+        [1] => Ok(true),
+        [_] => Err(DecodeError::Fields(TlvError::Invalid { kind })),
+    }
+}

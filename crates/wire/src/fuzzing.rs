@@ -1,0 +1,217 @@
+//! What must hold for any bytes whatsoever. Each function takes one input and panics if a promise is broken: nothing
+//! panics on the way, and what can be read survives being written and read again.
+//!
+//! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain
+//! (`crates/wire/tests/fuzz.rs`).
+//!
+//! A message with its payload is one input: `count u8 · (length u16) × count · body`. The segments themselves are zeros,
+//! because the codec never looks into them.
+
+use crate::codec::{self, DecodeError, Encoded};
+use crate::frame::{self, BodyPlace, Decoded, FrameError, Head, Limits};
+use crate::hello::{self, HelloError};
+use crate::record;
+use bytes::Bytes;
+
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A frame's head. A wrong checksum is mended once, so that what it protects is reached too.
+pub fn frame(input: &[u8]) {
+    let limits = Limits::default();
+    match frame::decode(input, &limits) {
+        Ok(Decoded::Need { total_bytes }) => {
+            assert!(input.len() < total_bytes && total_bytes <= limits.max_head_bytes());
+        }
+        Ok(Decoded::Head(head)) => check_head(input, &head),
+        Err(FrameError::HeadDamaged { computed, .. }) => {
+            let mut mended = input.to_vec();
+            mended[..4].copy_from_slice(&computed.to_le_bytes());
+            match frame::decode(&mended, &limits) {
+                Ok(Decoded::Head(head)) => check_head(&mended, &head),
+                Err(FrameError::SegmentsDisagree { .. }) => {}
+                other => panic!("mending the checksum led to {other:?}"),
+            }
+        }
+        Err(_) => {}
+    }
+}
+
+/// A head has one encoding.
+fn check_head(bytes: &[u8], head: &Head<'_>) {
+    let mut again = Vec::new();
+    let rows: Vec<_> = head.segments.iter().collect();
+    let (rows, place) = (rows.iter().copied(), BodyPlace::Inline);
+    let encoded = frame::encode(&mut again, &head.header, rows, head.body, place);
+    encoded.expect("what the limits let through can be sent");
+    assert_eq!(again, bytes[..head.head_bytes]);
+}
+
+/// A hello, and a welcome. A wrong checksum is mended once.
+pub fn hello(input: &[u8]) {
+    if let Some(prefix) = input.first_chunk()
+        && let Ok(bytes) = hello::message_bytes(prefix)
+    {
+        assert!(bytes <= hello::MAX_BYTES);
+    }
+    let decoded = mending(input, hello::decode_hello);
+    if let Ok(message) = decoded {
+        let again = hello::encode_hello(&message);
+        assert_eq!(hello::decode_hello(&again), Ok(message));
+    }
+    let decoded = mending(input, hello::decode_welcome);
+    if let Ok(message) = decoded {
+        let again = hello::encode_welcome(&message);
+        assert_eq!(hello::decode_welcome(&again), Ok(message));
+    }
+}
+
+fn mending<T>(
+    input: &[u8],
+    decode: impl Fn(&[u8]) -> Result<T, HelloError>,
+) -> Result<T, HelloError> {
+    let decoded = decode(input);
+    let Err(HelloError::Damaged { computed, .. }) = decoded else {
+        return decoded;
+    };
+    let mut mended = input.to_vec();
+    let checksum = mended.len() - 4;
+    mended[checksum..].copy_from_slice(&computed.to_le_bytes());
+    decode(&mended)
+}
+
+/// A request with its payload.
+pub fn request(input: &[u8]) {
+    let (body, payload) = split(input);
+    message(
+        &body,
+        &payload,
+        codec::decode_request,
+        codec::encode_request,
+        |request| _ = codec::expects_payload(request),
+    );
+}
+
+/// A reply with its payload.
+pub fn reply(input: &[u8]) {
+    let (body, payload) = split(input);
+    message(
+        &body,
+        &payload,
+        codec::decode_reply,
+        codec::encode_reply,
+        |reply| _ = reply.refusal(),
+    );
+}
+
+/// A note.
+pub fn note(input: &[u8]) {
+    let (body, payload) = split(input);
+    let decode = codec::decode_note;
+    message(&body, &payload, decode, codec::encode_note, |_| {});
+}
+
+fn message<T: PartialEq + std::fmt::Debug>(
+    body: &Bytes,
+    payload: &[(Bytes, u32)],
+    decode: impl Fn(&Bytes, Vec<(Bytes, u32)>) -> Result<T, DecodeError>,
+    encode: impl Fn(&T) -> Encoded,
+    look: impl Fn(&T),
+) {
+    match decode(body, payload.to_vec()) {
+        Ok(decoded) => {
+            look(&decoded);
+            let again = encode(&decoded);
+            assert_eq!(again.payload, payload, "segments stay what they are");
+            assert_eq!(decode(&again.body, again.payload), Ok(decoded));
+        }
+        // Whoever asked is told something about it in any case.
+        Err(error) => assert!(!error.to_string().is_empty() && !error.refusal().may_pass()),
+    }
+}
+
+/// The header of a record.
+pub fn record_header(input: &[u8]) {
+    match record::decode_header(input) {
+        Ok(header) => {
+            let again = record::encode_header(&header);
+            assert_eq!(record::decode_header(&again), Ok(header));
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// An input of [`request`], [`reply`] and [`note`].
+pub fn join(body: &[u8], segment_bytes: &[u16]) -> Vec<u8> {
+    let count = u8::try_from(segment_bytes.len()).expect("an input has few segments");
+    let mut input = vec![count];
+    input.extend(segment_bytes.iter().flat_map(|bytes| bytes.to_le_bytes()));
+    input.extend_from_slice(body);
+    input
+}
+
+/// The reverse of [`join`]; takes anything.
+fn split(input: &[u8]) -> (Bytes, Vec<(Bytes, u32)>) {
+    let (count, mut rest) = input.split_first().unwrap_or((&0, &[]));
+    let mut payload = Vec::new();
+    for index in 0..*count {
+        let Some((length, behind)) = rest.split_first_chunk() else {
+            break;
+        };
+        let length = usize::from(u16::from_le_bytes(*length));
+        payload.push((Bytes::from_static(&ZEROS[..length]), index.into()));
+        rest = behind;
+    }
+    (Bytes::copy_from_slice(rest), payload)
+}
+
+/// A line of a golden file (`crates/wire/tests/golden/`): a name, a body, and the segments of its payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Golden {
+    /// Which example it is.
+    pub name: String,
+    /// The body of a message, or the header of a record.
+    pub body: Vec<u8>,
+    /// The payload.
+    pub segments: Vec<Vec<u8>>,
+}
+
+impl Golden {
+    /// The lines of a golden file: `name body segment ...`, in hexadecimal, `#` before remarks.
+    ///
+    /// # Panics
+    /// If it is no golden file.
+    pub fn parse(text: &str) -> Vec<Golden> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(Golden::parse_line).collect()
+    }
+
+    fn parse_line(line: &str) -> Golden {
+        let mut words = line.split(' ').map(str::to_owned);
+        let name = words.next().expect("a line begins with a name");
+        let body = words.next().expect("and goes on with a body");
+        Golden {
+            name,
+            body: from_hexadecimal(&body),
+            segments: words.map(|word| from_hexadecimal(&word)).collect(),
+        }
+    }
+
+    /// As an input of [`request`], [`reply`] and [`note`].
+    pub fn input(&self) -> Vec<u8> {
+        let lengths = self.segments.iter().map(|segment| segment.len() as u16);
+        join(&self.body, &lengths.collect::<Vec<_>>())
+    }
+}
+
+fn from_hexadecimal(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| {
+        let digit = char::from(byte).to_digit(16);
+        digit.expect("golden files are written in hexadecimal") as u8
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    assert!(rest.is_empty(), "bytes have two digits");
+    pairs
+        .iter()
+        .map(|[high, low]| digit(*high) << 4 | digit(*low))
+        .collect()
+}

@@ -1,0 +1,284 @@
+//! Record headers to bytes and back: what a server keeps on disk beside the payload of an element, as
+//! `docs/data-file.md` draws it under "Record headers".
+//!
+//! A header begins with the version of its format, its kind and its flags; what this code does not know is an error,
+//! never skipped, because a record that is not understood may be the only one of its object. Where a record lies,
+//! how long it is and whether it is intact is the business of whoever stores it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::codec::DecodeError;
+use crate::codec::parts::{self, Part};
+use crate::codec::reader::Reader;
+use crate::codec::writer::{Encode, Sink};
+use areo_core::config::Configuration;
+use areo_core::consensus::paxos::Acceptor;
+use areo_core::element::Element;
+use areo_core::limits;
+use areo_core::object::DomainId;
+use areo_core::server::record::{ElementHeader, Header, Key};
+use bytes::Bytes;
+
+/// The version of the format that this code writes, and reads.
+pub const VERSION: u8 = 1;
+/// The longest header, in bytes: a cell with the longest name and value.
+pub const MAX_HEADER_BYTES: usize = CELL_FIXED_BYTES + limits::CELL_NAME_BYTES + limits::CELL_BYTES;
+
+const CONFIGURATION: u8 = 1;
+const ELEMENT: u8 = 2;
+const MARKS: u8 = 3;
+const CELL: u8 = 4;
+const REGISTRY: u8 = 5;
+
+const ELEMENT_DELETED: u8 = 1;
+const CELL_ACCEPTED: u8 = 1;
+const CELL_DECIDED: u8 = 2;
+
+const KEY_BYTES: usize = 24;
+const CELL_FIXED_BYTES: usize = 3 + KEY_BYTES + 2 * parts::TAG_BYTES + 2 + 4;
+const ELEMENT_FIXED_BYTES: usize = 3 + 3 + KEY_BYTES + 2 * parts::TAG_BYTES + 2 * 8 + 2 * 2;
+const _: () = assert!(
+    ELEMENT_FIXED_BYTES + 1 + limits::KEY_BYTES + limits::METADATA_BYTES <= MAX_HEADER_BYTES
+        && 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
+        && 3 + 6 * 6 + 32 + 3 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
+    "a cell's header is the longest"
+);
+
+/// The bytes of a header, at most [`MAX_HEADER_BYTES`].
+pub fn encode_header(header: &Header) -> Vec<u8> {
+    let bytes = header.to_vec();
+    assert!(bytes.len() <= MAX_HEADER_BYTES, "its parts are bounded");
+    bytes
+}
+
+/// Reads a whole header. Copies it once; its names and metadata share that copy.
+///
+/// # Errors
+/// The first rule that the bytes break.
+pub fn decode_header(bytes: &[u8]) -> Result<Header, DecodeError> {
+    if bytes.len() > MAX_HEADER_BYTES {
+        return Err(DecodeError::TooLong {
+            what: "record header",
+            bytes: bytes.len(),
+            limit_bytes: MAX_HEADER_BYTES,
+        });
+    }
+    let bytes = Bytes::copy_from_slice(bytes);
+    let mut reader = Reader::new(&bytes, Vec::new());
+    let header = header(&mut reader)?;
+    reader.finish()?;
+    Ok(header)
+}
+
+/// The element of a record. Without its payload (an empty one) it stands for its metadata.
+pub fn element_of(header: ElementHeader, payload: Bytes, checksum: Option<u32>) -> Element {
+    let ElementHeader {
+        form,
+        deleted,
+        length,
+        bytes,
+        metadata,
+        ..
+    } = header;
+    assert!(
+        payload.is_empty() || payload.len() as u64 == bytes,
+        "the payload is that of the record"
+    );
+    Element {
+        form,
+        deleted,
+        length,
+        metadata,
+        payload,
+        checksum,
+    }
+}
+
+impl Encode for Header {
+    fn write<S: Sink>(&self, out: &mut S) {
+        match self {
+            Header::Configuration(configuration) => {
+                out.put(&[VERSION, CONFIGURATION, 0]);
+                out.put(configuration.encoded());
+            }
+            Header::Element(element) => put_element(out, element),
+            Header::Marks {
+                key,
+                name,
+                floor,
+                stable,
+            } => {
+                out.put(&[VERSION, MARKS, 0]);
+                put_key(out, key);
+                parts::put_tag(out, *floor);
+                parts::put_tag(out, *stable);
+                out.short(name.as_bytes().len());
+                out.put(name.as_bytes());
+            }
+            Header::Cell {
+                key,
+                cell,
+                acceptor,
+            } => put_cell(out, key, cell, acceptor),
+            Header::Registry(server) => {
+                out.put(&[VERSION, REGISTRY, 0]);
+                out.put(&parts::server_fields(server));
+            }
+        }
+    }
+}
+
+fn put_key<S: Sink>(out: &mut S, key: &Key) {
+    out.u128(key.domain.0);
+    out.u32(key.partition);
+    out.u32(key.index);
+}
+
+fn put_element<S: Sink>(out: &mut S, element: &ElementHeader) {
+    let ElementHeader {
+        key,
+        name,
+        tag,
+        floor,
+        form,
+        deleted,
+        length,
+        bytes,
+        metadata,
+    } = element;
+    assert!(
+        metadata.len() <= limits::METADATA_BYTES,
+        "metadata is bounded where it is made"
+    );
+    out.put(&[VERSION, ELEMENT, if *deleted { ELEMENT_DELETED } else { 0 }]);
+    parts::put_form(out, *form);
+    put_key(out, key);
+    parts::put_tag(out, *tag);
+    parts::put_tag(out, *floor);
+    out.u64(*length);
+    out.u64(*bytes);
+    out.short(name.as_bytes().len());
+    out.short(metadata.len());
+    out.put(name.as_bytes());
+    out.put(metadata);
+}
+
+fn put_cell<S: Sink>(out: &mut S, key: &Key, cell: &Bytes, acceptor: &Acceptor) {
+    parts::check_cell(cell);
+    assert!(
+        acceptor.accepted.is_some() || !acceptor.decided,
+        "what is decided is the accepted value"
+    );
+    let accepted = acceptor.accepted.as_ref().map_or(0, |_| CELL_ACCEPTED);
+    let decided = if acceptor.decided { CELL_DECIDED } else { 0 };
+    out.put(&[VERSION, CELL, accepted | decided]);
+    put_key(out, key);
+    parts::put_ballot(out, acceptor.promised);
+    out.short(cell.len());
+    out.put(cell);
+    if let Some((ballot, value)) = &acceptor.accepted {
+        parts::put_ballot(out, *ballot);
+        out.long(value.len());
+        out.put(value);
+    }
+}
+
+// ---- reading ----------------------------------------------------------------------------------------------------------
+
+fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
+    let version = reader.u8()?;
+    if version != VERSION {
+        return Err(DecodeError::UnknownVersion { version });
+    }
+    let kind = reader.u8()?;
+    let known_flags = match kind {
+        ELEMENT => ELEMENT_DELETED,
+        CELL => CELL_ACCEPTED | CELL_DECIDED,
+        CONFIGURATION | MARKS | REGISTRY => 0,
+        kind => {
+            let (what, value) = ("kind of record", kind.into());
+            return Err(DecodeError::UnknownValue { what, value });
+        }
+    };
+    let flags = reader.flags("record", known_flags)?;
+    Ok(match kind {
+        CONFIGURATION => {
+            let configuration = Configuration::decode(reader.rest());
+            Header::Configuration(configuration.map_err(DecodeError::Descriptor)?)
+        }
+        ELEMENT => Header::Element(element(reader, flags)?),
+        MARKS => {
+            let key = key(reader)?;
+            let (floor, stable) = (parts::tag(reader)?, parts::tag(reader)?);
+            let name_bytes = reader.short()?;
+            Header::Marks {
+                key,
+                name: parts::name(reader, name_bytes)?,
+                floor,
+                stable,
+            }
+        }
+        CELL => cell(reader, flags)?,
+        REGISTRY => Header::Registry(parts::server(&reader.rest())?),
+        _ => unreachable!("the kind was checked with its flags"),
+    })
+}
+
+fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
+    Ok(Key {
+        domain: DomainId(reader.u128()?),
+        partition: reader.u32()?,
+        index: reader.u32()?,
+    })
+}
+
+fn element(reader: &mut Reader<'_>, flags: u8) -> Result<ElementHeader, DecodeError> {
+    let form = parts::form(reader)?;
+    let key = key(reader)?;
+    let (tag, floor) = (parts::tag(reader)?, parts::tag(reader)?);
+    let (length, bytes) = (reader.u64()?, reader.u64()?);
+    let (name_bytes, metadata_bytes) = (reader.short()?, reader.short()?);
+    parts::check_copy(form, length, bytes, Part::All)?;
+    Ok(ElementHeader {
+        key,
+        name: parts::name(reader, name_bytes)?,
+        tag,
+        floor,
+        form,
+        deleted: flags & ELEMENT_DELETED != 0,
+        length,
+        bytes,
+        metadata: reader.limited("metadata", metadata_bytes, limits::METADATA_BYTES)?,
+    })
+}
+
+fn cell(reader: &mut Reader<'_>, flags: u8) -> Result<Header, DecodeError> {
+    let key = key(reader)?;
+    let promised = parts::ballot(reader)?;
+    let cell_bytes = reader.short()?;
+    let cell = parts::cell(reader, cell_bytes)?;
+    let accepted = match flags & CELL_ACCEPTED {
+        0 => None,
+        _ => Some((parts::ballot(reader)?, accepted_value(reader)?)),
+    };
+    let decided = flags & CELL_DECIDED != 0;
+    if decided && accepted.is_none() {
+        return Err(DecodeError::DecidedWithoutValue);
+    }
+    let acceptor = Acceptor {
+        promised,
+        accepted,
+        decided,
+    };
+    Ok(Header::Cell {
+        key,
+        cell,
+        acceptor,
+    })
+}
+
+fn accepted_value(reader: &mut Reader<'_>) -> Result<Bytes, DecodeError> {
+    let value_bytes = reader.long()?;
+    parts::cell_value(reader, value_bytes)
+}

@@ -1,0 +1,107 @@
+//! Messages and records to test with: one example of every variant ([`examples`]), and strategies that draw any
+//! ([`strategies`]). Built for the tests of this crate, and for others by the feature `testing`.
+//!
+//! All of them are in the form in which they come back from the codec: an element with a payload has a checksum, one
+//! without has none.
+
+pub mod examples;
+#[cfg(test)]
+pub(crate) mod golden;
+pub mod strategies;
+
+use areo_core::message::{
+    Access, Answer, Body, CellReply, CellRequest, Note, Reply, Request, Want,
+};
+use areo_core::server::record::Header;
+
+/// What a request is called in golden files. For a variant that this does not know nothing compiles: give it a name,
+/// an example and a place in its strategy.
+pub fn request_name(request: &Request) -> &'static str {
+    match request {
+        Request::Configured { body, .. } => match body {
+            Body::Access(accesses) => accesses
+                .first()
+                .map_or("access-none", |(_, access)| access_name(access)),
+            Body::List(_) => "list",
+            Body::Cell { step, .. } => match step {
+                CellRequest::Query => "cell-query",
+                CellRequest::Prepare { .. } => "cell-prepare",
+                CellRequest::Accept { .. } => "cell-accept",
+            },
+            Body::Cells { .. } => "cells",
+        },
+        Request::Directory => "directory",
+        Request::Register(_) => "register",
+        Request::Status => "status",
+    }
+}
+
+fn access_name(access: &Access) -> &'static str {
+    match access {
+        Access::Query { want, .. } => match want {
+            Want::Tags => "query-tags",
+            Want::Metadata => "query-metadata",
+            Want::Fragment => "query-fragment",
+            Want::Element => "query-element",
+        },
+        Access::Fetch { payload: true, .. } => "fetch-payload",
+        Access::Fetch { payload: false, .. } => "fetch-metadata",
+        Access::Put {
+            write_back: false, ..
+        } => "put",
+        Access::Put {
+            write_back: true, ..
+        } => "put-write-back",
+    }
+}
+
+/// What a reply is called in golden files.
+pub fn reply_name(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Access(answers) => match answers.first() {
+            None => "access-none",
+            Some(Answer::Held(held)) if held.element.is_some() => "held-element",
+            Some(Answer::Held(_)) => "held",
+            Some(Answer::Fetched(_)) => "fetched",
+            Some(Answer::Evicted) => "evicted",
+            Some(Answer::Stored) => "stored",
+            Some(Answer::Refused(_)) => "refused",
+        },
+        Reply::Listed(_) => "listed",
+        Reply::Cell(reply) => match reply {
+            CellReply::Promised { accepted: None } => "cell-promised",
+            CellReply::Promised { accepted: Some(_) } => "cell-promised-accepted",
+            CellReply::Accepted => "cell-accepted",
+            CellReply::Rejected { .. } => "cell-rejected",
+            CellReply::Decided(_) => "cell-decided",
+        },
+        Reply::Cells { .. } => "cells",
+        Reply::Directory(_) => "directory",
+        Reply::Registered => "registered",
+        Reply::Outdated { .. } => "outdated",
+        Reply::Status(_) => "status",
+    }
+}
+
+/// What a note is called in golden files.
+pub fn note_name(note: &Note) -> &'static str {
+    match note {
+        Note::Confirm { .. } => "confirm",
+        Note::Decided { .. } => "decided",
+    }
+}
+
+/// What the header of a record is called in golden files.
+pub fn header_name(header: &Header) -> &'static str {
+    match header {
+        Header::Configuration(_) => "configuration",
+        Header::Element(_) => "element",
+        Header::Marks { .. } => "marks",
+        Header::Cell { acceptor, .. } => match (&acceptor.accepted, acceptor.decided) {
+            (None, _) => "cell-promised",
+            (Some(_), false) => "cell-accepted",
+            (Some(_), true) => "cell-decided",
+        },
+        Header::Registry(_) => "registry",
+    }
+}

@@ -1,0 +1,348 @@
+//! One example of every variant, with every field set to something that is seen if it goes missing. The golden files
+//! pin their bytes, so an example may never change: add another one instead.
+
+use crate::frame;
+use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
+use areo_core::consensus::paxos::Acceptor;
+use areo_core::element::{Carried, Element, Form};
+use areo_core::message::{
+    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Held, ListEntry,
+    ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
+};
+use areo_core::object::{DomainId, Kind, Metadata, Name};
+use areo_core::server::record::{ElementHeader, Header, Key};
+use areo_core::tag::{ClientId, Tag, Writer};
+use bytes::Bytes;
+use std::sync::Arc;
+
+fn configuration() -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        domain: DomainId(0x0d0d_0000_0000_0000_0000_0000_0000_0001),
+        partition: 0,
+        index: 2,
+        members: (1..=5).map(|id| ServerId(0x5e00_0000 + id)).collect(),
+        dap: Dap::Ec { k: 3 },
+        delta: 5,
+        copy_bytes: 16 << 10,
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+fn id() -> ConfigurationId {
+    configuration().id()
+}
+
+fn writer(counter: u64) -> Writer {
+    let client = ClientId(0xc0ff_ee00_c0ff_ee01);
+    Writer { client, counter }
+}
+
+fn tag(number: u64) -> Tag {
+    let writer = writer(0x0102_0304_0506);
+    Tag { number, writer }
+}
+
+fn ballot(number: u64) -> Ballot {
+    let proposer = writer(7);
+    Ballot { number, proposer }
+}
+
+fn name(key: &str) -> Name {
+    Name::user(key).expect("a short key")
+}
+
+fn metadata() -> Bytes {
+    let metadata = Metadata {
+        content_type: Some("text/plain".into()),
+        user: vec![("colour".into(), "blue".into())],
+        checksum: Some(0x1234_5678),
+        written_at_ms: Some(1_700_000_000_000),
+    };
+    metadata.encode().expect("small metadata")
+}
+
+fn with_payload(form: Form, length: u64, payload: &'static [u8]) -> Element {
+    Element {
+        form,
+        deleted: false,
+        length,
+        metadata: metadata(),
+        payload: Bytes::from_static(payload),
+        checksum: Some(frame::crc32c(payload)),
+    }
+}
+
+fn copy() -> Element {
+    with_payload(Form::Copy, 11, b"hello areo!")
+}
+
+fn fragment(index: u8) -> Element {
+    let form = Form::Fragment { n: 5, k: 3, index };
+    with_payload(form, 11, b"frag")
+}
+
+fn tombstone() -> Element {
+    Element {
+        form: Form::Copy,
+        deleted: true,
+        length: 0,
+        metadata: Bytes::new(),
+        payload: Bytes::new(),
+        checksum: None,
+    }
+}
+
+/// An element of which only the metadata was asked for.
+fn metadata_only() -> Element {
+    Element {
+        payload: Bytes::new(),
+        checksum: None,
+        ..fragment(1)
+    }
+}
+
+fn cell() -> Bytes {
+    Bytes::from_static(b"domain/photos/00000000")
+}
+
+fn value() -> Bytes {
+    Bytes::from_static(b"decided")
+}
+
+fn server(id: u128) -> ServerRecord {
+    ServerRecord {
+        id: ServerId(0x5e00_0000 + id),
+        incarnation: 3,
+        start: 0xabcd_ef01_2345_6789,
+        name: format!("server-{id}"),
+        address: format!("192.0.2.{id}:7401"),
+        admin: format!("192.0.2.{id}:7402"),
+    }
+}
+
+/// One request of every variant.
+pub fn requests() -> Vec<Request> {
+    let query = |want| {
+        let have = tag(0x11);
+        (name("photos/ä.jpg"), Access::Query { want, have })
+    };
+    let fetch = |payload| {
+        let tag = tag(0x12);
+        (name("k"), Access::Fetch { tag, payload })
+    };
+    let put = |key, number, element| {
+        let put = Access::Put {
+            tag: tag(number),
+            element,
+            write_back: false,
+        };
+        (name(key), put)
+    };
+    let write_back = Access::Put {
+        tag: tag(0x16),
+        element: fragment(3),
+        write_back: true,
+    };
+    let cell_step = |step| Body::Cell { cell: cell(), step };
+    let bodies = [
+        Body::Access(Vec::new()),
+        Body::Access(vec![query(Want::Tags)]),
+        Body::Access(vec![query(Want::Metadata)]),
+        Body::Access(vec![query(Want::Fragment), query(Want::Element)]),
+        Body::Access(vec![query(Want::Element)]),
+        Body::Access(vec![fetch(true)]),
+        Body::Access(vec![fetch(false)]),
+        Body::Access(vec![
+            put("a", 0x13, fragment(4)),
+            put("b", 0x14, copy()),
+            put("c", 0x15, tombstone()),
+        ]),
+        Body::Access(vec![(name("d"), write_back)]),
+        Body::List(ListRequest {
+            kind: Kind::Block,
+            prefix: "photos/".into(),
+            after: "photos/ä.jpg".into(),
+            limit: 1000,
+        }),
+        cell_step(CellRequest::Query),
+        cell_step(CellRequest::Prepare { ballot: ballot(8) }),
+        cell_step(CellRequest::Accept {
+            ballot: ballot(9),
+            value: value(),
+        }),
+        Body::Cells {
+            prefix: Bytes::from_static(b"domain/"),
+            after: cell(),
+        },
+    ];
+    let configured = bodies.into_iter().map(|body| Request::Configured {
+        configuration: id(),
+        descriptor: matches!(body, Body::List(_)).then(configuration),
+        body,
+    });
+    let others = [
+        Request::Directory,
+        Request::Register(server(1)),
+        Request::Status,
+    ];
+    configured.chain(others).collect()
+}
+
+/// One reply of every variant.
+pub fn replies() -> Vec<Reply> {
+    let mut replies = answers();
+    replies.extend([
+        Reply::Listed(Listed {
+            entries: vec![
+                entry("photos/a", false, false),
+                entry("photos/b", true, false),
+                entry("photos/c", false, true),
+            ],
+            truncated: true,
+        }),
+        Reply::Cells {
+            cells: vec![
+                CellSummary {
+                    cell: cell(),
+                    value: value(),
+                    decided: true,
+                },
+                CellSummary {
+                    cell: Bytes::from_static(b"domain/t/00000000"),
+                    value: Bytes::new(),
+                    decided: false,
+                },
+            ],
+            truncated: false,
+        },
+        Reply::Directory(Directory {
+            root: configuration(),
+            servers: vec![server(1), server(2)],
+        }),
+        Reply::Registered,
+        Reply::Outdated { registered: 0x21 },
+        Reply::Status(ServerStatus {
+            incarnation: 1,
+            serving: true,
+            durable: true,
+            objects: 2,
+            versions: 3,
+            element_bytes: 4,
+            stored_bytes: 5,
+            damaged: 6,
+            configurations: 7,
+        }),
+    ]);
+    let cells = [
+        CellReply::Promised { accepted: None },
+        CellReply::Promised {
+            accepted: Some((ballot(4), value())),
+        },
+        CellReply::Accepted,
+        CellReply::Rejected {
+            promised: ballot(5),
+        },
+        CellReply::Decided(value()),
+    ];
+    replies.extend(cells.map(Reply::Cell));
+    replies
+}
+
+fn answers() -> Vec<Reply> {
+    let held = Held {
+        stored: vec![(tag(0x31), fragment(2).form), (tag(0x32), Form::Copy)],
+        floor: tag(0x30),
+        stable: tag(0x31),
+        element: None,
+    };
+    let with = |element| Held {
+        element: Some((tag(0x32), Carried::Whole(element))),
+        ..held.clone()
+    };
+    let whole = |element| Answer::Fetched(Carried::Whole(element));
+    [
+        vec![],
+        vec![Answer::Held(held.clone())],
+        vec![
+            Answer::Held(with(copy())),
+            Answer::Held(with(metadata_only())),
+            Answer::Held(Held::default()),
+        ],
+        vec![whole(fragment(0)), whole(tombstone())],
+        vec![Answer::Evicted],
+        vec![Answer::Stored],
+        vec![Answer::Refused(Refusal::Damaged)],
+    ]
+    .map(Reply::Access)
+    .into()
+}
+
+fn entry(key: &str, deleted: bool, damaged: bool) -> ListEntry {
+    ListEntry {
+        key: key.into(),
+        tag: tag(0x41),
+        length: 0x1122_3344_5566,
+        deleted,
+        damaged,
+    }
+}
+
+/// One note of every variant.
+pub fn notes() -> Vec<Note> {
+    let confirm = Note::Confirm {
+        configuration: id(),
+        name: name("photos/ä.jpg"),
+        tag: tag(0x51),
+    };
+    let decided = Note::Decided {
+        configuration: id(),
+        cell: cell(),
+        value: value(),
+    };
+    vec![confirm, decided]
+}
+
+/// One record header of every variant.
+pub fn headers() -> Vec<Header> {
+    let key = Key::of(&id());
+    let cell_of = |acceptor| Header::Cell {
+        key,
+        cell: cell(),
+        acceptor,
+    };
+    let accepted = Acceptor {
+        promised: ballot(9),
+        accepted: Some((ballot(8), value())),
+        decided: false,
+    };
+    vec![
+        Header::Configuration(configuration()),
+        Header::Element(ElementHeader {
+            key,
+            name: name("photos/ä.jpg"),
+            tag: tag(0x61),
+            floor: tag(0x5f),
+            form: fragment(4).form,
+            deleted: false,
+            length: 11,
+            bytes: 4,
+            metadata: metadata(),
+        }),
+        Header::Marks {
+            key,
+            name: name("k"),
+            floor: tag(0x62),
+            stable: tag(0x63),
+        },
+        cell_of(Acceptor {
+            promised: ballot(9),
+            ..Acceptor::default()
+        }),
+        cell_of(accepted.clone()),
+        cell_of(Acceptor {
+            decided: true,
+            ..accepted
+        }),
+        Header::Registry(server(1)),
+    ]
+}

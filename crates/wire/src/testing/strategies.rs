@@ -1,0 +1,374 @@
+//! Strategies that draw every message and every record header.
+
+use crate::frame;
+use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
+use areo_core::consensus::paxos::Acceptor;
+use areo_core::element::{Carried, Element, Form};
+use areo_core::limits;
+use areo_core::message::{
+    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Held, ListEntry,
+    ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
+};
+use areo_core::object::{DomainId, Kind, Name};
+use areo_core::server::record::{ElementHeader, Header, Key};
+use areo_core::tag::{ClientId, Tag, Writer};
+use bytes::Bytes;
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Any request.
+pub fn request() -> impl Strategy<Value = Request> {
+    let configured = (configuration_id(), option::of(configuration()), body());
+    prop_oneof![
+        8 => configured.prop_map(|(configuration, descriptor, body)| Request::Configured {
+            configuration,
+            descriptor,
+            body,
+        }),
+        1 => Just(Request::Directory),
+        1 => server().prop_map(Request::Register),
+        1 => Just(Request::Status),
+    ]
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let list = (kind(), text(0..40), text(0..40), any::<u16>());
+    prop_oneof![
+        4 => vec((name(), access()), 0..6).prop_map(Body::Access),
+        1 => list.prop_map(|(kind, prefix, after, limit)| Body::List(ListRequest {
+            kind,
+            prefix,
+            after,
+            limit,
+        })),
+        3 => (cell(), cell_request()).prop_map(|(cell, step)| Body::Cell { cell, step }),
+        1 => (cell(), cell()).prop_map(|(prefix, after)| Body::Cells { prefix, after }),
+    ]
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    let want = prop_oneof![
+        Just(Want::Tags),
+        Just(Want::Metadata),
+        Just(Want::Fragment),
+        Just(Want::Element)
+    ];
+    prop_oneof![
+        (want, tag()).prop_map(|(want, have)| Access::Query { want, have }),
+        (tag(), any::<bool>()).prop_map(|(tag, payload)| Access::Fetch { tag, payload }),
+        (tag(), element(), any::<bool>()).prop_map(|(tag, element, write_back)| Access::Put {
+            tag,
+            element,
+            write_back,
+        }),
+    ]
+}
+
+fn cell_request() -> impl Strategy<Value = CellRequest> {
+    prop_oneof![
+        Just(CellRequest::Query),
+        ballot().prop_map(|ballot| CellRequest::Prepare { ballot }),
+        (ballot(), cell_value()).prop_map(|(ballot, value)| CellRequest::Accept { ballot, value }),
+    ]
+}
+
+/// Any reply whose elements are there.
+pub fn reply() -> impl Strategy<Value = Reply> {
+    let listed = (vec(entry(), 0..8), any::<bool>());
+    let cells = (vec(cell_summary(), 0..5), any::<bool>());
+    let directory = (configuration(), vec(server(), 0..5));
+    prop_oneof![
+        4 => vec(answer(), 0..6).prop_map(Reply::Access),
+        1 => listed.prop_map(|(entries, truncated)| Reply::Listed(Listed { entries, truncated })),
+        2 => cell_reply().prop_map(Reply::Cell),
+        1 => cells.prop_map(|(cells, truncated)| Reply::Cells { cells, truncated }),
+        1 => directory.prop_map(|(root, servers)| Reply::Directory(Directory { root, servers })),
+        1 => Just(Reply::Registered),
+        1 => any::<u64>().prop_map(|registered| Reply::Outdated { registered }),
+        1 => status().prop_map(Reply::Status),
+    ]
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![
+        held().prop_map(Answer::Held),
+        answered_element().prop_map(Answer::Fetched),
+        Just(Answer::Evicted),
+        Just(Answer::Stored),
+        refusal().prop_map(Answer::Refused),
+    ]
+}
+
+fn held() -> impl Strategy<Value = Held> {
+    let stored = btree_map(tag(), form(), 0..8);
+    let element = option::of((tag(), answered_element()));
+    (stored, tag(), tag(), element).prop_map(|(stored, floor, stable, element)| Held {
+        stored: stored.into_iter().collect(),
+        floor,
+        stable,
+        element,
+    })
+}
+
+/// An element, perhaps without the payload that was not asked for.
+fn answered_element() -> impl Strategy<Value = Carried> {
+    (element(), any::<bool>()).prop_map(|(element, whole)| {
+        Carried::Whole(match whole {
+            true => element,
+            false => Element {
+                payload: Bytes::new(),
+                checksum: None,
+                ..element
+            },
+        })
+    })
+}
+
+fn entry() -> impl Strategy<Value = ListEntry> {
+    let flags = (any::<bool>(), any::<bool>());
+    (text(1..40), tag(), any::<u64>(), flags).prop_map(|(key, tag, length, (deleted, damaged))| {
+        ListEntry {
+            key,
+            tag,
+            length,
+            deleted,
+            damaged,
+        }
+    })
+}
+
+fn cell_reply() -> impl Strategy<Value = CellReply> {
+    prop_oneof![
+        option::of((ballot(), cell_value())).prop_map(|accepted| CellReply::Promised { accepted }),
+        Just(CellReply::Accepted),
+        ballot().prop_map(|promised| CellReply::Rejected { promised }),
+        cell_value().prop_map(CellReply::Decided),
+    ]
+}
+
+fn cell_summary() -> impl Strategy<Value = CellSummary> {
+    (cell(), cell_value(), any::<bool>()).prop_map(|(cell, value, decided)| CellSummary {
+        cell,
+        value,
+        decided,
+    })
+}
+
+fn status() -> impl Strategy<Value = ServerStatus> {
+    any::<([u64; 7], bool, bool)>().prop_map(|(counts, serving, durable)| {
+        let [
+            incarnation,
+            objects,
+            versions,
+            element_bytes,
+            stored_bytes,
+            damaged,
+            configurations,
+        ] = counts;
+        ServerStatus {
+            incarnation,
+            serving,
+            durable,
+            objects,
+            versions,
+            element_bytes,
+            stored_bytes,
+            damaged,
+            configurations,
+        }
+    })
+}
+
+fn refusal() -> impl Strategy<Value = Refusal> {
+    let codes: Vec<Refusal> = frame::Refusal::ALL.map(Refusal::from).into();
+    proptest::sample::select(codes)
+}
+
+/// Any note.
+pub fn note() -> impl Strategy<Value = Note> {
+    let confirm = (configuration_id(), name(), tag());
+    let decided = (configuration_id(), cell(), cell_value());
+    prop_oneof![
+        confirm.prop_map(|(configuration, name, tag)| Note::Confirm {
+            configuration,
+            name,
+            tag,
+        }),
+        decided.prop_map(|(configuration, cell, value)| Note::Decided {
+            configuration,
+            cell,
+            value,
+        }),
+    ]
+}
+
+/// Any header of a record.
+pub fn header() -> impl Strategy<Value = Header> {
+    let element = (key(), name(), tag(), tag(), element());
+    let marks = (key(), name(), tag(), tag());
+    prop_oneof![
+        1 => configuration().prop_map(Header::Configuration),
+        4 => element.prop_map(|(key, name, tag, floor, element)| Header::Element(ElementHeader {
+            key,
+            name,
+            tag,
+            floor,
+            form: element.form,
+            deleted: element.deleted,
+            length: element.length,
+            bytes: element.payload.len() as u64,
+            metadata: element.metadata,
+        })),
+        2 => marks.prop_map(|(key, name, floor, stable)| Header::Marks {
+            key,
+            name,
+            floor,
+            stable,
+        }),
+        2 => (key(), cell(), acceptor()).prop_map(|(key, cell, acceptor)| Header::Cell {
+            key,
+            cell,
+            acceptor,
+        }),
+        1 => server().prop_map(Header::Registry),
+    ]
+}
+
+fn acceptor() -> impl Strategy<Value = Acceptor> {
+    let accepted = option::of((ballot(), cell_value()));
+    (ballot(), accepted, any::<bool>()).prop_map(|(promised, accepted, decided)| Acceptor {
+        promised,
+        decided: decided && accepted.is_some(),
+        accepted,
+    })
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    configuration_id().prop_map(|id| Key::of(&id))
+}
+
+// ---- parts ------------------------------------------------------------------------------------------------------------
+
+/// Any valid configuration.
+pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
+    let members = btree_set(any::<u128>(), 1..9);
+    let numbers = any::<(u128, u32, u32, u16, u32)>();
+    (members, any::<proptest::sample::Index>(), numbers).prop_map(|(members, dap, numbers)| {
+        let (domain, partition, index, delta, copy_bytes) = numbers;
+        let descriptor = Descriptor {
+            domain: DomainId(domain),
+            partition,
+            index,
+            dap: match dap.index(members.len() + 1) {
+                0 => Dap::Abd,
+                k => Dap::Ec { k: k as u8 },
+            },
+            members: members.into_iter().map(ServerId).collect(),
+            delta,
+            copy_bytes,
+        };
+        Configuration::new(descriptor).expect("distinct members, k of n")
+    })
+}
+
+fn configuration_id() -> impl Strategy<Value = ConfigurationId> {
+    any::<(u128, u32, u32, u64)>().prop_map(|(domain, partition, index, digest)| ConfigurationId {
+        domain: DomainId(domain),
+        partition,
+        index,
+        digest,
+    })
+}
+
+/// Any element with its payload: of a full copy the value, of a fragment anything.
+pub fn element() -> impl Strategy<Value = Element> {
+    let metadata = bytes(0..100);
+    let parts = (form(), any::<bool>(), any::<u64>(), metadata, bytes(0..200));
+    parts.prop_map(|(form, deleted, length, metadata, payload)| Element {
+        form,
+        deleted,
+        length: match form {
+            Form::Copy => payload.len() as u64,
+            Form::Fragment { .. } => length,
+        },
+        metadata,
+        checksum: (!payload.is_empty()).then(|| frame::crc32c(&payload)),
+        payload,
+    })
+}
+
+fn form() -> impl Strategy<Value = Form> {
+    let fragment = (1..=u8::MAX)
+        .prop_flat_map(|n| (Just(n), 1..=n, 0..n))
+        .prop_map(|(n, k, index)| Form::Fragment { n, k, index });
+    prop_oneof![Just(Form::Copy), fragment]
+}
+
+/// Any tag; often one of a few, so that versions meet.
+pub fn tag() -> impl Strategy<Value = Tag> {
+    let number = prop_oneof![0..4_u64, any::<u64>()];
+    (number, writer()).prop_map(|(number, writer)| Tag { number, writer })
+}
+
+fn ballot() -> impl Strategy<Value = Ballot> {
+    (any::<u64>(), writer()).prop_map(|(number, proposer)| Ballot { number, proposer })
+}
+
+fn writer() -> impl Strategy<Value = Writer> {
+    any::<(u64, u64)>().prop_map(|(client, counter)| Writer {
+        client: ClientId(client),
+        counter,
+    })
+}
+
+/// Any name; sometimes the longest.
+pub fn name() -> impl Strategy<Value = Name> {
+    let longest = Just("k".repeat(limits::KEY_BYTES));
+    let key = prop_oneof![9 => text(1..40), 1 => longest];
+    (kind(), key).prop_map(|(kind, key)| Name::new(kind, &key).expect("1 to 1024 bytes"))
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::User),
+        Just(Kind::Block),
+        Just(Kind::Genesis),
+        Just(Kind::System)
+    ]
+}
+
+fn server() -> impl Strategy<Value = ServerRecord> {
+    let texts = (text(0..40), text(0..40), text(0..40));
+    (any::<(u128, u64, u64)>(), texts).prop_map(|((id, incarnation, start), texts)| {
+        let (name, address, admin) = texts;
+        ServerRecord {
+            id: ServerId(id),
+            incarnation,
+            start,
+            name,
+            address,
+            admin,
+        }
+    })
+}
+
+fn cell() -> impl Strategy<Value = Bytes> {
+    let longest = Just(Bytes::from(vec![b'c'; limits::CELL_NAME_BYTES]));
+    prop_oneof![9 => bytes(0..30), 1 => longest]
+}
+
+fn cell_value() -> impl Strategy<Value = Bytes> {
+    let longest = Just(Bytes::from(vec![b'v'; limits::CELL_BYTES]));
+    prop_oneof![19 => bytes(0..60), 1 => longest]
+}
+
+fn text(characters: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    let character = prop_oneof![4 => proptest::char::range('a', 'z'), 1 => any::<char>()];
+    vec(character, characters).prop_map(|characters| characters.into_iter().collect())
+}
+
+fn bytes(length: std::ops::Range<usize>) -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), length).prop_map(Bytes::from)
+}
