@@ -26,8 +26,12 @@ pub(super) struct Collect {
     /// The caller has the value of this tag.
     have: Tag,
     members: Vec<Member>,
-    /// Set once the rule has accepted a version; later answers do not change it.
+    /// Set once the rule has accepted a version; nothing changes it, so that all that is fetched is of one version.
     accepted: Option<Tag>,
+    /// Ticks since then, or since the start.
+    ticks: u32,
+    /// Ticks after which members that are late are no longer hoped for; a multiple of that while elements are fetched.
+    hope: u32,
     /// A member could not speak for the object: it is to be repaired by the write-back (`[X-11]`).
     damaged: bool,
 }
@@ -38,8 +42,11 @@ struct Member {
     /// Its one answer to the query (`[X-5]`: by one single reply).
     held: Option<Held>,
     element: Option<(Tag, Element)>,
-    /// Nothing more is to be expected of it, for now.
-    silent: bool,
+    /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
+    /// still welcome.
+    patience: u32,
+    /// It refused or is out of reach: nothing more is to be expected of it, for now.
+    gone: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,7 +87,9 @@ pub(super) async fn collect<E: Env>(
 ) -> Result<Collected, Unavailable> {
     let mut attempt = 0;
     loop {
-        let tally = Collect::new(c, name, rule, scope, have, &wants(attempt));
+        let mut tally = Collect::new(c, name, rule, scope, have, &wants(attempt));
+        // Whatever the round trip is: sooner or later an attempt waits long enough for it.
+        tally.hope <<= attempt.min(8);
         match gather::gather(env, c, tally).await? {
             Outcome::Found(collected) => return Ok(collected),
             Outcome::Restart => {
@@ -111,7 +120,8 @@ impl Collect {
             asks: Asks::Query(*want),
             held: None,
             element: None,
-            silent: false,
+            patience: QUERY_PATIENCE,
+            gone: false,
         };
         Collect {
             configuration: configuration.clone(),
@@ -121,6 +131,8 @@ impl Collect {
             have,
             members: wants.iter().map(member).collect(),
             accepted: None,
+            ticks: 0,
+            hope: 1,
             damaged: false,
         }
     }
@@ -140,7 +152,7 @@ impl Collect {
             let hopeless = self
                 .members
                 .iter()
-                .filter(|m| m.silent && m.held.is_none() && m.asks == REFUSED)
+                .filter(|m| m.held.is_none() && m.asks == REFUSED)
                 .count();
             return match self.members.len() - hopeless < self.quorum() {
                 true => Decision::Impossible,
@@ -154,17 +166,15 @@ impl Collect {
                 .map(|member| member.held.clone())
                 .collect();
             self.accepted = (self.rule)(&self.configuration, &held, self.have);
+            self.ticks = if self.accepted.is_some() {
+                0
+            } else {
+                self.ticks
+            };
         }
         let Some(tag) = self.accepted else {
             // More answers may allow a version; without any to come, only asking again can.
-            return match self
-                .members
-                .iter()
-                .any(|member| member.held.is_none() && !member.silent)
-            {
-                true => Decision::Pending,
-                false => Decision::Done(Outcome::Restart),
-            };
+            return self.hope_for(|member| member.held.is_none());
         };
         if tag.is_initial() || tag == self.have || self.enough(tag) {
             return Decision::Done(Outcome::Found(self.collected(tag)));
@@ -174,38 +184,46 @@ impl Collect {
 
     /// Asks members that hold `tag` for their elements, as many as would be missing if all that are still expected came.
     fn fetch_missing(&mut self, tag: Tag) -> Decision<Outcome> {
-        let expected = self
-            .members
-            .iter()
-            .filter(|member| member.will_give(tag, self.scope))
-            .count();
         let copies =
             |m: &Member| m.held.as_ref().and_then(|held| held.form_of(tag)) == Some(Form::Copy);
-        let needed = match self.scope == Scope::Metadata || self.members.iter().any(copies) {
+        let is_copy = self.members.iter().any(copies);
+        let needed = match self.scope == Scope::Metadata || is_copy {
             true => 1,
             false => usize::from(self.configuration.dap().k()),
         };
+        let gives = |member: &&Member| member.will_give(tag, is_copy, self.scope);
+        let expected = self.members.iter().filter(gives).count();
         let have = self.members.iter().filter(|member| member.has(tag)).count();
-        let mut missing = needed.saturating_sub(have + expected);
-        let mut fetch = Vec::new();
-        for (position, member) in self.members.iter_mut().enumerate() {
-            let holds = member.held.as_ref().is_some_and(|held| held.stores(tag));
-            if missing == 0 || !holds || member.has(tag) || member.asks == Asks::Fetch(tag) {
-                continue;
-            }
+        let missing = needed.saturating_sub(have + expected);
+        let mut fetch: Vec<usize> = (0..self.members.len())
+            .filter(|position| self.members[*position].may_be_asked_for(tag))
+            .collect();
+        // First whoever was chosen for its element: of an erasure-coded value that needs no decoding.
+        fetch.sort_by_key(|position| {
+            let member = &self.members[*position];
+            (member.gone, member.asks == Asks::Query(Want::Tags))
+        });
+        fetch.truncate(missing);
+        for position in &fetch {
+            let member = &mut self.members[*position];
             member.asks = Asks::Fetch(tag);
-            member.silent = false;
-            missing -= 1;
-            fetch.push(position);
+            (member.patience, member.gone) = (FETCH_PATIENCE, false);
         }
         if !fetch.is_empty() {
             return Decision::Ask(fetch);
         }
-        let hope = self
-            .members
-            .iter()
-            .any(|m| m.will_give(tag, self.scope) || (m.held.is_none() && !m.silent));
-        match hope {
+        self.hope_for(Member::owes)
+    }
+
+    /// Waits if a member for which `helps` holds may still answer; otherwise only asking again can help. Members that are
+    /// late are hoped for as long as the attempt's patience lasts.
+    fn hope_for(&self, helps: impl Fn(&Member) -> bool) -> Decision<Outcome> {
+        let patient = match self.accepted {
+            Some(_) => self.ticks < self.hope.saturating_mul(FETCH_HOPE),
+            None => self.ticks < self.hope,
+        };
+        let may_answer = |member: &&Member| !member.gone && (patient || member.patience > 0);
+        match self.members.iter().filter(may_answer).any(helps) {
             true => Decision::Pending,
             false => Decision::Done(Outcome::Restart),
         }
@@ -258,7 +276,7 @@ impl Collect {
     }
 
     fn answer(&mut self, from: usize, answer: Answer) -> Decision<Outcome> {
-        let form_fits = |element: &Element| self.fits(from, element.form);
+        let form_fits = |element: &Element| self.fits(from, element);
         match answer {
             Answer::Held(mut held) if self.members[from].held.is_none() => {
                 let element = match held.element.take() {
@@ -285,35 +303,51 @@ impl Collect {
         }
     }
 
-    /// Whether an element of this form is the one that the member at this position holds (`[EC-2]`).
-    fn fits(&self, from: usize, form: Form) -> bool {
+    /// Whether this is an element that the member at this position can hold (`[EC-2]`), and as long as it must be.
+    fn fits(&self, from: usize, element: &Element) -> bool {
         let c = &self.configuration;
-        match (form, c.dap()) {
-            (Form::Copy, _) => true,
-            (Form::Fragment { .. }, Dap::Abd) => false,
+        let Ok(length) = usize::try_from(element.length) else {
+            return false;
+        };
+        let bytes = match (element.form, c.dap()) {
+            (Form::Copy, _) => length,
+            (Form::Fragment { .. }, Dap::Abd) => return false,
             (Form::Fragment { n, k, index }, Dap::Ec { k: ours }) => {
                 let hash = self.name.placement_hash(c.descriptor().domain);
-                usize::from(n) == c.n() && k == ours && index == c.element_index(from, hash)
+                let ours = usize::from(n) == c.n() && k == ours;
+                if !ours || index != c.element_index(from, hash) {
+                    return false;
+                }
+                match index < k {
+                    true => c.code().data_range(length, index).len(),
+                    false => c.code().fragment_length(length),
+                }
             }
-        }
+        };
+        self.scope == Scope::Metadata || element.payload.len() == bytes
     }
 
     fn refused(&mut self, from: usize, refusal: Refusal) -> Decision<Outcome> {
         self.damaged |= refusal == Refusal::Damaged;
         let member = &mut self.members[from];
-        if matches!(member.asks, Asks::Fetch(_)) {
-            // It cannot give what it holds: its answer to the query no longer stands either.
-            member.held = None;
-            self.accepted = None;
+        if let (Asks::Fetch(tag), Some(held)) = (member.asks, &mut member.held) {
+            // It cannot give what it said it holds. The version accepted stays: that was judged by what members remember
+            // of it; but this one is no holder, so that a write-back goes there.
+            held.stored.retain(|(stored, _)| *stored != tag);
         }
-        member.asks = REFUSED;
-        member.silent = true;
+        (member.asks, member.gone) = (REFUSED, true);
         self.evaluate()
     }
 }
 
 /// Marks a member that refused; it is not asked again in this collection.
 const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
+/// Ticks after which a member that did not answer a query is late.
+const QUERY_PATIENCE: u32 = 1;
+/// The same for a fetch: what is fetched is large, or rare.
+const FETCH_PATIENCE: u32 = 7;
+/// So many times longer are members hoped for that were asked for an element that nobody else has.
+const FETCH_HOPE: u32 = 8 * FETCH_PATIENCE;
 
 impl Member {
     fn has(&self, tag: Tag) -> bool {
@@ -321,15 +355,30 @@ impl Member {
     }
 
     /// Whether an element of `tag` may still come without asking for it.
-    fn will_give(&self, tag: Tag, scope: Scope) -> bool {
-        if self.silent || self.has(tag) {
+    fn will_give(&self, tag: Tag, is_copy: bool, scope: Scope) -> bool {
+        if self.gone || self.patience == 0 || self.has(tag) {
             return false;
         }
         match self.asks {
             Asks::Fetch(fetched) => fetched == tag,
             Asks::Query(Want::Tags) => false,
             Asks::Query(Want::Metadata) => self.held.is_none() && scope == Scope::Metadata,
-            Asks::Query(Want::Fragment | Want::Element) => self.held.is_none(),
+            Asks::Query(Want::Fragment) => self.held.is_none() && !is_copy,
+            Asks::Query(Want::Element) => self.held.is_none(),
+        }
+    }
+
+    /// It lists `tag` as stored, has not given the element, and was not asked for it yet.
+    fn may_be_asked_for(&self, tag: Tag) -> bool {
+        let holds = self.held.as_ref().is_some_and(|held| held.stores(tag));
+        holds && !self.has(tag) && !matches!(self.asks, Asks::Fetch(_))
+    }
+
+    /// An answer is to come that it has not given.
+    fn owes(&self) -> bool {
+        match self.asks {
+            Asks::Query(_) => self.held.is_none(),
+            Asks::Fetch(tag) => !self.has(tag),
         }
     }
 }
@@ -360,14 +409,15 @@ impl ConfiguredTally for Collect {
         match event {
             Event::Reply(reply) => match single(reply) {
                 Some(answer) => {
-                    self.members[from].silent = false;
+                    let member = &mut self.members[from];
+                    member.gone = member.asks == REFUSED;
                     self.answer(from, answer)
                 }
                 None => self.refused(from, Refusal::Malformed),
             },
             Event::Refused(refusal) => self.refused(from, refusal),
             Event::Unreachable => {
-                self.members[from].silent = true;
+                self.members[from].gone = true;
                 self.evaluate()
             }
         }
@@ -375,12 +425,9 @@ impl ConfiguredTally for Collect {
 
     /// The hedge: whoever has not answered by now is not waited for.
     fn tick(&mut self) -> Decision<Outcome> {
+        self.ticks = self.ticks.saturating_add(1);
         for member in &mut self.members {
-            let answered = match member.asks {
-                Asks::Query(_) => member.held.is_some(),
-                Asks::Fetch(tag) => member.has(tag),
-            };
-            member.silent |= !answered;
+            member.patience -= u32::from(member.owes() && member.patience > 0);
         }
         self.evaluate()
     }
