@@ -86,7 +86,11 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
 
     fn add(&mut self, from: usize, event: Event) -> Decision<T::Output> {
         match event {
-            Event::Refused(Refusal::UnknownConfiguration) if !self.describe[from] => {
+            // A late one is an answer to what was asked before: the descriptor is under way.
+            Event::Refused(Refusal::UnknownConfiguration) if self.describe[from] => {
+                Decision::Pending
+            }
+            Event::Refused(Refusal::UnknownConfiguration) => {
                 self.describe[from] = true;
                 Decision::Ask(vec![from])
             }
@@ -198,6 +202,7 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> ConfiguredTally for Quorum<S, F>
                     Fold::Ignore => self.add(from, Event::Refused(Refusal::Malformed)),
                     Fold::Count => {
                         self.counted[from] = true;
+                        self.refused[from] = false;
                         let counted = self.counted.iter().filter(|counted| **counted).count();
                         match counted >= self.needed {
                             true => self.finish(),
@@ -243,7 +248,9 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
     fn add(&mut self, from: usize, event: Event) -> Decision<S> {
         match event {
             Event::Refused(refusal) if refusal.may_pass() => {
-                self.again.push(from);
+                if !self.again.contains(&from) {
+                    self.again.push(from);
+                }
                 Decision::Pending
             }
             event => self.quorum.add(from, event),

@@ -6,6 +6,7 @@ use crate::config::Configuration;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::{self, ConfiguredTally, Decision, Event};
+use crate::limits;
 use crate::message::{Body, ListEntry, ListRequest, Listed, Reply};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub async fn list<E: Env>(
         request: request.clone(),
         quorum: c.quorums().quorum(),
         replies: vec![None; c.n()],
-        refused: 0,
+        refused: vec![false; c.n()],
     };
     gather::gather(&client.env, c, tally).await
 }
@@ -41,7 +42,7 @@ struct Listing {
     request: ListRequest,
     quorum: usize,
     replies: Vec<Option<Listed>>,
-    refused: usize,
+    refused: Vec<bool>,
 }
 
 impl Listing {
@@ -68,6 +69,7 @@ impl Listing {
         {
             if entry.damaged {
                 *silent.entry(&entry.key).or_default() += 1;
+                continue;
             }
             let best = newest.entry(&entry.key).or_insert(entry);
             if entry.tag > best.tag {
@@ -80,11 +82,17 @@ impl Listing {
         {
             return None;
         }
-        let shown = newest.into_values().filter(|entry| !entry.deleted).cloned();
-        Some(Page {
-            entries: shown.collect(),
-            next: horizon,
-        })
+        let shown = newest.into_values().filter(|entry| !entry.deleted);
+        // Servers may list different keys, so that together there are more than each was asked for.
+        let limit = usize::from(self.request.limit).clamp(1, limits::PAGE_ENTRIES);
+        let mut entries: Vec<ListEntry> = shown.take(limit + 1).cloned().collect();
+        if entries.len() <= limit {
+            let next = horizon;
+            return Some(Page { entries, next });
+        }
+        entries.truncate(limit);
+        let next = entries.last().map(|entry| entry.key.clone());
+        Some(Page { entries, next })
     }
 }
 
@@ -105,14 +113,18 @@ impl ConfiguredTally for Listing {
         match event {
             Event::Reply(Reply::Listed(listed)) => self.replies[from] = Some(listed),
             Event::Unreachable => return Decision::Pending,
-            Event::Reply(_) | Event::Refused(_) => {
-                self.refused += 1;
-                if self.replies.len() - self.refused.min(self.replies.len()) < self.quorum {
-                    return Decision::Impossible;
-                }
-            }
+            Event::Reply(_) | Event::Refused(_) => self.refused[from] = true,
         }
-        self.merge().map_or(Decision::Pending, Decision::Done)
+        if let Some(page) = self.merge() {
+            return Decision::Done(page);
+        }
+        let may_come = |from: &usize| self.replies[*from].is_none() && !self.refused[*from];
+        let to_come = (0..self.replies.len()).filter(may_come).count();
+        let came = self.replies.iter().flatten().count();
+        match to_come == 0 || came + to_come < self.quorum {
+            true => Decision::Impossible,
+            false => Decision::Pending,
+        }
     }
 }
 
@@ -148,7 +160,7 @@ mod tests {
             request,
             quorum: 2,
             replies: vec![None; 3],
-            refused: 0,
+            refused: vec![false; 3],
         }
     }
 
