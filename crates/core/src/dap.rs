@@ -109,7 +109,8 @@ pub async fn get_data<E: Env>(
     }
 }
 
-/// Brings the pair to a quorum, then confirms it to everyone (`[X-4]`). `holders` are members that are known to hold it.
+/// Brings the pair to a quorum, then confirms it to everyone (`[X-4]`). `holders` says of each member whether it is known
+/// to hold the version, which was found there: this is a write-back. A write of a new version passes none.
 ///
 /// # Errors
 /// [`PutError`].
@@ -126,6 +127,12 @@ pub async fn put_data<E: Env>(
         Dap::Abd => abd::put_data(env, c, name, tag, value, holders).await?,
         Dap::Ec { .. } => ec::put_data(env, c, name, tag, value, holders).await?,
     }
+    confirm(env, c, name, tag);
+    Ok(())
+}
+
+/// Tells everyone that the version is at a quorum (2.6 CONFIRM).
+pub fn confirm<E: Env>(env: &E, c: &Arc<Configuration>, name: &Name, tag: Tag) {
     let configuration = c.id();
     env.tell(
         c.members(),
@@ -135,7 +142,6 @@ pub async fn put_data<E: Env>(
             tag,
         },
     );
-    Ok(())
 }
 
 /// The answer to a request that held one access.

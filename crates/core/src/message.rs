@@ -87,6 +87,9 @@ pub enum Access {
         tag: Tag,
         /// This server's element of it.
         element: Element,
+        /// A reader found the version at other servers and completes it: it is taken in however many unconfirmed
+        /// versions are here, because only completing one lets those go (`[X-3]`).
+        write_back: bool,
     },
 }
 

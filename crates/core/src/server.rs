@@ -89,13 +89,13 @@ impl Server {
                     .tenancies
                     .entry(Key::of(&configuration.id()))
                     .or_default();
-                tenancy.describe(configuration, handle);
+                tenancy.describe(configuration, handle, &mut self.ledger);
             }
             Header::Element(element) => {
                 self.tenancies
                     .entry(element.key)
                     .or_default()
-                    .recover_element(element, handle, damaged);
+                    .recover_element(element, handle, damaged, &mut self.ledger);
             }
             Header::Marks {
                 key,
@@ -104,7 +104,7 @@ impl Server {
                 stable,
             } => {
                 let tenancy = self.tenancies.entry(key).or_default();
-                tenancy.recover_marks(&name, floor, stable, handle, &mut self.ledger);
+                tenancy.recover_marks(&name, floor, stable, handle);
             }
             Header::Cell {
                 key,
@@ -122,8 +122,8 @@ impl Server {
     /// not known.
     pub fn recovered(&mut self, unreadable: bool) {
         self.unreadable = unreadable;
-        for tenancy in self.tenancies.values_mut() {
-            tenancy.recovered(&mut self.ledger);
+        for (key, tenancy) in &mut self.tenancies {
+            tenancy.recovered(*key, &mut self.ledger);
         }
     }
 
@@ -154,6 +154,8 @@ impl Server {
                 root: self.identity.root.clone(),
                 servers: self.registry.records().cloned().collect(),
             })),
+            // What was lost may be a later incarnation of the server that registers.
+            Request::Register(_) if self.unreadable => Err(Refusal::Damaged),
             Request::Register(record) => self.registry.register(record, &mut self.ledger),
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Configured {
@@ -184,10 +186,11 @@ impl Server {
             .get(&Key::of(&id))
             .and_then(Tenancy::configuration);
         if let Some(known) = known {
+            // Another configuration of the same index: its descriptor would not help ([X-13]).
             return if known.id() == id {
                 Ok(())
             } else {
-                Err(Refusal::UnknownConfiguration)
+                Err(Refusal::WrongServer)
             };
         }
         let descriptor = descriptor.filter(|descriptor| descriptor.id() == id);
@@ -198,10 +201,11 @@ impl Server {
         let handle = self
             .ledger
             .append(Header::Configuration(configuration.clone()));
-        self.tenancies
-            .entry(Key::of(&id))
-            .or_default()
-            .describe(configuration, handle);
+        self.tenancies.entry(Key::of(&id)).or_default().describe(
+            configuration,
+            handle,
+            &mut self.ledger,
+        );
         Ok(())
     }
 
@@ -267,11 +271,15 @@ impl Server {
                 Ok(None) => Answer::Evicted,
                 Err(refusal) => Answer::Refused(refusal),
             },
-            Access::Put { tag, element } => {
+            Access::Put {
+                tag,
+                element,
+                write_back,
+            } => {
                 if element.length > self.identity.max_value_bytes || tag.is_initial() {
                     return Answer::Refused(Refusal::TooLarge);
                 }
-                match tenancy.put(key, name, tag, element, &mut self.ledger) {
+                match tenancy.put(key, name, (tag, element), write_back, &mut self.ledger) {
                     Ok(()) => {
                         self.await_quiet(now, key, name);
                         Answer::Stored
@@ -342,7 +350,7 @@ impl Server {
     /// A record that a reply needs turned out to be damaged.
     pub(crate) fn damage(&mut self, key: Key, name: &Name, tag: Tag) {
         if let Some(tenancy) = self.tenancies.get_mut(&key) {
-            tenancy.damage(name, tag, &mut self.ledger);
+            tenancy.damage(key, name, tag, &mut self.ledger);
         }
     }
 

@@ -280,8 +280,9 @@ fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
 // ---- server half ----------------------------------------------------------------------------------------------------
 
 /// PUT: what is held already is acknowledged (`[X-1]`); what trimming would evict at once only raises the floor; too
-/// many unconfirmed versions are refused until a read has confirmed one (`[X-3]`).
-pub fn admit(versions: &Versions, tag: Tag, delta: u16) -> Admission {
+/// many unconfirmed versions are refused until a read has completed and confirmed one (`[X-3]`), which is why the
+/// write-back of a read is never refused.
+pub fn admit(versions: &Versions, tag: Tag, write_back: bool, delta: u16) -> Admission {
     let kept = usize::from(delta) + 1;
     let larger = versions
         .stored()
@@ -300,7 +301,8 @@ pub fn admit(versions: &Versions, tag: Tag, delta: u16) -> Admission {
         Admission::Store
     } else if tag < versions.stable() && larger >= kept {
         Admission::RaiseFloor
-    } else if tag > versions.stable() && unconfirmed >= limits::UNCONFIRMED_ELEMENTS {
+    } else if !write_back && tag > versions.stable() && unconfirmed >= limits::UNCONFIRMED_ELEMENTS
+    {
         Admission::Busy
     } else {
         Admission::Store

@@ -16,6 +16,7 @@ pub(super) struct Store {
     /// What each member is to hold, by position.
     elements: Vec<Element>,
     quorum: usize,
+    write_back: bool,
     members: Vec<State>,
 }
 
@@ -63,6 +64,7 @@ impl Store {
             tag,
             elements,
             quorum: c.quorums().quorum(),
+            write_back: !holders.is_empty(),
             members,
         }
     }
@@ -103,6 +105,7 @@ impl ConfiguredTally for Store {
         let access = Access::Put {
             tag: self.tag,
             element: self.elements[position].clone(),
+            write_back: self.write_back,
         };
         Some(Body::Access(vec![(self.name.clone(), access)]))
     }

@@ -33,11 +33,19 @@ pub struct Versions {
     /// The largest tag known to be at a quorum.
     stable: Tag,
     /// The largest version whose record is damaged: the object abstains until that or a larger one is put (`[X-11]`).
-    damaged: Option<Tag>,
+    damaged: Option<Damaged>,
     /// The record that holds floor and stable, if they need one.
     pub marks: Option<Handle>,
     /// The object waits for its quiet time.
     pub queued: bool,
+}
+
+/// A version that was lost. Its record is kept as long as the object abstains for its sake: a server that starts again
+/// must find the damage again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Damaged {
+    tag: Tag,
+    record: Option<Handle>,
 }
 
 /// Whether a version is taken in.
@@ -71,7 +79,7 @@ impl Versions {
 
     /// The version for whose sake the object abstains.
     pub fn damaged(&self) -> Option<Tag> {
-        self.damaged
+        self.damaged.map(|damaged| damaged.tag)
     }
 
     /// The version of this tag.
@@ -84,8 +92,10 @@ impl Versions {
         self.stored.last()
     }
 
-    /// Takes a version in. One that is as large as the damaged one repairs the object.
-    pub fn insert(&mut self, version: Stored) {
+    /// Takes a version in. One that is as large as the damaged one repairs the object: returned is then the damaged
+    /// record, which is no longer needed.
+    #[must_use = "the damaged record is to be let go"]
+    pub fn insert(&mut self, version: Stored) -> Option<Handle> {
         let place = self
             .stored
             .partition_point(|stored| stored.tag < version.tag);
@@ -95,16 +105,13 @@ impl Versions {
                 .is_none_or(|next| next.tag != version.tag),
             "held once"
         );
-        if self.damaged.is_some_and(|damaged| damaged <= version.tag) {
+        let repaired = self.damaged.take_if(|lost| lost.tag <= version.tag);
+        if let Some(lost) = repaired.filter(|lost| lost.tag != version.tag) {
             // What was lost is remembered as evicted: it was held here.
-            self.floor = self
-                .damaged
-                .take()
-                .filter(|lost| *lost != version.tag)
-                .unwrap_or_default()
-                .max(self.floor);
+            self.raise_floor(lost.tag);
         }
         self.stored.insert(place, version);
+        repaired.and_then(|lost| lost.record)
     }
 
     /// Raises the confirmed tag. Returns whether it rose.
@@ -137,16 +144,25 @@ impl Versions {
         evicted
     }
 
-    /// The record of this tag turned out to be damaged. If a larger version is intact the damaged one counts as evicted,
-    /// otherwise the object abstains. Returns the version, if it was held.
-    pub fn damage(&mut self, tag: Tag) -> Option<Stored> {
+    /// The record of this tag turned out to be damaged. If there is a larger version the damaged one counts as evicted,
+    /// otherwise the object abstains. Returns the record that may go, once the floor is durable.
+    #[must_use = "the record is to be let go"]
+    pub fn damage(&mut self, tag: Tag) -> Option<Handle> {
         let place = self.stored.iter().position(|stored| stored.tag == tag);
-        let lost = place.map(|place| self.stored.remove(place));
-        match self.largest() {
-            Some(largest) if largest.tag > tag => self.raise_floor(tag),
-            _ => self.damaged = self.damaged.max(Some(tag)),
+        let record = place.map(|place| self.stored.remove(place).handle);
+        let superseded = self.largest().is_some_and(|largest| largest.tag > tag);
+        let known = self.damaged.filter(|known| known.tag >= tag);
+        if superseded || known.is_some_and(|known| known.tag > tag) {
+            self.raise_floor(tag);
+            return record;
         }
-        lost
+        if known.is_some() {
+            return record;
+        }
+        // An object abstains for the sake of one version; a smaller one that was lost is remembered like any other.
+        let smaller = self.damaged.replace(Damaged { tag, record })?;
+        self.raise_floor(smaller.tag);
+        smaller.record
     }
 
     /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and newer
@@ -212,7 +228,7 @@ mod tests {
     fn evicting_raises_the_floor_and_spares_the_largest() {
         let mut versions = Versions::default();
         for number in [2, 1, 3] {
-            versions.insert(version(number));
+            assert_eq!(versions.insert(version(number)), None);
         }
         let evicted = versions.evict(|_, _| true);
         assert_eq!(
@@ -231,29 +247,52 @@ mod tests {
     #[test]
     fn damage_means_abstain_until_repaired() {
         let mut versions = Versions::default();
-        versions.insert(version(1));
-        versions.insert(version(2));
+        assert_eq!(versions.insert(version(1)), None);
+        assert_eq!(versions.insert(version(2)), None);
         // An older one: gone as if it had been evicted.
-        versions.damage(tag(1));
+        assert_eq!(versions.damage(tag(1)), Some(Handle(1)));
         assert_eq!((versions.damaged(), versions.floor()), (None, tag(1)));
         // The largest: the object cannot speak, although an older one may be there.
-        versions.insert(Stored {
-            tag: tag(3),
-            ..version(3)
-        });
-        versions.damage(tag(3));
+        assert_eq!(
+            versions.insert(Stored {
+                tag: tag(3),
+                ..version(3)
+            }),
+            None
+        );
+        assert_eq!(versions.damage(tag(3)), None);
         assert_eq!(versions.damaged(), Some(tag(3)));
-        versions.insert(version(1));
+        assert_eq!(versions.insert(version(1)), None);
         assert_eq!(
             versions.damaged(),
             Some(tag(3)),
             "an older version repairs nothing"
         );
-        versions.insert(version(4));
+        let repaired = versions.insert(version(4));
+        assert_eq!(repaired, Some(Handle(3)), "its record was kept until now");
         assert_eq!(
             (versions.damaged(), versions.floor()),
             (None, tag(3)),
             "a newer one does"
         );
+    }
+
+    #[test]
+    fn every_lost_version_is_remembered_whatever_the_order_of_discovery() {
+        for order in [[2, 3], [3, 2]] {
+            let mut versions = Versions::default();
+            for number in 1..=3 {
+                assert_eq!(versions.insert(version(number)), None);
+            }
+            let gone: Vec<Handle> = order
+                .into_iter()
+                .filter_map(|number| versions.damage(tag(number)))
+                .collect();
+            assert_eq!(gone, [Handle(2)], "the record of the largest stays");
+            assert_eq!(versions.damaged(), Some(tag(3)));
+            // The same version again: the smaller one that was lost must not be forgotten by that.
+            assert_eq!(versions.insert(version(3)), Some(Handle(3)));
+            assert_eq!((versions.damaged(), versions.floor()), (None, tag(2)));
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::dap::{self, Found, Known, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
+use crate::limits;
 use crate::object::Name;
 use crate::tag::Tag;
 use std::sync::Arc;
@@ -26,11 +27,14 @@ pub async fn read<E: Env>(
     name: &Name,
     known: Option<&Known>,
 ) -> Result<Found, ReadError> {
-    let found = dap::get_data(&client.env, c, name, known, Scope::Whole).await?;
-    if !at_quorum(client, c, name, &found) {
-        write_back(client, c, name, &found).await?;
+    loop {
+        let found = dap::get_data(&client.env, c, name, known, Scope::Whole).await?;
+        if at_quorum(client, c, name, &found) || write_back(client, c, name, &found).await? {
+            return Ok(found);
+        }
+        // The version may not be returned: it did not get to a quorum, so that a later read may not see it.
+        client.env.sleep(limits::ASK_AGAIN).await;
     }
-    Ok(found)
 }
 
 /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
@@ -70,10 +74,14 @@ pub async fn write<E: Env>(
             Ok(()) => break,
             Err(PutError::Unavailable(unavailable)) => unavailable,
             Err(PutError::Unconfirmed) => {
-                // A read brings a version to a quorum and confirms it, which makes room; then the same pair again.
+                // A read finds a version that is at a quorum, or brings it there. Confirming that makes room, also where
+                // the version was complete all along and only its confirmation was lost. Then the same pair again.
                 handed_over = true;
                 match read(client, c, name, None).await {
-                    Ok(_) => continue,
+                    Ok(found) => {
+                        dap::confirm(&client.env, c, name, found.tag);
+                        continue;
+                    }
                     Err(ReadError::Unavailable(unavailable)) => unavailable,
                 }
             }
@@ -99,26 +107,22 @@ fn at_quorum<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, found: 
     complete && (!found.damaged || found.tag.is_initial())
 }
 
+/// Brings the version found to a quorum; false if members have no room for it.
 async fn write_back<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
     found: &Found,
-) -> Result<(), ReadError> {
+) -> Result<bool, ReadError> {
     let value = found
         .value
         .as_ref()
         .expect("only the initial version has no value, and that is complete");
     match dap::put_data(&client.env, c, name, found.tag, value, &found.holders).await {
         Ok(()) => {}
-        // Members that have no room for this version have larger ones: reading again brings one of those to a quorum,
-        // which is as good, because a later read returns that or a larger one.
-        Err(PutError::Unconfirmed) => {
-            let again = Box::pin(read(client, c, name, None)).await?;
-            assert!(again.tag >= found.tag, "tags never go back");
-        }
+        Err(PutError::Unconfirmed) => return Ok(false),
         Err(PutError::Unavailable(unavailable)) => return Err(unavailable.into()),
     }
     client.remember_propagated(c.id(), name, found.tag);
-    Ok(())
+    Ok(true)
 }

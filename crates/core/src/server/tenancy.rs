@@ -1,6 +1,8 @@
 //! A server's part of one configuration: its objects and cells. Which versions of an object are taken in and which go is
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
+mod recovery;
+
 use super::record::{ElementHeader, Header, Key, Ledger};
 use crate::config::{Configuration, Dap};
 use crate::consensus::paxos::Acceptor;
@@ -15,6 +17,7 @@ use crate::message::{
 use crate::object::Name;
 use crate::tag::Tag;
 use bytes::Bytes;
+use recovery::Found;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -25,9 +28,9 @@ pub(super) struct Tenancy {
     configuration: Option<(Arc<Configuration>, Handle)>,
     /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
     objects: BTreeMap<Bytes, Versions>,
-    cells: BTreeMap<Bytes, (Acceptor, Option<Handle>)>,
-    /// Records found damaged in recovery.
-    damaged: Vec<(Name, Tag)>,
+    cells: BTreeMap<Bytes, (Acceptor, Handle)>,
+    /// Empty but in recovery.
+    found: Found,
 }
 
 impl Tenancy {
@@ -37,8 +40,16 @@ impl Tenancy {
             .map(|(configuration, _)| configuration)
     }
 
-    pub(super) fn describe(&mut self, configuration: Arc<Configuration>, handle: Handle) {
-        self.configuration.get_or_insert((configuration, handle));
+    pub(super) fn describe(
+        &mut self,
+        configuration: Arc<Configuration>,
+        handle: Handle,
+        ledger: &mut Ledger,
+    ) {
+        match &self.configuration {
+            Some(_) => ledger.supersede([handle]),
+            None => self.configuration = Some((configuration, handle)),
+        }
     }
 
     fn dap(&self) -> (Dap, u16) {
@@ -82,8 +93,8 @@ impl Tenancy {
         &mut self,
         key: Key,
         name: &Name,
-        tag: Tag,
-        element: Element,
+        (tag, element): (Tag, Element),
+        write_back: bool,
         ledger: &mut Ledger,
     ) -> Result<(), Refusal> {
         let (dap, delta) = self.dap();
@@ -91,7 +102,7 @@ impl Tenancy {
         let versions = self.objects.get(name.as_bytes()).unwrap_or(&unwritten);
         let admission = match dap {
             Dap::Abd => abd::admit(versions, tag),
-            Dap::Ec { .. } => ec::admit(versions, tag, delta),
+            Dap::Ec { .. } => ec::admit(versions, tag, write_back, delta),
         };
         match admission {
             Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
@@ -142,7 +153,7 @@ impl Tenancy {
         };
         if versions.confirm(tag) && matches!(dap, Dap::Ec { .. }) {
             let evicted = ec::trim(versions, delta, false);
-            forget(key, name, versions, &evicted, ledger);
+            forget(key, name, versions, handles(&evicted), ledger);
         }
     }
 
@@ -182,16 +193,16 @@ impl Tenancy {
             return true;
         }
         let evicted = ec::trim(versions, delta, true);
-        forget(key, name, versions, &evicted, ledger);
+        forget(key, name, versions, handles(&evicted), ledger);
         false
     }
 
-    pub(super) fn damage(&mut self, name: &Name, tag: Tag, ledger: &mut Ledger) {
+    pub(super) fn damage(&mut self, key: Key, name: &Name, tag: Tag, ledger: &mut Ledger) {
         let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
             return;
         };
-        let lost = versions.damage(tag);
-        ledger.supersede(lost.iter().map(|stored| stored.handle));
+        let record = versions.damage(tag);
+        forget(key, name, versions, record, ledger);
     }
 
     pub(super) fn list(&self, request: &ListRequest) -> Listed {
@@ -204,7 +215,7 @@ impl Tenancy {
         let limit = usize::from(*limit).clamp(1, limits::PAGE_ENTRIES);
         let of_kind = |key: &str| [&[*kind as u8], key.as_bytes()].concat();
         let (prefix, after) = (of_kind(prefix), of_kind(after));
-        let start = match after > prefix {
+        let start = match after >= prefix {
             true => Bound::Excluded(after.as_slice()),
             false => Bound::Included(prefix.as_slice()),
         };
@@ -309,12 +320,12 @@ impl Tenancy {
             acceptor: acceptor.clone(),
         };
         let handle = ledger.append(header);
-        let replaced = self.cells.insert(cell, (acceptor, Some(handle)));
-        ledger.supersede(replaced.and_then(|(_, old)| old));
+        let replaced = self.cells.insert(cell, (acceptor, handle));
+        ledger.supersede(replaced.map(|(_, old)| old));
     }
 
     pub(super) fn cells(&self, prefix: &Bytes, after: &Bytes) -> (Vec<CellSummary>, bool) {
-        let start = match after > prefix {
+        let start = match after >= prefix {
             true => Bound::Excluded(after.clone()),
             false => Bound::Included(prefix.clone()),
         };
@@ -335,109 +346,6 @@ impl Tenancy {
         }
         (cells, false)
     }
-
-    // ---- recovery ----
-
-    pub(super) fn recover_element(
-        &mut self,
-        element: ElementHeader,
-        handle: Handle,
-        damaged: bool,
-    ) {
-        let ElementHeader {
-            name,
-            tag,
-            floor,
-            form,
-            deleted,
-            length,
-            bytes,
-            ..
-        } = element;
-        let versions = self
-            .objects
-            .entry(Bytes::copy_from_slice(name.as_bytes()))
-            .or_default();
-        versions.raise_floor(floor);
-        if damaged {
-            self.damaged.push((name, tag));
-        }
-        if versions.find(tag).is_none() {
-            versions.insert(Stored {
-                tag,
-                form,
-                deleted,
-                length,
-                bytes,
-                handle,
-            });
-        }
-    }
-
-    pub(super) fn recover_marks(
-        &mut self,
-        name: &Name,
-        floor: Tag,
-        stable: Tag,
-        handle: Handle,
-        ledger: &mut Ledger,
-    ) {
-        let versions = self
-            .objects
-            .entry(Bytes::copy_from_slice(name.as_bytes()))
-            .or_default();
-        versions.raise_floor(floor);
-        versions.confirm(stable);
-        ledger.supersede(versions.marks.replace(handle));
-    }
-
-    pub(super) fn recover_cell(
-        &mut self,
-        cell: &Bytes,
-        found: Acceptor,
-        handle: Handle,
-        ledger: &mut Ledger,
-    ) {
-        let (known, _) = self.cells.get(cell).cloned().unwrap_or_default();
-        let joined = join(known, found);
-        let replaced = self
-            .cells
-            .insert(Bytes::copy_from_slice(cell), (joined, Some(handle)));
-        ledger.supersede(replaced.and_then(|(_, old)| old));
-    }
-
-    pub(super) fn recovered(&mut self, ledger: &mut Ledger) {
-        for (name, tag) in std::mem::take(&mut self.damaged) {
-            self.damage(&name, tag, ledger);
-        }
-        let Some((configuration, _)) = &self.configuration else {
-            return;
-        };
-        let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
-        for versions in self.objects.values_mut() {
-            // An old record may have come back; what it holds goes again, and is remembered as it was.
-            let evicted = match dap {
-                Dap::Abd => abd::trim(versions),
-                Dap::Ec { .. } => ec::trim(versions, delta, true),
-            };
-            ledger.supersede(evicted.iter().map(|stored| stored.handle));
-        }
-    }
-}
-
-/// Of two states of one acceptor, the later in each part.
-fn join(a: Acceptor, b: Acceptor) -> Acceptor {
-    let (decided, other) = if a.decided { (a, b) } else { (b, a) };
-    let promised = decided.promised.max(other.promised);
-    let accepted = match decided.decided {
-        true => decided.accepted,
-        false => decided.accepted.max(other.accepted),
-    };
-    Acceptor {
-        promised,
-        accepted,
-        decided: decided.decided,
-    }
 }
 
 /// Takes a version in, under a new handle.
@@ -455,7 +363,7 @@ fn take_in(
         ..
     } = element;
     let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
-    versions.insert(Stored {
+    let repaired = versions.insert(Stored {
         tag,
         form,
         deleted,
@@ -463,6 +371,7 @@ fn take_in(
         bytes,
         handle,
     });
+    ledger.supersede(repaired);
     let header = ElementHeader {
         key,
         name: name.clone(),
@@ -477,10 +386,21 @@ fn take_in(
     (handle, header)
 }
 
-/// Lets evicted versions go, with the floor that remembers them.
-fn forget(key: Key, name: &Name, versions: &mut Versions, evicted: &[Stored], ledger: &mut Ledger) {
-    if !evicted.is_empty() {
-        ledger.supersede(evicted.iter().map(|stored| stored.handle));
+fn handles(versions: &[Stored]) -> impl Iterator<Item = Handle> {
+    versions.iter().map(|stored| stored.handle)
+}
+
+/// Lets records of the object go, once the floor that remembers them is recorded.
+fn forget(
+    key: Key,
+    name: &Name,
+    versions: &mut Versions,
+    records: impl IntoIterator<Item = Handle>,
+    ledger: &mut Ledger,
+) {
+    let mut records = records.into_iter().peekable();
+    if records.peek().is_some() {
+        ledger.supersede(records);
         mark(key, name, versions, ledger);
     }
 }

@@ -1,0 +1,157 @@
+//! How a server's part of a configuration comes back from its records. They are taken in in any order, and old ones that
+//! were let go may be among them: whatever one says is joined to what is known, and nothing is let go before a record that
+//! stays says the same.
+
+use super::super::record::{ElementHeader, Key, Ledger};
+use super::{Tenancy, forget, handles};
+use crate::config::Dap;
+use crate::consensus::paxos::Acceptor;
+use crate::dap::versions::Stored;
+use crate::dap::{abd, ec};
+use crate::element::Handle;
+use crate::object::Name;
+use crate::tag::Tag;
+use bytes::Bytes;
+
+/// What recovery came across and can judge only when it has seen everything.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Elements with damaged records.
+    damaged: Vec<(Name, Stored)>,
+    /// Further records of floor and confirmed tag.
+    marks: Vec<(Name, Handle)>,
+}
+
+impl Tenancy {
+    pub(in crate::server) fn recover_element(
+        &mut self,
+        element: ElementHeader,
+        handle: Handle,
+        damaged: bool,
+        ledger: &mut Ledger,
+    ) {
+        let ElementHeader {
+            name,
+            tag,
+            floor,
+            form,
+            deleted,
+            length,
+            bytes,
+            ..
+        } = element;
+        let versions = self
+            .objects
+            .entry(Bytes::copy_from_slice(name.as_bytes()))
+            .or_default();
+        versions.raise_floor(floor);
+        let stored = Stored {
+            tag,
+            form,
+            deleted,
+            length,
+            bytes,
+            handle,
+        };
+        if damaged {
+            self.found.damaged.push((name, stored));
+        } else if versions.find(tag).is_some() {
+            ledger.supersede([handle]);
+        } else {
+            let repaired = versions.insert(stored);
+            assert_eq!(repaired, None, "damage is judged at the end");
+        }
+    }
+
+    pub(in crate::server) fn recover_marks(
+        &mut self,
+        name: &Name,
+        floor: Tag,
+        stable: Tag,
+        handle: Handle,
+    ) {
+        let versions = self
+            .objects
+            .entry(Bytes::copy_from_slice(name.as_bytes()))
+            .or_default();
+        versions.raise_floor(floor);
+        versions.confirm(stable);
+        // Which of several records says the most is not known; they go together, when one is written that says it all.
+        let another = versions.marks.replace(handle);
+        self.found
+            .marks
+            .extend(another.map(|other| (name.clone(), other)));
+    }
+
+    pub(in crate::server) fn recover_cell(
+        &mut self,
+        cell: &Bytes,
+        found: Acceptor,
+        handle: Handle,
+        ledger: &mut Ledger,
+    ) {
+        let Some((known, record)) = self.cells.get(cell) else {
+            let first = (found, handle);
+            self.cells.insert(Bytes::copy_from_slice(cell), first);
+            return;
+        };
+        // An acceptor only goes forward: of two records one says what the other says, and that one stays.
+        let joined = join(known.clone(), found.clone());
+        if joined == *known {
+            ledger.supersede([handle]);
+            return;
+        }
+        assert_eq!(joined, found, "one record is the later one");
+        ledger.supersede([*record]);
+        self.cells
+            .insert(Bytes::copy_from_slice(cell), (joined, handle));
+    }
+
+    pub(in crate::server) fn recovered(&mut self, key: Key, ledger: &mut Ledger) {
+        let Found { damaged, marks } = std::mem::take(&mut self.found);
+        for (name, stored) in damaged {
+            let (tag, record) = (stored.tag, stored.handle);
+            let versions = self.object(&name);
+            if versions.find(tag).is_some() {
+                // It was repaired under another record.
+                ledger.supersede([record]);
+                continue;
+            }
+            let gone = [versions.insert(stored), versions.damage(tag)];
+            forget(key, &name, versions, gone.into_iter().flatten(), ledger);
+        }
+        for (name, record) in marks {
+            forget(key, &name, self.object(&name), [record], ledger);
+        }
+        let Some((configuration, _)) = &self.configuration else {
+            return;
+        };
+        let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
+        for (name, versions) in &mut self.objects {
+            // An old record may have come back; what it holds goes again, and is remembered as it was.
+            let evicted = match dap {
+                Dap::Abd => abd::trim(versions),
+                Dap::Ec { .. } => ec::trim(versions, delta, true),
+            };
+            if !evicted.is_empty() {
+                let name = Name::from_bytes(name.clone()).expect("it was a name before");
+                forget(key, &name, versions, handles(&evicted), ledger);
+            }
+        }
+    }
+}
+
+/// Of two states of one acceptor, the later in each part.
+fn join(a: Acceptor, b: Acceptor) -> Acceptor {
+    let (decided, other) = if a.decided { (a, b) } else { (b, a) };
+    let promised = decided.promised.max(other.promised);
+    let accepted = match decided.decided {
+        true => decided.accepted,
+        false => decided.accepted.max(other.accepted),
+    };
+    Acceptor {
+        promised,
+        accepted,
+        decided: decided.decided,
+    }
+}
