@@ -36,7 +36,7 @@ fn example(name: &str) -> Request {
 }
 
 /// A message with what reads it.
-type Input = (Encoded, fn(&[u8]));
+type Input = (Encoded, fn(&[u8]) -> bool);
 
 /// Each example.
 fn inputs() -> Vec<Input> {
