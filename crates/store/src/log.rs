@@ -118,6 +118,7 @@ pub struct Log<D: Disk> {
     reclaim: Option<Reclaim>,
     /// The newest census, and whether a newer one must be written although no segment is to go.
     census: Option<Handle>,
+    census_generation: u64,
     census_due: bool,
     /// Segments that should be there and are not.
     missing: Vec<u64>,
@@ -290,6 +291,7 @@ impl<D: Disk> Log<D> {
             hint_job: None,
             reclaim: None,
             census: None,
+            census_generation: 0,
             census_due: false,
             missing: Vec::new(),
             scrub_at: 0,

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 
 use areo_store::disk::Survive;
-use areo_store::{Disk, Log, MemoryDisk, OpenError, PayloadState, ReadError, footprint};
+use areo_store::{
+    Disk, Log, MemoryDisk, OpenError, PayloadState, ReadError, StepOutcome, footprint,
+};
 use common::{Opened, append, header, open, options, settle};
 
 const SEGMENT: u64 = 32 << 10;
@@ -145,7 +147,7 @@ fn every_truncation_of_an_unsealed_log_is_a_torn_tail_or_damage() {
     let (name, used) = first_segment(&disk);
     let whole = disk.content(&name).unwrap();
     let last_at = last_batch_at(&disk);
-    let mut torn = 0;
+    let mut torn = 0u64;
     for length in 0..=used {
         let copy = disk.duplicate();
         copy.put(&name, whole[..length].to_vec());
@@ -158,11 +160,15 @@ fn every_truncation_of_an_unsealed_log_is_a_torn_tail_or_damage() {
             let lost = if length == used { 0 } else { LAST_BATCH.len() };
             assert_eq!(readable.len(), KEYS as usize - lost, "cut at {length}");
         }
-        torn += usize::from(opened.report.torn_tail.is_some());
+        if let Some(tail) = opened.report.torn_tail {
+            torn += 1;
+            let left = copy.content(&name).unwrap().len() as u64;
+            assert_eq!(left, tail.offset.max(PAGE as u64), "cut off for good");
+        }
     }
     // Every cut inside a batch, and no cut between two.
     let footprints = (0..KEYS).map(|key| footprint(header(key, 0).len(), length_of(key)));
-    assert_eq!(torn as u64, 5 * 64 + footprints.sum::<u64>() - 5);
+    assert_eq!(torn, 5 * 64 + footprints.sum::<u64>() - 5);
 }
 
 #[test]
@@ -293,6 +299,29 @@ fn damage_behind_a_lost_hint_is_no_torn_tail() {
 }
 
 #[test]
+fn a_batch_without_its_header_still_tells_whether_a_record_is_missing() {
+    let disk = small_log(true);
+    let content = disk.content(FIRST).unwrap();
+    let (_, used) = first_segment(&disk);
+    let mut lost = 0;
+    for at in (PAGE..used).step_by(64) {
+        if !content[at..].starts_with(b"AReC") {
+            continue;
+        }
+        let is_batch = |at: &usize| content[*at..].starts_with(b"AreoBtch");
+        let batch = (PAGE..at).step_by(PAGE).rfind(is_batch).unwrap();
+        let copy = disk.duplicate();
+        copy.flip(FIRST, batch + 40, 1);
+        copy.flip(FIRST, at + 30, 1);
+        let opened = open(&copy, SEGMENT);
+        assert_eq!(opened.report.unknown_damaged, 1, "record at {at}");
+        assert_eq!(opened.readable().len() as u64, KEYS - 1);
+        lost += 1;
+    }
+    assert_eq!(lost, KEYS);
+}
+
+#[test]
 fn a_payload_that_is_a_data_file_is_not_taken_for_one() {
     let disk = small_log(false);
     let segment = disk.content(FIRST).unwrap();
@@ -397,6 +426,65 @@ fn a_segment_that_went_missing_is_reported_until_it_is_forgiven() {
     disk.crash(|_| Survive::Nothing);
     let opened = open(&disk, SEGMENT);
     assert_eq!(opened.report.unknown_damaged, 0);
+}
+
+#[test]
+fn a_reclaimed_segment_is_not_missed_but_one_that_the_census_lists_is() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    let handles: Vec<_> = (0..30).map(|key| append(&mut log, key, 9000)).collect();
+    log.commit().unwrap();
+    settle(&mut log);
+    for (key, handle) in handles.iter().enumerate() {
+        // Segments hold three records each: every other one dies.
+        if key / 3 % 2 == 0 {
+            log.free(*handle);
+        }
+    }
+    settle(&mut log);
+    drop(log);
+    let mut segments = disk.list().unwrap();
+    segments.retain(|name| name.contains(".log"));
+    assert!(!segments.contains(&FIRST.to_owned()));
+    assert!(open(&disk, SEGMENT).report.missing_segments.is_empty());
+    let (last, others) = segments.split_last().unwrap();
+    for name in others {
+        let copy = disk.duplicate();
+        copy.lose(name);
+        let report = open(&copy, SEGMENT).report;
+        // With the census gone as well, more than this one is missed, never fewer.
+        let is_this = |number: &u64| *name == format!("segment-{number:016x}.log");
+        assert!(report.missing_segments.iter().any(is_this), "{name}");
+        assert!(report.unknown_damaged > 0, "{name}");
+    }
+    disk.lose(last);
+    assert!(open(&disk, SEGMENT).report.missing_segments.is_empty());
+}
+
+#[test]
+fn a_segment_that_outlived_its_removal_counts_again() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    let handles: Vec<_> = (0..9).map(|key| append(&mut log, key, 9000)).collect();
+    log.commit().unwrap();
+    settle(&mut log);
+    log.free(handles[0]);
+    log.free(handles[1]);
+    while log.step().unwrap() != StepOutcome::CommitFirst {}
+    log.step().unwrap();
+    log.commit().unwrap();
+    // The census that leaves it out is durable; the process ends before the file goes.
+    drop(log);
+    assert!(disk.content(FIRST).is_some());
+    let mut opened = open(&disk, SEGMENT);
+    assert_eq!(opened.report.unknown_damaged, 0);
+    assert_eq!(opened.found[&2].len(), 2, "the original and the copy");
+    // The layer above may free either of them: from now on the file must be missed.
+    settle(&mut opened.log);
+    drop(opened);
+    assert!(disk.content(FIRST).is_some());
+    disk.lose(FIRST);
+    assert_eq!(open(&disk, SEGMENT).report.missing_segments, [1]);
 }
 
 /// The bytes of all record headers and headers.

@@ -7,11 +7,11 @@ use bytes::Bytes;
 
 use super::{get_u64, put_u64};
 
-/// The payload of an internal record. Of several, the one with the largest sequence counts.
+/// The payload of an internal record. Of several, the one with the largest generation counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Census {
-    /// The sequence of the batch it was written in.
-    pub(crate) sequence: u64,
+    /// Counts the censuses of a log, from 1. The sequence of the batch would not do: one batch can hold several.
+    pub(crate) generation: u64,
     /// Every number above this must be there, too.
     pub(crate) horizon: u64,
     /// The numbers up to `horizon` that must be there.
@@ -21,7 +21,7 @@ pub(crate) struct Census {
 impl Census {
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = vec![0; 16 + 8 * self.numbers.len()];
-        put_u64(&mut bytes, 0, self.sequence);
+        put_u64(&mut bytes, 0, self.generation);
         put_u64(&mut bytes, 8, self.horizon);
         for (number, chunk) in self.numbers.iter().zip(bytes[16..].chunks_exact_mut(8)) {
             put_u64(chunk, 0, *number);
@@ -35,7 +35,7 @@ impl Census {
             return None;
         }
         Some(Self {
-            sequence: get_u64(bytes, 0),
+            generation: get_u64(bytes, 0),
             horizon: get_u64(bytes, 8),
             numbers: bytes[16..].chunks_exact(8).map(|b| get_u64(b, 0)).collect(),
         })
@@ -50,7 +50,7 @@ mod tests {
     fn comes_back() {
         for numbers in [vec![], vec![1], vec![4, 9, u64::MAX]] {
             let census = Census {
-                sequence: 5,
+                generation: 5,
                 horizon: 11,
                 numbers,
             };

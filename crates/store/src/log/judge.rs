@@ -19,9 +19,6 @@ impl<D: Disk> Opener<'_, D> {
             self.judge_segment(&judged)
                 .map_err(failed("recovering", &segment_name(number)))?;
         }
-        // Sequences of batches that are damaged or lost must not be given again.
-        let known = self.required.values().max().copied().unwrap_or(0);
-        self.log.sequence = self.log.sequence.max(known);
         self.log.durable = self.log.sequence;
         Ok(())
     }
@@ -41,6 +38,7 @@ impl<D: Disk> Opener<'_, D> {
                 let is_enough = required <= scan.last_sequence + 1;
                 unknown += tail.salvage.unknown.max(u32::from(!is_enough));
                 damaged_batches += 1;
+                // What is damaged keeps its sequence: it must not be given again.
                 let sequence = tail.header.map_or(0, |header| header.sequence);
                 self.log.sequence = self.log.sequence.max(sequence);
                 write_at = align(self.log.segments.get(*at).length, PAGE);

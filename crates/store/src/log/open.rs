@@ -383,7 +383,7 @@ impl<D: Disk> Opener<'_, D> {
             if let Some(census) = census
                 && newest
                     .as_ref()
-                    .is_none_or(|n| n.0.sequence < census.sequence)
+                    .is_none_or(|n| n.0.generation < census.generation)
             {
                 outdated = newest.replace((census, handle)).map(|older| older.1);
             }
@@ -396,6 +396,7 @@ impl<D: Disk> Opener<'_, D> {
         let mut horizon = 0;
         if let Some((census, handle)) = newest {
             horizon = census.horizon;
+            self.log.census_generation = census.generation;
             let wanted = census.numbers.iter().copied();
             self.log.missing = wanted.filter(|n| !there.contains(n)).collect();
             // One that was to be removed and is still there counts again, since its records do.

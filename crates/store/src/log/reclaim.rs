@@ -17,7 +17,7 @@ use super::{Log, StepOutcome, grain, record_footprint};
 
 /// Bytes copied per step.
 const BYTES_PER_STEP: u64 = 1 << 20;
-/// Under pressure a segment is worth reclaiming when one part in so many is dead.
+/// Under pressure a segment is worth reclaiming when one part in so many is gained.
 const PRESSURE_DEAD_PART: u64 = 8;
 /// A segment that is filled to less than one part in so many is small (restarts leave such behind), ...
 const SMALL_PART: u64 = 4;
@@ -126,11 +126,12 @@ impl<D: Disk> Log<D> {
             return Ok(false);
         }
         let census = Census {
-            sequence: self.open_piece().target.sequence,
+            generation: self.census_generation + 1,
             horizon,
             numbers,
         };
         let payload = census.encode();
+        self.census_generation = census.generation;
         let handle = self.push(&Content {
             kind: KIND_CENSUS,
             header: &[],
@@ -231,17 +232,16 @@ impl<D: Disk> Log<D> {
         let room = self.room_on_full_disk();
         let overhead = self.copy_overhead();
         let is_worth_it = |segment: &Segment<D::File>| {
-            let dead = segment.dead_bytes();
             let percent = u64::from(self.options.reclaim_dead_percent);
             if self.space.pressure {
-                return dead >= segment.write_at / PRESSURE_DEAD_PART
+                return is_gain_under_pressure(segment, segment.write_at)
                     && segment.live_bytes + overhead <= room;
             }
-            segment.had_damage || dead * 100 >= segment.write_at * percent
+            segment.had_damage || segment.gain_bytes() * 100 >= segment.write_at * percent
         };
         let worst = candidates()
             .filter(|(_, segment)| is_worth_it(segment))
-            .max_by_key(|(_, s)| s.dead_bytes() * 1000 / s.write_at.max(1));
+            .max_by_key(|(_, s)| s.gain_bytes() * 1000 / s.write_at.max(1));
         if let Some((at, _)) = worst {
             return Some(at);
         }
@@ -258,7 +258,7 @@ impl<D: Disk> Log<D> {
             return false;
         };
         let segment = self.segments.get(active);
-        let is_worth_it = segment.dead_bytes() >= self.options.segment_bytes / PRESSURE_DEAD_PART;
+        let is_worth_it = is_gain_under_pressure(segment, self.options.segment_bytes);
         let live = segment.live_bytes + self.copy_overhead() + self.space.reserved;
         is_worth_it && self.has_spare() && self.roll_to_ready(live)
     }
@@ -272,6 +272,12 @@ impl<D: Disk> Log<D> {
         let numbers = self.segments.iter().count() + self.missing.len() + 2;
         footprint(0, 16 + 8 * numbers)
     }
+}
+
+/// Whether reclaiming gains a fair part of `size`, and more than a copy that is split over two segments can cost.
+fn is_gain_under_pressure<F>(segment: &Segment<F>, size: u64) -> bool {
+    let gain = segment.gain_bytes();
+    segment.live_records == 0 || gain >= (2 * PAGE).max(size / PRESSURE_DEAD_PART)
 }
 
 fn room_failed(source: std::io::Error) -> StepError {

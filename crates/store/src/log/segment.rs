@@ -1,6 +1,6 @@
 //! The table of segments.
 
-use crate::format::PAGE;
+use crate::format::{BATCH_HEADER_BYTES, PAGE, align};
 use crate::index::List;
 
 /// One segment file.
@@ -65,9 +65,14 @@ impl<F> Segment<F> {
         }
     }
 
-    /// Bytes of it that no live record needs.
-    pub(crate) fn dead_bytes(&self) -> u64 {
-        self.write_at.saturating_sub(self.live_bytes)
+    /// What reclaiming it frees, less what the copies take: pages, since copies are batches, too. Padding that a copy would
+    /// have again is no gain, so that reclaiming ends.
+    pub(crate) fn gain_bytes(&self) -> u64 {
+        if self.live_records == 0 {
+            return self.write_at;
+        }
+        let copies = align(self.live_bytes + BATCH_HEADER_BYTES as u64, PAGE);
+        self.write_at.saturating_sub(PAGE + copies)
     }
 }
 

@@ -207,7 +207,26 @@ fn what_is_recovered_after_a_failed_sync_is_durable_though_the_kernel_has_forgot
     // The process starts again, sees the batch in the page cache and may tell others.
     assert_eq!(open(&disk).1.len(), 1);
     disk.crash(|_| Survive::Nothing);
+    let (log, found, _) = open(&disk);
+    let read = log.read_payload(found[0].0).unwrap();
+    assert_eq!(read, payload(1, 10_000));
+}
+
+#[test]
+fn recovery_syncs_also_a_segment_that_needs_no_cut() {
+    let disk = MemoryDisk::new();
+    let (mut log, _, _) = open(&disk);
+    // Fills the segment to its last byte, so that sealing does not sync it by cutting it.
+    let room = SEGMENT - 4096 - 64 - footprint(1, 0);
+    let bytes = payload(1, usize::try_from(room).unwrap());
+    append(&mut log, b"a", from_ref(&bytes));
+    disk.fail_sync(0);
+    log.commit().unwrap_err();
+    drop(log);
     assert_eq!(open(&disk).1.len(), 1);
+    disk.crash(|_| Survive::Nothing);
+    let (log, found, _) = open(&disk);
+    assert_eq!(log.read_payload(found[0].0).unwrap(), bytes);
 }
 
 #[test]
