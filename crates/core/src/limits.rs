@@ -28,7 +28,7 @@ pub const PAGE_ENTRIES: usize = 1000;
 /// Accesses in one request.
 pub const ACCESSES: usize = 256;
 /// Bytes of the value of a decided-once cell.
-pub const CELL_BYTES: usize = 16 << 10;
+pub const CELL_BYTES: usize = 12 << 10;
 /// Bytes of the name of a decided-once cell.
 pub const CELL_NAME_BYTES: usize = 256;
 /// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3]`).

@@ -280,8 +280,8 @@ impl Server {
                     return Answer::Refused(Refusal::TooLarge);
                 }
                 match tenancy.put(key, name, (tag, element), write_back, &mut self.ledger) {
-                    Ok(()) => {
-                        self.await_quiet(now, key, name);
+                    Ok(newest) => {
+                        self.await_quiet(now, key, name, newest);
                         Answer::Stored
                     }
                     Err(refusal) => Answer::Refused(refusal),
@@ -304,8 +304,8 @@ impl Server {
             } => {
                 let key = Key::of(&configuration);
                 if let Some(tenancy) = self.tenancies.get_mut(&key) {
-                    tenancy.confirm(key, &name, tag, &mut self.ledger);
-                    self.await_quiet(now, key, &name);
+                    let newest = tenancy.confirm(key, &name, tag, &mut self.ledger);
+                    self.await_quiet(now, key, &name, newest);
                 }
             }
             Note::Decided {
@@ -320,12 +320,11 @@ impl Server {
         }
     }
 
-    /// Puts an object with superseded versions into the queue for [`Server::tick`].
-    fn await_quiet(&mut self, now: Instant, key: Key, name: &Name) {
-        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
-        if let Some(newest) = tenancy.enqueue(name) {
-            self.quiet
-                .push_back((now.plus(limits::QUIET), key, name.clone(), newest));
+    /// Puts an object with superseded versions, and `newest` as its newest, into the queue for [`Server::tick`].
+    fn await_quiet(&mut self, now: Instant, key: Key, name: &Name, newest: Option<Tag>) {
+        if let Some(newest) = newest {
+            let due = now.plus(limits::QUIET);
+            self.quiet.push_back((due, key, name.clone(), newest));
         }
     }
 
@@ -333,12 +332,9 @@ impl Server {
     pub(crate) fn tick(&mut self, now: Instant) {
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
-            let Some(tenancy) = self.tenancies.get_mut(&key) else {
-                continue;
-            };
-            if tenancy.quiet(key, &name, newest, &mut self.ledger) {
-                self.await_quiet(now, key, &name);
-            }
+            let tenancy = self.tenancies.get_mut(&key).expect("it was there");
+            let newest = tenancy.quiet(key, &name, newest, &mut self.ledger);
+            self.await_quiet(now, key, &name, newest);
         }
     }
 

@@ -85,6 +85,7 @@ pub enum ServeError {
 }
 
 impl fmt::Display for ServeError {
+    #[expect(clippy::too_many_lines, reason = "one sentence for each variant")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServeError::Directory(error) => error.fmt(f),

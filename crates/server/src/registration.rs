@@ -20,6 +20,8 @@ use crate::worker::Worker;
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(5);
+/// How long an attempt may take while some addresses have not answered.
+const SHORT_ATTEMPT: Duration = Duration::from_millis(300);
 /// How long an address is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The wait between two attempts.
@@ -68,7 +70,13 @@ impl Registrar {
         let mut unheard = self.seeds.clone();
         loop {
             unheard = self.ask_seeds(identity, unheard).await;
-            let client = Client::new(self.network.env(ATTEMPT));
+            // Of those that are not heard of yet no address is known: the next attempt comes soon.
+            let patience = if unheard.is_empty() {
+                ATTEMPT
+            } else {
+                SHORT_ATTEMPT
+            };
+            let client = Client::new(self.network.env(patience));
             match manager::register(&client, &identity.root, self.record.clone()).await {
                 Ok(Registration::Registered) => return Ok(()),
                 Ok(Registration::Outdated { registered }) => return Err(Superseded { registered }),

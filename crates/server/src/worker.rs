@@ -72,6 +72,8 @@ pub(crate) struct Worker {
     shard: RefCell<Shard<Caller>>,
     keep: RefCell<Option<Keep>>,
     inbox: RefCell<Vec<Job>>,
+    /// When the first request since the last turn came.
+    arrived: Cell<Option<Instant>>,
     committing: Cell<bool>,
     draining: Cell<bool>,
     started: Instant,
@@ -87,6 +89,7 @@ impl Worker {
             shard: RefCell::new(shard),
             keep: RefCell::new(Some(keep)),
             inbox: RefCell::default(),
+            arrived: Cell::new(None),
             committing: Cell::new(false),
             draining: Cell::new(false),
             started: Instant::now(),
@@ -97,7 +100,10 @@ impl Worker {
 
     /// Takes a request; it is handled in the next turn.
     pub(crate) fn request(&self, request: Request, caller: Caller, remaining: Option<Duration>) {
-        let deadline = remaining.map(|remaining| Instant::now() + remaining);
+        // The clock is read once for all that comes between two turns.
+        let arrived = self.arrived.get().unwrap_or_else(Instant::now);
+        self.arrived.set(Some(arrived));
+        let deadline = remaining.map(|remaining| arrived + remaining);
         self.inbox.borrow_mut().push(Job::Request {
             request,
             caller,
@@ -120,8 +126,8 @@ impl Worker {
         self.draining.set(true);
     }
 
-    fn now(&self) -> CoreInstant {
-        let nanos = self.started.elapsed().as_nanos();
+    fn since_start(&self, now: Instant) -> CoreInstant {
+        let nanos = now.saturating_duration_since(self.started).as_nanos();
         CoreInstant(u64::try_from(nanos).expect("585 years of uptime do not happen"))
     }
 
@@ -137,7 +143,9 @@ impl Worker {
     /// Hands the inbox to the shard, up to the size of a batch. False: the server must stop.
     fn receive(&self) -> bool {
         let jobs = std::mem::take(&mut *self.inbox.borrow_mut());
-        let (now, mut batch_bytes) = (self.now(), SLACK_BYTES);
+        self.arrived.set(None);
+        let started = Instant::now();
+        let (now, mut batch_bytes) = (self.since_start(started), SLACK_BYTES);
         let mut jobs = jobs.into_iter();
         while batch_bytes < BATCH_BYTES {
             let Some(job) = jobs.next() else { break };
@@ -150,7 +158,7 @@ impl Worker {
             if has_room {
                 batch_bytes += bytes;
             }
-            self.hand_over(now, job, has_room);
+            self.hand_over(now, started, job, has_room);
         }
         let mut inbox = self.inbox.borrow_mut();
         let later: Vec<Job> = jobs.chain(inbox.drain(..)).collect();
@@ -158,7 +166,7 @@ impl Worker {
         true
     }
 
-    fn hand_over(&self, now: CoreInstant, job: Job, has_room: bool) {
+    fn hand_over(&self, now: CoreInstant, started: Instant, job: Job, has_room: bool) {
         let mut shard = self.shard.borrow_mut();
         match job {
             Job::Note(note) if has_room => shard.note(now, note),
@@ -168,7 +176,7 @@ impl Worker {
                 caller,
                 deadline,
             } => {
-                let late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+                let late = deadline.is_some_and(|deadline| deadline <= started);
                 let refusal = match (self.draining.get(), late, has_room || !writes(&request)) {
                     (true, ..) => Some(Refusal::Draining),
                     (_, true, _) => Some(Refusal::DeadlinePassed),
@@ -275,7 +283,7 @@ impl Worker {
             if self.committing.get() {
                 continue;
             }
-            let now = self.now();
+            let now = self.since_start(Instant::now());
             self.shard.borrow_mut().tick(now);
             match self.step() {
                 Ok(true) => wait = Duration::from_millis(1),

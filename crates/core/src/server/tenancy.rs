@@ -89,6 +89,7 @@ impl Tenancy {
         }))
     }
 
+    /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn put(
         &mut self,
         key: Key,
@@ -96,27 +97,27 @@ impl Tenancy {
         (tag, element): (Tag, Element),
         write_back: bool,
         ledger: &mut Ledger,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Option<Tag>, Refusal> {
         let (dap, delta) = self.dap();
-        let unwritten = Versions::default();
-        let versions = self.objects.get(name.as_bytes()).unwrap_or(&unwritten);
+        let versions = match self.objects.get_mut(name.as_bytes()) {
+            Some(versions) => versions,
+            None => object(&mut self.objects, name),
+        };
         let admission = match dap {
             Dap::Abd => abd::admit(versions, tag),
             Dap::Ec { .. } => ec::admit(versions, tag, write_back, delta),
         };
         match admission {
             Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
-            Admission::Acknowledge => return Ok(()),
+            Admission::Acknowledge => return Ok(None),
             Admission::Busy => return Err(Refusal::Busy),
             Admission::RaiseFloor => {
-                let versions = self.object(name);
                 versions.raise_floor(tag);
                 mark(key, name, versions, ledger);
-                return Ok(());
+                return Ok(None);
             }
             Admission::Store => {}
         }
-        let versions = self.object(name);
         let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
         let evicted = match dap {
             Dap::Abd => abd::trim(versions),
@@ -128,73 +129,46 @@ impl Tenancy {
         let floor = versions.floor();
         let header = Header::Element(ElementHeader { floor, ..header });
         ledger.append_element(handle, header, element.payload, element.checksum);
-        Ok(())
+        Ok(enqueue(versions))
     }
 
-    fn object(&mut self, name: &Name) -> &mut Versions {
-        // Looked up twice: taking an entry would need a copy of the name, which every put would pay for.
-        if !self.objects.contains_key(name.as_bytes()) {
-            // The name came as a part of the request's frame; what stays is a copy of its own.
-            let name = Bytes::copy_from_slice(name.as_bytes());
-            self.objects.insert(name, Versions::default());
-        }
-        let versions = self.objects.get_mut(name.as_bytes());
-        versions.expect("it was there, or put there")
-    }
-
-    pub(super) fn confirm(&mut self, key: Key, name: &Name, tag: Tag, ledger: &mut Ledger) {
-        let Some((configuration, _)) = &self.configuration else {
-            return;
-        };
+    /// The version is at a quorum. Returns the object's newest version if it is to wait for its quiet time.
+    pub(super) fn confirm(
+        &mut self,
+        key: Key,
+        name: &Name,
+        tag: Tag,
+        ledger: &mut Ledger,
+    ) -> Option<Tag> {
+        let (configuration, _) = self.configuration.as_ref()?;
         let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
         // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
-        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
-            return;
-        };
+        let versions = self.objects.get_mut(name.as_bytes())?;
         if versions.confirm(tag) && matches!(dap, Dap::Ec { .. }) {
             let evicted = ec::trim(versions, delta, false);
             forget(key, name, versions, handles(&evicted), ledger);
         }
+        enqueue(versions)
     }
 
-    /// Whether the object is to wait for its quiet time; its newest version then.
-    pub(super) fn enqueue(&mut self, name: &Name) -> Option<Tag> {
-        let versions = self.objects.get_mut(name.as_bytes())?;
-        let superseded = versions
-            .stored()
-            .first()
-            .is_some_and(|oldest| oldest.tag < versions.stable());
-        if versions.queued || versions.stored().len() < 2 || !superseded {
-            return None;
-        }
-        versions.queued = true;
-        versions.largest().map(|largest| largest.tag)
-    }
-
-    /// The quiet time of the object has come: true if it was not quiet and has to wait again.
+    /// The quiet time of the object has come. Returns its newest version if it was not quiet and has to wait again.
     pub(super) fn quiet(
         &mut self,
         key: Key,
         name: &Name,
         newest: Tag,
         ledger: &mut Ledger,
-    ) -> bool {
-        let delta = self
-            .configuration()
-            .map_or(0, |configuration| configuration.descriptor().delta);
-        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
-            return false;
-        };
+    ) -> Option<Tag> {
+        let (configuration, _) = self.configuration.as_ref()?;
+        let delta = configuration.descriptor().delta;
+        let versions = self.objects.get_mut(name.as_bytes())?;
         versions.queued = false;
-        if versions
-            .largest()
-            .is_some_and(|largest| largest.tag > newest)
-        {
-            return true;
+        if versions.largest().is_some_and(|now| now.tag > newest) {
+            return enqueue(versions);
         }
         let evicted = ec::trim(versions, delta, true);
         forget(key, name, versions, handles(&evicted), ledger);
-        false
+        None
     }
 
     pub(super) fn damage(&mut self, key: Key, name: &Name, tag: Tag, ledger: &mut Ledger) {
@@ -346,6 +320,24 @@ impl Tenancy {
         }
         (cells, false)
     }
+}
+
+/// The object, with nothing in it if it was not there.
+fn object<'a>(objects: &'a mut BTreeMap<Bytes, Versions>, name: &Name) -> &'a mut Versions {
+    // The name came as a part of the request's frame; what stays is a copy of its own.
+    let name = Bytes::copy_from_slice(name.as_bytes());
+    objects.entry(name).or_default()
+}
+
+/// Whether the object is to wait for its quiet time from now on; its newest version then.
+fn enqueue(versions: &mut Versions) -> Option<Tag> {
+    let oldest = versions.stored().first()?;
+    let superseded = versions.stored().len() > 1 && oldest.tag < versions.stable();
+    if versions.queued || !superseded {
+        return None;
+    }
+    versions.queued = true;
+    versions.largest().map(|largest| largest.tag)
 }
 
 /// Takes a version in, under a new handle.

@@ -3,7 +3,7 @@
 //! stays says the same.
 
 use super::super::record::{ElementHeader, Key, Ledger};
-use super::{Tenancy, forget, handles};
+use super::{Tenancy, forget, handles, object};
 use crate::config::Dap;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::Stored;
@@ -111,7 +111,7 @@ impl Tenancy {
         let Found { damaged, marks } = std::mem::take(&mut self.found);
         for (name, stored) in damaged {
             let (tag, record) = (stored.tag, stored.handle);
-            let versions = self.object(&name);
+            let versions = object(&mut self.objects, &name);
             if versions.find(tag).is_some() {
                 // It was repaired under another record.
                 ledger.supersede([record]);
@@ -121,7 +121,13 @@ impl Tenancy {
             forget(key, &name, versions, gone.into_iter().flatten(), ledger);
         }
         for (name, record) in marks {
-            forget(key, &name, self.object(&name), [record], ledger);
+            forget(
+                key,
+                &name,
+                object(&mut self.objects, &name),
+                [record],
+                ledger,
+            );
         }
         let Some((configuration, _)) = &self.configuration else {
             return;
