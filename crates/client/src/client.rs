@@ -140,17 +140,8 @@ impl Client {
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
     pub async fn servers(&self) -> Result<Vec<ServerInfo>, Error> {
         self.run(|session| async move {
-            let root = &session.known.root;
-            match manager::servers(&session.client, root).await {
-                Ok(records) => {
-                    session.learn(records.into_values());
-                    Ok(session.known.names().sorted())
-                }
-                Err(failed) => {
-                    let asked = session.asked_root(Operation::ListServers);
-                    Err(session.not_applied(&asked, &failed))
-                }
-            }
+            let names = session.servers(Operation::ListServers).await?;
+            Ok(names.sorted())
         })
         .await
     }
@@ -211,15 +202,14 @@ async fn create_domain(
         name: name.clone(),
         configuration: Box::new(session.known.names().configuration(configuration)),
     };
-    session.refresh().await;
+    let operation = Operation::CreateDomain;
+    let names = session.servers(operation).await?;
     let env = &session.client.env;
     let id = u128::from(env.random()) << 64 | u128::from(env.random());
-    let names = session.known.names();
     let first = create::first_configuration(&options, &names, DomainId(id))?;
     // Asking first proposes nothing: without a quorum it is certain that nothing was created.
     let root = &session.known.root;
     let found = manager::find_domain(&session.client, root, &name).await;
-    let operation = Operation::CreateDomain;
     let found = found.map_err(|error| domain_error(&session, operation, error))?;
     if let Some(configuration) = found {
         return Err(exists(&configuration));

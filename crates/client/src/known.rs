@@ -5,11 +5,12 @@ use crate::connect::{Attempt, ConnectError, ConnectOptions};
 use crate::error::{Asked, Error, Operation};
 use crate::thread::World;
 use crate::{ClusterId, ServerId, Shape};
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, Members};
 use areo_core::dsm;
 use areo_core::error::Unavailable;
+use areo_core::gather;
 use areo_core::manager;
-use areo_core::message::{Refusal, ServerRecord};
+use areo_core::message::{Refusal, Reply, Request, ServerRecord};
 use areo_net::env::NetEnv;
 use areo_net::network::{Bootstrap, BootstrapError};
 use areo_net::{PeerState, Status};
@@ -17,11 +18,15 @@ use std::rc::Rc;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_local};
+use tokio::time::sleep;
 
 /// How long the directory of a quorum is waited for where the one of a single server would do.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
 /// The directory is asked for again after this time: servers join and move.
 const DIRECTORY_AGE: Duration = Duration::from_secs(30);
+
+/// How long a cluster that is starting is left alone before it is asked again which servers there are.
+const STARTING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client knows of its cluster.
 pub(crate) struct Known {
@@ -89,9 +94,18 @@ impl Session {
         }));
     }
 
-    /// Takes note of what a quorum said.
-    pub(crate) fn learn(&self, records: impl Iterator<Item = ServerRecord>) {
-        learn(&self.world, &self.known, records);
+    /// The servers that a quorum knows; takes note of them.
+    ///
+    /// # Errors
+    /// No quorum in time.
+    pub(crate) async fn servers(&self, operation: Operation) -> Result<Arc<Names>, Error> {
+        match manager::servers(&self.client, &self.known.root).await {
+            Ok(records) => {
+                learn(&self.world, &self.known, records.into_values());
+                Ok(self.known.names())
+            }
+            Err(failed) => Err(self.not_applied(&self.asked_root(operation), &failed)),
+        }
     }
 
     /// What was asked of a domain's configuration; `None` is the root domain.
@@ -151,12 +165,35 @@ fn reason(state: &PeerState) -> Option<String> {
     }
 }
 
+/// Asks a quorum which servers there are. Where that comes to nothing, a single server may know where the others are
+/// now: all that are known are asked for what they know.
 async fn refresh(world: &World, known: &Known, patience: Duration) {
-    let client = world.client.with(world.network.env(patience));
-    if let Ok(records) = manager::servers(&client, &known.root).await {
-        world.asked_directory.set(Some(Instant::now()));
-        learn(world, known, records.into_values());
+    if knows_root_quorum(known) {
+        let client = world.client.with(world.network.env(patience));
+        if let Ok(records) = manager::servers(&client, &known.root).await {
+            world.asked_directory.set(Some(Instant::now()));
+            return learn(world, known, records.into_values());
+        }
     }
+    let servers: Members = known.names().records().keys().copied().collect();
+    let env = world.network.env(patience);
+    let replies = gather::survey(&env, &servers, Request::Directory).await;
+    let directories = replies
+        .into_iter()
+        .flatten()
+        .filter_map(|reply| match reply {
+            Reply::Directory(directory) => Some(directory.servers),
+            _ => None,
+        });
+    learn(world, known, directories.flatten());
+}
+
+/// Whether enough members of the root domain can be found for a quorum of them to answer.
+fn knows_root_quorum(known: &Known) -> bool {
+    let names = known.names();
+    let is_known = |member: &&ServerId| names.records().contains_key(member);
+    let known_members = known.root.members().iter().filter(is_known).count();
+    known_members >= known.root.quorums().quorum()
 }
 
 fn learn(world: &World, known: &Known, records: impl Iterator<Item = ServerRecord>) {
@@ -183,7 +220,14 @@ pub(crate) async fn find_cluster(
         names: RwLock::default(),
     });
     learn(&world, &known, found.directory.servers.into_iter());
-    refresh(&world, &known, DIRECTORY_PATIENCE.min(options.timeout)).await;
+    let patience = DIRECTORY_PATIENCE.min(options.timeout);
+    let started = Instant::now();
+    refresh(&world, &known, patience).await;
+    // A cluster that is starting: its servers get to know each other just now.
+    while !knows_root_quorum(&known) && started.elapsed() < patience {
+        sleep(STARTING_PAUSE).await;
+        refresh(&world, &known, patience.saturating_sub(started.elapsed())).await;
+    }
     Ok(known)
 }
 
