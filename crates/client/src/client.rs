@@ -180,6 +180,7 @@ impl Client {
 }
 
 async fn find_domain(session: Session, name: String) -> Result<Option<Arc<Configuration>>, Error> {
+    session.find_root().await;
     let root = &session.known.root;
     let found = manager::find_domain(&session.client, root, &name).await;
     let found = found.map_err(|error| domain_error(&session, Operation::FindDomain, error))?;
@@ -234,6 +235,7 @@ async fn list_domains(
         Some(patience) => session.within(patience),
         None => session.client.clone(),
     };
+    session.find_root().await;
     let domains = manager::domains(&client, &session.known.root).await;
     let domains = domains.map_err(|error| domain_error(session, Operation::ListDomains, error))?;
     let names = session.known.names();

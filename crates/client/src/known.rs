@@ -32,6 +32,8 @@ const STARTING_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Known {
     pub(crate) cluster: ClusterId,
     pub(crate) root: Arc<Configuration>,
+    /// Where the user said that servers are.
+    seeds: Vec<String>,
     /// Replaced, never changed: read for names in answers and errors, not by the operations themselves.
     names: RwLock<Arc<Names>>,
 }
@@ -85,7 +87,15 @@ impl Session {
         refresh(&self.world, &self.known, DIRECTORY_PATIENCE).await;
     }
 
-    /// The same, without waiting for it.
+    /// Before the root domain is asked something: finds its members if they are not known yet, because the cluster was
+    /// just starting when this client connected.
+    pub(crate) async fn find_root(&self) {
+        if !knows_root_quorum(&self.known) {
+            self.refresh().await;
+        }
+    }
+
+    /// The same as [`Session::refresh`], without waiting for it.
     fn refresh_aside(&self) {
         let (world, known) = (self.world.clone(), self.known.clone());
         world.asked_directory.set(Some(Instant::now()));
@@ -99,6 +109,7 @@ impl Session {
     /// # Errors
     /// No quorum in time.
     pub(crate) async fn servers(&self, operation: Operation) -> Result<Arc<Names>, Error> {
+        self.find_root().await;
         match manager::servers(&self.client, &self.known.root).await {
             Ok(records) => {
                 learn(&self.world, &self.known, records.into_values());
@@ -166,7 +177,7 @@ fn reason(state: &PeerState) -> Option<String> {
 }
 
 /// Asks a quorum which servers there are. Where that comes to nothing, a single server may know where the others are
-/// now: all that are known are asked for what they know.
+/// now: all that are known, and those at the addresses that the user gave, are asked for what they know.
 async fn refresh(world: &World, known: &Known, patience: Duration) {
     if knows_root_quorum(known) {
         let client = world.client.with(world.network.env(patience));
@@ -177,15 +188,34 @@ async fn refresh(world: &World, known: &Known, patience: Duration) {
     }
     let servers: Members = known.names().records().keys().copied().collect();
     let env = world.network.env(patience);
-    let replies = gather::survey(&env, &servers, Request::Directory).await;
-    let directories = replies
+    let ask_known = async {
+        match servers.is_empty() {
+            true => Vec::new(),
+            false => gather::survey(&env, &servers, Request::Directory).await,
+        }
+    };
+    let mut asking = ask_seeds(world, &known.seeds, Some(known.cluster), patience);
+    let ask_seeds = async {
+        let mut found = Vec::new();
+        while let Some((_, answer)) = asking.next().await {
+            found.extend(answer.map(|bootstrap| bootstrap.directory));
+        }
+        found
+    };
+    let (replies, mut directories) = tokio::join!(ask_known, ask_seeds);
+    directories.extend(
+        replies
+            .into_iter()
+            .flatten()
+            .filter_map(|reply| match reply {
+                Reply::Directory(directory) => Some(directory),
+                _ => None,
+            }),
+    );
+    let records = directories
         .into_iter()
-        .flatten()
-        .filter_map(|reply| match reply {
-            Reply::Directory(directory) => Some(directory.servers),
-            _ => None,
-        });
-    learn(world, known, directories.flatten());
+        .flat_map(|directory| directory.servers);
+    learn(world, known, records);
 }
 
 /// Whether enough members of the root domain can be found for a quorum of them to answer.
@@ -217,6 +247,7 @@ pub(crate) async fn find_cluster(
     let known = Arc::new(Known {
         cluster: ClusterId(found.cluster),
         root: found.directory.root,
+        seeds: options.addresses.clone(),
         names: RwLock::default(),
     });
     learn(&world, &known, found.directory.servers.into_iter());
@@ -233,21 +264,12 @@ pub(crate) async fn find_cluster(
 
 async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstrap, ConnectError> {
     assert!(!options.addresses.is_empty(), "checked by the caller");
-    let expected = options.cluster.map(|cluster| cluster.0);
-    let mut asking = JoinSet::new();
-    for (position, address) in options.addresses.iter().enumerate() {
-        let (network, address) = (world.network.clone(), address.clone());
-        let timeout = options.timeout;
-        asking.spawn_local(async move {
-            let answer = network.bootstrap(&address, expected, timeout).await;
-            (position, check_cluster(answer, expected))
-        });
-    }
+    let mut asking = ask_seeds(world, &options.addresses, options.cluster, options.timeout);
     let mut reasons = vec![String::new(); options.addresses.len()];
-    while let Some(asked) = asking.join_next().await {
-        match asked.expect("asking does not panic and is not aborted") {
-            (_, Ok(found)) => return Ok(found),
-            (position, Err(error)) => reasons[position] = reason_of(&error),
+    while let Some((position, answer)) = asking.next().await {
+        match answer {
+            Ok(found) => return Ok(found),
+            Err(error) => reasons[position] = reason_of(&error),
         }
     }
     let attempts = options.addresses.iter().cloned().zip(reasons);
@@ -257,6 +279,36 @@ async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstr
             .map(|(address, reason)| Attempt { address, reason })
             .collect(),
     })
+}
+
+/// Addresses that are being asked who is there; dropped, no more.
+struct Asking(JoinSet<(usize, Result<Bootstrap, BootstrapError>)>);
+
+impl Asking {
+    /// The next answer, with the position of its address.
+    async fn next(&mut self) -> Option<(usize, Result<Bootstrap, BootstrapError>)> {
+        let answer = self.0.join_next().await?;
+        Some(answer.expect("asking does not panic, and is aborted only when dropped"))
+    }
+}
+
+/// Asks all addresses at once.
+fn ask_seeds(
+    world: &World,
+    addresses: &[String],
+    cluster: Option<ClusterId>,
+    patience: Duration,
+) -> Asking {
+    let expected = cluster.map(|cluster| cluster.0);
+    let mut asking = JoinSet::new();
+    for (position, address) in addresses.iter().enumerate() {
+        let (network, address) = (world.network.clone(), address.clone());
+        asking.spawn_local(async move {
+            let answer = network.bootstrap(&address, expected, patience).await;
+            (position, check_cluster(answer, expected))
+        });
+    }
+    Asking(asking)
 }
 
 /// A server tells a caller that means another cluster; one that tells nothing is not trusted either.
