@@ -360,3 +360,6 @@ pub async fn join<F: Future>(
     })
     .await
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

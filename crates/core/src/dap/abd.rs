@@ -69,7 +69,7 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> usize {
 /// The rule of replication: the largest tag that a majority lists. No member evicts its largest, so that whatever was
 /// put at a majority is listed by every other, or something larger is.
 #[allow(clippy::unnecessary_wraps)] // the shape of a rule; that of `ec` can say no
-fn largest(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
+pub(super) fn largest(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
     let replies = held.iter().flatten();
     assert!(
         replies.clone().count() >= c.quorums().quorum(),

@@ -436,3 +436,6 @@ impl ConfiguredTally for Collect {
         Some(limits::HEDGE)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,7 +87,7 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
 ///
 /// A put that completed left its tag at a quorum, hence at `2q - n` of any q that answer; each of those still lists it or
 /// has trimmed up to it. So a tag above the candidate with less support than that is not complete.
-fn acceptable(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
+pub(super) fn acceptable(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
     let replies: Vec<&Held> = held.iter().flatten().collect();
     assert!(
         replies.len() >= c.quorums().quorum(),

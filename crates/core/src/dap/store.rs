@@ -136,3 +136,6 @@ impl ConfiguredTally for Store {
         (self.count(State::Stored) >= self.quorum).then_some(limits::HEDGE)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Every order of acknowledgements and refusals of a put.
+
+use super::*;
+use crate::config::Dap;
+use crate::element::Value;
+use crate::gather::tests::{Happening, assignments, configuration, explore};
+use crate::message::Reply;
+use crate::tag::Writer;
+use bytes::Bytes;
+
+fn tag() -> Tag {
+    Tag::INITIAL.next(Writer {
+        counter: 1,
+        ..Writer::default()
+    })
+}
+
+fn store(c: &Configuration, holders: &[bool]) -> Store {
+    let value = Value::new(Bytes::new(), Bytes::from_static(b"v"));
+    let elements = vec![crate::dap::abd::copy_element(&value); c.n()];
+    Store::new(c, &Name::user("k").unwrap(), tag(), elements, holders)
+}
+
+fn answer(answer: Answer) -> Event {
+    Event::Reply(Reply::Access(vec![answer]))
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Does {
+    Store,
+    Refuse,
+    Busy,
+    Vanish,
+    StoreLate,
+}
+
+fn events(does: Does) -> Vec<Event> {
+    match does {
+        Does::Store => vec![answer(Answer::Stored)],
+        Does::Refuse => vec![answer(Answer::Refused(Refusal::Full))],
+        Does::Busy => vec![answer(Answer::Refused(Refusal::Busy))],
+        Does::Vanish => vec![Event::Unreachable],
+        Does::StoreLate => vec![Event::Unreachable, answer(Answer::Stored)],
+    }
+}
+
+/// Members of which the last thing that happened is this answer.
+fn said(happened: &[Happening], what: &Answer) -> usize {
+    let said =
+        |h: &&Happening| matches!(h, Happening::Event(_, event) if *event == answer(what.clone()));
+    happened.iter().filter(said).count()
+}
+
+/// A quorum of acknowledgements and nothing less is a put; members that refuse count as lost, and where some of them only
+/// have too many unconfirmed versions the caller is told (`[X-3]`).
+#[test]
+fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
+    for (n, dap) in [
+        (1, Dap::Abd),
+        (2, Dap::Abd),
+        (3, Dap::Abd),
+        (3, Dap::Ec { k: 2 }),
+        (4, Dap::Ec { k: 2 }),
+    ] {
+        let c = configuration(n, dap);
+        let quorum = c.quorums().quorum();
+        let choices = [
+            Does::Store,
+            Does::Refuse,
+            Does::Busy,
+            Does::Vanish,
+            Does::StoreLate,
+        ];
+        for does in assignments(n, &choices[..if n < 4 { 5 } else { 4 }]) {
+            let answers = |position: usize, _: &Body| events(does[position]);
+            explore(
+                n,
+                0,
+                &|| store(&c, &[]),
+                &answers,
+                &mut |happened, decision, _| {
+                    let stored = said(happened, &Answer::Stored);
+                    let refused = said(happened, &Answer::Refused(Refusal::Full));
+                    let busy = said(happened, &Answer::Refused(Refusal::Busy));
+                    let expected = match (stored >= quorum, n - refused - busy < quorum, busy) {
+                        (true, ..) => Decision::Done(Outcome::Stored),
+                        (false, false, _) => Decision::Pending,
+                        (false, true, 0) => Decision::Impossible,
+                        (false, true, _) => Decision::Done(Outcome::Unconfirmed),
+                    };
+                    assert_eq!(decision, expected, "{does:?}: {happened:?}");
+                },
+            );
+        }
+    }
+}
+
+/// Members that hold the version already count, and are not asked.
+#[test]
+fn a_write_back_asks_only_who_does_not_hold_the_version() {
+    let c = configuration(4, Dap::Ec { k: 2 });
+    for holders in assignments(4, &[false, true]) {
+        let held = holders.iter().filter(|held| **held).count();
+        let mut tally = store(&c, &holders);
+        for (position, holds) in holders.iter().enumerate() {
+            let body = tally.ask(position);
+            assert_eq!(body.is_none(), *holds);
+            if let Some(Body::Access(accesses)) = body {
+                let (_, access) = &accesses[0];
+                assert!(matches!(
+                    access,
+                    Access::Put {
+                        write_back: true,
+                        ..
+                    }
+                ));
+            }
+        }
+        if held >= 3 {
+            // A quorum holds it: this only repairs, and does not wait for whoever is silent.
+            assert_eq!(tally.patience(), Some(limits::HEDGE));
+            assert_eq!(tally.tick(), Decision::Done(Outcome::Stored));
+            continue;
+        }
+        assert_eq!(tally.patience(), None);
+        let asked: Vec<usize> = (0..4).filter(|position| !holders[*position]).collect();
+        for (done, position) in asked.iter().enumerate() {
+            let expected = match held + done + 1 >= 3 {
+                true => Decision::Done(Outcome::Stored),
+                false => Decision::Pending,
+            };
+            assert_eq!(tally.add(*position, answer(Answer::Stored)), expected);
+            if expected != Decision::Pending {
+                break;
+            }
+        }
+    }
+}
+
+/// An acknowledgement stands, whatever a repeated request is answered.
+#[test]
+fn a_refusal_after_an_acknowledgement_takes_nothing_back() {
+    let c = configuration(3, Dap::Abd);
+    let mut tally = store(&c, &[]);
+    assert_eq!(tally.add(0, answer(Answer::Stored)), Decision::Pending);
+    assert_eq!(
+        tally.add(0, Event::Refused(Refusal::Full)),
+        Decision::Pending
+    );
+    assert_eq!(
+        tally.add(1, Event::Refused(Refusal::Full)),
+        Decision::Pending
+    );
+    assert_eq!(
+        tally.add(2, answer(Answer::Stored)),
+        Decision::Done(Outcome::Stored)
+    );
+}

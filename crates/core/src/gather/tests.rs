@@ -1,0 +1,350 @@
+//! Every order of replies, refusals and members out of reach: a call is decided exactly when a quorum is in, and given up
+//! only when none can come. [`explore`] serves the tallies of the data access primitives, too.
+
+use super::*;
+use crate::config::{Dap, Descriptor, ServerId};
+use crate::message::{Answer, CellReply, CellRequest};
+use crate::object::DomainId;
+
+pub(crate) fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
+    Configuration::new(Descriptor {
+        domain: DomainId(1),
+        partition: 0,
+        index: 0,
+        members: (1..=n as u128).map(ServerId).collect(),
+        dap,
+        delta: 1,
+        copy_bytes: 16,
+    })
+    .unwrap()
+}
+
+/// What happens on one way through.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Happening {
+    Event(usize, Event),
+    Tick,
+}
+
+/// Sees what has happened so far, the last of it being what led to the decision, and whether anything is still to come.
+pub(crate) type Judge<'a, T> = dyn FnMut(&[Happening], Decision<T>, bool) + 'a;
+
+/// Tries every order in which the answers to what a tally asks can come, with up to `ticks` ticks anywhere between.
+/// `answers` says what a member makes of a request, in this order. Returns the number of ways.
+pub(crate) fn explore<T: ConfiguredTally>(
+    n: usize,
+    ticks: usize,
+    make: &dyn Fn() -> T,
+    answers: &dyn Fn(usize, &Body) -> Vec<Event>,
+    judge: &mut Judge<'_, T::Output>,
+) -> usize {
+    let mut ways = 0;
+    let mut unfinished: Vec<Vec<usize>> = vec![Vec::new()];
+    while let Some(path) = unfinished.pop() {
+        let mut way = Way::start(n, ticks, make(), answers);
+        let mut last = None;
+        for choice in &path {
+            last = Some(way.take(*choice));
+        }
+        let choices = way.choices();
+        let open = matches!(last, None | Some(Decision::Pending | Decision::Ask(_)));
+        if let Some(decision) = last {
+            judge(&way.happened, decision, !way.streams.is_empty());
+        }
+        if open && !way.streams.is_empty() {
+            unfinished.extend((0..choices).map(|choice| [path.as_slice(), &[choice]].concat()));
+        } else {
+            ways += 1;
+        }
+    }
+    ways
+}
+
+struct Way<'a, T> {
+    tally: T,
+    answers: &'a dyn Fn(usize, &Body) -> Vec<Event>,
+    /// Answers to come: of one request each, in their order.
+    streams: Vec<(usize, Vec<Event>)>,
+    ticks: usize,
+    happened: Vec<Happening>,
+}
+
+impl<'a, T: ConfiguredTally> Way<'a, T> {
+    fn start(
+        n: usize,
+        ticks: usize,
+        tally: T,
+        answers: &'a dyn Fn(usize, &Body) -> Vec<Event>,
+    ) -> Self {
+        let (streams, happened) = (Vec::new(), Vec::new());
+        let mut way = Way {
+            tally,
+            answers,
+            streams,
+            ticks,
+            happened,
+        };
+        for position in 0..n {
+            way.ask(position);
+        }
+        way
+    }
+
+    fn ask(&mut self, position: usize) {
+        if let Some(body) = self.tally.ask(position) {
+            let mut events = (self.answers)(position, &body);
+            events.reverse();
+            if !events.is_empty() {
+                self.streams.push((position, events));
+            }
+        }
+    }
+
+    fn choices(&self) -> usize {
+        self.streams.len() + usize::from(self.ticks > 0)
+    }
+
+    fn take(&mut self, choice: usize) -> Decision<T::Output> {
+        let decision = if choice == self.streams.len() {
+            self.ticks -= 1;
+            self.happened.push(Happening::Tick);
+            self.tally.tick()
+        } else {
+            let (position, events) = &mut self.streams[choice];
+            let (position, event) = (*position, events.pop().expect("streams are not empty"));
+            if events.is_empty() {
+                self.streams.remove(choice);
+            }
+            self.happened
+                .push(Happening::Event(position, event.clone()));
+            self.tally.add(position, event)
+        };
+        if let Decision::Ask(positions) = &decision {
+            for position in positions {
+                self.ask(*position);
+            }
+        }
+        decision
+    }
+}
+
+/// Members that replied, and members that refused and never replied, in what happened.
+pub(crate) fn count(n: usize, happened: &[Happening]) -> (usize, usize) {
+    let did = |position: usize, what: fn(&Event) -> bool| {
+        happened
+            .iter()
+            .any(|h| matches!(h, Happening::Event(from, event) if *from == position && what(event)))
+    };
+    let replied = |p: &usize| did(*p, |event| matches!(event, Event::Reply(_)));
+    let refused = |p: &usize| did(*p, |event| matches!(event, Event::Refused(_)));
+    let replies = (0..n).filter(replied).count();
+    (
+        replies,
+        (0..n).filter(|p| refused(p) && !replied(p)).count(),
+    )
+}
+
+/// Everything that `choices` allows for `n` members, one choice each.
+pub(crate) fn assignments<C: Copy>(n: usize, choices: &[C]) -> Vec<Vec<C>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..n {
+        let longer = |list: Vec<C>| {
+            choices
+                .iter()
+                .map(move |c| [list.as_slice(), &[*c]].concat())
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}
+
+fn reply() -> Event {
+    Event::Reply(Reply::Cell(CellReply::Accepted))
+}
+
+/// What a member does with the one request of a plain quorum call.
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    Reply,
+    ReplyTwice,
+    ReplyLate,
+    Refuse,
+    RefuseThenReply,
+    Vanish,
+}
+
+fn events(does: Does) -> Vec<Event> {
+    let refusal = || Event::Refused(Refusal::Full);
+    match does {
+        Does::Reply => vec![reply()],
+        Does::ReplyTwice => vec![reply(), reply()],
+        Does::ReplyLate => vec![Event::Unreachable, reply()],
+        Does::Refuse => vec![refusal()],
+        Does::RefuseThenReply => vec![refusal(), reply()],
+        Does::Vanish => vec![Event::Unreachable],
+    }
+}
+
+#[test]
+fn a_quorum_call_is_decided_exactly_when_a_quorum_is_in() {
+    let some = [Does::Reply, Does::Refuse, Does::Vanish, Does::ReplyLate];
+    let all = [some.as_slice(), &[Does::ReplyTwice, Does::RefuseThenReply]].concat();
+    for n in 1..=4 {
+        let choices = if n < 4 { &all } else { &some[..3] };
+        for does in assignments(n, choices) {
+            for quorum in 1..=n {
+                let body = Body::Cell {
+                    cell: bytes::Bytes::new(),
+                    step: CellRequest::Query,
+                };
+                let fold = |count: &mut usize, _from: usize, _reply: Reply| {
+                    *count += 1;
+                    Fold::Count
+                };
+                let make = || Quorum::new(n, quorum, body.clone(), 0, fold);
+                let answers = |position: usize, _: &Body| events(does[position]);
+                explore(n, 0, &make, &answers, &mut |happened, decision, _| {
+                    let (replied, refused) = count(n, happened);
+                    let expected = match (replied >= quorum, n - refused < quorum) {
+                        (true, _) => Decision::Done(quorum),
+                        (false, true) => Decision::Impossible,
+                        (false, false) => Decision::Pending,
+                    };
+                    // A member that has replied is not heard again, and a refusal decides but once.
+                    assert_eq!(
+                        decision, expected,
+                        "{does:?}, quorum {quorum}: {happened:?}"
+                    );
+                });
+            }
+        }
+    }
+}
+
+/// `[C-7]`: a server that does not know the configuration is sent its descriptor; answers to the first question that come
+/// late or twice are no refusals.
+#[test]
+fn unknown_configurations_are_described_and_never_counted_as_refusals() {
+    let c = configuration(3, Dap::Abd);
+    let body = Body::Access(Vec::new());
+    let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
+    let mut tally = Addressed {
+        configuration: c.clone(),
+        describe: vec![false; 3],
+        again: Vec::new(),
+        tally: Quorum::new(3, 2, body, (), fold),
+    };
+    let unknown = || Event::Refused(Refusal::UnknownConfiguration);
+    let described = |tally: &mut Addressed<_>, position| match Tally::ask(tally, position) {
+        Some(Request::Configured { descriptor, .. }) => descriptor.is_some(),
+        _ => panic!("it asks"),
+    };
+    assert!(!described(&mut tally, 0));
+    for position in 0..3 {
+        assert_eq!(
+            Tally::add(&mut tally, position, unknown()),
+            Decision::Ask(vec![position])
+        );
+        assert!(described(&mut tally, position));
+        assert_eq!(
+            Tally::add(&mut tally, position, unknown()),
+            Decision::Pending
+        );
+    }
+    assert_eq!(Tally::add(&mut tally, 1, reply()), Decision::Pending);
+    assert_eq!(Tally::add(&mut tally, 2, reply()), Decision::Done(()));
+}
+
+/// Busy, starting and stopping servers are asked again after a while, and count neither way meanwhile.
+#[test]
+fn refusals_that_may_pass_are_asked_again() {
+    let c = configuration(3, Dap::Abd);
+    let body = Body::Access(Vec::new());
+    let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
+    let quorum = || Quorum::new(3, 2, body.clone(), (), fold);
+    let mut addressed = Addressed {
+        configuration: c.clone(),
+        describe: vec![false; 3],
+        again: Vec::new(),
+        tally: quorum(),
+    };
+    let mut servers = Servers::new(3, 2, Request::Status, (), fold);
+    let check = |tally: &mut dyn Tally<Output = ()>| {
+        assert_eq!(tally.patience(), None);
+        for refusal in [Refusal::Busy, Refusal::Starting, Refusal::Draining] {
+            for position in [2, 0, 2] {
+                assert_eq!(
+                    tally.add(position, Event::Refused(refusal)),
+                    Decision::Pending
+                );
+            }
+            assert_eq!(tally.patience(), Some(limits::ASK_AGAIN));
+            let Decision::Ask(mut positions) = tally.tick() else {
+                panic!("it asks again")
+            };
+            positions.sort_unstable();
+            assert_eq!(positions, [0, 2], "each once");
+            assert!(tally.ask(0).is_some());
+            assert_eq!((tally.patience(), tally.tick()), (None, Decision::Pending));
+        }
+        assert_eq!(tally.add(0, reply()), Decision::Pending);
+        assert_eq!(tally.ask(0), None, "it has answered");
+        assert_eq!(tally.add(2, reply()), Decision::Done(()));
+    };
+    check(&mut addressed);
+    check(&mut servers);
+}
+
+/// A window of futures: all run, in order of their results, never more than the window at once.
+#[test]
+fn joined_futures_run_within_their_window() {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::task::Waker;
+    for window in 1..=4 {
+        let (running, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let future = |number: usize| {
+            let (running, most) = (running.clone(), most.clone());
+            // Takes as many polls as its number says, the last ones the fewest.
+            let mut polls = 10 - number;
+            std::future::poll_fn(move |_| {
+                if polls == 10 - number {
+                    running.set(running.get() + 1);
+                    most.set(running.get().max(most.get()));
+                }
+                polls -= 1;
+                if polls > 0 {
+                    return Poll::Pending;
+                }
+                running.set(running.get() - 1);
+                Poll::Ready(number)
+            })
+        };
+        let mut joined = std::pin::pin!(join(window, (0..5).map(future)));
+        let mut context = Context::from_waker(Waker::noop());
+        let results = loop {
+            if let Poll::Ready(results) = joined.as_mut().poll(&mut context) {
+                break results;
+            }
+        };
+        assert_eq!(results, [0, 1, 2, 3, 4]);
+        assert_eq!(most.get(), window);
+    }
+    let none: [std::future::Ready<()>; 0] = [];
+    let mut joined = std::pin::pin!(join(1, none));
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(joined.as_mut().poll(&mut context), Poll::Ready(vec![]));
+}
+
+/// What is asked several things at once and refuses all of it has refused.
+#[test]
+fn a_reply_of_refusals_is_a_refusal() {
+    let refused = Answer::Refused(Refusal::Damaged);
+    let reply = |answers| Reply::Access(answers).refusal();
+    assert_eq!(
+        reply(vec![refused.clone(), refused.clone()]),
+        Some(Refusal::Damaged)
+    );
+    assert_eq!(reply(vec![refused, Answer::Stored]), None);
+    assert_eq!(reply(vec![]), None);
+}
