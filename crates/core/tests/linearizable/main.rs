@@ -1,0 +1,251 @@
+//! Random clients, deliveries, losses, crashes and rot; every history must be linearizable by its tags (oracle O1 of the
+//! specification). That the oracle sees anything is shown by two planted bugs.
+
+#![allow(unreachable_pub)] // modules of a test have no outside
+
+#[path = "../world/mod.rs"]
+mod world;
+
+mod history;
+mod planted;
+
+use areo_core::config::{Configuration, Dap};
+use areo_core::manager::Deletion;
+use history::{History, Kind};
+use planted::{Hasty, read_without_write_back};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use world::{Actor, Chaos, World, configuration, text, value};
+
+const CLIENTS: usize = 3;
+const KEY: &str = "k";
+
+/// How the clients work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Procedure {
+    Sound,
+    /// Reads return whatever get-data found.
+    NoWriteBack,
+    /// One reply of every quorum call counts twice.
+    Hasty,
+}
+
+struct Run {
+    world: World,
+    actors: Vec<Actor>,
+    history: Rc<RefCell<History>>,
+    /// Operations under way, by client.
+    busy: Rc<RefCell<Vec<bool>>>,
+    procedure: Procedure,
+    f: usize,
+    rots: bool,
+}
+
+impl Run {
+    fn new(c: &Arc<Configuration>, seed: u64, procedure: Procedure) -> Run {
+        let world = World::new(c, seed);
+        let lose = [0, 20, 100][world.below(3)];
+        let duplicate = [0, 50][world.below(2)];
+        let pass_time = [0, 20, 200][world.below(3)];
+        world.random(Chaos {
+            lose,
+            duplicate,
+            pass_time,
+        });
+        Run {
+            actors: (0..CLIENTS).map(|_| world.actor(c)).collect(),
+            history: Rc::default(),
+            busy: Rc::new(RefCell::new(vec![false; CLIENTS])),
+            procedure,
+            f: c.quorums().f(),
+            rots: world.below(4) == 0,
+            world,
+        }
+    }
+
+    /// Runs `operations` operations with faults, then mends everything and requires that a read succeeds.
+    fn finish(&self, operations: usize) -> Result<(), String> {
+        let mut started = 0;
+        while started < operations || self.busy.borrow().contains(&true) {
+            for client in 0..CLIENTS {
+                if started < operations && !self.busy.borrow()[client] && self.world.below(8) == 0 {
+                    self.start(client, started);
+                    started += 1;
+                }
+            }
+            self.disturb();
+            self.world.step();
+        }
+        self.mend();
+        for client in 0..CLIENTS {
+            self.read(client);
+            while self.busy.borrow()[client] {
+                assert!(self.world.step(), "a read ends");
+            }
+        }
+        let history = self.history.borrow();
+        let unread = history.failed_reads_at_the_end(CLIENTS);
+        if unread > 0 && !self.rots {
+            return Err(format!(
+                "{unread} reads found no quorum when all was mended"
+            ));
+        }
+        history.judge()
+    }
+
+    fn start(&self, client: usize, number: usize) {
+        match self.world.below(8) {
+            0 => self.delete(client),
+            1..=3 => self.write(client, number),
+            _ => self.read(client),
+        }
+    }
+
+    /// Runs an operation of a client; `end` turns its result into what the history says of it.
+    fn spawn<T: 'static>(
+        &self,
+        client: usize,
+        kind: Kind,
+        operation: impl Future<Output = T> + 'static,
+        end: impl FnOnce(&mut History, usize, T) + 'static,
+    ) {
+        self.busy.borrow_mut()[client] = true;
+        let id = self.history.borrow_mut().begin(kind);
+        let (history, busy) = (self.history.clone(), self.busy.clone());
+        self.world.spawn(async move {
+            let result = operation.await;
+            end(&mut history.borrow_mut(), id, result);
+            busy.borrow_mut()[client] = false;
+        });
+    }
+
+    fn write(&self, client: usize, number: usize) {
+        // Around the size where copies become fragments; every value is unique.
+        let text = format!("{number:->width$}", width = 4 + self.world.below(60));
+        let kind = Kind::Write(text.clone());
+        let end = |history: &mut History, id, tag| history.end_write(id, tag);
+        let actor = &self.actors[client];
+        if self.procedure == Procedure::Hasty {
+            let operation = Hasty::write(actor, KEY, value(&text));
+            return self.spawn(client, kind, operation, end);
+        }
+        let operation = actor.write(KEY, &text);
+        self.spawn(client, kind, async move { operation.await.ok() }, end);
+    }
+
+    fn delete(&self, client: usize) {
+        let operation = self.actors[client].delete(KEY);
+        let end = |history: &mut History, id, ended| match ended {
+            Ok(Deletion::NotFound) => history.forget(id),
+            Ok(Deletion::Deleted(tag)) => history.end_write(id, Some(tag)),
+            Err(_) => history.end_write(id, None),
+        };
+        self.spawn(client, Kind::Delete, operation, end);
+    }
+
+    fn read(&self, client: usize) {
+        let end = |history: &mut History, id, found: Option<areo_core::dap::Found>| {
+            let version = found.map(|found| {
+                let value = found.value.filter(|value| !value.deleted);
+                (found.tag, value.as_ref().map(text))
+            });
+            history.end_read(id, version);
+        };
+        let actor = &self.actors[client];
+        match self.procedure {
+            Procedure::Sound => {
+                let operation = actor.read(KEY);
+                self.spawn(client, Kind::Read, async move { operation.await.ok() }, end);
+            }
+            Procedure::NoWriteBack => {
+                self.spawn(client, Kind::Read, read_without_write_back(actor, KEY), end);
+            }
+            Procedure::Hasty => self.spawn(client, Kind::Read, Hasty::read(actor, KEY), end),
+        }
+    }
+
+    /// Perhaps crashes a server, starts one again, or lets a record rot.
+    fn disturb(&self) {
+        let n = self.actors[0].c.n();
+        let victim = self.world.below(n);
+        match self.world.below(100) {
+            0 if self.world.is_up(victim) => {
+                let down = (0..n).filter(|number| !self.world.is_up(*number)).count();
+                if down < self.f {
+                    self.world.crash(victim);
+                }
+            }
+            1..=3 if !self.world.is_up(victim) => {
+                self.world.restart(victim, self.world.below(2) == 0);
+            }
+            4 if self.rots => {
+                self.world.disk(victim, |disk| disk.rot(|_| true));
+            }
+            _ => {}
+        }
+    }
+
+    fn mend(&self) {
+        for number in 0..self.actors[0].c.n() {
+            if !self.world.is_up(number) {
+                self.world.restart(number, false);
+            }
+        }
+        self.world.random(Chaos {
+            lose: 0,
+            duplicate: 0,
+            pass_time: 0,
+        });
+        self.world.pass(Duration::from_secs(3));
+    }
+}
+
+/// The configurations; values up to 24 bytes are copies in the erasure-coded ones.
+fn shapes() -> [Arc<Configuration>; 4] {
+    [
+        configuration(3, Dap::Abd, 1, 24),
+        configuration(4, Dap::Ec { k: 2 }, 1, 24),
+        configuration(5, Dap::Ec { k: 3 }, 1, 24),
+        configuration(5, Dap::Ec { k: 3 }, 0, 0),
+    ]
+}
+
+/// A few thousand runs of 20 operations.
+const SEEDS: u64 = 1000;
+
+#[test]
+fn every_history_is_linearizable() {
+    for seed in 0..SEEDS {
+        for (shape, c) in shapes().iter().enumerate() {
+            let run = Run::new(c, seed << 8 | shape as u64, Procedure::Sound);
+            if let Err(violation) = run.finish(20) {
+                panic!(
+                    "seed {seed}, shape {shape}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+        }
+    }
+}
+
+/// The number of seeds until the oracle sees a planted bug.
+fn seeds_until_caught(procedure: Procedure, c: &Arc<Configuration>) -> u64 {
+    let caught = |seed: &u64| Run::new(c, *seed, procedure).finish(20).is_err();
+    (0..2000).find(caught).expect("the oracle sees the bug")
+}
+
+#[test]
+fn a_read_without_its_write_back_is_caught() {
+    for c in shapes() {
+        seeds_until_caught(Procedure::NoWriteBack, &c);
+    }
+}
+
+#[test]
+fn a_quorum_with_one_member_too_few_is_caught() {
+    for c in shapes() {
+        seeds_until_caught(Procedure::Hasty, &c);
+    }
+}

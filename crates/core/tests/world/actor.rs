@@ -1,0 +1,91 @@
+//! A client of the tiny world, with operations that can be run or spawned: each has its own deadline.
+
+use super::{World, WorldEnv, name, value};
+use areo_core::config::Configuration;
+use areo_core::dap::Found;
+use areo_core::dsm::listing::Page;
+use areo_core::dsm::{Client, atomic};
+use areo_core::element::Value;
+use areo_core::error::{ReadError, Unavailable, WriteError};
+use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub struct Actor {
+    world: World,
+    client: Client<WorldEnv>,
+    pub c: Arc<Configuration>,
+}
+
+impl Actor {
+    pub(super) fn new(world: &World, c: &Arc<Configuration>) -> Actor {
+        Actor {
+            world: world.clone(),
+            client: Client::new(world.env()),
+            c: c.clone(),
+        }
+    }
+
+    /// For one operation.
+    pub fn client(&self) -> Client<WorldEnv> {
+        self.client.with(self.world.env())
+    }
+
+    pub fn write(
+        &self,
+        key: &str,
+        text: &str,
+    ) -> impl Future<Output = Result<Tag, WriteError>> + use<> {
+        self.write_value(key, value(text))
+    }
+
+    pub fn write_value(
+        &self,
+        key: &str,
+        value: Value,
+    ) -> impl Future<Output = Result<Tag, WriteError>> + use<> {
+        let (client, c, name) = (self.client(), self.c.clone(), name(key));
+        async move { atomic::write(&client, &c, &name, &value).await }
+    }
+
+    pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
+        let (client, c, name) = (self.client(), self.c.clone(), name(key));
+        async move { atomic::read(&client, &c, &name, None).await }
+    }
+
+    pub fn stat(&self, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
+        let (client, c, name) = (self.client(), self.c.clone(), name(key));
+        async move { atomic::stat(&client, &c, &name).await }
+    }
+
+    pub fn delete(&self, key: &str) -> impl Future<Output = Result<Deletion, DeleteError>> + use<> {
+        let (client, c, name) = (self.client(), self.c.clone(), name(key));
+        async move { manager::delete(&client, &c, &name, Bytes::new()).await }
+    }
+
+    pub fn list(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: u16,
+    ) -> impl Future<Output = Result<Page, Unavailable>> + use<> {
+        let (client, c) = (self.client(), self.c.clone());
+        let (prefix, after) = (prefix.to_owned(), after.to_owned());
+        async move { manager::list(&client, &c, &prefix, &after, limit).await }
+    }
+
+    /// Writes, which must succeed.
+    pub fn put(&self, key: &str, text: &str) -> Tag {
+        self.world
+            .run(self.write(key, text))
+            .expect("the write succeeds")
+    }
+
+    /// Reads, which must succeed: version and text, `None` if there is no value.
+    pub fn get(&self, key: &str) -> (Tag, Option<String>) {
+        let found = self.world.run(self.read(key)).expect("the read succeeds");
+        (found.tag, found.value.as_ref().map(super::text))
+    }
+}

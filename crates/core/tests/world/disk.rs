@@ -1,0 +1,124 @@
+//! A server's disk in memory: a map from handles to records, that can rot and can remember what was let go.
+
+use areo_core::element::{Element, Handle};
+use areo_core::server::record::{Header, Step};
+use areo_core::shard::{Heap, Lost, Shard};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Default)]
+pub struct Disk {
+    records: BTreeMap<Handle, Record>,
+    /// Records that were freed: a store that moves records about may find one again.
+    freed: Vec<Record>,
+}
+
+#[derive(Clone)]
+pub struct Record {
+    pub header: Header,
+    pub payload: Bytes,
+    /// The payload no longer matches its checksum.
+    pub rotten: bool,
+}
+
+impl Disk {
+    /// Carries out the steps of a batch. A server never names a record twice, nor lets go of one that is not there.
+    pub fn apply(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Append {
+                    handle,
+                    header,
+                    payload,
+                    ..
+                } => {
+                    let record = Record {
+                        header: *header,
+                        payload,
+                        rotten: false,
+                    };
+                    let before = self.records.insert(handle, record);
+                    assert!(before.is_none(), "{handle:?} names one record");
+                }
+                Step::Free(handle) => {
+                    let record = self.records.remove(&handle);
+                    self.freed.push(record.expect("what is freed was there"));
+                }
+            }
+        }
+    }
+
+    /// Feeds everything to a new server in a random order, and keeps it under the handles that this one draws.
+    pub fn recover<C>(
+        &mut self,
+        shard: &mut Shard<C>,
+        resurrect: bool,
+        below: &mut dyn FnMut(usize) -> usize,
+    ) {
+        let mut found: Vec<Record> = std::mem::take(&mut self.records).into_values().collect();
+        if resurrect {
+            found.append(&mut self.freed);
+        }
+        while !found.is_empty() {
+            let record = found.swap_remove(below(found.len()));
+            let handle = shard.recover(record.header.clone(), record.rotten);
+            let before = self.records.insert(handle, record);
+            assert!(before.is_none(), "{handle:?} names one record");
+        }
+        shard.recovered(false);
+    }
+
+    /// Lets the payloads of elements rot for which `filter` holds; returns how many.
+    pub fn rot(&mut self, filter: impl Fn(&Header) -> bool) -> usize {
+        let element = |record: &&mut Record| matches!(record.header, Header::Element(_));
+        let chosen = self
+            .records
+            .values_mut()
+            .filter(element)
+            .filter(|r| filter(&r.header));
+        chosen.map(|record| record.rotten = true).count()
+    }
+
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.values()
+    }
+
+    pub fn headers(&self) -> impl Iterator<Item = &Header> {
+        self.records.values().map(|record| &record.header)
+    }
+
+    /// Elements kept.
+    pub fn elements(&self) -> usize {
+        self.headers()
+            .filter(|header| matches!(header, Header::Element(_)))
+            .count()
+    }
+}
+
+impl Heap for Disk {
+    fn element(&self, handle: Handle, payload: bool) -> Result<Element, Lost> {
+        let record = self
+            .records
+            .get(&handle)
+            .expect("a reply names a record that is there");
+        let Header::Element(header) = &record.header else {
+            panic!("a reply names an element")
+        };
+        if record.rotten {
+            return Err(Lost);
+        }
+        let payload = if payload {
+            record.payload.clone()
+        } else {
+            Bytes::new()
+        };
+        Ok(Element {
+            form: header.form,
+            deleted: header.deleted,
+            length: header.length,
+            metadata: header.metadata.clone(),
+            payload,
+            checksum: None,
+        })
+    }
+}

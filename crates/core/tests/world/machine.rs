@@ -1,0 +1,147 @@
+//! A server of the tiny world: a shard and its disk. Every request is a batch of its own.
+
+use super::call::Origin;
+use super::{Disk, World, name, server};
+use areo_core::config::{Configuration, ServerId};
+use areo_core::message::{Access, Answer, Body, Held, Refusal, Reply, Request, Want};
+use areo_core::server::Identity;
+use areo_core::shard::Shard;
+use areo_core::tag::Tag;
+use std::sync::Arc;
+
+/// Whom a reply goes to, and what it answers.
+type Caller = (Origin, Request);
+
+pub(super) struct Machine {
+    /// `None` while it is down.
+    shard: Option<Shard<Caller>>,
+    disk: Disk,
+    root: Arc<Configuration>,
+    incarnation: u64,
+}
+
+/// Who a server of the world is.
+pub fn identity(id: ServerId, incarnation: u64, root: &Arc<Configuration>) -> Identity {
+    Identity {
+        id,
+        incarnation,
+        root: root.clone(),
+        durable: true,
+        max_value_bytes: 16 << 20,
+    }
+}
+
+impl Machine {
+    pub(super) fn new(root: &Arc<Configuration>) -> Machine {
+        Machine {
+            shard: None,
+            disk: Disk::default(),
+            root: root.clone(),
+            incarnation: 0,
+        }
+    }
+
+    /// One batch of one thing: carried out, made durable, released. Nothing happens while the machine is down.
+    pub(super) fn batch(
+        &mut self,
+        act: impl FnOnce(&mut Shard<Caller>),
+    ) -> Vec<(Caller, Result<Reply, Refusal>)> {
+        let Some(shard) = &mut self.shard else {
+            return Vec::new();
+        };
+        act(shard);
+        let steps = shard.close();
+        self.disk.apply(steps);
+        shard.release(&self.disk)
+    }
+}
+
+impl World {
+    pub(super) fn stop_machine(&self, id: ServerId) {
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&id).expect("servers are known");
+        assert!(machine.shard.take().is_some(), "it was up");
+    }
+
+    pub(super) fn start_machine(&self, id: ServerId, resurrect: bool) {
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&id).expect("servers are known");
+        assert!(machine.shard.is_none(), "it was down");
+        machine.incarnation += 1;
+        let mut shard = Shard::new(identity(id, machine.incarnation, &machine.root));
+        let below = &mut |limit| self.below(limit);
+        machine.disk.recover(&mut shard, resurrect, below);
+        shard.serve();
+        machine.shard = Some(shard);
+    }
+
+    pub fn is_up(&self, number: usize) -> bool {
+        self.is_server_up(server(number))
+    }
+
+    pub(super) fn is_server_up(&self, id: ServerId) -> bool {
+        self.0.machines.borrow()[&id].shard.is_some()
+    }
+
+    /// Looks at, or harms, a server's disk.
+    pub fn disk<T>(&self, number: usize, look: impl FnOnce(&mut Disk) -> T) -> T {
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&server(number));
+        look(&mut machine.expect("servers are known").disk)
+    }
+
+    /// Asks a server directly, past the network.
+    pub fn ask(&self, number: usize, request: Request) -> Result<Reply, Refusal> {
+        let now = self.now();
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&server(number));
+        let caller = (Origin::nobody(), request.clone());
+        let act = |shard: &mut Shard<Caller>| shard.receive(now, caller, request);
+        let mut replies = machine.expect("servers are known").batch(act);
+        replies.pop().expect("a server that is up answers").1
+    }
+
+    /// Asks a server directly for something of its configuration.
+    pub fn ask_configured(&self, number: usize, body: Body) -> Result<Reply, Refusal> {
+        let root = self.0.machines.borrow()[&server(number)].root.clone();
+        let request = Request::Configured {
+            configuration: root.id(),
+            descriptor: Some(root),
+            body,
+        };
+        self.ask(number, request)
+    }
+
+    /// One access to an object, asked of a server directly.
+    pub fn access(&self, number: usize, key: &str, access: Access) -> Result<Answer, Refusal> {
+        let body = Body::Access(vec![(name(key), access)]);
+        match self.ask_configured(number, body)? {
+            Reply::Access(mut answers) => match answers.remove(0) {
+                Answer::Refused(refusal) => Err(refusal),
+                answer => Ok(answer),
+            },
+            reply => panic!("{reply:?} answers no access"),
+        }
+    }
+
+    /// What a server says that it holds of an object, or why it says nothing.
+    pub fn query(&self, number: usize, key: &str) -> Result<Held, Refusal> {
+        let (want, have) = (Want::Tags, Tag::INITIAL);
+        match self.access(number, key, Access::Query { want, have })? {
+            Answer::Held(held) => Ok(held),
+            answer => panic!("{answer:?} answers no query"),
+        }
+    }
+
+    /// The same of one that speaks.
+    pub fn held(&self, number: usize, key: &str) -> Held {
+        let held = self.query(number, key);
+        held.unwrap_or_else(|refusal| panic!("server {number} refuses {key}: {refusal}"))
+    }
+
+    /// The numbers of the tags stored at a server, ascending.
+    pub fn numbers(&self, number: usize, key: &str) -> Vec<u64> {
+        let held = self.held(number, key);
+        held.stored.iter().map(|(tag, _)| tag.number).collect()
+    }
+}

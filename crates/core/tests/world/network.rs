@@ -1,0 +1,241 @@
+//! The network of the tiny world: a list of messages in flight. Nothing is delivered but by the test or the scheduler.
+
+use super::call::Origin;
+use super::{World, server};
+use areo_core::config::ServerId;
+use areo_core::element::Carried;
+use areo_core::instant::Instant;
+use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request};
+use std::time::Duration;
+
+pub(super) type Filter = Box<dyn Fn(&Message) -> bool>;
+
+#[derive(Clone)]
+pub struct Message {
+    /// Where it goes to, or comes from if it is a reply.
+    pub server: ServerId,
+    pub content: Content,
+    /// When it arrives at the earliest.
+    due: Instant,
+}
+
+#[derive(Clone)]
+pub enum Content {
+    Request(Origin, Request),
+    /// A reply, with what it answers.
+    Reply(Origin, Request, Result<Reply, Refusal>),
+    Note(Note),
+}
+
+impl Message {
+    pub fn is_reply(&self) -> bool {
+        matches!(self.content, Content::Reply(..))
+    }
+
+    /// The access that it asks for, or that it answers.
+    pub fn access(&self) -> Option<&Access> {
+        match &self.content {
+            Content::Request(_, Request::Configured { body, .. })
+            | Content::Reply(_, Request::Configured { body, .. }, _) => match body {
+                Body::Access(accesses) => accesses.first().map(|(_, access)| access),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn is_put(&self) -> bool {
+        matches!(self.access(), Some(Access::Put { .. }))
+    }
+
+    pub fn is_fetch(&self) -> bool {
+        matches!(self.access(), Some(Access::Fetch { .. }))
+    }
+
+    pub fn is_query(&self) -> bool {
+        matches!(self.access(), Some(Access::Query { .. }))
+    }
+
+    pub fn is_note(&self) -> bool {
+        matches!(self.content, Content::Note(_))
+    }
+
+    /// It goes to, or comes from, one of these servers, numbered from 0.
+    pub fn at(&self, servers: &[usize]) -> bool {
+        servers.iter().any(|s| server(*s) == self.server)
+    }
+}
+
+impl World {
+    /// Messages for which `filter` holds stay where they are until [`World::release`].
+    pub fn hold(&self, filter: impl Fn(&Message) -> bool + 'static) {
+        self.0.held.borrow_mut().push(Box::new(filter));
+    }
+
+    /// Nothing is held any more.
+    pub fn release(&self) {
+        self.0.held.borrow_mut().clear();
+    }
+
+    /// Every message sent from now on takes so long.
+    pub fn latency(&self, time: Duration) {
+        self.0.latency.set(time);
+    }
+
+    /// Hints to clients that this server was slow lately.
+    pub fn hint_slow(&self, number: usize) {
+        self.0.slow.borrow_mut().insert(server(number));
+    }
+
+    /// How many such messages are in flight.
+    pub fn in_flight(&self, filter: impl Fn(&Message) -> bool) -> usize {
+        let flight = self.0.flight.borrow();
+        flight.iter().filter(|message| filter(message)).count()
+    }
+
+    /// Loses messages; returns how many.
+    pub fn lose(&self, filter: impl Fn(&Message) -> bool) -> usize {
+        self.take(filter).len()
+    }
+
+    /// Delivers these now, held or not, in the order of sending; returns how many. Clients notice at the next step.
+    pub fn deliver(&self, filter: impl Fn(&Message) -> bool) -> usize {
+        let chosen = self.take(filter);
+        let count = chosen.len();
+        for message in chosen {
+            self.carry(message);
+        }
+        count
+    }
+
+    /// Doubles messages in flight.
+    pub fn duplicate(&self, filter: impl Fn(&Message) -> bool) {
+        let mut flight = self.0.flight.borrow_mut();
+        let twice: Vec<Message> = flight.iter().filter(|m| filter(m)).cloned().collect();
+        flight.extend(twice);
+    }
+
+    fn take(&self, filter: impl Fn(&Message) -> bool) -> Vec<Message> {
+        let mut flight = self.0.flight.borrow_mut();
+        flight.extract_if(.., |message| filter(message)).collect()
+    }
+
+    pub(super) fn send(&self, server: ServerId, content: Content) {
+        let due = self.now().plus(self.0.latency.get());
+        if due > self.now() {
+            self.0.timers.borrow_mut().insert(due);
+        }
+        let message = Message {
+            server,
+            content,
+            due,
+        };
+        self.0.flight.borrow_mut().push(message);
+    }
+
+    /// Keeps a request until its server is back.
+    pub(super) fn park(&self, server: ServerId, content: Content) {
+        let due = self.now();
+        let message = Message {
+            server,
+            content,
+            due,
+        };
+        self.0.parked.borrow_mut().push(message);
+    }
+
+    pub(super) fn deliver_one(&self) -> bool {
+        let Some(message) = self.choose() else {
+            return false;
+        };
+        let chaos = self.0.chaos.get();
+        if chaos.is_some_and(|chaos| self.chance(chaos.duplicate)) {
+            self.0.flight.borrow_mut().push(message.clone());
+        }
+        if !chaos.is_some_and(|chaos| self.chance(chaos.lose)) {
+            self.carry(message);
+        }
+        true
+    }
+
+    fn choose(&self) -> Option<Message> {
+        let (held, now) = (self.0.held.borrow(), self.now());
+        let free = |m: &Message| m.due <= now && !held.iter().any(|filter| filter(m));
+        let mut flight = self.0.flight.borrow_mut();
+        if self.0.chaos.get().is_none() {
+            let first = flight.iter().position(free)?;
+            return Some(flight.remove(first));
+        }
+        let candidates: Vec<usize> = (0..flight.len()).filter(|i| free(&flight[*i])).collect();
+        match candidates.len() {
+            0 => None,
+            several => Some(flight.swap_remove(candidates[self.below(several)])),
+        }
+    }
+
+    fn carry(&self, message: Message) {
+        let Message {
+            server, content, ..
+        } = message;
+        let now = self.now();
+        let replies = {
+            let mut machines = self.0.machines.borrow_mut();
+            let machine = machines.get_mut(&server).expect("servers are known");
+            match content {
+                Content::Reply(origin, _, reply) => {
+                    drop(machines);
+                    return origin.answer(reply);
+                }
+                Content::Note(note) => machine.batch(|shard| shard.note(now, note)),
+                Content::Request(origin, request) => {
+                    let caller = (origin, request.clone());
+                    machine.batch(|shard| shard.receive(now, caller, request))
+                }
+            }
+        };
+        for ((origin, request), reply) in replies {
+            let carried = reply.as_ref().map_or(0, element_bytes);
+            self.0.element_bytes.update(|bytes| bytes + carried);
+            self.send(server, Content::Reply(origin, request, reply));
+        }
+    }
+
+    /// Kills a server: its memory and its connections are gone, its disk is not. What was asked of it and not answered is
+    /// asked again when it is back.
+    pub fn crash(&self, number: usize) {
+        let id = server(number);
+        self.stop_machine(id);
+        for message in self.take(|message| message.server == id) {
+            if let Content::Request(origin, request) | Content::Reply(origin, request, _) =
+                message.content
+            {
+                self.park(id, Content::Request(origin.clone(), request));
+                origin.unreachable();
+            }
+        }
+    }
+
+    /// Starts it again, from its disk. `resurrect`: records that it had let go are found again, too.
+    pub fn restart(&self, number: usize, resurrect: bool) {
+        let id = server(number);
+        self.start_machine(id, resurrect);
+        let mut parked = self.0.parked.borrow_mut();
+        let back = parked.extract_if(.., |message| message.server == id);
+        self.0.flight.borrow_mut().extend(back);
+    }
+}
+
+fn element_bytes(reply: &Reply) -> usize {
+    let Reply::Access(answers) = reply else {
+        return 0;
+    };
+    let carried = |answer: &Answer| match answer {
+        Answer::Held(Held {
+            element: Some((_, Carried::Whole(element))),
+            ..
+        })
+        | Answer::Fetched(Carried::Whole(element)) => element.payload.len(),
+        _ => 0,
+    };
+    answers.iter().map(carried).sum()
+}
