@@ -99,6 +99,9 @@ impl<F: File> Subject<'_, F> {
                 emit(&batch);
                 continue;
             }
+            if self.reader.is_zero(at, self.reader.length)? {
+                break;
+            }
             // A length that was checked need not be doubted; without one any page can hold the next batch.
             let search = header.map_or(at + PAGE, |header| {
                 let end = at.saturating_add(header.length);
@@ -106,9 +109,6 @@ impl<F: File> Subject<'_, F> {
             });
             let next = self.next_batch(search, scan.last_sequence)?;
             let end = next.unwrap_or(self.reader.length);
-            if next.is_none() && self.reader.is_zero(at, end)? {
-                break;
-            }
             self.salvage(at, end, header, &mut batch)?;
             if next.is_none() {
                 let salvage = std::mem::take(&mut batch);

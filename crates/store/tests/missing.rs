@@ -1,0 +1,110 @@
+//! Segment files that go missing are told from those that were reclaimed.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests, too.
+
+mod common;
+
+use areo_store::disk::Survive;
+use areo_store::{Disk, MemoryDisk, StepOutcome};
+use common::{append, open, settle};
+
+const SEGMENT: u64 = 32 << 10;
+const FIRST: &str = "segment-0000000000000001.log";
+
+#[test]
+fn a_segment_that_went_missing_is_reported_until_it_is_forgiven() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    for key in 0..40 {
+        append(&mut log, key, 9000);
+        log.commit().unwrap();
+        settle(&mut log);
+    }
+    drop(log);
+    let mut segments = disk.list().unwrap();
+    segments.retain(|name| name.contains(".log"));
+    for name in &segments {
+        let copy = disk.duplicate();
+        copy.lose(name);
+        let opened = open(&copy, SEGMENT);
+        let is_whole = opened.readable().len() == 40;
+        let is_last = Some(name) == segments.last();
+        assert!(
+            is_last || opened.report.missing_segments.len() == 1,
+            "{name}"
+        );
+        assert!(is_whole || opened.report.unknown_damaged == 1, "{name}");
+    }
+    disk.lose(&segments[2]);
+    for _ in 0..3 {
+        let mut opened = open(&disk, SEGMENT);
+        assert_eq!(opened.report.missing_segments, [3]);
+        settle(&mut opened.log);
+    }
+    let mut opened = open(&disk, SEGMENT);
+    opened.log.forget_unknown_damage();
+    settle(&mut opened.log);
+    drop(opened);
+    disk.crash(|_| Survive::Nothing);
+    let opened = open(&disk, SEGMENT);
+    assert_eq!(opened.report.unknown_damaged, 0);
+}
+
+#[test]
+fn a_reclaimed_segment_is_not_missed_but_one_that_the_census_lists_is() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    let handles: Vec<_> = (0..30).map(|key| append(&mut log, key, 9000)).collect();
+    log.commit().unwrap();
+    settle(&mut log);
+    for (key, handle) in handles.iter().enumerate() {
+        // Segments hold three records each: every other one dies.
+        if key / 3 % 2 == 0 {
+            log.free(*handle);
+        }
+    }
+    settle(&mut log);
+    drop(log);
+    let mut segments = disk.list().unwrap();
+    segments.retain(|name| name.contains(".log"));
+    assert!(!segments.contains(&FIRST.to_owned()));
+    assert!(open(&disk, SEGMENT).report.missing_segments.is_empty());
+    let (last, others) = segments.split_last().unwrap();
+    for name in others {
+        let copy = disk.duplicate();
+        copy.lose(name);
+        let report = open(&copy, SEGMENT).report;
+        // With the census gone as well, more than this one is missed, never fewer.
+        let is_this = |number: &u64| *name == format!("segment-{number:016x}.log");
+        assert!(report.missing_segments.iter().any(is_this), "{name}");
+        assert!(report.unknown_damaged > 0, "{name}");
+    }
+    disk.lose(last);
+    assert!(open(&disk, SEGMENT).report.missing_segments.is_empty());
+}
+
+#[test]
+fn a_segment_that_outlived_its_removal_counts_again() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    let handles: Vec<_> = (0..9).map(|key| append(&mut log, key, 9000)).collect();
+    log.commit().unwrap();
+    settle(&mut log);
+    log.free(handles[0]);
+    log.free(handles[1]);
+    while log.step().unwrap() != StepOutcome::CommitFirst {}
+    log.step().unwrap();
+    log.commit().unwrap();
+    // The census that leaves it out is durable; the process ends before the file goes.
+    drop(log);
+    assert!(disk.content(FIRST).is_some());
+    let mut opened = open(&disk, SEGMENT);
+    assert_eq!(opened.report.unknown_damaged, 0);
+    assert_eq!(opened.found[&2].len(), 2, "the original and the copy");
+    // The layer above may free either of them: from now on the file must be missed.
+    settle(&mut opened.log);
+    drop(opened);
+    assert!(disk.content(FIRST).is_some());
+    disk.lose(FIRST);
+    assert_eq!(open(&disk, SEGMENT).report.missing_segments, [1]);
+}
