@@ -5,9 +5,9 @@
 //! is sent there as one job and answered through one channel. That is one hop per operation, none per quorum call.
 
 use areo_core::dsm;
+use areo_net::Role;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
-use areo_wire::hello::Role;
 use std::cell::Cell;
 use std::future::Future;
 use std::io;

@@ -35,7 +35,8 @@ fn main() {
         kernel.name()
     );
     for (n, k) in SHAPES {
-        let code = Code::new(n, k).unwrap().with_kernel(kernel).unwrap();
+        let code = Code::new(n, k).expect("a shape of the list");
+        let code = code.with_kernel(kernel).expect("asked of this machine");
         for length in VALUE_LENGTHS {
             measure(&code, length);
         }
@@ -79,7 +80,8 @@ fn measure(code: &Code, length: usize) {
             code.encode(black_box(&data), black_box(&mut parity));
         }));
         decodes.push(speed(length, || {
-            (code.reconstruct(black_box(&present), black_box(&mut recovered))).unwrap();
+            let done = code.reconstruct(black_box(&present), black_box(&mut recovered));
+            done.expect("k fragments are present");
         }));
     }
     for (index, buffer) in &recovered {

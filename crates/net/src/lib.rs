@@ -32,6 +32,8 @@ pub mod network;
 pub mod peer;
 pub mod pool;
 
+pub use areo_wire::frame::crc32c;
+pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
 pub use listener::{Identity, Listener, ListenerConfig, Responder, Service};
 pub use message::{Body, Incoming, Outgoing, Segment};

@@ -297,7 +297,12 @@ impl<S: Service> Shared<S> {
         let reason = driver.await;
         self.connections.borrow_mut().remove(&id);
         match reason {
-            CloseReason::ClosedByPeer | CloseReason::Finished => {
+            // A client that ends without waiting for laggards resets its connection.
+            CloseReason::ClosedByPeer
+            | CloseReason::Finished
+            | CloseReason::Failed {
+                kind: io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
+            } => {
                 tracing::debug!(%remote, %reason, "connection closed");
             }
             _ => tracing::warn!(%remote, %reason, "connection closed"),
