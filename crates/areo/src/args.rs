@@ -1,0 +1,365 @@
+//! The command line.
+
+use crate::exit::{Code, Failure};
+use crate::units::{parse_size, parse_timeout};
+use areo_client::{InvalidKey, limits};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Atomic, reconfigurable, erasure-coded objects on your servers.
+///
+/// Every read and write is linearizable through the crash of any f servers, and no leader or lock is on their path.
+#[derive(Parser, Debug)]
+#[command(
+    name = "areo",
+    version,
+    max_term_width = 100,
+    subcommand_required = true
+)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = "\
+Begin with `areo up`; then, in another terminal: `areo put hello README.md`, `areo ls`, `areo status`.
+Exit codes: 0 done, 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum and not applied, 6 not authorised, \
+7 corrupted data, 8 outcome unknown, 130 interrupted.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The cluster: its file, or addresses of some of its servers [default: ./areo-data/cluster.toml]
+    #[arg(long, global = true, value_name = "FILE|ADDR[,ADDR]")]
+    pub(crate) cluster: Option<String>,
+    /// The domain that holds the objects [default: default]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) domain: Option<String>,
+    /// How long an operation may take, such as 500ms or 5s [default: 10s]
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_timeout)]
+    pub(crate) timeout: Option<Duration>,
+    /// Print one JSON object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say more; twice: still more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    pub(crate) verbose: u8,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// The configuration file; '' reads none [default: ./areo.toml, else areo/config.toml in `$XDG_CONFIG_HOME`]
+    #[arg(long, global = true, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a whole cluster on this machine, one process per server; run again, it comes back with its data
+    Up(Up),
+    /// Run one server in the foreground
+    Server(Server),
+    /// Write an object
+    Put(Put),
+    /// Read an object
+    Get(Get),
+    /// List objects
+    Ls(Ls),
+    /// Show version, size, metadata and placement of an object
+    Stat(Stat),
+    /// Delete an object
+    Rm(Rm),
+    /// Domains: named sets of objects with servers and a way to keep values
+    #[command(subcommand, arg_required_else_help = true)]
+    Domain(Domain),
+    /// Show servers and domains
+    Status,
+    /// Print a completion script for a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// How values are kept.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DapWord {
+    /// Replicate: every server holds the value
+    Abd,
+    /// Erasure-code: every server holds a fragment, any k make the value
+    Ec,
+}
+
+/// What an acknowledgement means.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DurabilityWord {
+    /// On disk at a quorum
+    Fsync,
+    /// In memory at a quorum; nothing outlives the process
+    Memory,
+}
+
+/// How a log line looks.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogWord {
+    /// For people
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct Up {
+    /// Number of servers [default: 5, or what the directory holds]
+    #[arg(long, value_name = "N")]
+    pub(crate) servers: Option<u8>,
+    /// Where everything is kept [default: ./areo-data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Port of the first server; the others follow, admin ports begin 90 above [default: 7400]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// How the domain `default` keeps values [default: ec]
+    #[arg(long)]
+    pub(crate) dap: Option<DapWord>,
+    /// Data fragments of `ec`: any K of the servers make the value [default: servers - 2, so that f = 1]
+    #[arg(long)]
+    pub(crate) k: Option<u8>,
+    /// What an acknowledgement means [default: fsync, or what the directory was made with]
+    #[arg(long)]
+    pub(crate) durability: Option<DurabilityWord>,
+    /// Restart servers that die
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// Largest value of one object, up to 1GiB [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
+    pub(crate) max_object: Option<u64>,
+    /// Accept a domain `default` that does not survive the crash of any server
+    #[arg(long)]
+    pub(crate) allow_f0: bool,
+    /// How the servers' log lines look [default: text]
+    #[arg(long)]
+    pub(crate) log: Option<LogWord>,
+}
+
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct Server {
+    /// Where the server keeps its identity and its data
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address to listen on [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Address at which others reach this server [default: the one it listens on]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) advertise: Option<String>,
+    /// Address for health and administration [default: loopback, port 90 above]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) admin: Option<String>,
+    /// Begin a new cluster, with this server as its root domain
+    #[arg(long, conflicts_with = "join")]
+    pub(crate) init: bool,
+    /// Join the cluster of a server
+    #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
+    pub(crate) join: Vec<String>,
+    /// Name for people, such as s1 [default: made from the identity]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// What an acknowledgement means [default: fsync]
+    #[arg(long)]
+    pub(crate) durability: Option<DurabilityWord>,
+    /// Largest value of one object, up to 1GiB [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
+    pub(crate) max_object: Option<u64>,
+    /// Listen on an address that other machines reach, although there is no authentication yet
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// How log lines look [default: text]
+    #[arg(long)]
+    pub(crate) log: Option<LogWord>,
+    /// Stop when standard input ends: `areo up` holds the other end, however it dies
+    #[arg(long, hide = true)]
+    pub(crate) supervised: bool,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Put {
+    /// Key of the object: 1 to 1024 bytes of UTF-8
+    #[arg(value_parser = KeyParser)]
+    pub(crate) key: String,
+    /// File with the value; `-` or nothing: standard input
+    pub(crate) file: Option<PathBuf>,
+    /// MIME type [default: guessed from the file's extension]
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) content_type: Option<String>,
+    /// A pair of metadata, kept with the version; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
+    pub(crate) meta: Vec<(String, String)>,
+    /// Largest value to send [default: what the cluster file says, else 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
+    pub(crate) max_object: Option<u64>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Get {
+    /// Key of the object
+    #[arg(value_parser = KeyParser)]
+    pub(crate) key: String,
+    /// Write the value to a file, which appears complete or not at all; `-` or nothing: standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the version and not the value
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) version_only: bool,
+}
+
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct Ls {
+    /// Only keys that begin with this
+    #[arg(default_value = "")]
+    pub(crate) prefix: String,
+    /// Size and version before the key
+    #[arg(short, long)]
+    pub(crate) long: bool,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Only keys after this one
+    #[arg(long, value_name = "KEY", default_value = "")]
+    pub(crate) after: String,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Stat {
+    /// Key of the object
+    #[arg(value_parser = KeyParser)]
+    pub(crate) key: String,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Rm {
+    /// Key of the object
+    #[arg(value_parser = KeyParser)]
+    pub(crate) key: String,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Domain {
+    /// Create a domain
+    Create(DomainCreate),
+    /// List domains
+    Ls,
+    /// Show a domain's configuration
+    Show {
+        /// Name of the domain
+        name: String,
+    },
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DomainCreate {
+    /// Name: 1 to 63 characters out of a-z, 0-9, '-', '_' and '.'
+    pub(crate) name: String,
+    /// How values are kept
+    #[arg(long, default_value = "ec")]
+    pub(crate) dap: DapWord,
+    /// Data fragments of `ec`: any K of the servers make the value [default: servers - 2, so that f = 1]
+    #[arg(long)]
+    pub(crate) k: Option<u8>,
+    /// Servers that hold it, by name or id [default: all of the cluster]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub(crate) servers: Vec<String>,
+    /// Concurrent writers of one object that a read of `ec` surely gets past [default: 5]
+    #[arg(long)]
+    pub(crate) delta: Option<u16>,
+    /// Values up to this size are kept as full copies [default: 16KiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_copy_limit)]
+    pub(crate) copy_limit: Option<u32>,
+    /// Accept a domain that does not survive the crash of any server
+    #[arg(long)]
+    pub(crate) allow_f0: bool,
+}
+
+/// Keys that can name an object; says what is wrong with others in the words of the library.
+#[derive(Clone)]
+struct KeyParser;
+
+impl TypedValueParser for KeyParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        check_key(value).map_err(|invalid| {
+            clap::Error::raw(ErrorKind::ValueValidation, format!("{invalid}\n")).with_cmd(command)
+        })
+    }
+}
+
+fn check_key(value: &OsStr) -> Result<String, InvalidKey> {
+    let key = value.to_str().ok_or(InvalidKey::NotUtf8)?;
+    match key.len() {
+        0 => Err(InvalidKey::Empty),
+        bytes if bytes > limits::KEY_BYTES => Err(InvalidKey::TooLong { bytes }),
+        _ => Ok(key.to_owned()),
+    }
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("metadata is written NAME=VALUE".into()),
+    }
+}
+
+/// A limit of values that servers and clients accept.
+pub(crate) fn parse_max_object(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        0 => Err("0 leaves no room for a value".into()),
+        size if size > limits::VALUE_BYTES => Err(format!("'{text}' is more than 1GiB")),
+        size => Ok(size),
+    }
+}
+
+fn parse_copy_limit(text: &str) -> Result<u32, String> {
+    let size = parse_size(text)?;
+    u32::try_from(size).map_err(|_| format!("'{text}' is more than 4GiB"))
+}
+
+/// Prints what clap says, which for `--help` and `--version` is no error.
+pub(crate) fn report(error: &clap::Error) -> ExitCode {
+    let asked_for_json = std::env::args_os()
+        .take_while(|argument| argument != "--")
+        .any(|argument| argument == "--json");
+    if error.use_stderr() && asked_for_json {
+        return Failure::new(Code::Usage, sentence(error)).report(true);
+    }
+    // Nothing is left to be told to a reader that is gone.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).expect("clap exits with 0 or 2"))
+}
+
+/// The first paragraph of clap's message, on one line.
+fn sentence(error: &clap::Error) -> String {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+        return format!("there is no command '{name}'");
+    }
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let line: Vec<&str> = paragraph.lines().map(str::trim).collect();
+    let line = line.join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

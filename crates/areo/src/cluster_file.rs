@@ -1,0 +1,233 @@
+//! `cluster.toml`: who the servers of a cluster are and where. Written by `areo up`, read by everything that talks to
+//! the cluster; the directory in the root domain knows more, and later changes.
+
+use crate::exit::{Failure, Outcome, plain};
+use crate::units::{exact_size, parse_size};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// The file's version that this program writes and reads.
+const VERSION: i64 = 1;
+const HEAD: &str = "\
+# Written by `areo up`. Addresses may change, ids do not. Clients need this file, or the address of one server.
+";
+
+/// The contents of a cluster file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ClusterFile {
+    version: i64,
+    #[serde(with = "hexadecimal")]
+    pub(crate) cluster: u128,
+    /// `fsync` or `memory`.
+    pub(crate) durability: String,
+    /// Largest value of one object, in bytes.
+    #[serde(with = "size")]
+    pub(crate) max_object: u64,
+    pub(crate) servers: Vec<Server>,
+}
+
+/// One server of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Server {
+    pub(crate) name: String,
+    #[serde(with = "hexadecimal")]
+    pub(crate) id: u128,
+    pub(crate) address: String,
+    pub(crate) admin: String,
+}
+
+impl ClusterFile {
+    pub(crate) fn new(cluster: u128, memory: bool, max_object: u64, servers: Vec<Server>) -> Self {
+        assert!(!servers.is_empty(), "a cluster has servers");
+        let durability = if memory { "memory" } else { "fsync" };
+        ClusterFile {
+            version: VERSION,
+            cluster,
+            durability: durability.into(),
+            max_object,
+            servers,
+        }
+    }
+
+    /// Whether the servers keep nothing on disk.
+    pub(crate) fn memory(&self) -> bool {
+        self.durability == "memory"
+    }
+
+    /// Addresses of all servers.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.servers.iter().map(|s| s.address.clone()).collect()
+    }
+
+    /// The file at `path`; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no cluster file of this version.
+    pub(crate) fn read(path: &Path) -> Outcome<Option<ClusterFile>> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(foreign(path, "it is not text"));
+            }
+            Err(error) => {
+                let (path, why) = (path.display(), plain(&error));
+                let message = format!("cannot read the cluster file {path}: {why}");
+                return Err(Failure::usage(message));
+            }
+        };
+        parse(&text).map(Some).map_err(|why| foreign(path, &why))
+    }
+
+    /// Puts the file at `path`, complete or not at all, through a crash of the machine too.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Outcome {
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let text = toml::to_string(self).expect("names and numbers are TOML");
+        let write = || {
+            let mut file = tempfile::Builder::new()
+                .prefix(".cluster")
+                .tempfile_in(parent)?;
+            file.write_all(HEAD.as_bytes())?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+            File::open(parent)?.sync_all()
+        };
+        write().map_err(|error| Failure::file("write the cluster file", path, &error))
+    }
+}
+
+fn parse(text: &str) -> Result<ClusterFile, String> {
+    let one_line = |error: toml::de::Error| error.message().replace('\n', ", ");
+    let table = text.parse::<toml::Table>().map_err(one_line)?;
+    match table.get("version").and_then(toml::Value::as_integer) {
+        Some(VERSION) => {}
+        Some(other) => {
+            return Err(format!(
+                "it has version {other}, this program knows version {VERSION}: use the program that wrote it"
+            ));
+        }
+        None => return Err("it has no version".into()),
+    }
+    let file = table.try_into::<ClusterFile>().map_err(one_line)?;
+    if !["fsync", "memory"].contains(&file.durability.as_str()) {
+        let durability = file.durability;
+        return Err(format!("durability '{durability}' is not known"));
+    }
+    if file.servers.is_empty() {
+        return Err("it names no servers".into());
+    }
+    for (position, server) in file.servers.iter().enumerate() {
+        let before = &file.servers[..position];
+        let same =
+            |s: &Server| s.name == server.name || s.id == server.id || s.address == server.address;
+        if before.iter().any(same) {
+            return Err(format!("server {} is there twice", server.name));
+        }
+    }
+    Ok(file)
+}
+
+fn foreign(path: &Path, why: &str) -> Failure {
+    let path = path.display();
+    Failure::usage(format!("{path} is not a cluster file: {why}"))
+}
+
+mod hexadecimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(id: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{id:032x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+        let text = String::deserialize(from)?;
+        let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let parsed = digits
+            .then(|| u128::from_str_radix(&text, 16).ok())
+            .flatten();
+        parsed.ok_or_else(|| {
+            D::Error::custom(format!("'{text}' is not an id of 32 hexadecimal digits"))
+        })
+    }
+}
+
+mod size {
+    use super::{exact_size, parse_size};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[allow(clippy::trivially_copy_pass_by_ref)] // The shape that serde asks for.
+    pub(super) fn serialize<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&exact_size(*bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        parse_size(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> ClusterFile {
+        let server = |i: u16| Server {
+            name: format!("s{i}"),
+            id: u128::from(i) << 100,
+            address: format!("127.0.0.1:{}", 7400 + i),
+            admin: format!("127.0.0.1:{}", 7490 + i),
+        };
+        ClusterFile::new(0xa, false, 64 << 20, (0..3).map(server).collect())
+    }
+
+    #[test]
+    fn files_survive() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cluster.toml");
+        assert_eq!(ClusterFile::read(&path), Ok(None));
+        file().write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# Written by `areo up`"), "{text}");
+        assert!(text.contains("max-object = \"64MiB\""), "{text}");
+        assert!(text.contains("cluster = \"0000000000000000000000000000000a\""));
+        assert_eq!(ClusterFile::read(&path), Ok(Some(file())));
+        let left = std::fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(left, 1, "no other file is left behind");
+    }
+
+    #[test]
+    fn other_files_are_refused_in_one_sentence() {
+        let good = toml::to_string(&file()).unwrap();
+        for (text, why) in [
+            (String::new(), "it has no version"),
+            ("= 3".into(), ""),
+            (
+                good.replace("version = 1", "version = 2"),
+                "it has version 2, this program knows version 1",
+            ),
+            (
+                good.replace("fsync", "hope"),
+                "durability 'hope' is not known",
+            ),
+            (good.replace("admin", "admni"), "unknown field `admni`"),
+            (good.replace("s1", "s0"), "server s0 is there twice"),
+            (good.replace("64MiB", "64M"), "'64M' is not a size"),
+            (good.replace("00000a\"", "00000g\""), "is not an id"),
+        ] {
+            let refused = parse(&text).expect_err(why);
+            assert!(refused.contains(why), "{why}: {refused}");
+            assert!(!refused.contains('\n'), "one sentence: {refused}");
+        }
+        assert!(parse(&good).is_ok());
+        let refused = foreign(Path::new("a/b"), "it is not text");
+        assert_eq!(refused.message, "a/b is not a cluster file: it is not text");
+    }
+}

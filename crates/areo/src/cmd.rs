@@ -1,0 +1,57 @@
+//! One file per command.
+
+mod completion;
+mod domain;
+mod get;
+mod ls;
+mod put;
+mod rm;
+mod server;
+mod stat;
+mod status;
+mod up;
+
+use crate::args::{Cli, Command, Global};
+use crate::config::{Places, Settings};
+use crate::exit::Outcome;
+use crate::output::Output;
+use crate::session::Session;
+use std::process::ExitCode;
+
+/// Does what the command line says.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    if let Command::Completion { shell } = cli.command {
+        return ended(completion::run(shell), cli.global.json);
+    }
+    let (out, settings) = match prepare(&cli.global) {
+        Ok(prepared) => prepared,
+        Err(failure) => return failure.report(cli.global.json),
+    };
+    let session = Session::new(out, settings, cli.global);
+    let outcome = match cli.command {
+        Command::Up(args) => up::run(&session, args),
+        Command::Server(args) => server::run(&session, args),
+        Command::Put(args) => put::run(&session, args),
+        Command::Get(args) => get::run(&session, &args),
+        Command::Ls(args) => ls::run(&session, &args),
+        Command::Stat(args) => stat::run(&session, &args.key),
+        Command::Rm(args) => rm::run(&session, &args.key),
+        Command::Domain(command) => domain::run(&session, command),
+        Command::Status => status::run(&session),
+        Command::Completion { .. } => unreachable!("needs no settings, done above"),
+    };
+    ended(outcome, out.json)
+}
+
+fn prepare(global: &Global) -> Outcome<(Output, Settings)> {
+    let settings = Settings::load(global.config.as_deref(), &Places::of_process())?;
+    let json = settings.switch(global.json, "json")?;
+    Ok((Output::new(json, global.quiet, global.verbose), settings))
+}
+
+fn ended(outcome: Outcome, json: bool) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(json),
+    }
+}

@@ -1,0 +1,310 @@
+//! `areo domain create|ls|show`.
+
+use crate::args::{self, DapWord};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Column, Output};
+use crate::session::{self, Session, creation_failure, failure};
+use crate::units::show_size;
+use areo_client::{ConfigurationInfo, Dap, DomainInfo, DomainOptions, Member, Shape};
+use serde::Serialize;
+
+/// One domain with its configuration, as it is printed with `--json`.
+#[derive(Serialize)]
+pub(super) struct Described<'a> {
+    domain: &'a str,
+    id: &'a str,
+    configuration: u32,
+    status: &'static str,
+    dap: String,
+    n: usize,
+    k: usize,
+    quorum: usize,
+    f: usize,
+    /// Fragments of a value that may be lost, once every server has its own.
+    fragments_spare: usize,
+    stored_per_byte: f64,
+    delta: u16,
+    copy_limit_bytes: u32,
+    servers: Vec<DescribedMember<'a>>,
+}
+
+#[derive(Serialize)]
+struct DescribedMember<'a> {
+    name: &'a str,
+    id: String,
+    address: Option<&'a str>,
+}
+
+/// A domain's first and, until domains can be reconfigured, only configuration is decided before anyone can see it.
+const STATUS: &str = "finalized";
+
+pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
+    match command {
+        args::Domain::Create(args) => {
+            let interrupted = "interrupted: the domain may have been created";
+            session::run(create(session, args), interrupted)
+        }
+        args::Domain::Ls => session::run(ls(session), ""),
+        args::Domain::Show { name } => session::run(show(session, &name), ""),
+    }
+}
+
+async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
+    // What can be refused without asking anybody is.
+    dap(args.dap, args.k, 1)?;
+    let client = session.connect().await?;
+    let n = match args.servers.len() {
+        0 => client.servers().await.map_err(failure)?.len(),
+        named => named,
+    };
+    let options = DomainOptions {
+        dap: dap(args.dap, args.k, n)?,
+        servers: args.servers,
+        delta: args.delta,
+        copy_bytes: args.copy_limit,
+        allow_f0: args.allow_f0,
+    };
+    let created = client.create_domain(&args.name, options).await;
+    let domain = created.map_err(creation_failure)?;
+    let info = DomainInfo {
+        name: domain.name().into(),
+        id: domain.id(),
+        configuration: domain.configuration(),
+    };
+    print_one(session.out, &info)?;
+    client.close().await;
+    Ok(())
+}
+
+async fn ls(session: &Session) -> Outcome {
+    let client = session.connect().await?;
+    let domains = client.domains().await.map_err(failure)?;
+    print_all(session.out, &domains)?;
+    client.close().await;
+    Ok(())
+}
+
+async fn show(session: &Session, name: &str) -> Outcome {
+    let client = session.connect().await?;
+    let domain = client.domain(name).await.map_err(failure)?;
+    let info = DomainInfo {
+        name: domain.name().into(),
+        id: domain.id(),
+        configuration: domain.configuration(),
+    };
+    print_one(session.out, &info)?;
+    client.close().await;
+    Ok(())
+}
+
+/// What the words say. Without `--k`, as large as one crash allows: `n - 2`, so that f = 1 from three servers on.
+///
+/// # Errors
+/// A `k` for replication.
+pub(super) fn dap(word: DapWord, k: Option<u8>, n: usize) -> Outcome<Dap> {
+    let most = u8::try_from(n.saturating_sub(2)).unwrap_or(u8::MAX);
+    match (word, k) {
+        (DapWord::Ec, k) => Ok(Dap::Ec {
+            k: k.unwrap_or(most.max(1)),
+        }),
+        (DapWord::Abd, None) => Ok(Dap::Abd),
+        (DapWord::Abd, Some(_)) => Err(Failure::usage(
+            "abd replicates, every server holds the whole value: leave --k out, or take --dap ec",
+        )),
+    }
+}
+
+/// What a shape means, in a sentence's part.
+pub(super) fn meaning(shape: Shape) -> String {
+    let (quorum, n, f, spare) = (
+        shape.quorum(),
+        shape.n(),
+        shape.f(),
+        shape.fragments_spare(),
+    );
+    let crashes = if f == 1 { "crash" } else { "crashes" };
+    let lost = match shape.dap() {
+        Dap::Abd => format!("{spare} of {n} copies may be lost"),
+        Dap::Ec { .. } => format!("{spare} of {n} fragments may be lost"),
+    };
+    let stored = shape.stored_per_byte();
+    format!(
+        "quorum {quorum} of {n}, f = {f} ({f} {crashes} tolerated), {lost}, {stored:.2} bytes stored per byte written"
+    )
+}
+
+pub(super) fn describe(info: &DomainInfo) -> Described<'_> {
+    let ConfigurationInfo {
+        index,
+        shape,
+        delta,
+        copy_bytes,
+        members,
+    } = &info.configuration;
+    Described {
+        domain: &info.name,
+        id: &info.id,
+        configuration: *index,
+        status: STATUS,
+        dap: shape.dap().to_string(),
+        n: shape.n(),
+        k: shape.k(),
+        quorum: shape.quorum(),
+        f: shape.f(),
+        fragments_spare: shape.fragments_spare(),
+        stored_per_byte: shape.stored_per_byte(),
+        delta: *delta,
+        copy_limit_bytes: *copy_bytes,
+        servers: members.iter().map(describe_member).collect(),
+    }
+}
+
+fn describe_member(member: &Member) -> DescribedMember<'_> {
+    DescribedMember {
+        name: &member.name,
+        id: member.id.to_string(),
+        address: member.address.as_deref(),
+    }
+}
+
+pub(super) fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
+    if out.json {
+        return domains
+            .iter()
+            .try_for_each(|info| out.object(&describe(info)));
+    }
+    let columns = [
+        Column::Text("domain"),
+        Column::Text("dap"),
+        Column::Number("quorum"),
+        Column::Number("f"),
+        Column::Number("may be lost"),
+        Column::Number("stored per byte"),
+        Column::Text("servers"),
+    ];
+    let rows: Vec<_> = domains.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+fn row(info: &DomainInfo) -> Vec<String> {
+    let shape = info.configuration.shape;
+    vec![
+        info.name.clone(),
+        shape.to_string(),
+        shape.quorum().to_string(),
+        shape.f().to_string(),
+        shape.fragments_spare().to_string(),
+        format!("{:.2}", shape.stored_per_byte()),
+        names(&info.configuration),
+    ]
+}
+
+fn names(configuration: &ConfigurationInfo) -> String {
+    let names: Vec<&str> = configuration
+        .members
+        .iter()
+        .map(|m| m.name.as_str())
+        .collect();
+    names.join(",")
+}
+
+fn print_one(out: Output, info: &DomainInfo) -> Outcome {
+    if out.json {
+        return out.object(&describe(info));
+    }
+    let configuration = &info.configuration;
+    let lines = [
+        ("domain", info.name.clone()),
+        ("id", info.id.clone()),
+        (
+            "configuration",
+            format!("{} {STATUS}, {}", configuration.index, configuration.shape),
+        ),
+        ("servers", names(configuration)),
+        ("means", meaning(configuration.shape)),
+        ("delta", configuration.delta.to_string()),
+        (
+            "copy limit",
+            match out.terminal {
+                true => show_size(configuration.copy_bytes.into()),
+                false => configuration.copy_bytes.to_string(),
+            },
+        ),
+    ];
+    for (name, value) in lines {
+        match out.terminal {
+            true => out.line(&format!("{name:<14} {value}"))?,
+            false => out.line(&format!("{name}\t{value}"))?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_client::ServerId;
+
+    #[test]
+    fn k_leaves_room_for_one_crash_by_default() {
+        for (n, k) in [(1, 1), (2, 1), (3, 1), (4, 2), (5, 3), (14, 12)] {
+            assert_eq!(dap(DapWord::Ec, None, n), Ok(Dap::Ec { k }), "{n} servers");
+            let shape = Shape::new(Dap::Ec { k }, n).unwrap();
+            assert_eq!(shape.f(), usize::from(n >= 3), "{n} servers");
+        }
+        assert_eq!(dap(DapWord::Ec, Some(2), 5), Ok(Dap::Ec { k: 2 }));
+        assert_eq!(dap(DapWord::Abd, None, 5), Ok(Dap::Abd));
+        let refused = dap(DapWord::Abd, Some(2), 5).unwrap_err();
+        assert!(refused.message.contains("leave --k out"), "{refused}");
+    }
+
+    fn info() -> DomainInfo {
+        let member = |i: u128| Member {
+            id: ServerId(i),
+            name: format!("s{i}"),
+            address: (i > 1).then(|| format!("127.0.0.1:{}", 7399 + i)),
+        };
+        DomainInfo {
+            name: "photos".into(),
+            id: "0f".repeat(16),
+            configuration: ConfigurationInfo {
+                index: 0,
+                shape: Shape::new(Dap::Ec { k: 1 }, 2).unwrap(),
+                delta: 5,
+                copy_bytes: 16_384,
+                members: vec![member(1), member(2)],
+            },
+        }
+    }
+
+    #[test]
+    fn json_has_stable_keys() {
+        let info = info();
+        let object = serde_json::to_value(describe(&info)).unwrap();
+        let member = |id: &str, address: Option<&str>| serde_json::json!({ "name": format!("s{id}"), "id": format!("{id:0>32}"), "address": address });
+        assert_eq!(
+            object,
+            serde_json::json!({
+                "domain": "photos", "id": "0f".repeat(16), "configuration": 0, "status": "finalized",
+                "dap": "ec", "n": 2, "k": 1, "quorum": 2, "f": 0, "fragments_spare": 1,
+                "stored_per_byte": 2.0, "delta": 5, "copy_limit_bytes": 16384,
+                "servers": [member("1", None), member("2", Some("127.0.0.1:7401"))],
+            })
+        );
+    }
+
+    #[test]
+    fn a_shape_is_explained() {
+        let explained = meaning(Shape::new(Dap::Ec { k: 3 }, 5).unwrap());
+        assert_eq!(
+            explained,
+            "quorum 4 of 5, f = 1 (1 crash tolerated), 2 of 5 fragments may be lost, 1.67 bytes stored per byte written"
+        );
+        let explained = meaning(Shape::new(Dap::Abd, 5).unwrap());
+        assert!(
+            explained.contains("f = 2 (2 crashes tolerated), 4 of 5 copies"),
+            "{explained}"
+        );
+        assert_eq!(row(&info()).last().map(String::as_str), Some("s1,s2"));
+    }
+}

@@ -1,0 +1,169 @@
+//! `areo server`: one server in the foreground.
+
+use crate::args::{self, DurabilityWord, LogWord, parse_max_object};
+use crate::config::{self, word};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::Output;
+use crate::session::{Session, Target};
+use areo_client::limits;
+use areo_server::{Durability, Options, ServeError, Start};
+use rustix::process::{Signal, getpid, kill_process};
+use std::io::Read;
+use tracing_subscriber::filter::LevelFilter;
+
+const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
+/// The admin port of a server is so far above its own.
+pub(super) const ADMIN_ABOVE: u16 = 90;
+
+pub(super) fn run(session: &Session, args: args::Server) -> Outcome {
+    let log = session
+        .settings
+        .get(args.log, "log", word)?
+        .unwrap_or(LogWord::Text);
+    let supervised = args.supervised;
+    let options = options(session, args)?;
+    start_log(session.out, log);
+    if supervised {
+        stop_with_supervisor()?;
+    }
+    areo_server::run(options).map_err(|error| failure(&error))
+}
+
+fn options(session: &Session, args: args::Server) -> Outcome<Options> {
+    let settings = &session.settings;
+    let data = settings
+        .get(args.data, "server.data", config::path)?
+        .ok_or_else(|| Failure::usage("where is the server to keep its data? pass --data DIR"))?;
+    let listen = settings.get(args.listen, "server.listen", config::text)?;
+    let listen = listen.unwrap_or_else(|| DEFAULT_LISTEN.into());
+    let admin = match settings.get(args.admin, "server.admin", config::text)? {
+        Some(admin) => admin,
+        None => default_admin(&listen)?,
+    };
+    let durability = settings.get(args.durability, "server.durability", word)?;
+    let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
+    let start = match (args.init, args.join) {
+        (true, _) => Start::Init,
+        (false, seeds) if seeds.is_empty() => Start::Existing,
+        (false, seeds) => Start::Join { seeds },
+    };
+    Ok(Options {
+        data,
+        advertise: settings.get(args.advertise, "server.advertise", config::text)?,
+        admin,
+        start,
+        durability: match durability.unwrap_or(DurabilityWord::Fsync) {
+            DurabilityWord::Fsync => Durability::Fsync,
+            DurabilityWord::Memory => Durability::Memory,
+        },
+        name: args.name,
+        max_value_bytes: max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES),
+        insecure: settings.switch(args.insecure, "server.insecure")?,
+        seeds: seeds(session.named_target()?, &listen),
+        listen,
+    })
+}
+
+/// Where the other servers are, if a cluster was named.
+fn seeds(target: Option<Target>, listen: &str) -> Vec<String> {
+    let mut addresses = target.map(|target| target.addresses()).unwrap_or_default();
+    addresses.retain(|address| address != listen);
+    addresses
+}
+
+/// The same host, a port 90 above.
+fn default_admin(listen: &str) -> Outcome<String> {
+    let above = |(host, port): (&str, &str)| {
+        let port = port.parse::<u16>().ok()?.checked_add(ADMIN_ABOVE)?;
+        Some((host.to_owned(), port))
+    };
+    let Some((_, port)) = listen.rsplit_once(':').and_then(above) else {
+        return Err(Failure::usage(format!(
+            "'{listen}' is no address to listen on: those are written HOST:PORT, as in {DEFAULT_LISTEN}, and without --admin a port 90 above must exist"
+        )));
+    };
+    // Health and administration are for this machine, unless the user says otherwise.
+    Ok(format!("127.0.0.1:{port}"))
+}
+
+fn failure(error: &ServeError) -> Failure {
+    let code = match error.exit_code() {
+        2 => Code::Usage,
+        5 => Code::Unavailable,
+        6 => Code::Unauthorised,
+        7 => Code::Corrupted,
+        _ => Code::Other,
+    };
+    Failure::new(code, error.to_string())
+}
+
+/// One line per event on standard error.
+fn start_log(out: Output, log: LogWord) {
+    let level = match (out.quiet, out.verbose) {
+        (true, _) => LevelFilter::WARN,
+        (false, 0) => LevelFilter::INFO,
+        (false, 1) => LevelFilter::DEBUG,
+        (false, _) => LevelFilter::TRACE,
+    };
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(level)
+        .with_ansi(out.colour);
+    match log {
+        LogWord::Text => builder.init(),
+        LogWord::Json => builder.json().init(),
+    }
+}
+
+/// Drains when standard input ends. `areo up` holds the other end of it, and the system closes that however `areo up`
+/// ends, so that no server is left behind.
+fn stop_with_supervisor() -> Outcome {
+    let wait = || {
+        let mut nothing = [0; 64];
+        while std::io::stdin()
+            .read(&mut nothing)
+            .is_ok_and(|bytes| bytes > 0)
+        {}
+        kill_process(getpid(), Signal::TERM).expect("a process may signal itself");
+    };
+    let thread = std::thread::Builder::new()
+        .name("supervisor".into())
+        .spawn(wait);
+    let system = |error: std::io::Error| Failure::other(format!("cannot start a thread: {error}"));
+    thread.map(drop).map_err(system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_file::{self, ClusterFile};
+
+    #[test]
+    fn the_admin_port_is_90_above_on_loopback() {
+        for (listen, admin) in [
+            ("127.0.0.1:7400", "127.0.0.1:7490"),
+            ("0.0.0.0:7401", "127.0.0.1:7491"),
+            ("[::1]:1", "127.0.0.1:91"),
+        ] {
+            assert_eq!(default_admin(listen).as_deref(), Ok(admin));
+        }
+        for wrong in ["", "7400", "localhost", "localhost:x", "localhost:65500"] {
+            let refused = default_admin(wrong).unwrap_err();
+            assert_eq!(refused.code, Code::Usage, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_the_other_servers() {
+        let server = |i: u16| cluster_file::Server {
+            name: format!("s{i}"),
+            id: i.into(),
+            address: format!("127.0.0.1:{i}"),
+            admin: String::new(),
+        };
+        let file = ClusterFile::new(1, false, 1, (1..4).map(server).collect());
+        let found = seeds(Some(Target::File("f".into(), file)), "127.0.0.1:2");
+        assert_eq!(found, ["127.0.0.1:1", "127.0.0.1:3"]);
+        assert!(seeds(None, "127.0.0.1:2").is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! `areo stat`: everything of an object but its value.
+
+use crate::exit::Outcome;
+use crate::output::Output;
+use crate::session::{self, Session, failure};
+use crate::units::{show_size, show_time};
+use areo_client::{ObjectInfo, Placement};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Known<'a> {
+    domain: &'a str,
+    key: &'a str,
+    version: String,
+    bytes: u64,
+    content_type: Option<&'a str>,
+    metadata: BTreeMap<&'a str, &'a str>,
+    /// CRC-32C, in hexadecimal.
+    checksum: Option<String>,
+    written_at_ms: Option<u64>,
+    configuration: u32,
+    dap: String,
+    n: usize,
+    k: usize,
+    placement: Vec<Placed<'a>>,
+}
+
+#[derive(Serialize)]
+struct Placed<'a> {
+    server: &'a str,
+    id: String,
+    element: u8,
+    role: String,
+}
+
+pub(super) fn run(session: &Session, key: &str) -> Outcome {
+    session::run(stat(session, key), "")
+}
+
+async fn stat(session: &Session, key: &str) -> Outcome {
+    let (client, domain) = session.domain().await?;
+    let info = domain.stat(key).await.map_err(failure)?;
+    match session.out.json {
+        true => session.out.object(&known(domain.name(), key, &info))?,
+        false => print(session.out, domain.name(), key, &info)?,
+    }
+    client.close().await;
+    Ok(())
+}
+
+fn known<'a>(domain: &'a str, key: &'a str, info: &'a ObjectInfo) -> Known<'a> {
+    let placed = |placement: &'a Placement| Placed {
+        server: &placement.name,
+        id: placement.server.to_string(),
+        element: placement.element,
+        role: placement.role.to_string(),
+    };
+    let metadata = &info.metadata;
+    let pairs = metadata
+        .user
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    Known {
+        domain,
+        key,
+        version: info.version.to_string(),
+        bytes: info.length,
+        content_type: metadata.content_type.as_deref(),
+        metadata: pairs.collect(),
+        checksum: metadata.checksum.map(|checksum| format!("{checksum:08x}")),
+        written_at_ms: metadata.written_at_ms,
+        configuration: info.configuration,
+        dap: info.shape.dap().to_string(),
+        n: info.shape.n(),
+        k: info.shape.k(),
+        placement: info.placement.iter().map(placed).collect(),
+    }
+}
+
+fn print(out: Output, domain: &str, key: &str, info: &ObjectInfo) -> Outcome {
+    for (name, value) in lines(out.terminal, domain, key, info) {
+        let value = out.foreign(&value);
+        match out.terminal {
+            true => out.line(&format!("{:<14} {value}", out.foreign(&name)))?,
+            false => out.line(&format!("{name}\t{value}"))?,
+        }
+    }
+    Ok(())
+}
+
+fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(String, String)> {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut line = |name: &str, value: String| lines.push((name.into(), value));
+    line("key", key.into());
+    line("domain", domain.into());
+    line("version", info.version.to_string());
+    line(
+        "bytes",
+        match people {
+            true => format!("{} ({})", info.length, show_size(info.length)),
+            false => info.length.to_string(),
+        },
+    );
+    let metadata = &info.metadata;
+    if let Some(content_type) = &metadata.content_type {
+        line("content type", content_type.clone());
+    }
+    for (name, value) in &metadata.user {
+        line("metadata", format!("{name}={value}"));
+    }
+    if let Some(checksum) = metadata.checksum {
+        line("checksum", format!("crc32c {checksum:08x}"));
+    }
+    if let Some(ms) = metadata.written_at_ms {
+        line(
+            "written",
+            format!("{} by the writer's clock", show_time(ms)),
+        );
+    }
+    line(
+        "configuration",
+        format!("{}, {}", info.configuration, info.shape),
+    );
+    for placement in &info.placement {
+        let (server, element, role) = (&placement.name, placement.element, placement.role);
+        line("placement", format!("{server} element {element} ({role})"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_client::{Dap, ElementRole, Metadata, ServerId, Shape, Version};
+
+    fn info() -> ObjectInfo {
+        ObjectInfo {
+            version: Version::INITIAL,
+            length: 2048,
+            metadata: Metadata {
+                content_type: Some("text/plain".into()),
+                user: vec![("colour".into(), "blue".into())],
+                checksum: Some(0xab),
+                written_at_ms: Some(1000),
+            },
+            configuration: 0,
+            shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),
+            placement: vec![Placement {
+                server: ServerId(1),
+                name: "s1".into(),
+                element: 4,
+                role: ElementRole::Parity,
+            }],
+        }
+    }
+
+    #[test]
+    fn json_has_stable_keys() {
+        let info = info();
+        let object = serde_json::to_value(known("default", "a", &info)).unwrap();
+        assert_eq!(
+            object,
+            serde_json::json!({
+                "domain": "default", "key": "a", "version": "0-00000000000000000", "bytes": 2048,
+                "content_type": "text/plain", "metadata": { "colour": "blue" }, "checksum": "000000ab",
+                "written_at_ms": 1000, "configuration": 0, "dap": "ec", "n": 5, "k": 3,
+                "placement": [{
+                    "server": "s1", "id": "00000000000000000000000000000001", "element": 4, "role": "parity"
+                }],
+            })
+        );
+    }
+
+    #[test]
+    fn people_see_everything_too() {
+        let lines = lines(true, "default", "a", &info());
+        let value = |name: &str| {
+            let found = lines.iter().find(|(n, _)| n == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        assert_eq!(value("bytes"), Some("2048 (2.0 KiB)"));
+        assert_eq!(value("metadata"), Some("colour=blue"));
+        assert_eq!(
+            value("written"),
+            Some("1970-01-01 00:00:01 UTC by the writer's clock")
+        );
+        assert_eq!(value("configuration"), Some("0, ec [5,3]"));
+        assert_eq!(value("placement"), Some("s1 element 4 (parity)"));
+    }
+}

@@ -1,0 +1,239 @@
+//! `areo status`: servers and domains.
+
+use super::domain;
+use crate::exit::Outcome;
+use crate::output::{Column, Output};
+use crate::session::{self, Session, failure};
+use crate::units::show_size;
+use areo_client::{ClusterStatus, Health, ServerHealth};
+use serde::Serialize;
+
+/// The first line with `--json`.
+#[derive(Serialize)]
+struct ClusterLine {
+    cluster: String,
+    servers: usize,
+    serving: usize,
+    /// Answers that an operation on domains and servers needs.
+    root_quorum: usize,
+    /// Fragments and copies of values, on the servers that answered.
+    element_bytes: u64,
+    /// What their stores take.
+    stored_bytes: u64,
+}
+
+/// One line per server with `--json`.
+#[derive(Serialize)]
+struct ServerLine<'a> {
+    server: &'a str,
+    id: String,
+    address: &'a str,
+    admin: &'a str,
+    state: &'a str,
+    incarnation: u64,
+    durable: Option<bool>,
+    objects: Option<u64>,
+    damaged: Option<u64>,
+    element_bytes: Option<u64>,
+    stored_bytes: Option<u64>,
+}
+
+pub(super) fn run(session: &Session) -> Outcome {
+    session::run(status(session), "")
+}
+
+async fn status(session: &Session) -> Outcome {
+    let client = session.connect().await?;
+    let status = client.status().await;
+    print(session.out, &status)?;
+    client.close().await;
+    // What can be seen was shown; what cannot decides how this ends.
+    status.domains.map(drop).map_err(failure)
+}
+
+fn print(out: Output, status: &ClusterStatus) -> Outcome {
+    print_cluster(out, status)?;
+    match out.json {
+        true => status
+            .servers
+            .iter()
+            .try_for_each(|health| out.object(&server(health)))?,
+        false => print_servers(out, &status.servers)?,
+    }
+    let domains = status.domains.as_deref().unwrap_or_default();
+    if out.terminal && !domains.is_empty() {
+        out.line("")?;
+    }
+    domain::print_all(out, domains)
+}
+
+fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
+    let cluster = ClusterLine {
+        cluster: status.cluster.to_string(),
+        servers: status.servers.len(),
+        serving: status.serving(),
+        root_quorum: status.root.shape.quorum(),
+        element_bytes: status.element_bytes(),
+        stored_bytes: status.stored_bytes(),
+    };
+    let ClusterLine {
+        servers,
+        serving,
+        root_quorum,
+        element_bytes,
+        stored_bytes,
+        ..
+    } = &cluster;
+    match (out.json, out.terminal) {
+        (true, _) => out.object(&cluster),
+        (false, true) => out.line(&format!(
+            "cluster {}: {serving} of {servers} servers serve ({root_quorum} needed to find domains), {} in fragments and copies, {} stored\n",
+            cluster.cluster,
+            show_size(*element_bytes),
+            show_size(*stored_bytes)
+        )),
+        (false, false) => out.line(&format!(
+            "{}\t{serving}\t{servers}\t{element_bytes}\t{stored_bytes}",
+            cluster.cluster
+        )),
+    }
+}
+
+fn print_servers(out: Output, servers: &[ServerHealth]) -> Outcome {
+    let columns = [
+        Column::Text("server"),
+        Column::Text("address"),
+        Column::Text("state"),
+        Column::Number("start"),
+        Column::Text("durability"),
+        Column::Number("objects"),
+        Column::Number("damaged"),
+        Column::Number("elements"),
+        Column::Number("stored"),
+    ];
+    let rows: Vec<_> = servers
+        .iter()
+        .map(|health| row(out.terminal, &server(health)))
+        .collect();
+    out.table(&columns, &rows)
+}
+
+fn server(health: &ServerHealth) -> ServerLine<'_> {
+    let known = &health.server;
+    let status = health.status.answered();
+    ServerLine {
+        server: &known.name,
+        id: known.id.to_string(),
+        address: &known.address,
+        admin: &known.admin,
+        state: match &health.status {
+            Health::Answered(status) if status.serving => "serving",
+            Health::Answered(_) => "starting",
+            Health::Unreachable { reason } => reason,
+        },
+        incarnation: status.map_or(known.incarnation, |status| status.incarnation),
+        durable: status.map(|status| status.durable),
+        objects: status.map(|status| status.objects),
+        damaged: status.map(|status| status.damaged),
+        element_bytes: status.map(|status| status.element_bytes),
+        stored_bytes: status.map(|status| status.stored_bytes),
+    }
+}
+
+fn row(people: bool, server: &ServerLine) -> Vec<String> {
+    let number = |number: Option<u64>| number.map_or("-".into(), |number| number.to_string());
+    let size = |bytes: Option<u64>| match people {
+        true => bytes.map_or("-".into(), show_size),
+        false => number(bytes),
+    };
+    let durability = match server.durable {
+        Some(true) => "fsync",
+        Some(false) => "memory",
+        None => "-",
+    };
+    vec![
+        server.server.into(),
+        server.address.into(),
+        server.state.into(),
+        server.incarnation.to_string(),
+        durability.into(),
+        number(server.objects),
+        number(server.damaged),
+        size(server.element_bytes),
+        size(server.stored_bytes),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_client::{ServerId, ServerInfo, ServerStatus};
+
+    fn health(status: Health) -> ServerHealth {
+        ServerHealth {
+            server: ServerInfo {
+                id: ServerId(1),
+                name: "s1".into(),
+                address: "127.0.0.1:7400".into(),
+                admin: "127.0.0.1:7490".into(),
+                incarnation: 3,
+            },
+            status,
+        }
+    }
+
+    fn answered(serving: bool, durable: bool) -> ServerHealth {
+        health(Health::Answered(ServerStatus {
+            incarnation: 4,
+            serving,
+            durable,
+            objects: 7,
+            element_bytes: 2048,
+            stored_bytes: 4096,
+            ..ServerStatus::default()
+        }))
+    }
+
+    #[test]
+    fn rows_are_for_people_or_for_programs() {
+        let row = |people, health: &ServerHealth| super::row(people, &server(health)).join(" ");
+        let serving = answered(true, true);
+        assert_eq!(
+            row(true, &serving),
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2.0 KiB 4.0 KiB"
+        );
+        assert_eq!(
+            row(false, &serving),
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2048 4096"
+        );
+        let starting = answered(false, false);
+        assert_eq!(
+            row(false, &starting),
+            "s1 127.0.0.1:7400 starting 4 memory 7 0 2048 4096"
+        );
+        let reason = "connection refused".into();
+        let down = health(Health::Unreachable { reason });
+        assert_eq!(
+            row(true, &down),
+            "s1 127.0.0.1:7400 connection refused 3 - - - - -"
+        );
+    }
+
+    #[test]
+    fn json_has_stable_keys() {
+        let answered = answered(true, false);
+        assert_eq!(
+            serde_json::to_value(server(&answered)).unwrap(),
+            serde_json::json!({
+                "server": "s1", "id": "00000000000000000000000000000001", "address": "127.0.0.1:7400",
+                "admin": "127.0.0.1:7490", "state": "serving", "incarnation": 4, "durable": false,
+                "objects": 7, "damaged": 0, "element_bytes": 2048, "stored_bytes": 4096,
+            })
+        );
+        let reason = "timed out".into();
+        let down = health(Health::Unreachable { reason });
+        let object = serde_json::to_value(server(&down)).unwrap();
+        assert_eq!(object["state"], "timed out");
+        assert_eq!(object["objects"], serde_json::Value::Null);
+    }
+}

@@ -1,0 +1,87 @@
+//! `areo up`: a whole cluster on this machine, one process per server.
+//!
+//! ```text
+//! data/cluster.toml     who the servers are and where
+//! data/up.lock          held while `areo up` runs
+//! data/making           there while a new cluster is made: its directories hold nothing yet
+//! data/s1/ s2/ ...      one directory per server; server.log beside the data
+//! ```
+
+mod data;
+mod plan;
+mod processes;
+mod ready;
+
+use crate::args;
+use crate::exit::{Failure, Outcome};
+use crate::session::Session;
+use data::{Cluster, Data};
+use plan::Plan;
+use processes::Processes;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub(super) fn run(session: &Session, args: args::Up) -> Outcome {
+    let plan = Plan::new(session, args)?;
+    let data = Data::take(&plan)?;
+    let cluster = data.cluster(&plan, session.out)?;
+    let system = |error: std::io::Error| Failure::other(format!("cannot start: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(system)?.block_on(async {
+        let mut stop = Stop::new().map_err(system)?;
+        let mut processes = Processes::start(&plan, &cluster, session.out)?;
+        let outcome = serve(session, &plan, &cluster, &mut processes, &mut stop).await;
+        let stopped = processes.stop(&mut stop).await;
+        outcome.and(stopped)
+    })
+}
+
+/// Until it is told to stop; then done.
+async fn serve(
+    session: &Session,
+    plan: &Plan,
+    cluster: &Cluster,
+    processes: &mut Processes,
+    stop: &mut Stop,
+) -> Outcome {
+    let timeout = session.timeout()?;
+    let ready = ready::wait(session.out, plan, cluster, timeout);
+    tokio::select! {
+        outcome = ready => outcome?,
+        outcome = processes.supervise() => return outcome,
+        () = stop.asked() => return Ok(()),
+    }
+    ready::announce(session.out, plan, cluster)?;
+    tokio::select! {
+        outcome = processes.supervise() => outcome,
+        () = stop.asked() => Ok(()),
+    }
+}
+
+/// Ctrl-C, SIGTERM, or the terminal went away.
+struct Stop {
+    signals: [Signal; 3],
+}
+
+impl Stop {
+    fn new() -> std::io::Result<Stop> {
+        Ok(Stop {
+            signals: [
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+                signal(SignalKind::hangup())?,
+            ],
+        })
+    }
+
+    /// Waits for the next one.
+    async fn asked(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.signals;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The data directory of `areo up`: whose it is, and the cluster in it, made if there is none.
+
+use super::plan::Plan;
+use crate::cluster_file::{ClusterFile, Server};
+use crate::exit::{Failure, Outcome, plain};
+use crate::output::Output;
+use areo_client::limits;
+use areo_server::{NewServer, initialise_cluster, read_identity};
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+const CLUSTER_FILE: &str = "cluster.toml";
+const LOCK: &str = "up.lock";
+const MAKING: &str = "making";
+
+/// A data directory that is ours: no other `areo up` uses it meanwhile.
+pub(super) struct Data {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// A cluster whose identities are on disk.
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    /// Where its file is.
+    pub(super) path: PathBuf,
+    pub(super) file: ClusterFile,
+    /// Names of servers whose directory is gone. They stay down.
+    pub(super) lost: Vec<String>,
+    /// It was made just now.
+    pub(super) new: bool,
+}
+
+impl Cluster {
+    /// The directory of a server.
+    pub(super) fn directory(&self, server: &Server) -> PathBuf {
+        let parent = self
+            .path
+            .parent()
+            .expect("the file is in the data directory");
+        parent.join(&server.name)
+    }
+}
+
+impl Data {
+    /// Locks the directory; makes it if it is not there. What can be refused is refused before anything is made.
+    pub(super) fn take(plan: &Plan) -> Outcome<Data> {
+        let path = plan.data.clone();
+        let is_new = match look(&path)? {
+            Content::Nothing => true,
+            Content::Ours => false,
+        };
+        if is_new {
+            let servers = usize::from(plan.new_servers());
+            check_new(plan, servers, plan.memory.unwrap_or(false))?;
+            fs::create_dir_all(&path)
+                .map_err(|e| Failure::file("make the directory", &path, &e))?;
+        }
+        let lock = lock(&path)?;
+        // Looked at again under the lock: another `areo up` may have been faster.
+        look(&path)?;
+        Ok(Data { path, _lock: lock })
+    }
+
+    /// The cluster in the directory; a new one if there is none, or if the last one kept nothing.
+    pub(super) fn cluster(&self, plan: &Plan, out: Output) -> Outcome<Cluster> {
+        let path = self.path.join(CLUSTER_FILE);
+        match ClusterFile::read(&path)? {
+            None => self.make(plan, usize::from(plan.new_servers()), false),
+            Some(file) if file.memory() => {
+                let servers = plan.servers.map_or(file.servers.len(), usize::from);
+                check_new(plan, servers, plan.memory.unwrap_or(true))?;
+                self.forget(&file)?;
+                out.note("the last cluster here kept nothing on disk: this is a new, empty one");
+                self.make(plan, servers, true)
+            }
+            Some(file) => self.existing(plan, path, file),
+        }
+    }
+
+    fn make(&self, plan: &Plan, servers: usize, memory: bool) -> Outcome<Cluster> {
+        let memory = plan.memory.unwrap_or(memory);
+        let addresses = check_new(plan, servers, memory)?;
+        self.remove_half_made()?;
+        let new: Vec<NewServer> = (1..=servers)
+            .map(|i| NewServer {
+                data: self.path.join(format!("s{i}")),
+                name: format!("s{i}"),
+            })
+            .collect();
+        let failed = |error: &std::io::Error| Failure::file("write to", &self.path, error);
+        self.mark(&new).map_err(|error| failed(&error))?;
+        let made = initialise_cluster(&new, memory).map_err(|e| Failure::other(e.to_string()))?;
+        let servers = made.servers.into_iter().zip(addresses);
+        let servers = servers.map(|((id, name), (address, admin))| Server {
+            name,
+            id: id.0,
+            address,
+            admin,
+        });
+        let max_object = plan.max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
+        let file = ClusterFile::new(made.cluster, memory, max_object, servers.collect());
+        let path = self.path.join(CLUSTER_FILE);
+        file.write(&path)?;
+        fs::remove_file(self.path.join(MAKING)).map_err(|error| failed(&error))?;
+        Ok(Cluster {
+            path,
+            file,
+            lost: Vec::new(),
+            new: true,
+        })
+    }
+
+    /// Says which directories are about to be made, so that a crash meanwhile leaves nothing that is in the way.
+    fn mark(&self, servers: &[NewServer]) -> std::io::Result<()> {
+        let mut mark = File::create(self.path.join(MAKING))?;
+        for server in servers {
+            writeln!(mark, "{}", server.name)?;
+        }
+        mark.sync_all()?;
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Removes what an `areo up` that did not get to its cluster file has left. No server ever ran there.
+    fn remove_half_made(&self) -> Outcome {
+        let mark = self.path.join(MAKING);
+        let Ok(names) = fs::read_to_string(&mark) else {
+            return Ok(());
+        };
+        for name in names.lines().filter(|name| is_server_name(name)) {
+            remove(&self.path.join(name))?;
+        }
+        fs::remove_file(&mark).map_err(|error| Failure::file("remove", &mark, &error))
+    }
+
+    /// Removes the directories of a cluster that kept nothing, after making sure that it is what they are.
+    fn forget(&self, file: &ClusterFile) -> Outcome {
+        let directories: Vec<PathBuf> = file
+            .servers
+            .iter()
+            .map(|s| self.path.join(&s.name))
+            .collect();
+        for (server, directory) in file.servers.iter().zip(&directories) {
+            let known = identity(directory)?;
+            if known.is_some_and(|known| known.cluster != file.cluster || !known.memory) {
+                return Err(self.foreign_directory(server, "belongs to another cluster"));
+            }
+        }
+        directories
+            .iter()
+            .try_for_each(|directory| remove(directory))
+    }
+
+    fn existing(&self, plan: &Plan, path: PathBuf, mut file: ClusterFile) -> Outcome<Cluster> {
+        let (here, servers) = (self.path.display(), file.servers.len());
+        if plan.memory == Some(true) {
+            return Err(Failure::usage(format!(
+                "{here} holds a cluster that keeps its data on disk: choose another --data for one in memory"
+            )));
+        }
+        if plan
+            .servers
+            .is_some_and(|wanted| usize::from(wanted) != servers)
+        {
+            return Err(Failure::usage(format!(
+                "{here} holds a cluster of {servers} servers: leave --servers out, or choose another --data"
+            )));
+        }
+        let lost = self.check_directories(&file)?;
+        let before = file.clone();
+        if plan.port.is_some() {
+            for (server, (port, admin)) in file.servers.iter_mut().zip(plan.ports(servers)?) {
+                (server.address, server.admin) = (loopback(port), loopback(admin));
+            }
+        }
+        file.max_object = plan.max_object.unwrap_or(file.max_object);
+        let addresses = file
+            .servers
+            .iter()
+            .map(|s| (s.address.clone(), s.admin.clone()));
+        check_ports(&addresses.collect::<Vec<_>>())?;
+        if file != before {
+            file.write(&path)?;
+        }
+        Ok(Cluster {
+            path,
+            file,
+            lost,
+            new: false,
+        })
+    }
+
+    /// Compares the directories with the cluster file. Names those that are gone.
+    fn check_directories(&self, file: &ClusterFile) -> Outcome<Vec<String>> {
+        let mut lost = Vec::new();
+        for server in &file.servers {
+            let Some(known) = identity(&self.path.join(&server.name))? else {
+                lost.push(server.name.clone());
+                continue;
+            };
+            if known.cluster != file.cluster {
+                return Err(self.foreign_directory(server, "belongs to another cluster"));
+            }
+            if known.server.0 != server.id {
+                return Err(self.foreign_directory(server, "belongs to another server"));
+            }
+            if known.memory {
+                return Err(self.foreign_directory(server, "was made with another durability"));
+            }
+        }
+        match lost.len() == file.servers.len() {
+            true => Err(Failure::other(format!(
+                "the directories of all servers are gone from {}: restore them, or choose another --data",
+                self.path.display()
+            ))),
+            false => Ok(lost),
+        }
+    }
+
+    fn foreign_directory(&self, server: &Server, why: &str) -> Failure {
+        let (directory, name) = (self.path.join(&server.name), &server.name);
+        Failure::other(format!(
+            "{} {why} than {} says: put the directory of {name} back, or choose another --data",
+            directory.display(),
+            self.path.join(CLUSTER_FILE).display()
+        ))
+    }
+}
+
+/// What is in a data directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Content {
+    /// It is not there, or empty.
+    Nothing,
+    /// Something of ours.
+    Ours,
+}
+
+/// Refuses a directory that holds anything that is not ours.
+fn look(path: &Path) -> Outcome<Content> {
+    let refused = |error: &std::io::Error| match error.kind() {
+        ErrorKind::NotADirectory => Failure::other(format!(
+            "{} is not a directory: choose another --data",
+            path.display()
+        )),
+        _ => Failure::other(format!("cannot read {}: {}", path.display(), plain(error))),
+    };
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::Nothing),
+        Err(error) => return Err(refused(&error)),
+    };
+    let names: Result<Vec<_>, _> = entries.map(|entry| entry.map(|e| e.file_name())).collect();
+    let names = names.map_err(|error| refused(&error))?;
+    let ours = |name: &str| names.iter().any(|n| n == name);
+    match names.iter().find(|name| *name != LOCK) {
+        _ if ours(CLUSTER_FILE) || ours(MAKING) => Ok(Content::Ours),
+        None if ours(LOCK) => Ok(Content::Ours),
+        None => Ok(Content::Nothing),
+        Some(other) => Err(Failure::other(format!(
+            "{} holds '{}' and no cluster: choose a new or an empty directory with --data",
+            path.display(),
+            other.display()
+        ))),
+    }
+}
+
+fn lock(path: &Path) -> Outcome<File> {
+    let path = path.join(LOCK);
+    let mut open = File::options();
+    let open = open.create(true).truncate(false).write(true);
+    let lock = open
+        .open(&path)
+        .map_err(|error| Failure::file("write", &path, &error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Failure::other(format!(
+            "another `areo up` runs on {}: stop it first, or choose another --data and --port",
+            path.parent().unwrap_or(&path).display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(Failure::file("lock", &path, &error)),
+    }
+}
+
+fn identity(directory: &Path) -> Outcome<Option<areo_server::Identity>> {
+    // Asking makes what is not there.
+    if !directory.exists() {
+        return Ok(None);
+    }
+    read_identity(directory).map_err(|error| Failure::other(error.to_string()))
+}
+
+fn is_server_name(name: &str) -> bool {
+    let digits = name.strip_prefix('s');
+    digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn remove(directory: &Path) -> Outcome {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Failure::file("remove", directory, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Finds out whether such a cluster could be made. Says where its servers are to listen.
+fn check_new(plan: &Plan, servers: usize, memory: bool) -> Outcome<Vec<(String, String)>> {
+    plan.check_shape(servers)?;
+    if memory && plan.restart {
+        return Err(no_restart());
+    }
+    let addresses = new_addresses(plan, servers)?;
+    check_ports(&addresses)?;
+    Ok(addresses)
+}
+
+fn new_addresses(plan: &Plan, servers: usize) -> Outcome<Vec<(String, String)>> {
+    let ports = plan.ports(servers)?;
+    let pair = |(port, admin): (u16, u16)| (loopback(port), loopback(admin));
+    Ok(ports.into_iter().map(pair).collect())
+}
+
+fn loopback(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+/// Finds out whether the servers could listen.
+fn check_ports(addresses: &[(String, String)]) -> Outcome {
+    for address in addresses
+        .iter()
+        .flat_map(|(address, admin)| [address, admin])
+    {
+        let Err(error) = TcpListener::bind(address) else {
+            continue;
+        };
+        let why = match error.kind() {
+            ErrorKind::AddrInUse => "another program listens there".to_owned(),
+            _ => plain(&error),
+        };
+        return Err(Failure::other(format!(
+            "cannot use {address}: {why}; choose other ports with --port"
+        )));
+    }
+    Ok(())
+}
+
+pub(super) fn no_restart() -> Failure {
+    Failure::usage(
+        "--restart needs --durability fsync: a server that keeps nothing on disk cannot come back",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+use super::*;
+use crate::cmd::up::plan::tests::plan;
+
+const OUT: Output = Output {
+    json: false,
+    terminal: false,
+    progress: false,
+    colour: false,
+    quiet: true,
+    verbose: 0,
+};
+
+/// A plan for servers on ports that were free a moment ago.
+fn planned(folder: &tempfile::TempDir) -> Plan {
+    Plan {
+        port: Some(free_port()),
+        servers: Some(3),
+        ..plan(folder.path().join("data"))
+    }
+}
+
+/// A port that was free a moment ago, like the 100 after it as far as one can tell.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    if port < 65_000 { port } else { free_port() }
+}
+
+fn made(plan: &Plan) -> Outcome<Cluster> {
+    Data::take(plan)?.cluster(plan, OUT)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn again(plan: &Plan) -> Plan {
+    Plan {
+        servers: None,
+        port: None,
+        ..plan.clone()
+    }
+}
+
+#[test]
+fn a_cluster_is_made_once_and_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    let first = made(&plan).unwrap();
+    assert!(first.new && first.lost.is_empty());
+    assert_eq!(
+        names(&plan.data),
+        ["cluster.toml", "s1", "s2", "s3", "up.lock"]
+    );
+    let port = plan.port.unwrap();
+    let server = &first.file.servers[2];
+    assert_eq!(server.name, "s3");
+    assert_eq!(server.address, format!("127.0.0.1:{}", port + 2));
+    assert_eq!(server.admin, format!("127.0.0.1:{}", port + 92));
+    let second = made(&again(&plan)).unwrap();
+    assert!(!second.new);
+    assert_eq!(second.file, first.file);
+    let moved = Plan {
+        port: Some(free_port()),
+        max_object: Some(7),
+        ..again(&plan)
+    };
+    let third = made(&moved).unwrap();
+    assert_eq!(
+        third.file.servers[0].id, first.file.servers[0].id,
+        "ids stay"
+    );
+    assert_eq!(third.file.servers[0].address, loopback(moved.port.unwrap()));
+    assert_eq!(third.file.max_object, 7);
+    assert_eq!(
+        made(&again(&plan)).unwrap().file,
+        third.file,
+        "written down"
+    );
+}
+
+#[test]
+fn what_contradicts_the_directory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    let first = made(&plan).unwrap();
+    let refused = |changed: Plan, why: &str| {
+        let failure = made(&changed).unwrap_err();
+        assert!(failure.message.contains(why), "{why}: {failure}");
+        assert_eq!(
+            ClusterFile::read(&first.path),
+            Ok(Some(first.file.clone())),
+            "untouched"
+        );
+    };
+    let same = again(&plan);
+    refused(
+        Plan {
+            servers: Some(5),
+            ..same.clone()
+        },
+        "holds a cluster of 3 servers",
+    );
+    refused(
+        Plan {
+            memory: Some(true),
+            ..same.clone()
+        },
+        "keeps its data on disk",
+    );
+    let lock = Data::take(&same).unwrap();
+    refused(same.clone(), "another `areo up` runs on");
+    drop(lock);
+    let directory = |name: &str| plan.data.join(name);
+    let swap = |a: &str, b: &str| fs::rename(directory(a), directory(b)).unwrap();
+    swap("s1", "x");
+    swap("s2", "s1");
+    refused(same.clone(), "s1 belongs to another server than");
+    swap("s1", "s2");
+    let other = tempfile::tempdir().unwrap();
+    let elsewhere = planned(&other);
+    made(&elsewhere).unwrap();
+    fs::rename(elsewhere.data.join("s1"), directory("s1")).unwrap();
+    refused(same.clone(), "s1 belongs to another cluster than");
+    fs::remove_dir_all(directory("s1")).unwrap();
+    assert_eq!(made(&same).unwrap().lost, ["s1"], "the others can go on");
+    fs::remove_dir_all(directory("s2")).unwrap();
+    fs::remove_dir_all(directory("s3")).unwrap();
+    refused(same, "the directories of all servers are gone");
+}
+
+#[test]
+fn a_busy_port_is_found_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    for above in [2, ADMIN] {
+        let port = plan.port.unwrap() + above;
+        let _busy = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        let failure = made(&plan).unwrap_err();
+        let address = format!("127.0.0.1:{port}");
+        assert!(failure.message.contains(&address), "{failure}");
+        assert!(failure.message.contains("--port"), "{failure}");
+        assert!(!plan.data.exists(), "nothing is left behind");
+    }
+}
+
+const ADMIN: u16 = 91;
+
+#[test]
+fn directories_of_others_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    fs::create_dir(&plan.data).unwrap();
+    fs::write(plan.data.join("thesis.tex"), "\\begin").unwrap();
+    let failure = made(&plan).unwrap_err();
+    assert!(
+        failure
+            .message
+            .contains("holds 'thesis.tex' and no cluster"),
+        "{failure}"
+    );
+    assert_eq!(names(&plan.data), ["thesis.tex"]);
+    let file = Plan {
+        data: plan.data.join("thesis.tex"),
+        ..plan.clone()
+    };
+    let failure = made(&file).unwrap_err();
+    assert!(failure.message.contains("is not a directory"), "{failure}");
+    let below = Plan {
+        data: file.data.join("data"),
+        ..plan
+    };
+    let failure = made(&below).unwrap_err();
+    assert!(failure.message.contains("not a directory"), "{failure}");
+}
+
+#[test]
+fn a_shape_without_tolerance_makes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Plan {
+        servers: Some(2),
+        ..planned(&folder)
+    };
+    let failure = made(&plan).unwrap_err();
+    assert!(failure.message.contains("--allow-f0"), "{failure}");
+    assert!(!plan.data.exists());
+    assert!(
+        made(&Plan {
+            allow_f0: true,
+            ..plan
+        })
+        .is_ok()
+    );
+}
+
+#[test]
+fn what_a_crash_left_half_made_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    fs::create_dir_all(plan.data.join("s1")).unwrap();
+    fs::write(plan.data.join("s1/junk"), "").unwrap();
+    fs::write(plan.data.join(MAKING), "s1\ns2\n../s3\n").unwrap();
+    let outside = folder.path().join("s3");
+    fs::create_dir(&outside).unwrap();
+    assert!(made(&plan).unwrap().new);
+    assert!(!plan.data.join("s1/junk").exists());
+    assert!(outside.exists(), "only names of servers are removed");
+    assert_eq!(
+        names(&plan.data),
+        ["cluster.toml", "s1", "s2", "s3", "up.lock"]
+    );
+}
+
+#[test]
+fn a_cluster_in_memory_is_new_at_every_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = Plan {
+        memory: Some(true),
+        ..planned(&folder)
+    };
+    let first = made(&memory).unwrap();
+    assert!(first.file.memory());
+    let second = made(&Plan {
+        servers: None,
+        memory: None,
+        ..memory.clone()
+    })
+    .unwrap();
+    assert!(second.new && second.file.memory());
+    assert_eq!(second.file.servers.len(), 3, "as many as before");
+    assert_ne!(second.file.cluster, first.file.cluster);
+    let failure = made(&Plan {
+        restart: true,
+        ..memory.clone()
+    })
+    .unwrap_err();
+    assert_eq!(failure, no_restart());
+    // A directory that keeps something is never removed.
+    let other = tempfile::tempdir().unwrap();
+    let durable = planned(&other);
+    made(&durable).unwrap();
+    fs::remove_dir_all(memory.data.join("s2")).unwrap();
+    fs::rename(durable.data.join("s2"), memory.data.join("s2")).unwrap();
+    let failure = made(&memory).unwrap_err();
+    assert!(
+        failure
+            .message
+            .contains("s2 belongs to another cluster than"),
+        "{failure}"
+    );
+    assert!(memory.data.join("s2").exists());
+}

@@ -1,0 +1,441 @@
+//! The server processes of `areo up`: started, watched, stopped.
+
+use super::Stop;
+use super::data::{Cluster, no_restart};
+use super::plan::Plan;
+use crate::args::LogWord;
+use crate::cluster_file::Server;
+use crate::exit::{Failure, Outcome, plain};
+use crate::output::Output;
+use crate::units::exact_size;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::{Instant, sleep_until, timeout};
+
+const LOG: &str = "server.log";
+/// How long servers may take to stop: they drain for 5 s at most.
+const STOP: Duration = Duration::from_secs(10);
+/// Pauses before a server is started again: the first, and the longest.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// A server that ran for so long has earned the first pause again.
+const STEADY: Duration = Duration::from_mins(1);
+/// Lines of a dead server's log that are shown, looked for in so many bytes at its end.
+const SHOWN_LINES: usize = 5;
+const SHOWN_BYTES: i64 = 8 << 10;
+
+/// All servers of the cluster.
+pub(super) struct Processes {
+    servers: Vec<Process>,
+    restart: bool,
+    out: Output,
+}
+
+struct Process {
+    name: String,
+    directory: PathBuf,
+    arguments: Vec<String>,
+    state: State,
+    pause: Duration,
+}
+
+enum State {
+    Running {
+        child: Child,
+        /// Closed when `areo up` ends, however it does; then the server drains.
+        _lifeline: Option<ChildStdin>,
+        since: Instant,
+    },
+    /// To be started again then.
+    Waiting(Instant),
+    Dead,
+}
+
+impl Processes {
+    /// Starts every server whose directory is there.
+    pub(super) fn start(plan: &Plan, cluster: &Cluster, out: Output) -> Outcome<Processes> {
+        if plan.restart && cluster.file.memory() {
+            return Err(no_restart());
+        }
+        let mut servers = Vec::new();
+        for server in &cluster.file.servers {
+            let directory = cluster.directory(server);
+            if cluster.lost.contains(&server.name) {
+                let directory = directory.display();
+                out.note(&format!(
+                    "{} stays down: {directory} is gone, and a server cannot come back without it",
+                    server.name
+                ));
+                continue;
+            }
+            let mut process = Process {
+                name: server.name.clone(),
+                arguments: arguments(plan, cluster, server, &directory, out),
+                directory,
+                state: State::Dead,
+                pause: BACKOFF.0,
+            };
+            process.spawn(out)?;
+            servers.push(process);
+        }
+        assert!(!servers.is_empty(), "lost directories were counted");
+        let restart = plan.restart;
+        Ok(Processes {
+            servers,
+            restart,
+            out,
+        })
+    }
+
+    /// Reports servers that die, starts them again if that was asked for; returns when none is left.
+    pub(super) async fn supervise(&mut self) -> Outcome {
+        loop {
+            let waiting = self
+                .servers
+                .iter()
+                .filter_map(|process| match process.state {
+                    State::Waiting(until) => Some(until),
+                    _ => None,
+                });
+            let next_start = waiting.min();
+            if next_start.is_none() && !self.servers.iter().any(Process::is_running) {
+                return Err(Failure::other("no server is left"));
+            }
+            tokio::select! {
+                (position, status) = exited(&mut self.servers) => self.died(position, status),
+                () = until(next_start) => self.start_due(),
+            }
+        }
+    }
+
+    fn died(&mut self, position: usize, status: io::Result<ExitStatus>) {
+        let process = &mut self.servers[position];
+        let ran = match process.state {
+            State::Running { since, .. } => since.elapsed(),
+            _ => Duration::ZERO,
+        };
+        let name = process.name.clone();
+        let (told, log) = (told(status), process.directory.join(LOG));
+        process.state = State::Dead;
+        if self.restart {
+            process.pause = if ran >= STEADY {
+                BACKOFF.0
+            } else {
+                process.pause
+            };
+            process.state = State::Waiting(Instant::now() + process.pause);
+        }
+        let pause = process.pause;
+        process.pause = (process.pause * 2).min(BACKOFF.1);
+        let left = self.servers.iter().filter(|p| p.is_running()).count();
+        let then = match self.restart {
+            true => format!("it is started again in {:.1} s", pause.as_secs_f64()),
+            false => format!("{left} of {} servers run on", self.servers.len()),
+        };
+        let lines = last_lines(&log);
+        if self.out.json {
+            // Nobody may read on; the servers run all the same.
+            let _ = self
+                .out
+                .object(&json!({ "event": "died", "server": name, "how": told }));
+        }
+        let head = format!("{name} {told}; {then}; the end of {}:", log.display());
+        eprintln!("{head}\n{}", indented(&lines));
+    }
+
+    fn start_due(&mut self) {
+        for process in &mut self.servers {
+            let due = matches!(process.state, State::Waiting(until) if until <= Instant::now());
+            if !due {
+                continue;
+            }
+            match process.spawn(self.out) {
+                Ok(()) => self.out.note(&format!("{} is started again", process.name)),
+                Err(failure) => {
+                    eprintln!("{failure}");
+                    process.state = State::Waiting(Instant::now() + process.pause);
+                }
+            }
+        }
+    }
+
+    /// Tells all servers to stop and waits until they have. A second Ctrl-C waits no longer.
+    pub(super) async fn stop(mut self, again: &mut Stop) -> Outcome {
+        for process in &self.servers {
+            process.signal(Signal::TERM);
+        }
+        let all_exited = async {
+            while self.servers.iter().any(Process::is_running) {
+                let (position, _) = exited(&mut self.servers).await;
+                self.servers[position].state = State::Dead;
+            }
+        };
+        tokio::select! {
+            stopped = timeout(STOP, all_exited) => if stopped.is_ok() { return Ok(()) },
+            () = again.asked() => {}
+        }
+        let left: Vec<&Process> = self.servers.iter().filter(|p| p.is_running()).collect();
+        for process in &left {
+            process.signal(Signal::KILL);
+        }
+        let names: Vec<&str> = left.iter().map(|process| process.name.as_str()).collect();
+        Err(Failure::other(format!(
+            "{} did not stop in time and was killed: what it acknowledged is safe",
+            names.join(", ")
+        )))
+    }
+}
+
+impl Process {
+    fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
+    fn spawn(&mut self, out: Output) -> Outcome {
+        let log = self.directory.join(LOG);
+        let failed = |error: &io::Error| {
+            let name = &self.name;
+            Failure::other(format!("cannot start {name}: {}", plain(error)))
+        };
+        let mut options = File::options();
+        let log = options
+            .create(true)
+            .append(true)
+            .open(&log)
+            .map_err(|e| failed(&e))?;
+        let errors = log.try_clone().map_err(|e| failed(&e))?;
+        let program = std::env::current_exe().map_err(|e| failed(&e))?;
+        let mut command = Command::new(program);
+        command
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(log)
+            .stderr(errors);
+        // Everything is said by arguments; only this process speaks to the service manager; and a Ctrl-C in the
+        // terminal is for this process, which stops the others in order.
+        let ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("AREO_");
+        for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {
+            command.env_remove(name);
+        }
+        command
+            .env_remove("NOTIFY_SOCKET")
+            .process_group(0)
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(|e| failed(&e))?;
+        if out.json {
+            let name = &self.name;
+            out.object(&json!({ "event": "started", "server": name, "pid": child.id() }))?;
+        }
+        // Waiting for a child closes its standard input, so it is kept apart.
+        let lifeline = child.stdin.take();
+        let since = Instant::now();
+        self.state = State::Running {
+            child,
+            _lifeline: lifeline,
+            since,
+        };
+        Ok(())
+    }
+
+    fn signal(&self, signal: Signal) {
+        let State::Running { child, .. } = &self.state else {
+            return;
+        };
+        // Has no id once it was waited for, so that another process cannot be meant.
+        let id = child
+            .id()
+            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            // Fails only if it has ended by itself.
+            let _ = kill_process(id, signal);
+        }
+    }
+}
+
+/// Waits for the first server to exit; safe to drop.
+async fn exited(servers: &mut [Process]) -> (usize, io::Result<ExitStatus>) {
+    std::future::poll_fn(|context| {
+        for (position, process) in servers.iter_mut().enumerate() {
+            let State::Running { child, .. } = &mut process.state else {
+                continue;
+            };
+            if let Poll::Ready(status) = pin!(child.wait()).poll(context) {
+                return Poll::Ready((position, status));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn arguments(
+    plan: &Plan,
+    cluster: &Cluster,
+    server: &Server,
+    directory: &Path,
+    out: Output,
+) -> Vec<String> {
+    let text = |path: &Path| path.to_str().map(str::to_owned);
+    let durability = &cluster.file.durability;
+    let log = match plan.log {
+        LogWord::Text => "text",
+        LogWord::Json => "json",
+    };
+    let max_object = exact_size(cluster.file.max_object);
+    let (data, file) = (text(directory), text(&cluster.path));
+    let named = [
+        (
+            "--data",
+            data.as_deref().expect("checked when the plan was made"),
+        ),
+        (
+            "--cluster",
+            file.as_deref().expect("checked when the plan was made"),
+        ),
+        ("--listen", &server.address),
+        ("--admin", &server.admin),
+        ("--durability", durability),
+        ("--max-object", &max_object),
+        ("--log", log),
+        ("--config", ""),
+    ];
+    let mut arguments = vec!["server".to_owned(), "--supervised".to_owned()];
+    arguments.extend(
+        named
+            .iter()
+            .flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]),
+    );
+    arguments.extend((0..out.verbose).map(|_| "-v".to_owned()));
+    arguments
+}
+
+/// How a process ended.
+fn told(status: io::Result<ExitStatus>) -> String {
+    let status = match status {
+        Ok(status) => status,
+        Err(error) => return format!("cannot be watched: {}", plain(&error)),
+    };
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn last_lines(log: &Path) -> Vec<String> {
+    let read = || {
+        let mut file = File::open(log)?;
+        let length = i64::try_from(file.metadata()?.len()).unwrap_or(i64::MAX);
+        file.seek(SeekFrom::End(-length.min(SHOWN_BYTES)))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        Ok::<_, io::Error>(String::from_utf8_lossy(&end).into_owned())
+    };
+    let end = read().unwrap_or_default();
+    let lines: Vec<&str> = end.lines().collect();
+    let first = lines.len().saturating_sub(SHOWN_LINES);
+    lines[first..]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
+}
+
+fn indented(lines: &[String]) -> String {
+    match lines {
+        [] => "    (empty)".to_owned(),
+        lines => lines
+            .iter()
+            .map(|line| format!("    {line}"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_file::ClusterFile;
+    use crate::cmd::up::plan::tests::plan;
+
+    const OUT: Output = Output {
+        json: false,
+        terminal: false,
+        progress: false,
+        colour: false,
+        quiet: true,
+        verbose: 2,
+    };
+
+    #[test]
+    fn the_arguments_of_a_server_are_understood() {
+        use clap::Parser;
+        let server = Server {
+            name: "s1".into(),
+            id: 1,
+            address: "127.0.0.1:7400".into(),
+            admin: "127.0.0.1:7490".into(),
+        };
+        let cluster = Cluster {
+            path: "data/cluster.toml".into(),
+            file: ClusterFile::new(1, true, 5 << 20, vec![server.clone()]),
+            lost: Vec::new(),
+            new: true,
+        };
+        let directory = cluster.directory(&server);
+        let arguments = arguments(&plan("data"), &cluster, &server, &directory, OUT);
+        let cli = crate::args::Cli::try_parse_from(["areo".to_owned()].iter().chain(&arguments));
+        let cli = cli.expect("understood");
+        let crate::args::Command::Server(parsed) = cli.command else {
+            panic!("a server is started");
+        };
+        assert!(parsed.supervised && !parsed.init && parsed.join.is_empty());
+        assert_eq!(parsed.data.as_deref(), Some(Path::new("data/s1")));
+        assert_eq!(parsed.max_object, Some(5 << 20));
+        assert_eq!(parsed.durability, Some(crate::args::DurabilityWord::Memory));
+        assert_eq!(cli.global.cluster.as_deref(), Some("data/cluster.toml"));
+        assert_eq!(
+            cli.global.config.as_deref(),
+            Some(Path::new("")),
+            "no file of the user"
+        );
+        assert_eq!(cli.global.verbose, 2);
+    }
+
+    #[test]
+    fn endings_are_told() {
+        assert_eq!(
+            told(Ok(ExitStatus::from_raw(7 << 8))),
+            "ended with exit code 7"
+        );
+        assert_eq!(told(Ok(ExitStatus::from_raw(9))), "was ended by signal 9");
+        let failed = told(Err(io::Error::other("No")));
+        assert_eq!(failed, "cannot be watched: no");
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        assert_eq!(indented(&last_lines(&log)), "    (empty)");
+        let lines: Vec<String> = (0..2000).map(|i| format!("line {i}")).collect();
+        std::fs::write(&log, lines.join("\n")).unwrap();
+        assert_eq!(last_lines(&log), lines[1995..]);
+        std::fs::write(&log, "one\ntwo\n").unwrap();
+        assert_eq!(indented(&last_lines(&log)), "    one\n    two");
+    }
+}

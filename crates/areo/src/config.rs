@@ -1,0 +1,272 @@
+//! Configuration: flags over environment (`AREO_*`) over one TOML file over defaults.
+//!
+//! The file is the one given by `--config` or `AREO_CONFIG`, else `./areo.toml`, else `areo/config.toml` in
+//! `$XDG_CONFIG_HOME` (`~/.config`); an empty name means none. Its keys are those of [`KEYS`]; a key with a dot is in
+//! the table before the dot. In the environment, `up.max-object` is `AREO_UP_MAX_OBJECT`. A key that is not known is an
+//! error, in the environment too: a mistyped variable that is silently ignored costs an afternoon.
+
+use crate::exit::{Failure, Outcome, plain};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Every key.
+pub(crate) const KEYS: &[&str] = &[
+    "cluster",
+    "domain",
+    "timeout",
+    "json",
+    "log",
+    "max-object",
+    "up.servers",
+    "up.data",
+    "up.port",
+    "up.dap",
+    "up.k",
+    "up.durability",
+    "up.restart",
+    "up.allow-f0",
+    "server.data",
+    "server.listen",
+    "server.advertise",
+    "server.admin",
+    "server.durability",
+    "server.insecure",
+];
+
+/// What every variable of ours begins with.
+const PREFIX: &str = "AREO_";
+/// Names the file; the only variable that is no key.
+const FILE_VARIABLE: &str = "AREO_CONFIG";
+
+/// What environment and file say.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    values: BTreeMap<&'static str, Value>,
+}
+
+#[derive(Debug)]
+struct Value {
+    text: String,
+    /// Where it was said, for errors.
+    origin: String,
+}
+
+/// Where to look for what was not given by flags.
+pub(crate) struct Places {
+    /// The environment.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// The working directory.
+    pub(crate) directory: PathBuf,
+}
+
+impl Places {
+    /// Those of this process.
+    pub(crate) fn of_process() -> Places {
+        Places {
+            variables: std::env::vars_os().collect(),
+            directory: PathBuf::new(),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<PathBuf> {
+        let found = self.variables.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| PathBuf::from(value))
+    }
+
+    /// The file, and whether it was asked for by name.
+    fn file(&self, flag: Option<&Path>) -> Option<(PathBuf, bool)> {
+        let named = flag.map(Path::to_owned);
+        if let Some(named) = named.or_else(|| self.variable(FILE_VARIABLE)) {
+            return (!named.as_os_str().is_empty()).then_some((named, true));
+        }
+        let home = || Some(self.variable("HOME")?.join(".config"));
+        let absolute = |path: &PathBuf| path.is_absolute();
+        let xdg = self.variable("XDG_CONFIG_HOME").filter(absolute);
+        let user = xdg.or_else(home).map(|c| c.join("areo/config.toml"));
+        let mut places = [Some(self.directory.join("areo.toml")), user].into_iter();
+        let found = places.find_map(|place| place.filter(|path| path.exists()));
+        found.map(|path| (path, false))
+    }
+}
+
+impl Settings {
+    /// Reads file and environment.
+    ///
+    /// # Errors
+    /// [`Code::Usage`](crate::exit::Code::Usage): a file that was asked for is not there, is no TOML, or a key is not
+    /// known.
+    pub(crate) fn load(flag: Option<&Path>, places: &Places) -> Outcome<Settings> {
+        let mut settings = Settings::default();
+        if let Some((path, asked)) = places.file(flag) {
+            match std::fs::read_to_string(&path) {
+                Ok(text) => settings.read_file(&path, &text)?,
+                Err(error) if error.kind() == ErrorKind::NotFound && !asked => {}
+                Err(error) => {
+                    let (path, why) = (path.display(), plain(&error));
+                    let message = format!("cannot read the configuration file {path}: {why}");
+                    return Err(Failure::usage(message));
+                }
+            }
+        }
+        settings.read_environment(&places.variables)?;
+        Ok(settings)
+    }
+
+    fn read_file(&mut self, path: &Path, text: &str) -> Outcome {
+        let path = path.display();
+        let table = text.parse::<toml::Table>().map_err(|error| {
+            let before = error.span().map_or("", |span| &text[..span.start]);
+            let line = before.matches('\n').count() + 1;
+            let why = error.message().replace('\n', ", ");
+            Failure::usage(format!("{path}, line {line}: {why}"))
+        })?;
+        let mut leaves = Vec::new();
+        flatten("", &toml::Value::Table(table), &mut leaves);
+        for (name, text) in leaves {
+            let spelled = name.replace('_', "-");
+            let Some(key) = KEYS.iter().find(|key| **key == spelled) else {
+                let nearest = nearest(&spelled, KEYS.iter().copied());
+                return Err(Failure::usage(format!(
+                    "{path}: '{name}' is not a known key; the nearest is '{nearest}'"
+                )));
+            };
+            let origin = format!("{name} in {path}");
+            self.values.insert(key, Value { text, origin });
+        }
+        Ok(())
+    }
+
+    fn read_environment(&mut self, variables: &[(OsString, OsString)]) -> Outcome {
+        for (name, value) in variables {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+                continue;
+            };
+            if name == FILE_VARIABLE {
+                continue;
+            }
+            let Some(key) = KEYS.iter().find(|key| variable_of(key) == name) else {
+                let known = KEYS.iter().map(|key| variable_of(key));
+                let nearest = nearest(name, known.chain([FILE_VARIABLE.to_owned()]));
+                return Err(Failure::usage(format!(
+                    "the environment variable {name} is not known; the nearest is {nearest}"
+                )));
+            };
+            let Some(text) = value.to_str() else {
+                let message = format!("the environment variable {name} is not UTF-8");
+                return Err(Failure::usage(message));
+            };
+            let (text, origin) = (text.to_owned(), name.to_owned());
+            self.values.insert(key, Value { text, origin });
+        }
+        Ok(())
+    }
+
+    /// The value of `key`: `flag` if it was given, else what environment or file say.
+    ///
+    /// # Errors
+    /// [`Code::Usage`](crate::exit::Code::Usage): what they say is not such a value.
+    pub(crate) fn get<T>(
+        &self,
+        flag: Option<T>,
+        key: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Outcome<Option<T>> {
+        assert!(KEYS.contains(&key), "'{key}' is a key");
+        if flag.is_some() {
+            return Ok(flag);
+        }
+        let Some(value) = self.values.get(key) else {
+            return Ok(None);
+        };
+        let parsed = parse(&value.text).map_err(|why| {
+            let origin = &value.origin;
+            Failure::usage(format!("{origin}: {why}"))
+        })?;
+        Ok(Some(parsed))
+    }
+
+    /// Whether a switch is on: given as a flag, or `true` in environment or file.
+    ///
+    /// # Errors
+    /// [`Code::Usage`](crate::exit::Code::Usage): neither `true` nor `false`.
+    pub(crate) fn switch(&self, flag: bool, key: &'static str) -> Outcome<bool> {
+        let on = self.get(flag.then_some(true), key, |text| match text {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => Err(format!("'{text}' is neither true nor false")),
+        })?;
+        Ok(on.unwrap_or(false))
+    }
+}
+
+/// What one of a closed list of words stands for.
+///
+/// # Errors
+/// A sentence that lists the words.
+pub(crate) fn word<T: clap::ValueEnum>(text: &str) -> Result<T, String> {
+    T::from_str(text, true).map_err(|_| {
+        let words = T::value_variants().iter().filter_map(T::to_possible_value);
+        let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+        format!("'{text}' is none of {}", words.join(", "))
+    })
+}
+
+/// A whole number.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    let parsed = text.parse();
+    parsed.map_err(|_| format!("'{text}' is not a number in range"))
+}
+
+/// Any text.
+///
+/// # Errors
+/// None.
+#[allow(clippy::unnecessary_wraps)] // The shape that `Settings::get` asks for.
+pub(crate) fn text(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+/// A path.
+///
+/// # Errors
+/// It is empty.
+pub(crate) fn path(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" => Err("an empty path names nothing".into()),
+        path => Ok(path.into()),
+    }
+}
+
+fn variable_of(key: &str) -> String {
+    let name = key.replace(['.', '-'], "_");
+    format!("{PREFIX}{}", name.to_ascii_uppercase())
+}
+
+/// Keys with their values as text.
+fn flatten(prefix: &str, value: &toml::Value, leaves: &mut Vec<(String, String)>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (name, value) in table {
+                let dot = if prefix.is_empty() { "" } else { "." };
+                flatten(&format!("{prefix}{dot}{name}"), value, leaves);
+            }
+        }
+        toml::Value::String(text) => leaves.push((prefix.into(), text.clone())),
+        other => leaves.push((prefix.into(), other.to_string())),
+    }
+}
+
+/// The known name that takes the fewest edits to get to.
+fn nearest<T: AsRef<str>>(name: &str, known: impl Iterator<Item = T>) -> String {
+    let nearest = known.min_by_key(|known| strsim::osa_distance(name, known.as_ref()));
+    let nearest = nearest.expect("some names are known");
+    nearest.as_ref().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! How a command ends: an exit code and, unless it is done, one sentence.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Exit codes, the same for every command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Code {
+    /// What was left is wanted by nobody: the reader of the output went away.
+    Done = 0,
+    /// Anything without a code of its own: a local file, a failing disk.
+    Other = 1,
+    /// What was asked for can never be done: a wrong flag, key, value or configuration.
+    Usage = 2,
+    /// The object, domain or server does not exist.
+    NotFound = 3,
+    /// A coverable or conditional write lost.
+    Precondition = 4,
+    /// No quorum in time; nothing was applied.
+    Unavailable = 5,
+    /// The cluster does not know this user.
+    Unauthorised = 6,
+    /// Bytes that should be there are damaged.
+    Corrupted = 7,
+    /// No quorum acknowledged in time; the write may have been applied.
+    Unknown = 8,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl Code {
+    /// The word for it in JSON.
+    fn word(self) -> &'static str {
+        match self {
+            Code::Done => "done",
+            Code::Other => "other",
+            Code::Usage => "usage",
+            Code::NotFound => "not-found",
+            Code::Precondition => "precondition",
+            Code::Unavailable => "unavailable",
+            Code::Unauthorised => "unauthorised",
+            Code::Corrupted => "corrupted",
+            Code::Unknown => "unknown",
+            Code::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Why a command did not do what it was asked to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    /// What the process returns.
+    pub(crate) code: Code,
+    /// One sentence: what was tried, on what, what is missing, what to do. Empty: there is nothing to say.
+    pub(crate) message: String,
+}
+
+/// What every command returns.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Failure {
+        let message = message.into();
+        assert!(!message.is_empty(), "a failure says what happened");
+        Failure { code, message }
+    }
+
+    pub(crate) fn other(message: impl Into<String>) -> Failure {
+        Failure::new(Code::Other, message)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Code::Usage, message)
+    }
+
+    /// A local file that did not do what it should: `what` and `path` make the sentence.
+    pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
+        let path = path.display();
+        Failure::other(format!("cannot {what} {path}: {}", plain(error)))
+    }
+
+    /// Ctrl-C: the shell knows why, so nothing is printed.
+    pub(crate) fn interrupted() -> Failure {
+        Failure {
+            code: Code::Interrupted,
+            message: String::new(),
+        }
+    }
+
+    /// Prints the sentence on stderr; with `json` as one JSON object on one line.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("{}", self.line(json));
+        }
+        ExitCode::from(self.code as u8)
+    }
+
+    fn line(&self, json: bool) -> String {
+        let (word, code) = (self.code.word(), self.code as u8);
+        match json {
+            true => {
+                serde_json::json!({ "error": self.message, "kind": word, "code": code }).to_string()
+            }
+            false => format!("areo: {self}"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// An error of the operating system without its number, which says nothing to a reader.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    let (first, rest) = text[..end].split_at(text.chars().next().map_or(0, char::len_utf8));
+    format!("{}{rest}", first.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_manual() {
+        let codes = [
+            (Code::Done, 0),
+            (Code::Other, 1),
+            (Code::Usage, 2),
+            (Code::NotFound, 3),
+            (Code::Precondition, 4),
+            (Code::Unavailable, 5),
+            (Code::Unauthorised, 6),
+            (Code::Corrupted, 7),
+            (Code::Unknown, 8),
+            (Code::Interrupted, 130),
+        ];
+        for (code, number) in codes {
+            assert_eq!(code as u8, number, "{}", code.word());
+        }
+    }
+
+    #[test]
+    fn failures_are_a_sentence_or_a_json_line() {
+        let failure = Failure::new(Code::Unavailable, "no quorum for 'a\nb'");
+        assert_eq!(failure.line(false), "areo: no quorum for 'a\nb'");
+        let line = failure.line(true);
+        assert!(!line.contains('\n'), "one line: {line}");
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            object,
+            serde_json::json!({ "error": "no quorum for 'a\nb'", "kind": "unavailable", "code": 5 })
+        );
+    }
+
+    #[test]
+    fn errors_of_the_system_lose_their_number() {
+        let missing = std::fs::File::open("/nonexistent/file").unwrap_err();
+        assert_eq!(plain(&missing), "no such file or directory");
+        assert_eq!(plain(&std::io::Error::other("Ärger")), "ärger");
+    }
+}

@@ -1,0 +1,184 @@
+//! What a command prints: tables for people, tab-separated lines for pipes, JSON lines for programs.
+
+use crate::exit::{Code, Failure, Outcome, plain};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde::Serialize;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+/// How to print.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own about flags or terminal.
+pub(crate) struct Output {
+    /// One JSON object per line.
+    pub(crate) json: bool,
+    /// Standard output is a terminal: tables, and no bytes that could command it.
+    pub(crate) terminal: bool,
+    /// Standard error is a terminal that may show progress.
+    pub(crate) progress: bool,
+    /// Colours and other attributes, on standard error.
+    pub(crate) colour: bool,
+    /// Only results and errors.
+    pub(crate) quiet: bool,
+    /// How much more to say.
+    pub(crate) verbose: u8,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Column {
+    /// Words, to the left.
+    Text(&'static str),
+    /// Numbers, to the right.
+    Number(&'static str),
+}
+
+#[allow(clippy::unused_self)] // Nothing is printed but through the value that knows how.
+impl Output {
+    /// As flags, environment and terminal allow.
+    pub(crate) fn new(json: bool, quiet: bool, verbose: u8) -> Output {
+        let errors = io::stderr().is_terminal();
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Output {
+            json,
+            terminal: io::stdout().is_terminal() && !json,
+            progress: errors && !quiet && !json && !dumb,
+            colour: errors && !set("NO_COLOR") && !dumb,
+            quiet,
+            verbose,
+        }
+    }
+
+    /// Bytes on standard output, as they are.
+    ///
+    /// # Errors
+    /// The output cannot take them.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Outcome {
+        io::stdout().lock().write_all(bytes).map_err(cannot_print)
+    }
+
+    /// One line on standard output.
+    ///
+    /// # Errors
+    /// The output cannot take it.
+    pub(crate) fn line(self, text: &str) -> Outcome {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{text}").map_err(cannot_print)
+    }
+
+    /// One object on one line of standard output.
+    ///
+    /// # Errors
+    /// The output cannot take it.
+    pub(crate) fn object(self, object: &impl Serialize) -> Outcome {
+        let line = serde_json::to_string(object).expect("our own records have text for keys");
+        self.line(&line)
+    }
+
+    /// Something worth knowing that is no result: on standard error, unless `-q`.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet && !self.json {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Rows: as a table on a terminal, else tab-separated and without a head.
+    ///
+    /// # Errors
+    /// The output cannot take them.
+    pub(crate) fn table(self, columns: &[Column], rows: &[Vec<String>]) -> Outcome {
+        assert!(rows.iter().all(|row| row.len() == columns.len()));
+        if !self.terminal {
+            return rows.iter().try_for_each(|row| self.line(&row.join("\t")));
+        }
+        match rows {
+            [] => Ok(()),
+            rows => self.line(&drawn(columns, rows)),
+        }
+    }
+
+    /// A text that others chose, such as a key: on a terminal without characters that would command it.
+    pub(crate) fn foreign(self, text: &str) -> String {
+        match self.terminal {
+            true => visible(text),
+            false => text.to_owned(),
+        }
+    }
+}
+
+fn drawn(columns: &[Column], rows: &[Vec<String>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let head = |column: &Column| match column {
+        Column::Text(name) => Cell::new(name),
+        Column::Number(name) => Cell::new(name).set_alignment(CellAlignment::Right),
+    };
+    table.set_header(columns.iter().map(head));
+    for row in rows {
+        let cells = row.iter().zip(columns).map(|(text, column)| match column {
+            Column::Text(_) => Cell::new(visible(text)),
+            Column::Number(_) => Cell::new(text).set_alignment(CellAlignment::Right),
+        });
+        table.add_row(cells);
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A text without control characters.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// A reader that went away has what it wanted; everything else is an error.
+#[allow(clippy::needless_pass_by_value)] // For `map_err`.
+pub(crate) fn cannot_print(error: io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Failure {
+            code: Code::Done,
+            message: String::new(),
+        },
+        _ => Failure::other(format!("cannot write the output: {}", plain(&error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        assert_eq!(visible("a\tb\x1b[2J\u{9b}ä"), "a\\tb\\u{1b}[2J\\u{9b}ä");
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let columns = [Column::Text("name"), Column::Number("bytes")];
+        let row = |name: &str, bytes: &str| vec![name.to_owned(), bytes.to_owned()];
+        let table = drawn(&columns, &[row("s1", "7"), row("s\n2", "1000")]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 3, "{table}");
+        let end = |text: &str| {
+            lines
+                .iter()
+                .find_map(|l| l.find(text).map(|i| i + text.len()))
+        };
+        assert_eq!(end("bytes"), end("1000"), "{table}");
+        assert!(lines[2].contains("s\\n2"), "{table}");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_told_nothing() {
+        let gone = cannot_print(io::Error::from(ErrorKind::BrokenPipe));
+        assert_eq!((gone.code, gone.message.as_str()), (Code::Done, ""));
+        let full = cannot_print(io::Error::from(ErrorKind::StorageFull));
+        assert!(full.message.starts_with("cannot write the output: "));
+    }
+}

@@ -1,0 +1,230 @@
+//! Talking to the cluster: which one is meant, connecting, and endings of the library as exit codes.
+
+use crate::args::Global;
+use crate::cluster_file::ClusterFile;
+use crate::config::{self, Settings};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::Output;
+use crate::units::parse_timeout;
+use areo_client::{
+    Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
+    Error,
+};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Where a cluster is looked for if nothing says where.
+const DEFAULT_FILE: &str = "areo-data/cluster.toml";
+const DEFAULT_DOMAIN: &str = "default";
+
+/// What every command that talks to a cluster needs.
+pub(crate) struct Session {
+    pub(crate) out: Output,
+    pub(crate) settings: Settings,
+    global: Global,
+}
+
+/// Which cluster is meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// That of a cluster file.
+    File(PathBuf, ClusterFile),
+    /// That of these servers.
+    Addresses(Vec<String>),
+}
+
+impl Session {
+    pub(crate) fn new(out: Output, settings: Settings, global: Global) -> Session {
+        Session {
+            out,
+            settings,
+            global,
+        }
+    }
+
+    /// How long an operation may take.
+    pub(crate) fn timeout(&self) -> Outcome<Duration> {
+        let timeout = self
+            .settings
+            .get(self.global.timeout, "timeout", parse_timeout)?;
+        Ok(timeout.unwrap_or(DEFAULT_TIMEOUT))
+    }
+
+    /// The cluster that flag, environment or configuration file name, if one does.
+    pub(crate) fn named_target(&self) -> Outcome<Option<Target>> {
+        let named = self.global.cluster.clone();
+        let named = self.settings.get(named, "cluster", config::text)?;
+        named.map(|named| target(&named)).transpose()
+    }
+
+    /// The cluster that is meant.
+    ///
+    /// # Errors
+    /// None is.
+    pub(crate) fn target(&self) -> Outcome<Target> {
+        if let Some(target) = self.named_target()? {
+            return Ok(target);
+        }
+        let path = Path::new(DEFAULT_FILE);
+        match ClusterFile::read(path)? {
+            Some(file) => Ok(Target::File(path.into(), file)),
+            None => Err(Failure::usage(format!(
+                "there is no cluster here (no {DEFAULT_FILE}): run `areo up` or pass --cluster"
+            ))),
+        }
+    }
+
+    /// A client of the cluster that is meant.
+    pub(crate) async fn connect(&self) -> Outcome<Client> {
+        let target = self.target()?;
+        let options = target.options(self.timeout()?);
+        let connected = Client::connect(options).await;
+        connected.map_err(|error| unreachable(&error, &target))
+    }
+
+    /// A client, and the domain that is meant.
+    pub(crate) async fn domain(&self) -> Outcome<(Client, Domain)> {
+        let name = self
+            .settings
+            .get(self.global.domain.clone(), "domain", config::text)?;
+        let client = self.connect().await?;
+        let name = name.as_deref().unwrap_or(DEFAULT_DOMAIN);
+        let domain = client.domain(name).await.map_err(failure)?;
+        Ok((client, domain))
+    }
+}
+
+impl Target {
+    /// How to reach it.
+    pub(crate) fn options(&self, timeout: Duration) -> ConnectOptions {
+        let (addresses, cluster) = match self {
+            Target::File(_, file) => (file.addresses(), Some(ClusterId(file.cluster))),
+            Target::Addresses(addresses) => (addresses.clone(), None),
+        };
+        ConnectOptions {
+            addresses,
+            cluster,
+            timeout,
+        }
+    }
+
+    /// Addresses of its servers, as far as they are known.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        match self {
+            Target::File(_, file) => file.addresses(),
+            Target::Addresses(addresses) => addresses.clone(),
+        }
+    }
+}
+
+/// A file if there is one of this name, else addresses.
+fn target(named: &str) -> Outcome<Target> {
+    let path = Path::new(named);
+    if let Some(file) = ClusterFile::read(path)? {
+        return Ok(Target::File(path.into(), file));
+    }
+    let addresses: Vec<String> = named.split(',').map(|a| a.trim().to_owned()).collect();
+    match addresses.iter().all(|address| is_address(address)) {
+        true => Ok(Target::Addresses(addresses)),
+        false => Err(Failure::usage(format!(
+            "'{named}' names no cluster: there is no such file, and addresses are written HOST:PORT"
+        ))),
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    let parts = text.rsplit_once(':');
+    parts.is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+/// Runs an operation; Ctrl-C and SIGTERM end it, so that what it holds is cleaned up.
+///
+/// # Errors
+/// Those of the operation; [`Code::Interrupted`], with `interrupted` as the sentence if it is not empty.
+pub(crate) fn run(operation: impl Future<Output = Outcome>, interrupted: &str) -> Outcome {
+    let system = |error: std::io::Error| Failure::other(format!("cannot start: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(system)?.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
+        tokio::select! {
+            outcome = operation => outcome,
+            _ = interrupt.recv() => Err(stopped(interrupted)),
+            _ = terminate.recv() => Err(stopped(interrupted)),
+        }
+    })
+}
+
+fn stopped(sentence: &str) -> Failure {
+    match sentence {
+        "" => Failure::interrupted(),
+        sentence => Failure::new(Code::Interrupted, sentence),
+    }
+}
+
+/// A cluster of which no server answers. That of a file may have moved or be down; which is not for us to know.
+pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
+    let code = match error {
+        ConnectError::NoAddress => Code::Usage,
+        ConnectError::NoServer { .. } => Code::Unavailable,
+        ConnectError::Thread { .. } => Code::Other,
+    };
+    let from = match (target, error) {
+        (Target::File(path, _), ConnectError::NoServer { .. }) => {
+            format!(" (addresses from {})", path.display())
+        }
+        _ => String::new(),
+    };
+    Failure::new(code, format!("{error}{from}"))
+}
+
+/// How an error of the library ends the process.
+#[allow(clippy::needless_pass_by_value)] // For `map_err`.
+pub(crate) fn failure(error: Error) -> Failure {
+    let code = match &error {
+        Error::NotFound { .. } => Code::NotFound,
+        Error::VersionConflict { .. } => Code::Precondition,
+        Error::Unavailable { .. } => Code::Unavailable,
+        Error::Unknown { .. } => Code::Unknown,
+        Error::Corrupted { .. } => Code::Corrupted,
+        Error::Unauthorised { .. } => Code::Unauthorised,
+        Error::Invalid { .. } => Code::Usage,
+    };
+    let hint = match &error {
+        Error::NotFound { domain, key: None } if domain == DEFAULT_DOMAIN => {
+            ": `areo domain create default` makes it"
+        }
+        Error::NotFound { key: None, .. } => ": `areo domain ls` lists those that exist",
+        _ => "",
+    };
+    Failure::new(code, format!("{error}{hint}"))
+}
+
+/// How a domain that was not created ends the process.
+pub(crate) fn creation_failure(error: CreateDomainError) -> Failure {
+    let code = match &error {
+        CreateDomainError::UnknownServer { .. } => Code::NotFound,
+        CreateDomainError::AmbiguousServer { .. }
+        | CreateDomainError::ServerTwice { .. }
+        | CreateDomainError::SameAddress { .. }
+        | CreateDomainError::NoCrashTolerated { .. }
+        | CreateDomainError::InvalidShape { .. } => Code::Usage,
+        CreateDomainError::Exists { .. } => Code::Precondition,
+        CreateDomainError::Unavailable { .. } => Code::Unavailable,
+        CreateDomainError::Unknown { .. } => Code::Unknown,
+        CreateDomainError::Other { .. } => Code::Other,
+    };
+    match error {
+        CreateDomainError::Other { error } => failure(error),
+        error => Failure::new(code, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

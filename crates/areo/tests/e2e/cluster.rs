@@ -1,0 +1,395 @@
+//! A cluster of real processes in a directory of its own.
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Servers of every cluster here, at [5,3] unless a test says otherwise.
+pub(crate) const SERVERS: usize = 5;
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Standard output as text, without the last line's end.
+    pub(crate) fn text(&self) -> &str {
+        let text = std::str::from_utf8(&self.stdout).expect("the output is text");
+        text.strip_suffix('\n').unwrap_or(text)
+    }
+
+    /// Standard output as JSON lines.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).expect("every line is an object");
+        self.text().lines().map(parse).collect()
+    }
+
+    /// Fails unless the command is done.
+    #[track_caller]
+    pub(crate) fn done(self) -> Ended {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self
+    }
+
+    /// Fails unless the command ended with this code and one sentence that holds these words.
+    #[track_caller]
+    pub(crate) fn refused(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "'{word}' is not in: {}",
+                self.stderr
+            );
+        }
+        assert!(self.stdout.is_empty(), "an error prints no result");
+    }
+}
+
+/// Runs `areo` without a cluster of ours.
+pub(crate) fn areo<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
+    let mut child = command()
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("areo starts");
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    let input = input.to_owned();
+    // A command that reads no input closes the pipe early.
+    let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("areo ends");
+    writer.join().expect("the writer does not panic");
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8(output.stderr).expect("errors are text"),
+    }
+}
+
+/// The binary, untouched by the configuration of whoever runs the tests.
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_areo"));
+    let ours = |name: &OsString| name.to_string_lossy().starts_with("AREO_");
+    for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {
+        command.env_remove(name);
+    }
+    command.env("AREO_CONFIG", "");
+    command
+}
+
+/// What `areo up` reported, as it comes.
+#[derive(Default)]
+struct Events {
+    pids: BTreeMap<String, i32>,
+    /// How often each server was started.
+    starts: BTreeMap<String, usize>,
+    ready: bool,
+    ended: bool,
+}
+
+/// A running `areo up` and its servers.
+pub(crate) struct Cluster {
+    folder: Arc<TempDir>,
+    port: u16,
+    up: Child,
+    events: Arc<Mutex<Events>>,
+    errors: Option<thread::JoinHandle<String>>,
+    /// Servers that a test started itself.
+    own: BTreeMap<String, Child>,
+}
+
+impl Cluster {
+    /// A new cluster that serves.
+    pub(crate) fn start(flags: &[&str]) -> Cluster {
+        let folder = Arc::new(tempfile::tempdir().expect("there is room for a directory"));
+        Cluster::start_in(folder, free_ports(), flags)
+    }
+
+    fn start_in(folder: Arc<TempDir>, port: u16, flags: &[&str]) -> Cluster {
+        let data = folder.path().join("data");
+        let mut up = command()
+            .args(["up", "--json", "--port", &port.to_string(), "--data"])
+            .arg(&data)
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("areo starts");
+        let events = Arc::new(Mutex::new(Events::default()));
+        let out = up.stdout.take().expect("it is a pipe");
+        let err = up.stderr.take().expect("it is a pipe");
+        let told = Arc::clone(&events);
+        thread::spawn(move || listen(out, &told));
+        let errors = Some(thread::spawn(move || collect(err)));
+        let own = BTreeMap::new();
+        let mut cluster = Cluster {
+            folder,
+            port,
+            up,
+            events,
+            errors,
+            own,
+        };
+        wait_until(|| cluster.events().ready || cluster.events().ended);
+        if !cluster.events().ready {
+            let ended = cluster.wait();
+            panic!("`areo up` ended with {}: {}", ended.code, ended.stderr);
+        }
+        cluster
+    }
+
+    /// The same directory again, after `areo up` has ended.
+    pub(crate) fn start_again(self, flags: &[&str]) -> Cluster {
+        let port = self.port;
+        self.start_at(port, flags)
+    }
+
+    /// The same directory again, from another port on.
+    pub(crate) fn start_at(mut self, port: u16, flags: &[&str]) -> Cluster {
+        assert!(
+            self.up.try_wait().expect("it can be asked").is_some(),
+            "it has ended"
+        );
+        self.own.values_mut().for_each(end);
+        Cluster::start_in(Arc::clone(&self.folder), port, flags)
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A place for files of the test.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn file(&self) -> String {
+        let file = self.data().join("cluster.toml");
+        file.to_str()
+            .expect("temporary directories are UTF-8")
+            .to_owned()
+    }
+
+    fn events(&self) -> std::sync::MutexGuard<'_, Events> {
+        self.events.lock().expect("nobody panics with it")
+    }
+
+    /// Runs `areo` on this cluster.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Ended {
+        self.run_with(arguments, b"")
+    }
+
+    /// Runs `areo` on this cluster with standard input.
+    pub(crate) fn run_with<A: AsRef<OsStr>>(&self, arguments: &[A], input: &[u8]) -> Ended {
+        let file = self.file();
+        let cluster = [OsStr::new("--cluster"), OsStr::new(&file)];
+        let arguments: Vec<&OsStr> = cluster
+            .into_iter()
+            .chain(arguments.iter().map(AsRef::as_ref))
+            .collect();
+        areo(&arguments, input)
+    }
+
+    /// Starts `areo` on this cluster and does not wait for it.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        let mut command = command();
+        command.args(["--cluster", &self.file()]).args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().expect("areo starts")
+    }
+
+    pub(crate) fn pid(&self, server: &str) -> i32 {
+        match self.own.get(server) {
+            Some(child) => i32::try_from(child.id()).expect("process ids are small"),
+            None => self.events().pids[server],
+        }
+    }
+
+    /// How often `areo up` started a server.
+    pub(crate) fn starts(&self, server: &str) -> usize {
+        self.events().starts[server]
+    }
+
+    /// Sends a signal to a server.
+    pub(crate) fn signal(&mut self, server: &str, with: Signal) {
+        signal(self.pid(server), with);
+        if with == Signal::KILL
+            && let Some(mut child) = self.own.remove(server)
+        {
+            child.wait().expect("it was ours");
+        }
+    }
+
+    /// kill -9, and waits until it is gone.
+    pub(crate) fn kill(&mut self, server: &str) {
+        let pid = self.pid(server);
+        self.signal(server, Signal::KILL);
+        wait_until(|| !lives(pid));
+    }
+
+    /// Starts a server that was killed, as a person would by hand, and waits until it serves.
+    pub(crate) fn restart(&mut self, server: &str) {
+        let file = std::fs::read_to_string(self.file()).expect("the cluster has a file");
+        let file: toml::Table = file.parse().expect("it is TOML");
+        let entries = file["servers"].as_array().expect("servers are listed");
+        let entry = entries
+            .iter()
+            .find(|entry| entry["name"].as_str() == Some(server));
+        let entry = entry.expect("the cluster has this server");
+        let text = |key: &str| entry[key].as_str().expect("is text").to_owned();
+        let child = command()
+            .args(["--cluster", &self.file(), "server", "--data"])
+            .arg(self.data().join(server))
+            .args(["--listen", &text("address"), "--admin", &text("admin")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("areo starts");
+        self.own.insert(server.to_owned(), child);
+        wait_until(|| self.state(server) == "serving");
+    }
+
+    /// What `areo status` says about a server.
+    pub(crate) fn state(&self, server: &str) -> String {
+        let lines = self.run(&["status", "--json"]).objects();
+        let line = lines.iter().find(|line| line["server"] == server);
+        let state = line.map(|line| line["state"].as_str().expect("is text").to_owned());
+        state.unwrap_or_default()
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn stop(&mut self) -> Ended {
+        signal(self.up_pid(), Signal::INT);
+        self.wait()
+    }
+
+    pub(crate) fn up_pid(&self) -> i32 {
+        i32::try_from(self.up.id()).expect("process ids are small")
+    }
+
+    /// Waits until `areo up` ends.
+    pub(crate) fn wait(&mut self) -> Ended {
+        let status = self.up.wait().expect("it is ours");
+        let errors = self.errors.take().expect("waited for once");
+        Ended {
+            code: status.code().unwrap_or(-1),
+            stdout: Vec::new(),
+            stderr: errors.join().expect("the reader does not panic"),
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // A stopped process cannot end; servers end when `areo up` does.
+        for pid in self.events().pids.values().filter(|pid| lives(**pid)) {
+            signal(*pid, Signal::CONT);
+        }
+        self.own.values_mut().for_each(end);
+        if self.up.try_wait().is_ok_and(|status| status.is_none()) {
+            signal(self.up_pid(), Signal::INT);
+            // Its exit code was asserted where it matters.
+            let _ = self.up.wait();
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    // It may have ended by itself.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+pub(crate) fn lives(pid: i32) -> bool {
+    test_kill_process(Pid::from_raw(pid).expect("not 0")).is_ok()
+}
+
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    // It may have ended by itself.
+    let _ = kill_process(Pid::from_raw(pid).expect("not 0"), signal);
+}
+
+/// Waits for something that surely happens; a minute and more means that it does not.
+#[track_caller]
+pub(crate) fn wait_until(happened: impl Fn() -> bool) {
+    for _ in 0..4500 {
+        if happened() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("waited for something that does not happen");
+}
+
+fn listen(out: ChildStdout, events: &Mutex<Events>) {
+    for line in BufReader::new(out).lines().map_while(Result::ok) {
+        let event: Value = serde_json::from_str(&line).expect("every line is an object");
+        let mut events = events.lock().expect("nobody panics with it");
+        let server = || event["server"].as_str().expect("is text").to_owned();
+        match event["event"].as_str() {
+            Some("started") => {
+                let pid = event["pid"].as_i64().expect("is a number");
+                events
+                    .pids
+                    .insert(server(), i32::try_from(pid).expect("process ids are small"));
+                *events.starts.entry(server()).or_default() += 1;
+            }
+            Some("ready") => events.ready = true,
+            _ => {}
+        }
+    }
+    events.lock().expect("nobody panics with it").ended = true;
+}
+
+fn collect(mut err: ChildStderr) -> String {
+    let mut text = String::new();
+    err.read_to_string(&mut text).expect("errors are text");
+    text
+}
+
+/// The first of a block of ports for servers and their administration. Below the ports that systems give to outgoing
+/// connections, and never the same twice in this process.
+pub(crate) fn free_ports() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    const BLOCKS: u16 = 150;
+    let begin = u16::try_from(std::process::id() % u32::from(BLOCKS)).expect("below the divisor");
+    for _ in 0..BLOCKS {
+        let block = (begin + NEXT.fetch_add(1, Ordering::Relaxed)) % BLOCKS;
+        let first = 10_000 + block * 100 + (block / 75) * 400;
+        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        let servers = u16::try_from(SERVERS).expect("few");
+        if (first..first + servers)
+            .chain(first + 90..first + 90 + servers)
+            .all(free)
+        {
+            return first;
+        }
+    }
+    panic!("no free ports");
+}

@@ -1,0 +1,207 @@
+//! Servers die, stop, and come back.
+
+use crate::cluster::{Cluster, SERVERS, signal, wait_until};
+use crate::values::bytes;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+fn servers() -> impl Iterator<Item = String> {
+    (1..=SERVERS).map(|i| format!("s{i}"))
+}
+
+/// Puts `value` from a file.
+fn put(cluster: &Cluster, key: &str, value: &[u8]) {
+    let path = cluster.folder().join(key);
+    fs::write(&path, value).expect("there is room");
+    let path = path.to_str().expect("temporary directories are UTF-8");
+    cluster.run(&["put", key, path]).done();
+}
+
+#[track_caller]
+fn assert_all_there(cluster: &Cluster, values: &BTreeMap<String, Vec<u8>>) {
+    for (key, value) in values {
+        let got = cluster.run(&["get", key]).done();
+        assert!(got.stdout == *value, "{key} has other bytes");
+    }
+}
+
+#[test]
+fn a_server_dies_during_a_put_and_another_later() {
+    let mut cluster = Cluster::start(&[]);
+    let mut values = BTreeMap::new();
+    for size in [0, 1, 5_000, 20_000, 3_000_000] {
+        let (key, value) = (format!("before-{size}"), bytes(size, size as u64));
+        put(&cluster, &key, &value);
+        values.insert(key, value);
+    }
+    let large = bytes(60 << 20, 7);
+    let path = cluster.folder().join("large");
+    fs::write(&path, &large).unwrap();
+    let writer = cluster.spawn(&["put", "large", path.to_str().unwrap()]);
+    // Late enough for the put to be under way, early enough not to have ended; either way it must succeed.
+    thread::sleep(Duration::from_millis(60));
+    cluster.kill("s1");
+    let written = writer.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&written.stderr);
+    assert_eq!(written.status.code(), Some(0), "{said}");
+    values.insert("large".into(), large);
+    assert_all_there(&cluster, &values);
+    put(&cluster, "without-s1", b"four are enough");
+    values.insert("without-s1".into(), b"four are enough".to_vec());
+    cluster.restart("s1");
+    cluster.kill("s2");
+    assert_all_there(&cluster, &values);
+    put(&cluster, "without-s2", b"four others are enough");
+    let listed = cluster.run(&["ls"]).done();
+    assert_eq!(listed.text().lines().count(), values.len() + 1);
+}
+
+#[test]
+fn all_servers_die_during_writes_and_nothing_acknowledged_is_lost() {
+    let mut cluster = Cluster::start(&[]);
+    let acknowledged = Mutex::new(BTreeMap::new());
+    let stop = AtomicBool::new(false);
+    let writer = |cluster: &Cluster, writer: u64| {
+        for i in 0.. {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let size = [10, 5_000, 40_000, 300_000][i % 4];
+            let key = format!("writer-{writer}-{i:04}");
+            let value = bytes(size, writer * 10_000 + i as u64);
+            let ended = cluster.run_with(&["put", &key, "--timeout", "2s"], &value);
+            match ended.code {
+                0 => drop(acknowledged.lock().unwrap().insert(key, value)),
+                // The cluster was gone before, or became so meanwhile.
+                5 | 8 => return,
+                code => panic!("{code}: {}", ended.stderr),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for i in 0..3 {
+            let cluster = &cluster;
+            scope.spawn(move || writer(cluster, i));
+        }
+        wait_until(|| acknowledged.lock().unwrap().len() >= 60);
+        for server in servers() {
+            signal(cluster.pid(&server), Signal::KILL);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let ended = cluster.wait();
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("was ended by signal 9"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("no server is left"),
+        "{}",
+        ended.stderr
+    );
+    let cluster = cluster.start_again(&[]);
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(acknowledged.len() >= 60);
+    assert_all_there(&cluster, &acknowledged);
+    let listed = cluster.run(&["ls"]).done();
+    let listed: Vec<&str> = listed.text().lines().collect();
+    for key in acknowledged.keys() {
+        assert!(listed.contains(&key.as_str()), "{key} is not listed");
+    }
+}
+
+#[test]
+fn with_two_servers_down_operations_fail_in_time_and_recover() {
+    let mut cluster = Cluster::start(&[]);
+    put(&cluster, "key", b"old");
+    cluster.kill("s4");
+    cluster.kill("s5");
+    let written = cluster.run_with(&["put", "key", "--timeout", "1s"], b"new");
+    assert!([5, 8].contains(&written.code), "{}", written.stderr);
+    for words in [
+        "no quorum for 'default'",
+        "ec [5,3]",
+        "3 of 4 needed servers",
+        "s4 refused",
+    ] {
+        assert!(
+            written.stderr.contains(words),
+            "{words}: {}",
+            written.stderr
+        );
+    }
+    let read = cluster.run(&["get", "key", "--timeout", "1s"]);
+    read.refused(5, &["no quorum for 'default'", "s1 ok", "s5 refused"]);
+    let json = cluster.run(&["get", "key", "--timeout", "1s", "--version-only", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&json.stderr).expect("one object");
+    assert_eq!(
+        (object["code"].as_i64(), object["kind"].as_str()),
+        (Some(5), Some("unavailable"))
+    );
+    // The root domain has a majority still.
+    let status = cluster.run(&["status", "--json"]).done().objects();
+    assert_eq!(status[0]["serving"], 3);
+    cluster.restart("s4");
+    cluster.restart("s5");
+    let value = cluster.run(&["get", "key"]).done();
+    match value.text() {
+        "new" | "old" if written.code == 8 => {}
+        "old" => {}
+        other => panic!("'{other}' was never acknowledged nor of unknown outcome"),
+    }
+    put(&cluster, "key", b"newer");
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "newer");
+}
+
+#[test]
+fn a_stopped_server_holds_nobody_up() {
+    let mut cluster = Cluster::start(&[]);
+    put(&cluster, "before", &bytes(1_000_000, 1));
+    cluster.signal("s3", Signal::STOP);
+    // A deadline far below the time for which the server says nothing.
+    let within = |arguments: &[&str], input: &[u8]| {
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .copied()
+            .chain(["--timeout", "5s"])
+            .collect();
+        cluster.run_with(&arguments, input).done()
+    };
+    for size in [1, 100_000, 5_000_000] {
+        let (key, value) = (format!("during-{size}"), bytes(size, 3));
+        within(&["put", &key], &value);
+        assert!(within(&["get", &key], b"").stdout == value, "{size} bytes");
+        within(&["stat", &key], b"");
+    }
+    assert!(within(&["get", "before"], b"").stdout == bytes(1_000_000, 1));
+    within(&["rm", "before"], b"");
+    assert_eq!(within(&["ls"], b"").text().lines().count(), 3);
+    assert_ne!(cluster.state("s3"), "serving");
+    cluster.signal("s3", Signal::CONT);
+    wait_until(|| cluster.state("s3") == "serving");
+}
+
+#[test]
+fn a_server_that_dies_is_restarted_if_asked_for() {
+    let mut cluster = Cluster::start(&["--restart"]);
+    put(&cluster, "key", b"value");
+    let before = cluster.pid("s2");
+    cluster.signal("s2", Signal::KILL);
+    wait_until(|| cluster.starts("s2") == 2 && cluster.state("s2") == "serving");
+    assert_ne!(cluster.pid("s2"), before);
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "value");
+    let ended = cluster.stop();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("s2 was ended by signal 9"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -1,0 +1,192 @@
+//! `areo up` and `areo server`: starting, stopping, coming back.
+
+use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+#[test]
+fn a_cluster_stops_cleanly_and_comes_back_with_its_data() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key"], b"value").done();
+    let version = cluster.run(&["get", "key", "--version-only"]).done();
+    let data = cluster.data().to_str().unwrap().to_owned();
+    let second = areo(&["up", "--data", &data], b"");
+    second.refused(1, &["another `areo up` runs on", "--data"]);
+    let pids: Vec<i32> = (1..=5).map(|i| cluster.pid(&format!("s{i}"))).collect();
+    let ended = cluster.stop();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        pids.iter().all(|pid| !lives(*pid)),
+        "no server is left behind"
+    );
+    let more = areo(&["up", "--data", &data, "--servers", "7"], b"");
+    more.refused(2, &["holds a cluster of 5 servers"]);
+    let busy = TcpListener::bind(("127.0.0.1", cluster.port() + 1)).unwrap();
+    let port = format!("127.0.0.1:{}", cluster.port() + 1);
+    areo(&["up", "--data", &data], b"").refused(1, &[&port, "--port"]);
+    drop(busy);
+    let cluster = cluster.start_again(&[]);
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "value");
+    let same = cluster.run(&["get", "key", "--version-only"]).done();
+    assert_eq!(same.text(), version.text());
+    let status = cluster.run(&["status", "--json"]).done().objects();
+    let starts: Vec<_> = status
+        .iter()
+        .filter_map(|line| line["incarnation"].as_u64())
+        .collect();
+    assert_eq!(starts, [2; 5]);
+}
+
+#[test]
+fn a_cluster_moves_to_other_ports() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key"], b"value").done();
+    assert_eq!(cluster.stop().code, 0);
+    let port = free_ports();
+    let cluster = cluster.start_at(port, &[]);
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "value");
+    let one = format!("127.0.0.1:{port}");
+    assert_eq!(
+        areo(&["--cluster", &one, "get", "key"], b"").done().text(),
+        "value"
+    );
+}
+
+#[test]
+fn servers_stop_when_their_supervisor_is_killed() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key"], b"value").done();
+    let pids: Vec<i32> = (1..=5).map(|i| cluster.pid(&format!("s{i}"))).collect();
+    signal(cluster.up_pid(), Signal::KILL);
+    assert_eq!(cluster.wait().code, -1);
+    wait_until(|| pids.iter().all(|pid| !lives(*pid)));
+    let cluster = cluster.start_again(&[]);
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "value");
+}
+
+#[test]
+fn a_cluster_in_memory_says_so_and_forgets() {
+    let mut cluster = Cluster::start(&["--durability", "memory"]);
+    cluster.run_with(&["put", "key"], b"value").done();
+    let status = cluster.run(&["status", "--json"]).done().objects();
+    let durable: Vec<_> = status
+        .iter()
+        .filter_map(|line| line["durable"].as_bool())
+        .collect();
+    assert_eq!(durable, [false; 5]);
+    assert_eq!(cluster.stop().code, 0);
+    let cluster = cluster.start_again(&[]);
+    cluster.run(&["get", "key"]).refused(3, &["key"]);
+}
+
+#[test]
+fn live_and_ready_answer_on_the_admin_port() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    for (path, answer) in [
+        ("/health/live", "200"),
+        ("/health/ready", "200"),
+        ("/none", "404"),
+    ] {
+        let mut stream = TcpStream::connect(("127.0.0.1", cluster.port() + 90)).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let status = reply.split(' ').nth(1);
+        assert_eq!(status, Some(answer), "{path}: {reply}");
+    }
+}
+
+/// A server that ends with the test.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn server(data: &std::path::Path, port: u16, flags: &[&str]) -> Server {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_areo"));
+    let listen = format!("127.0.0.1:{port}");
+    command
+        .args(["server", "--config", "", "--listen", &listen, "--data"])
+        .arg(data)
+        .args(flags);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Server(command.spawn().expect("areo starts"))
+}
+
+#[test]
+fn a_cluster_grows_server_by_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_ports();
+    let first = format!("127.0.0.1:{port}");
+    let on = |arguments: &[&str], input: &[u8]| {
+        let arguments: Vec<&str> = ["--cluster", &first]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
+        areo(&arguments, input)
+    };
+    let serving = |servers: usize| {
+        let status = on(&["status", "--json", "--timeout", "2s"], b"");
+        status.code == 0 && status.objects()[0]["serving"] == servers
+    };
+    let _first = server(&folder.path().join("a"), port, &["--init", "--name", "a"]);
+    wait_until(|| serving(1));
+    let join = ["--join", first.as_str(), "--name"];
+    let second = [join.as_slice(), &["b"]].concat();
+    let third = [join.as_slice(), &["c"]].concat();
+    let _second = server(&folder.path().join("b"), port + 1, &second);
+    let _third = server(&folder.path().join("c"), port + 2, &third);
+    wait_until(|| serving(3));
+    on(&["put", "key"], b"").refused(3, &["there is no domain 'default'", "areo domain create"]);
+    on(&["domain", "create", "default", "--servers", "a,b,c"], b"").done();
+    on(&["put", "key"], b"value").done();
+    assert_eq!(on(&["get", "key"], b"").done().text(), "value");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("s");
+    let data = data.to_str().unwrap();
+    let listen = format!("127.0.0.1:{}", free_ports());
+    let start = |flags: &[&str]| {
+        let fixed = ["server", "--data", data];
+        let arguments: Vec<&str> = fixed.iter().chain(flags).copied().collect();
+        areo(&arguments, b"")
+    };
+    let says = |ended: crate::cluster::Ended, code: i32, words: &[&str]| {
+        assert_eq!(ended.code, code, "{}", ended.stderr);
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(
+            words.iter().all(|word| last.contains(word)),
+            "{}",
+            ended.stderr
+        );
+    };
+    let open = ["--listen", "0.0.0.0:7400", "--init"];
+    says(start(&open), 2, &["0.0.0.0:7400", "--insecure"]);
+    says(start(&["--listen", "7400", "--init"]), 2, &["HOST:PORT"]);
+    says(start(&["--listen", &listen]), 2, &["--init", "--join"]);
+    let nobody = format!("127.0.0.1:{}", free_ports());
+    says(
+        start(&["--listen", &listen, "--join", &nobody]),
+        1,
+        &[&nobody],
+    );
+    says(areo(&["server"], b""), 2, &["--data"]);
+}

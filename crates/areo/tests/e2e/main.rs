@@ -1,0 +1,10 @@
+//! End to end: real processes, real files, real crashes.
+//!
+//! Every test starts its own cluster with `areo up` in a directory of its own, and does what a user does. Nothing here
+//! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
+
+mod bad_input;
+mod cluster;
+mod crashes;
+mod lifecycle;
+mod values;
