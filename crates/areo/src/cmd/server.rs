@@ -42,6 +42,7 @@ fn options(session: &Session, args: args::Server) -> Outcome<Options> {
     };
     let durability = settings.get(args.durability, "server.durability", word)?;
     let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
+    let seeds = seeds(session.named_target()?, &args.join, &listen);
     let start = match (args.init, args.join) {
         (true, _) => Start::Init,
         (false, seeds) if seeds.is_empty() => Start::Existing,
@@ -59,15 +60,20 @@ fn options(session: &Session, args: args::Server) -> Outcome<Options> {
         name: args.name,
         max_value_bytes: max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES),
         insecure: settings.switch(args.insecure, "server.insecure")?,
-        seeds: seeds(session.named_target()?, &listen),
+        seeds,
         listen,
     })
 }
 
-/// Where the other servers are, if a cluster was named.
-fn seeds(target: Option<Target>, listen: &str) -> Vec<String> {
-    let mut addresses = target.map(|target| target.addresses()).unwrap_or_default();
-    addresses.retain(|address| address != listen);
+/// Where other servers are: those of the cluster that was named, and those to join.
+fn seeds(target: Option<Target>, join: &[String], listen: &str) -> Vec<String> {
+    let named = target.map(|target| target.addresses()).unwrap_or_default();
+    let mut addresses: Vec<String> = Vec::new();
+    for address in named.iter().chain(join) {
+        if address != listen && !addresses.contains(address) {
+            addresses.push(address.clone());
+        }
+    }
     addresses
 }
 
@@ -162,8 +168,11 @@ mod tests {
             admin: String::new(),
         };
         let file = ClusterFile::new(1, false, 1, (1..4).map(server).collect());
-        let found = seeds(Some(Target::File("f".into(), file)), "127.0.0.1:2");
-        assert_eq!(found, ["127.0.0.1:1", "127.0.0.1:3"]);
-        assert!(seeds(None, "127.0.0.1:2").is_empty());
+        let file = Some(Target::File("f".into(), file));
+        let join = ["127.0.0.1:3".to_owned(), "a:4".to_owned()];
+        let found = seeds(file, &join, "127.0.0.1:2");
+        assert_eq!(found, ["127.0.0.1:1", "127.0.0.1:3", "a:4"]);
+        assert_eq!(seeds(None, &join, "a:4"), ["127.0.0.1:3"]);
+        assert!(seeds(None, &[], "a:4").is_empty());
     }
 }
