@@ -328,10 +328,15 @@ impl fmt::Display for NoQuorum {
             Some(domain) => write!(f, "no quorum for '{domain}'")?,
             None => write!(f, "no quorum for the root domain")?,
         }
-        write!(
-            f,
-            " (configuration {index}, {shape}): {answered} of {needed} needed servers answered in "
-        )?;
+        write!(f, " (configuration {index}, {shape}): ")?;
+        match answered < self.needed {
+            true => write!(f, "{answered} of {needed} needed servers answered in ")?,
+            // Concurrent writers kept every answer from being one version's.
+            false => write!(
+                f,
+                "{answered} servers answered, but no version was complete among their answers in "
+            )?,
+        }
         write_seconds(f, self.waited)?;
         for (position, server) in self.servers.iter().enumerate() {
             let before = if position == 0 { " (" } else { ", " };

@@ -33,6 +33,9 @@ pub(crate) struct Thread {
     jobs: mpsc::UnboundedSender<Job>,
 }
 
+/// How long what was sent may take to leave before the thread ends.
+pub(crate) const FAREWELL: Duration = Duration::from_millis(250);
+
 impl Thread {
     /// Starts a thread with a network that knows no server.
     ///
@@ -58,7 +61,7 @@ impl Thread {
                 while let Some(job) = receiver.recv().await {
                     job(&world);
                 }
-                world.network.flush().await;
+                world.network.flush(FAREWELL).await;
             });
         };
         std::thread::Builder::new()

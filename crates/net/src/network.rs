@@ -181,15 +181,22 @@ impl Network {
         self.peer(server).map(|peer| peer.state())
     }
 
-    /// Sends off what waits for company. To be called before a process ends: notes of completed writes let servers drop
-    /// what those replaced.
-    pub async fn flush(&self) {
-        for peer in self.shared.peers.borrow().values() {
-            peer.flush();
+    /// Sends off what waits for company and lets what is queued leave, for at most so long. To be called before a process
+    /// ends: notes of completed writes let servers drop what those replaced, and a server that lags behind its quorum is
+    /// to have its element all the same.
+    pub async fn flush(&self, patience: Duration) {
+        let peers: Vec<Peer> = self.shared.peers.borrow().values().cloned().collect();
+        let until = Instant::now() + patience;
+        peers.iter().for_each(Peer::flush);
+        loop {
+            // The connections are tasks of this thread: let each of them write.
+            tokio::task::yield_now().await;
+            let queued = peers.iter().any(|peer| peer.queued_bytes() > 0);
+            if !queued || Instant::now() >= until {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // The connections are tasks of this thread: let each of them write.
-        tokio::task::yield_now().await;
-        tokio::task::yield_now().await;
     }
 
     pub(crate) fn peer(&self, server: ServerId) -> Option<Peer> {

@@ -279,6 +279,11 @@ impl Peer {
         self.links.calls.flush();
     }
 
+    /// Bytes that wait to be written to it.
+    pub fn queued_bytes(&self) -> usize {
+        self.links.calls.queued_bytes() + self.links.bulk.queued_bytes()
+    }
+
     /// Connects now instead of with the first call, and at once instead of after the present wait.
     pub fn connect(&self) {
         self.links.calls.connect();

@@ -20,7 +20,7 @@ use areo_core::server::record::ElementHeader;
 use areo_core::shard::{Heap, Lost, Shard};
 use areo_net::{Responder, Segment};
 use areo_store::records::{MemoryRecords, Records, element_footprint, small_footprint};
-use areo_store::{Commit, FileDisk, ReserveError, StepOutcome};
+use areo_store::{Commit, CommitError, FileDisk, ReserveError, StepOutcome};
 use areo_wire::codec;
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -75,6 +75,8 @@ pub(crate) struct Worker {
     /// When the first request since the last turn came.
     arrived: Cell<Option<Instant>>,
     committing: Cell<bool>,
+    /// Commits so far.
+    commits: Cell<u64>,
     draining: Cell<bool>,
     started: Instant,
     /// Why the server must stop.
@@ -91,6 +93,7 @@ impl Worker {
             inbox: RefCell::default(),
             arrived: Cell::new(None),
             committing: Cell::new(false),
+            commits: Cell::new(0),
             draining: Cell::new(false),
             started: Instant::now(),
             failure: RefCell::default(),
@@ -203,7 +206,7 @@ impl Worker {
                 operation: "making room for records",
                 source,
             }),
-            ReserveError::Poisoned => Some(ServeError::Commit(areo_store::CommitError::Poisoned)),
+            ReserveError::Poisoned => Some(ServeError::Commit(CommitError::Poisoned)),
         })
     }
 
@@ -232,6 +235,7 @@ impl Worker {
             Ok(None) => self.release(),
             Ok(Some(commit)) => {
                 self.committing.set(true);
+                self.commits.set(self.commits.get() + 1);
                 spawn_local(Rc::clone(self).write(commit));
             }
             Err(error) => {
@@ -276,7 +280,7 @@ impl Worker {
 
     /// Looks after the store for as long as the server runs: lets superseded versions go, reclaims, verifies.
     pub(crate) async fn upkeep(self: Rc<Self>) {
-        let mut wait = UPKEEP_PERIOD;
+        let (mut wait, mut idle_since) = (UPKEEP_PERIOD, 0);
         loop {
             tokio::time::sleep(wait).await;
             wait = UPKEEP_PERIOD;
@@ -293,6 +297,26 @@ impl Worker {
             if !self.commit() {
                 return;
             }
+            let commits = self.commits.get();
+            if !self.committing.get()
+                && commits == idle_since
+                && let Err(error) = self.seal()
+            {
+                return self.fail(ServeError::Commit(error));
+            }
+            idle_since = commits;
+        }
+    }
+
+    /// Proves the last batch durable, so that rot in it is never taken for an unfinished write.
+    fn seal(&self) -> Result<(), CommitError> {
+        match self.keep.borrow_mut().as_mut() {
+            Some(Keep::Disk(records)) => match records.seal() {
+                // There is no room to say so; nothing is lost by that.
+                Err(CommitError::Full) => Ok(()),
+                sealed => sealed,
+            },
+            Some(Keep::Memory(_)) | None => Ok(()),
         }
     }
 

@@ -143,6 +143,14 @@ impl<D: Disk> Records<D> {
         self.log.commit()
     }
 
+    /// As [`Log::seal`].
+    ///
+    /// # Errors
+    /// As [`Log::seal`].
+    pub fn seal(&mut self) -> Result<(), CommitError> {
+        self.log.seal()
+    }
+
     /// As [`Log::step`]. A damaged record is said by its header, if that can still be read.
     ///
     /// # Errors

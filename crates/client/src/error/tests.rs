@@ -46,6 +46,15 @@ fn the_sentence_names_servers_and_counts() {
 }
 
 #[test]
+fn enough_answers_without_a_version_are_not_called_too_few() {
+    let all = [Answered; 5];
+    let error = asked(Operation::Get, Some("cat")).not_applied(&failed(all, 10_000), describe);
+    let sentence = error.to_string();
+    let expected = "5 servers answered, but no version was complete among their answers in 10 s";
+    assert!(sentence.contains(expected), "{sentence}");
+}
+
+#[test]
 fn a_write_that_was_not_sent_is_not_applied() {
     let error = asked(Operation::Delete, Some("cat"));
     let error = error.not_applied(&failed(TWO_OF_FOUR, 1_250), describe);

@@ -132,6 +132,11 @@ impl Link {
             .is_ok()
     }
 
+    pub(crate) fn queued_bytes(&self) -> usize {
+        let connection = self.connection.borrow();
+        connection.as_ref().map_or(0, Connection::queued_bytes)
+    }
+
     pub(crate) fn flush(&self) {
         if let Some(connection) = self.connection.borrow().as_ref() {
             connection.flush();
