@@ -14,6 +14,7 @@ mod up;
 use crate::args::{Cli, Command, Global};
 use crate::config::{Places, Settings};
 use crate::exit::Outcome;
+use crate::log;
 use crate::output::Output;
 use crate::session::Session;
 use std::process::ExitCode;
@@ -27,6 +28,9 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Ok(prepared) => prepared,
         Err(failure) => return failure.report(cli.global.json),
     };
+    if !matches!(cli.command, Command::Server(_)) {
+        log::of_client(out);
+    }
     let session = Session::new(out, settings, cli.global);
     let outcome = match cli.command {
         Command::Up(args) => up::run(&session, args),

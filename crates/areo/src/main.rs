@@ -6,6 +6,7 @@ mod cluster_file;
 mod cmd;
 mod config;
 mod exit;
+mod log;
 mod output;
 mod progress;
 mod session;

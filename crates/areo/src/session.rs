@@ -12,11 +12,13 @@ use areo_client::{
 };
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Where a cluster is looked for if nothing says where.
 const DEFAULT_FILE: &str = "areo-data/cluster.toml";
+/// Time that every step has, however long those before it took: enough to be tried.
+const LEAST: Duration = Duration::from_millis(50);
 const DEFAULT_DOMAIN: &str = "default";
 
 /// What every command that talks to a cluster needs.
@@ -84,14 +86,16 @@ impl Session {
         connected.map_err(|error| unreachable(&error, &target))
     }
 
-    /// A client, and the domain that is meant.
+    /// A client, and the domain that is meant. The operation that follows has what is left of the time.
     pub(crate) async fn domain(&self) -> Outcome<(Client, Domain)> {
-        let name = self
-            .settings
-            .get(self.global.domain.clone(), "domain", config::text)?;
-        let client = self.connect().await?;
+        let named = self.global.domain.clone();
+        let name = self.settings.get(named, "domain", config::text)?;
         let name = name.as_deref().unwrap_or(DEFAULT_DOMAIN);
-        let domain = client.domain(name).await.map_err(failure)?;
+        let (begun, timeout) = (Instant::now(), self.timeout()?);
+        let left = || timeout.saturating_sub(begun.elapsed()).max(LEAST);
+        let client = self.connect().await?;
+        let domain = client.with_timeout(left()).domain(name).await;
+        let domain = domain.map_err(failure)?.with_timeout(left());
         Ok((client, domain))
     }
 }

@@ -1,28 +1,27 @@
 //! `areo server`: one server in the foreground.
 
 use crate::args::{self, DurabilityWord, LogWord, parse_max_object};
-use crate::config::{self, word};
+use crate::config;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::Output;
+use crate::log;
 use crate::session::{Session, Target};
 use areo_client::limits;
 use areo_server::{Durability, Options, ServeError, Start};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::Read;
-use tracing_subscriber::filter::LevelFilter;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
 pub(super) fn run(session: &Session, args: args::Server) -> Outcome {
-    let log = session
+    let word = session
         .settings
-        .get(args.log, "log", word)?
+        .get(args.log, "log", config::word)?
         .unwrap_or(LogWord::Text);
     let supervised = args.supervised;
     let options = options(session, args)?;
-    start_log(session.out, log);
+    log::of_server(session.out, word);
     if supervised {
         stop_with_supervisor()?;
     }
@@ -40,7 +39,7 @@ fn options(session: &Session, args: args::Server) -> Outcome<Options> {
         Some(admin) => admin,
         None => default_admin(&listen)?,
     };
-    let durability = settings.get(args.durability, "server.durability", word)?;
+    let durability = settings.get(args.durability, "server.durability", config::word)?;
     let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let start = match (args.init, args.join) {
@@ -101,24 +100,6 @@ fn failure(error: &ServeError) -> Failure {
         _ => Code::Other,
     };
     Failure::new(code, error.to_string())
-}
-
-/// One line per event on standard error.
-fn start_log(out: Output, log: LogWord) {
-    let level = match (out.quiet, out.verbose) {
-        (true, _) => LevelFilter::WARN,
-        (false, 0) => LevelFilter::INFO,
-        (false, 1) => LevelFilter::DEBUG,
-        (false, _) => LevelFilter::TRACE,
-    };
-    let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_max_level(level)
-        .with_ansi(out.colour);
-    match log {
-        LogWord::Text => builder.init(),
-        LogWord::Json => builder.json().init(),
-    }
 }
 
 /// Drains when standard input ends. `areo up` holds the other end of it, and the system closes that however `areo up`

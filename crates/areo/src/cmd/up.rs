@@ -32,6 +32,7 @@ pub(super) fn run(session: &Session, args: args::Up) -> Outcome {
         let mut stop = Stop::new().map_err(system)?;
         let mut processes = Processes::start(&plan, &cluster, session.out)?;
         let outcome = serve(session, &plan, &cluster, &mut processes, &mut stop).await;
+        session.out.note("stopping the servers");
         let stopped = processes.stop(&mut stop).await;
         outcome.and(stopped)
     })

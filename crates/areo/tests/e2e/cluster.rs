@@ -252,8 +252,14 @@ impl Cluster {
         wait_until(|| !lives(pid));
     }
 
-    /// Starts a server that was killed, as a person would by hand, and waits until it serves.
+    /// Starts a server that was killed, and waits until it serves.
     pub(crate) fn restart(&mut self, server: &str) {
+        self.start_server(server);
+        wait_until(|| self.state(server) == "serving");
+    }
+
+    /// Starts a server that was killed, as a person would by hand.
+    pub(crate) fn start_server(&mut self, server: &str) {
         let file = std::fs::read_to_string(self.file()).expect("the cluster has a file");
         let file: toml::Table = file.parse().expect("it is TOML");
         let entries = file["servers"].as_array().expect("servers are listed");
@@ -272,12 +278,11 @@ impl Cluster {
             .spawn()
             .expect("areo starts");
         self.own.insert(server.to_owned(), child);
-        wait_until(|| self.state(server) == "serving");
     }
 
     /// What `areo status` says about a server.
     pub(crate) fn state(&self, server: &str) -> String {
-        let lines = self.run(&["status", "--json"]).objects();
+        let lines = self.run(&["status", "--json", "--timeout", "2s"]).objects();
         let line = lines.iter().find(|line| line["server"] == server);
         let state = line.map(|line| line["state"].as_str().expect("is text").to_owned());
         state.unwrap_or_default()

@@ -22,6 +22,8 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 const LOG: &str = "server.log";
+/// A log that is larger when its server starts makes room for a new one, and replaces the one before it.
+const LOG_BYTES: u64 = 16 << 20;
 /// How long servers may take to stop: they drain for 5 s at most.
 const STOP: Duration = Duration::from_secs(10);
 /// Pauses before a server is started again: the first, and the longest.
@@ -205,6 +207,10 @@ impl Process {
             let name = &self.name;
             Failure::other(format!("cannot start {name}: {}", plain(error)))
         };
+        if log.metadata().is_ok_and(|log| log.len() > LOG_BYTES) {
+            let before = self.directory.join("server.log.before");
+            std::fs::rename(&log, before).map_err(|e| failed(&e))?;
+        }
         let mut options = File::options();
         let log = options
             .create(true)
