@@ -12,6 +12,7 @@ use crate::element::Handle;
 use crate::object::Name;
 use crate::tag::Tag;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// What recovery came across and can judge only when it has seen everything.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub(super) struct Found {
     /// Elements with damaged records.
     damaged: Vec<(Name, Stored)>,
     /// Further records of floor and confirmed tag.
-    marks: Vec<(Name, Handle)>,
+    marks: BTreeMap<Name, Vec<Handle>>,
 }
 
 impl Tenancy {
@@ -77,10 +78,10 @@ impl Tenancy {
         versions.raise_floor(floor);
         versions.confirm(stable);
         // Which of several records says the most is not known; they go together, when one is written that says it all.
-        let another = versions.marks.replace(handle);
-        self.found
-            .marks
-            .extend(another.map(|other| (name.clone(), other)));
+        if let Some(another) = versions.marks.replace(handle) {
+            let records = self.found.marks.entry(name.clone()).or_default();
+            records.push(another);
+        }
     }
 
     pub(in crate::server) fn recover_cell(
@@ -120,14 +121,9 @@ impl Tenancy {
             let gone = [versions.insert(stored), versions.damage(tag)];
             forget(key, &name, versions, gone.into_iter().flatten(), ledger);
         }
-        for (name, record) in marks {
-            forget(
-                key,
-                &name,
-                object(&mut self.objects, &name),
-                [record],
-                ledger,
-            );
+        for (name, records) in marks {
+            let versions = object(&mut self.objects, &name);
+            forget(key, &name, versions, records, ledger);
         }
         let Some((configuration, _)) = &self.configuration else {
             return;
