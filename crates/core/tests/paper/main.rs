@@ -6,5 +6,11 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+mod cells;
+mod damage;
+mod durability;
+mod erasure;
+mod listing;
 mod outcomes;
 mod replication;
+mod trimming;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Default)]
 pub struct Disk {
     records: BTreeMap<Handle, Record>,
+    written: usize,
     /// Records that were freed: a store that moves records about may find one again.
     freed: Vec<Record>,
 }
@@ -39,6 +40,7 @@ impl Disk {
                     };
                     let before = self.records.insert(handle, record);
                     assert!(before.is_none(), "{handle:?} names one record");
+                    self.written += 1;
                 }
                 Step::Free(handle) => {
                     let record = self.records.remove(&handle);
@@ -81,6 +83,18 @@ impl Disk {
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
+    }
+
+    /// Records written so far.
+    pub fn written(&self) -> usize {
+        self.written
+    }
+
+    /// Payloads of elements.
+    pub fn payloads(&self) -> impl Iterator<Item = &Bytes> {
+        let element = |record: &&Record| matches!(record.header, Header::Element(_));
+        let elements = self.records.values().filter(element);
+        elements.map(|record| &record.payload)
     }
 
     pub fn headers(&self) -> impl Iterator<Item = &Header> {

@@ -3,7 +3,7 @@
 use super::call::Origin;
 use super::{Disk, World, name, server};
 use areo_core::config::{Configuration, ServerId};
-use areo_core::message::{Access, Answer, Body, Held, Refusal, Reply, Request, Want};
+use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
@@ -99,6 +99,15 @@ impl World {
         let act = |shard: &mut Shard<Caller>| shard.receive(now, caller, request);
         let mut replies = machine.expect("servers are known").batch(act);
         replies.pop().expect("a server that is up answers").1
+    }
+
+    /// Tells a server something directly.
+    pub fn tell(&self, number: usize, note: Note) {
+        let now = self.now();
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&server(number));
+        let act = |shard: &mut Shard<Caller>| shard.note(now, note);
+        machine.expect("servers are known").batch(act);
     }
 
     /// Asks a server directly for something of its configuration.

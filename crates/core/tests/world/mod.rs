@@ -3,7 +3,7 @@
 //! ([`World::hold`], [`World::crash`], ...) or drawn from a seed ([`World::random`]). Messages pass as values; the codec
 //! has tests of its own.
 
-#![allow(dead_code, missing_docs)] // every test uses a part of it, and it is no library
+#![allow(dead_code, unused_imports, missing_docs)] // every test uses a part of it, and it is no library
 
 mod actor;
 mod call;
@@ -15,6 +15,7 @@ use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
+use areo_core::limits;
 use areo_core::object::{DomainId, Name};
 use bytes::Bytes;
 use machine::Machine;
@@ -30,6 +31,7 @@ use std::time::Duration;
 pub use actor::Actor;
 pub use call::WorldEnv;
 pub use disk::Disk;
+pub use machine::identity;
 pub use network::{Content, Message};
 
 #[derive(Clone)]
@@ -209,9 +211,10 @@ impl World {
     pub fn step(&self) -> bool {
         self.poll();
         let chaos = self.0.chaos.get();
-        let hurry = chaos.is_some_and(|chaos| self.chance(chaos.pass_time));
-        let happened =
-            (!hurry && self.deliver_one()) || self.pass_to_next_timer() || self.deliver_one();
+        if chaos.is_some_and(|chaos| self.chance(chaos.pass_time)) {
+            self.hurry();
+        }
+        let happened = self.deliver_one() || self.pass_to_next_timer();
         self.poll();
         happened
     }
@@ -224,13 +227,25 @@ impl World {
     }
 
     fn pass_to_next_timer(&self) -> bool {
-        let Some(next) = self.0.timers.borrow_mut().pop_first() else {
-            return false;
-        };
-        self.0.now.set(next.max(self.now()));
-        for machine in self.0.machines.borrow_mut().values_mut() {
-            machine.batch(|shard| shard.tick(next));
+        let next = self.0.timers.borrow_mut().pop_first();
+        if let Some(next) = next {
+            self.pass_to(next.max(self.now()));
         }
-        true
+        next.is_some()
+    }
+
+    /// A little time passes although messages are in flight: enough for a hedge now and then, hardly for a deadline.
+    fn hurry(&self) {
+        let most = u64::try_from(limits::HEDGE.as_nanos()).expect("it is short");
+        let time = Duration::from_nanos(self.draw() % most);
+        self.pass_to(self.now().plus(time));
+        self.poll();
+    }
+
+    fn pass_to(&self, time: Instant) {
+        self.0.now.set(time);
+        for machine in self.0.machines.borrow_mut().values_mut() {
+            machine.batch(|shard| shard.tick(time));
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::{World, server};
 use areo_core::config::ServerId;
 use areo_core::element::Carried;
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request};
+use areo_core::message::{Access, Answer, Body, CellRequest, Held, Note, Refusal, Reply, Request};
 use std::time::Duration;
 
 pub(super) type Filter = Box<dyn Fn(&Message) -> bool>;
@@ -54,6 +54,16 @@ impl Message {
 
     pub fn is_query(&self) -> bool {
         matches!(self.access(), Some(Access::Query { .. }))
+    }
+
+    /// A proposer asks to accept a value, or is answered.
+    pub fn is_cell_accept(&self) -> bool {
+        let request = match &self.content {
+            Content::Request(_, request) | Content::Reply(_, request, _) => request,
+            Content::Note(_) => return false,
+        };
+        let accept = |step: &CellRequest| matches!(step, CellRequest::Accept { .. });
+        matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if accept(step))
     }
 
     pub fn is_note(&self) -> bool {
@@ -113,6 +123,14 @@ impl World {
         let mut flight = self.0.flight.borrow_mut();
         let twice: Vec<Message> = flight.iter().filter(|m| filter(m)).cloned().collect();
         flight.extend(twice);
+    }
+
+    /// Delivers all puts and their answers, and loses all notes: what clients leave behind that end at once.
+    pub fn settle_puts_and_lose_notes(&self) {
+        while self.in_flight(|_| true) > 0 {
+            self.lose(Message::is_note);
+            self.deliver(|_| true);
+        }
     }
 
     fn take(&self, filter: impl Fn(&Message) -> bool) -> Vec<Message> {

@@ -1,0 +1,339 @@
+//! Decided-once cells and the registration of servers: one winner (`algorithms.md` `[R-9]`, `[R-10]`, `[X-16]`, `[X-20]`,
+//! `[X-21]`).
+
+use crate::world::{Actor, Chaos, Message, World, configuration, server};
+use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::consensus::paxos;
+use areo_core::error::Unavailable;
+use areo_core::manager::{self, Creation, Registration};
+use areo_core::message::{Ballot, Body, CellReply, CellRequest, Reply, ServerRecord};
+use areo_core::object::DomainId;
+use areo_core::tag::{ClientId, Writer};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn cell() -> Bytes {
+    Bytes::from_static(b"cell")
+}
+
+fn propose(
+    actor: &Actor,
+    value: &'static str,
+) -> impl Future<Output = Result<Bytes, Unavailable>> + use<> {
+    let (client, c) = (actor.client(), actor.c.clone());
+    async move {
+        let value = Bytes::from_static(value.as_bytes());
+        paxos::propose(&client.env, &c, &cell(), value, || client.next_writer()).await
+    }
+}
+
+fn learn(actor: &Actor) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + use<> {
+    let (client, c) = (actor.client(), actor.c.clone());
+    async move { paxos::learn(&client.env, &c, &cell(), || client.next_writer()).await }
+}
+
+/// Proposers at once, in every order of deliveries that the seeds draw, with losses and restarts: all that end agree, and
+/// so does whoever looks afterwards.
+#[test]
+fn a_cell_has_one_winner() {
+    let mut winners = [0; 3];
+    for seed in 0..2000 {
+        let dap = if seed % 2 == 0 {
+            Dap::Abd
+        } else {
+            Dap::Ec { k: 2 }
+        };
+        let c = configuration(if seed % 2 == 0 { 3 } else { 4 }, dap, 1, 0);
+        let world = World::new(&c, seed);
+        let lose = [0, 50][world.below(2)];
+        world.random(Chaos {
+            lose,
+            duplicate: 50,
+            pass_time: 100,
+        });
+        let values = ["one", "two", "three"];
+        let results = values.map(|value| world.spawn(propose(&world.actor(&c), value)));
+        while results.iter().any(|result| result.borrow().is_none()) {
+            world.step();
+            let number = world.below(c.n());
+            match world.below(60) {
+                0 if (0..c.n()).all(|number| world.is_up(number)) => world.crash(number),
+                1..=5 if !world.is_up(number) => world.restart(number, world.below(2) == 0),
+                _ => {}
+            }
+        }
+        for number in (0..c.n()).filter(|number| !world.is_up(*number)) {
+            world.restart(number, true);
+        }
+        world.random(Chaos {
+            lose: 0,
+            duplicate: 0,
+            pass_time: 0,
+        });
+        let ended = results
+            .iter()
+            .filter_map(|result| result.borrow().clone().expect("all have ended").ok());
+        let mut decided: Vec<Bytes> = ended.collect();
+        let learned = world.run(learn(&world.actor(&c))).expect("a quorum is up");
+        assert!(
+            decided.is_empty() || learned.is_some(),
+            "seed {seed}: it was decided"
+        );
+        decided.extend(learned);
+        decided.dedup();
+        assert!(decided.len() <= 1, "seed {seed}: {decided:?}");
+        for winner in decided {
+            winners[values
+                .iter()
+                .position(|value| *value == winner)
+                .expect("it was proposed")] += 1;
+        }
+    }
+    assert!(
+        winners.iter().all(|wins| *wins > 100),
+        "the orders differ: {winners:?}"
+    );
+}
+
+/// What a proposer left at one acceptor may have been decided for all anybody knows: whoever learns finishes it.
+#[test]
+fn learning_finishes_what_was_left_undecided() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&c, 1);
+    assert_eq!(world.run(learn(&world.actor(&c))), Ok(None));
+    let is_accept = |m: &Message| m.is_cell_accept();
+    world.hold(move |m| is_accept(m) && !m.at(&[0]));
+    assert!(world.run(propose(&world.actor(&c), "left")).is_err());
+    world.lose(is_accept);
+    world.release();
+    // A quorum without that acceptor may decide something else ...
+    let other = World::new(&c, 1);
+    assert_eq!(
+        other.run(propose(&other.actor(&c), "other")).unwrap(),
+        "other"
+    );
+    // ... and one with it finishes what it finds.
+    world.hold(|m| m.at(&[2]));
+    assert_eq!(world.run(learn(&world.actor(&c))).unwrap().unwrap(), "left");
+    world.release();
+    world.hold(|m| m.at(&[0]));
+    assert_eq!(world.run(learn(&world.actor(&c))).unwrap().unwrap(), "left");
+    assert_eq!(
+        world.run(propose(&world.actor(&c), "late")).unwrap(),
+        "left"
+    );
+}
+
+fn step(world: &World, step: CellRequest) -> CellReply {
+    match world.ask_configured(0, Body::Cell { cell: cell(), step }) {
+        Ok(Reply::Cell(reply)) => reply,
+        reply => panic!("{reply:?} answers no step"),
+    }
+}
+
+fn ballot(number: u64) -> Ballot {
+    let proposer = Writer {
+        client: ClientId(1),
+        counter: number,
+    };
+    Ballot { number, proposer }
+}
+
+/// An acceptor keeps its promise and what it accepted, however often it starts again and whichever of its older records
+/// are found. It used to go back at the second restart.
+#[test]
+fn acceptors_keep_their_word_across_restarts() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    for seed in 0..100 {
+        let world = World::new(&c, seed);
+        let (old, new) = (Bytes::from_static(b"old"), Bytes::from_static(b"new"));
+        let accept = |number, value: &Bytes| CellRequest::Accept {
+            ballot: ballot(number),
+            value: value.clone(),
+        };
+        let prepare = |number| CellRequest::Prepare {
+            ballot: ballot(number),
+        };
+        assert_eq!(
+            step(&world, prepare(1)),
+            CellReply::Promised { accepted: None }
+        );
+        assert_eq!(step(&world, accept(1, &old)), CellReply::Accepted);
+        let accepted = Some((ballot(1), old.clone()));
+        assert_eq!(step(&world, prepare(3)), CellReply::Promised { accepted });
+        assert_eq!(step(&world, accept(3, &new)), CellReply::Accepted);
+        for _ in 0..4 {
+            world.crash(0);
+            world.restart(0, true);
+            assert_eq!(
+                step(&world, prepare(2)),
+                CellReply::Rejected {
+                    promised: ballot(3)
+                }
+            );
+            assert_eq!(
+                step(&world, accept(2, &old)),
+                CellReply::Rejected {
+                    promised: ballot(3)
+                }
+            );
+            let accepted = Some((ballot(3), new.clone()));
+            assert_eq!(
+                step(&world, CellRequest::Query),
+                CellReply::Promised { accepted }
+            );
+        }
+        // The same accept again changes nothing, and a decision stands.
+        assert_eq!(step(&world, accept(3, &new)), CellReply::Accepted);
+        let (configuration, value) = (c.id(), new.clone());
+        let decided = areo_core::message::Note::Decided {
+            configuration,
+            cell: cell(),
+            value,
+        };
+        world.tell(0, decided);
+        world.crash(0);
+        world.restart(0, true);
+        assert_eq!(step(&world, accept(9, &old)), CellReply::Decided(new));
+    }
+}
+
+fn first_configuration(c: &Arc<Configuration>, domain: u128) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        domain: DomainId(domain),
+        ..c.descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("it differs in its domain only")
+}
+
+/// `[X-20]`: of two creators of a domain one wins, and the other is told of the winner's configuration.
+#[test]
+fn of_two_creators_of_a_domain_one_wins() {
+    for seed in 0..300 {
+        let root = configuration(3, Dap::Abd, 1, 0);
+        let world = World::new(&root, seed);
+        world.random(Chaos {
+            lose: 0,
+            duplicate: 50,
+            pass_time: 50,
+        });
+        let create = |domain| {
+            let (client, root) = (world.actor(&root).client(), root.clone());
+            let first = first_configuration(&root, domain);
+            world.spawn(
+                async move { manager::create_domain(&client, &root, "photos", &first).await },
+            )
+        };
+        let creations = [create(11), create(12)];
+        while creations.iter().any(|creation| creation.borrow().is_none()) {
+            world.step();
+        }
+        let outcomes = creations.map(|creation| creation.borrow().clone().unwrap().unwrap());
+        let winner = match &outcomes {
+            [Creation::Created, Creation::Exists(c)] => (11, c.clone()),
+            [Creation::Exists(c), Creation::Created] => (12, c.clone()),
+            other => panic!("seed {seed}: {other:?}"),
+        };
+        assert_eq!(winner.1.descriptor().domain, DomainId(winner.0));
+        let (client, c) = (world.actor(&root).client(), root.clone());
+        let found = world.run(async move {
+            let found = manager::find_domain(&client, &c, "photos").await;
+            (found, manager::domains(&client, &c).await)
+        });
+        assert_eq!(found.0, Ok(Some(winner.1.clone())));
+        assert_eq!(found.1, Ok(vec![("photos".into(), winner.1)]));
+    }
+}
+
+fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
+    ServerRecord {
+        id: server(number),
+        incarnation,
+        start,
+        name: format!("server-{number}"),
+        address: format!("host-{incarnation}-{start}"),
+        admin: String::new(),
+    }
+}
+
+fn register(actor: &Actor, record: ServerRecord) -> impl Future<Output = Registration> + use<> {
+    let (client, c) = (actor.client(), actor.c.clone());
+    async move {
+        manager::register(&client, &c, record)
+            .await
+            .expect("a quorum answers")
+    }
+}
+
+/// `[X-11]`, `[X-21]`: a server that starts from an older state, or from a copy of its directory, is told.
+#[test]
+fn a_server_with_an_older_state_is_not_registered() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&c, 1);
+    let actor = world.actor(&c);
+    let outdated = Registration::Outdated { registered: 5 };
+    assert_eq!(
+        world.run(register(&actor, record(0, 5, 77))),
+        Registration::Registered
+    );
+    assert_eq!(
+        world.run(register(&actor, record(0, 5, 77))),
+        Registration::Registered,
+        "again"
+    );
+    assert_eq!(world.run(register(&actor, record(0, 4, 78))), outdated);
+    assert_eq!(
+        world.run(register(&actor, record(0, 5, 78))),
+        outdated,
+        "a copied directory"
+    );
+    // Whoever answers, and whoever has started again from whichever of its records.
+    for absent in 0..3 {
+        for number in (0..3).filter(|number| *number != absent) {
+            world.crash(number);
+            world.restart(number, true);
+        }
+        world.hold(move |m| m.at(&[absent]));
+        assert_eq!(world.run(register(&actor, record(0, 4, 79))), outdated);
+        world.release();
+        world.settle();
+    }
+    assert_eq!(
+        world.run(register(&actor, record(0, 6, 80))),
+        Registration::Registered
+    );
+    let (client, root) = (actor.client(), c.clone());
+    let servers = world
+        .run(async move { manager::servers(&client, &root).await })
+        .unwrap();
+    assert_eq!(servers[&server(0)], record(0, 6, 80));
+    world.pass(Duration::from_secs(1));
+}
+
+/// Two starts of one directory at once: at most one of them is registered.
+#[test]
+fn of_two_copies_of_a_server_at_most_one_is_registered() {
+    let mut registered = 0;
+    for seed in 0..500 {
+        let c = configuration(3, Dap::Abd, 1, 0);
+        let world = World::new(&c, seed);
+        world.random(Chaos {
+            lose: 0,
+            duplicate: 50,
+            pass_time: 0,
+        });
+        let actor = world.actor(&c);
+        let copies = [1, 2].map(|start| world.spawn(register(&actor, record(0, 3, start))));
+        while copies.iter().any(|copy| copy.borrow().is_none()) {
+            world.step();
+        }
+        let won = copies
+            .iter()
+            .filter(|copy| *copy.borrow() == Some(Registration::Registered))
+            .count();
+        assert!(won <= 1, "seed {seed}");
+        registered += won;
+    }
+    assert!(registered > 100, "mostly one of them: {registered}");
+}
