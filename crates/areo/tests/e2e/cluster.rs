@@ -122,6 +122,12 @@ impl Cluster {
         Cluster::start_in(folder, free_ports(), flags)
     }
 
+    /// A new cluster that serves, with its data below this directory.
+    pub(crate) fn start_below(parent: &Path, flags: &[&str]) -> Cluster {
+        let folder = tempfile::tempdir_in(parent).expect("there is room for a directory");
+        Cluster::start_in(Arc::new(folder), free_ports(), flags)
+    }
+
     fn start_in(folder: Arc<TempDir>, port: u16, flags: &[&str]) -> Cluster {
         let data = folder.path().join("data");
         let mut up = command()
@@ -278,6 +284,14 @@ impl Cluster {
             .spawn()
             .expect("areo starts");
         self.own.insert(server.to_owned(), child);
+    }
+
+    /// Objects of a server that wait for repair.
+    pub(crate) fn damaged(&self, server: &str) -> u64 {
+        let lines = self.run(&["status", "--json"]).objects();
+        let line = lines.iter().find(|line| line["server"] == server);
+        let line = line.expect("the cluster has this server");
+        line["damaged"].as_u64().expect("it answers")
     }
 
     /// What `areo status` says about a server.

@@ -6,5 +6,7 @@
 mod bad_input;
 mod cluster;
 mod crashes;
+mod disks;
 mod lifecycle;
+mod readme;
 mod values;

@@ -1,0 +1,113 @@
+//! Disks that rot or run full.
+
+use crate::cluster::{Cluster, wait_until};
+use crate::values::bytes;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Flips a bit in the middle of this value wherever a log in the directory holds it; returns how often that was.
+fn rot(log: &Path, value: &[u8]) -> usize {
+    let mut found = 0;
+    for entry in fs::read_dir(log).unwrap() {
+        let path = entry.unwrap().path();
+        let mut content = fs::read(&path).unwrap();
+        let starts: Vec<usize> = content
+            .windows(64)
+            .enumerate()
+            .filter(|(_, window)| *window == &value[..64])
+            .map(|(start, _)| start)
+            .collect();
+        for start in &starts {
+            content[start + value.len() / 2] ^= 1;
+        }
+        if !starts.is_empty() {
+            fs::write(&path, content).unwrap();
+        }
+        found += starts.len();
+    }
+    found
+}
+
+/// `[X-11]`: a replica whose newest version is damaged counts in no quorum, and never answers with an older one.
+#[test]
+fn a_replica_that_rots_abstains_until_it_is_repaired() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    let (old, new) = (bytes(300_000, 1), bytes(300_000, 2));
+    cluster.run_with(&["put", "k", "-"], &old).done();
+    cluster.run_with(&["put", "k", "-"], &new).done();
+    cluster.stop().done();
+    assert_eq!(rot(&cluster.data().join("s1/log"), &new), 1);
+    let mut cluster = cluster.start_again(&["--servers", "3", "--dap", "abd"]);
+    // Found by the server itself, without a reader.
+    wait_until(|| cluster.damaged("s1") == 1);
+    assert!(cluster.run(&["get", "k"]).done().stdout == new);
+
+    // With only the damaged one and another left there is no quorum for the object, and no older version either; unless
+    // the read before has repaired it.
+    cluster.kill("s2");
+    let read = cluster.run(&["get", "k", "--timeout", "2s"]);
+    assert!(read.stdout.is_empty() || read.stdout == new);
+    assert!([0, 5, 7].contains(&read.code), "{read:?}");
+    cluster.restart("s2");
+
+    // A read that meets the refusal writes the version back.
+    wait_until(|| {
+        assert!(cluster.run(&["get", "k"]).done().stdout == new);
+        cluster.damaged("s1") == 0
+    });
+    cluster.kill("s2");
+    assert!(cluster.run(&["get", "k"]).done().stdout == new);
+}
+
+/// A small file system; unmounted when this is dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where this process may not mount.
+    fn mount(size: &str) -> Option<SmallDisk> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "areo-test"]);
+        let mounted = mount.arg(folder.path()).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(SmallDisk(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // What cannot be unmounted goes with the machine.
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
+    let Some(disk) = SmallDisk::mount("500m") else {
+        println!("not run: mounting a small file system needs root");
+        return;
+    };
+    let cluster = Cluster::start_below(disk.0.path(), &["--servers", "3", "--dap", "abd"]);
+    let value = |i: usize| bytes(8 << 20, i as u64);
+    let mut stored = 0;
+    let refused = loop {
+        let put = cluster.run_with(&["put", &format!("k{stored}"), "-", "--timeout", "5s"], &value(stored));
+        if put.code != 0 {
+            break put;
+        }
+        stored += 1;
+        assert!(stored < 100, "the disk is not that large");
+    };
+    assert!(stored > 0, "{refused:?}");
+    refused.refused(refused.code, &["disk full"]);
+    assert!([5, 8].contains(&refused.code), "{refused:?}");
+    for i in 0..stored {
+        assert!(cluster.run(&["get", &format!("k{i}")]).done().stdout == value(i), "k{i}");
+    }
+    // Deleting needs a little room itself, and makes a lot.
+    for i in 0..stored {
+        cluster.run(&["rm", &format!("k{i}")]).done();
+    }
+    wait_until(|| cluster.run_with(&["put", "again", "-", "--timeout", "5s"], &value(0)).code == 0);
+    assert!(cluster.run(&["get", "again"]).done().stdout == value(0));
+}
