@@ -47,6 +47,10 @@ fn options(session: &Session, args: args::Server) -> Outcome<Options> {
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join { seeds },
     };
+    if start == Start::Existing && !data.exists() {
+        // The server would make the directory before it finds that there is nothing in it.
+        return Err(failure(&ServeError::NotInitialised { path: data }));
+    }
     Ok(Options {
         data,
         advertise: settings.get(args.advertise, "server.advertise", config::text)?,

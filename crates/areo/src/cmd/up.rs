@@ -53,7 +53,7 @@ async fn serve(
         outcome = processes.supervise() => return outcome,
         () = stop.asked() => return Ok(()),
     }
-    ready::announce(session.out, plan, cluster)?;
+    ready::announce(session.out, plan, cluster, |name| processes.pid(name))?;
     tokio::select! {
         outcome = processes.supervise() => outcome,
         () = stop.asked() => Ok(()),

@@ -97,6 +97,15 @@ impl Processes {
         })
     }
 
+    /// The process id of a server that runs.
+    pub(super) fn pid(&self, name: &str) -> Option<u32> {
+        let process = self.servers.iter().find(|process| process.name == name)?;
+        match &process.state {
+            State::Running { child, .. } => child.id(),
+            _ => None,
+        }
+    }
+
     /// Reports servers that die, starts them again if that was asked for; returns when none is left.
     pub(super) async fn supervise(&mut self) -> Outcome {
         loop {
@@ -140,7 +149,10 @@ impl Processes {
         let left = self.servers.iter().filter(|p| p.is_running()).count();
         let then = match self.restart {
             true => format!("it is started again in {:.1} s", pause.as_secs_f64()),
-            false => format!("{left} of {} servers run on", self.servers.len()),
+            false => format!(
+                "{left} of {} servers run on, and `areo up --restart` would start it again",
+                self.servers.len()
+            ),
         };
         let lines = last_lines(&log);
         if self.out.json {

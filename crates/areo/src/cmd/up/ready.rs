@@ -105,14 +105,19 @@ async fn default_domain(out: Output, plan: &Plan, cluster: &Cluster, client: &Cl
 }
 
 /// Endpoints, and what to try next.
-pub(super) fn announce(out: Output, plan: &Plan, cluster: &Cluster) -> Outcome {
+pub(super) fn announce(
+    out: Output,
+    plan: &Plan,
+    cluster: &Cluster,
+    pid: impl Fn(&str) -> Option<u32>,
+) -> Outcome {
     let file = &cluster.file;
     if file.memory() {
         out.note("nothing is kept on disk: when the servers stop, everything is gone");
     }
     if out.json {
         for server in &file.servers {
-            out.object(&endpoint(server))?;
+            out.object(&endpoint(server, pid(&server.name)))?;
         }
         let cluster_id = format!("{:032x}", file.cluster);
         let path = cluster.path.display().to_string();
@@ -125,6 +130,7 @@ pub(super) fn announce(out: Output, plan: &Plan, cluster: &Cluster) -> Outcome {
         Column::Text("server"),
         Column::Text("address"),
         Column::Text("admin"),
+        Column::Number("process"),
         Column::Text("data"),
     ];
     let row = |server: &Server| {
@@ -133,6 +139,7 @@ pub(super) fn announce(out: Output, plan: &Plan, cluster: &Cluster) -> Outcome {
             server.name.clone(),
             server.address.clone(),
             server.admin.clone(),
+            pid(&server.name).map_or("-".into(), |pid| pid.to_string()),
             data,
         ]
     };
@@ -143,10 +150,10 @@ pub(super) fn announce(out: Output, plan: &Plan, cluster: &Cluster) -> Outcome {
     Ok(())
 }
 
-fn endpoint(server: &Server) -> serde_json::Value {
+fn endpoint(server: &Server, pid: Option<u32>) -> serde_json::Value {
     serde_json::json!({
         "event": "server", "server": server.name, "id": format!("{:032x}", server.id),
-        "address": server.address, "admin": server.admin,
+        "address": server.address, "admin": server.admin, "pid": pid,
     })
 }
 
@@ -205,10 +212,10 @@ mod tests {
     #[test]
     fn endpoints_have_stable_keys() {
         assert_eq!(
-            endpoint(&cluster("x").file.servers[0]),
+            endpoint(&cluster("x").file.servers[0], Some(7)),
             serde_json::json!({
                 "event": "server", "server": "s1", "id": "00000000000000000000000000000001",
-                "address": "127.0.0.1:7400", "admin": "127.0.0.1:7490",
+                "address": "127.0.0.1:7400", "admin": "127.0.0.1:7490", "pid": 7,
             })
         );
     }
