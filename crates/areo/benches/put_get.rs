@@ -61,7 +61,10 @@ fn cases(fsync: bool) -> Vec<Case> {
 
 fn own_cpu() -> Duration {
     let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(clock.tv_sec.unsigned_abs(), clock.tv_nsec as u32)
+    Duration::new(
+        clock.tv_sec.unsigned_abs(),
+        clock.tv_nsec.unsigned_abs() as u32,
+    )
 }
 
 /// Runs the operations of a case, `in_flight` at a time, over as many keys.
@@ -96,8 +99,8 @@ async fn measure(case: &Case, cluster: &Cluster, domain: &Domain, value: &Bytes)
     run(case, domain, value, case.operations).await;
     Sample {
         wall: started.elapsed(),
-        client_cpu: own_cpu() - client_cpu,
-        servers_cpu: cluster.cpu() - servers_cpu,
+        client_cpu: own_cpu().saturating_sub(client_cpu),
+        servers_cpu: cluster.cpu().saturating_sub(servers_cpu),
     }
 }
 
@@ -166,7 +169,9 @@ fn main() {
                     case.samples.push(sample);
                 }
             }
-            cases.iter().for_each(|case| print(case, durability));
+            for case in &cases {
+                print(case, durability);
+            }
         });
     }
 }

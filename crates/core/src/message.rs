@@ -327,7 +327,7 @@ pub struct ServerStatus {
     pub versions: u64,
     /// Bytes of the elements held.
     pub element_bytes: u64,
-    /// Bytes that the store takes on disk, or in memory.
+    /// Bytes that the store has written and not reclaimed, on disk or in memory.
     pub stored_bytes: u64,
     /// Objects that wait for repair.
     pub damaged: u64,

@@ -106,8 +106,13 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         .map_err(|source| cannot_listen(&options.admin, source))?;
     let health = Arc::new(Health::default());
     let router = admin::router(health.clone());
+    // Whoever the server is to be is known before anything is made on disk.
+    let new = match Directory::has_identity(&options.data) {
+        true => None,
+        false => Some(new_identity(&options).await?),
+    };
     let directory = Directory::open(&options.data)?;
-    let (identity, record) = next_start(&directory, &options).await?;
+    let (identity, record) = next_start(&directory, new, &options)?;
     tokio::spawn(async move { axum::serve(admin, router).await });
 
     let (shard, keep) = open(&directory, &identity, &options)?;
@@ -131,7 +136,11 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     spawn_local(Rc::clone(&worker).upkeep());
 
     let path = options.data.clone();
-    let registrar = Registrar::new(&identity, record, options.seeds, known);
+    let mut seeds = options.seeds;
+    if let Start::Join { seeds: joined } = options.start {
+        seeds.extend(joined);
+    }
+    let registrar = Registrar::new(&identity, record, seeds, known);
     let joining = join(&registrar, &identity, &worker, &health);
     let outcome = tokio::select! {
         outcome = joining => outcome.map_err(|Superseded { registered }| ServeError::Outdated {
@@ -173,12 +182,13 @@ async fn join(
 }
 
 /// The identity of this start: made if it has to be, with the next incarnation, durable.
-async fn next_start(
+fn next_start(
     directory: &Directory,
+    new: Option<Identity>,
     options: &Options,
 ) -> Result<(Identity, ServerRecord), ServeError> {
     let path = options.data.clone();
-    let found = identity::read(directory)?;
+    let found = identity::read(directory)?.or(new);
     let memory = options.durability == Durability::Memory;
     let mut identity = match found {
         Some(identity) if identity.memory != memory => {
@@ -191,7 +201,7 @@ async fn next_start(
             return Err(ServeError::MemoryRestart { path });
         }
         Some(identity) => identity,
-        None => new_identity(options).await?,
+        None => return Err(ServeError::NotInitialised { path }),
     };
     identity.incarnation += 1;
     identity::write(directory, &identity)?;

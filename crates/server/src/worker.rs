@@ -270,7 +270,11 @@ impl Worker {
         for (caller, mut reply) in replies {
             if let Ok(Reply::Status(status)) = &mut reply {
                 status.stored_bytes = match keep {
-                    Keep::Disk(records) => records.usage().segment_bytes,
+                    Keep::Disk(records) => {
+                        // Space that is only set aside is not counted.
+                        let usage = records.usage();
+                        usage.live_bytes + usage.dead_bytes
+                    }
                     Keep::Memory(records) => records.bytes(),
                 };
             }

@@ -147,6 +147,11 @@ impl Directory {
         Ok(Self { path, _lock: lock })
     }
 
+    /// Whether there is an identity in the directory at `path`, whatever it says. Touches nothing.
+    pub fn has_identity(path: &Path) -> bool {
+        path.join(IDENTITY).exists()
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

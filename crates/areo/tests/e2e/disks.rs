@@ -1,5 +1,7 @@
 //! Disks that rot or run full.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use crate::cluster::{Cluster, wait_until};
 use crate::values::bytes;
 use std::fs;
@@ -70,7 +72,9 @@ impl SmallDisk {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "areo-test"]);
         let mounted = mount.arg(folder.path()).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(SmallDisk(folder))
+        mounted
+            .is_ok_and(|output| output.status.success())
+            .then_some(SmallDisk(folder))
     }
 }
 
@@ -91,7 +95,10 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
     let value = |i: usize| bytes(8 << 20, i as u64);
     let mut stored = 0;
     let refused = loop {
-        let put = cluster.run_with(&["put", &format!("k{stored}"), "-", "--timeout", "5s"], &value(stored));
+        let put = cluster.run_with(
+            &["put", &format!("k{stored}"), "-", "--timeout", "5s"],
+            &value(stored),
+        );
         if put.code != 0 {
             break put;
         }
@@ -102,12 +109,20 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
     refused.refused(refused.code, &["disk full"]);
     assert!([5, 8].contains(&refused.code), "{refused:?}");
     for i in 0..stored {
-        assert!(cluster.run(&["get", &format!("k{i}")]).done().stdout == value(i), "k{i}");
+        assert!(
+            cluster.run(&["get", &format!("k{i}")]).done().stdout == value(i),
+            "k{i}"
+        );
     }
     // Deleting needs a little room itself, and makes a lot.
     for i in 0..stored {
         cluster.run(&["rm", &format!("k{i}")]).done();
     }
-    wait_until(|| cluster.run_with(&["put", "again", "-", "--timeout", "5s"], &value(0)).code == 0);
+    wait_until(|| {
+        cluster
+            .run_with(&["put", "again", "-", "--timeout", "5s"], &value(0))
+            .code
+            == 0
+    });
     assert!(cluster.run(&["get", "again"]).done().stdout == value(0));
 }

@@ -1,5 +1,7 @@
 //! The README's tour does what it says.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use crate::cluster::Cluster;
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +10,9 @@ use std::process::Command;
 fn tour() -> Vec<String> {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, tour) = readme.split_once("## A tour in 60 seconds").expect("the README has a tour");
+    let (_, tour) = readme
+        .split_once("## A tour in 60 seconds")
+        .expect("the README has a tour");
     let (tour, _) = tour.split_once("\n## ").expect("and something after it");
     let command = |line: &str| line.strip_prefix("$ ").map(str::to_owned);
     tour.lines().filter_map(command).collect()

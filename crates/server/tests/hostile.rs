@@ -1,0 +1,197 @@
+//! A live server under input that no client sends: it refuses, closes that connection, and serves everybody else.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use areo_net::network::Network;
+use areo_net::{Role, crc32c};
+use areo_server::{Durability, Options, Start};
+use areo_wire::fuzzing::Golden;
+use areo_wire::hello::{Channel, Hello, encode_hello};
+use tokio::task::LocalSet;
+
+/// `quality.md`: 10 000 requests on every change.
+const INPUTS: usize = 10_000;
+/// Inputs on one connection, if the server leaves it open so long.
+const INPUTS_PER_CONNECTION: usize = 20;
+/// What the server may grow by, in bytes.
+const GROWTH_BYTES: u64 = 64 << 20;
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A server of a cluster of its own, on a thread that ends with the process.
+fn start(folder: &std::path::Path) -> (SocketAddr, SocketAddr) {
+    let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    let (listen, admin) = (address(free_port()), address(free_port()));
+    let options = Options {
+        data: folder.join("s1"),
+        listen: listen.to_string(),
+        advertise: None,
+        admin: admin.to_string(),
+        start: Start::Init,
+        durability: Durability::Fsync,
+        name: None,
+        max_value_bytes: 1 << 20,
+        insecure: false,
+        seeds: Vec::new(),
+    };
+    std::thread::spawn(move || {
+        areo_server::run(options).expect("it serves until the process ends");
+    });
+    while !is_ready(admin) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    (listen, admin)
+}
+
+fn is_ready(admin: SocketAddr) -> bool {
+    let ask = || {
+        let mut stream = TcpStream::connect(admin).ok()?;
+        stream
+            .write_all(b"GET /health/ready HTTP/1.0\r\n\r\n")
+            .ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer.contains(" 200 "))
+    };
+    ask().unwrap_or(false)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// One frame: a well-formed head with a correct checksum around a body that was tampered with, or plain noise.
+fn input(random: &mut Random, bodies: &[Vec<u8>]) -> Vec<u8> {
+    if random.below(4) == 0 {
+        return (0..random.below(300))
+            .map(|_| random.next() as u8)
+            .collect();
+    }
+    let mut body = bodies[random.below(bodies.len())].clone();
+    for _ in 0..random.below(4) {
+        let at = random.below(body.len());
+        body[at] ^= 1 << random.below(8);
+    }
+    let kept = body.len() - random.below(body.len()) * random.below(2);
+    body.truncate(kept);
+    let kind = [
+        areo_wire::frame::Kind::Request,
+        areo_wire::frame::Kind::Note,
+    ][random.below(2)];
+    let header = areo_wire::frame::Header::new(kind, random.next());
+    let payload = vec![7u8; random.below(2) * random.below(5000)];
+    let row = areo_wire::frame::SegmentRow {
+        bytes: payload.len() as u32,
+        crc32c: crc32c(&payload),
+    };
+    let rows = (!payload.is_empty()).then_some(row);
+    let mut frame = Vec::new();
+    let place = areo_wire::frame::BodyPlace::Inline;
+    areo_wire::frame::encode(&mut frame, &header, rows.into_iter(), &body, place).unwrap();
+    frame.extend_from_slice(&payload);
+    if random.below(8) == 0 {
+        frame.truncate(random.below(frame.len()));
+    }
+    frame
+}
+
+fn ping() -> Vec<u8> {
+    let header = areo_wire::frame::Header::new(areo_wire::frame::Kind::Ping, 0);
+    let mut frame = Vec::new();
+    let place = areo_wire::frame::BodyPlace::Inline;
+    areo_wire::frame::encode(&mut frame, &header, [].into_iter(), &[], place).unwrap();
+    frame
+}
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    kib << 10
+}
+
+/// Whether an ordinary caller is answered.
+fn answers(listen: SocketAddr) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let network = Network::new(Role::Client, 1);
+        let patience = Duration::from_secs(20);
+        let found = network.bootstrap(&listen.to_string(), None, patience).await;
+        found.is_ok_and(|found| !found.directory.servers.is_empty())
+    })
+}
+
+#[test]
+fn ten_thousand_hostile_inputs_hurt_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (listen, admin) = start(folder.path());
+    assert!(answers(listen));
+    let golden = include_str!("../../wire/tests/golden/request-v1.txt");
+    let golden: Vec<Vec<u8>> = Golden::parse(golden)
+        .into_iter()
+        .map(|example| example.body)
+        .collect();
+    let before = resident_bytes();
+    let mut random = Random(0x0a2e_0a2e_0a2e_0a2e);
+    let (mut sent, mut answered) = (0, 0);
+    while sent < INPUTS {
+        let mut stream = TcpStream::connect(listen).unwrap();
+        stream
+            .set_write_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
+        if random.below(10) > 0 {
+            let hello = Hello::new(Role::Client, Channel::Calls, random.next().into());
+            stream.write_all(&encode_hello(&hello)).unwrap();
+        }
+        let mut answer = [0; 4096];
+        for _ in 0..INPUTS_PER_CONNECTION {
+            sent += 1;
+            // The ping makes sure that the server has come to the input; a cut frame swallows it.
+            let mut bytes = input(&mut random, &golden);
+            bytes.extend_from_slice(&ping());
+            let written = stream.write_all(&bytes);
+            match written.and_then(|()| stream.read(&mut answer)) {
+                Ok(1..) => answered += 1,
+                // It closed the connection, or waits for the rest of a frame.
+                Ok(0) | Err(_) => break,
+            }
+        }
+    }
+    assert!(
+        answered > INPUTS / 4,
+        "{answered} of {sent} were well-formed enough for an answer"
+    );
+    assert!(answers(listen), "an ordinary caller is served");
+    assert!(is_ready(admin));
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < GROWTH_BYTES, "{grown} bytes more");
+}
