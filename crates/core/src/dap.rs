@@ -54,6 +54,8 @@ pub struct Found {
     pub holders: Vec<bool>,
     /// A member cannot speak for the object: a write-back repairs it, and is due even if the version is at a quorum (`[X-11]`).
     pub damaged: bool,
+    /// The version is at a quorum, and a member keeps older ones because nobody has told it: the confirmation was lost.
+    pub unaware: bool,
 }
 
 /// Why a put-data did not complete.

@@ -296,27 +296,22 @@ impl Server {
         if !self.serving || self.unreadable {
             return;
         }
+        let (Note::Confirm { configuration, .. } | Note::Decided { configuration, .. }) = &note;
+        let key = Key::of(configuration);
+        // Of another configuration of the same index nothing is believed ([X-13]).
+        let is_meant = |tenancy: &&mut Tenancy| {
+            let known = tenancy.configuration();
+            known.is_some_and(|known| known.id() == *configuration)
+        };
+        let Some(tenancy) = self.tenancies.get_mut(&key).filter(is_meant) else {
+            return;
+        };
         match note {
-            Note::Confirm {
-                configuration,
-                name,
-                tag,
-            } => {
-                let key = Key::of(&configuration);
-                if let Some(tenancy) = self.tenancies.get_mut(&key) {
-                    let newest = tenancy.confirm(key, &name, tag, &mut self.ledger);
-                    self.await_quiet(now, key, &name, newest);
-                }
+            Note::Confirm { name, tag, .. } => {
+                let newest = tenancy.confirm(key, &name, tag, &mut self.ledger);
+                self.await_quiet(now, key, &name, newest);
             }
-            Note::Decided {
-                configuration,
-                cell,
-                value,
-            } => {
-                if let Some(tenancy) = self.tenancies.get_mut(&Key::of(&configuration)) {
-                    tenancy.decided(&cell, value, &mut self.ledger);
-                }
-            }
+            Note::Decided { cell, value, .. } => tenancy.decided(&cell, value, &mut self.ledger),
         }
     }
 

@@ -87,6 +87,7 @@ fn found(collected: Collected, known: Option<&Known>) -> Found {
         complete,
         holders,
         damaged,
+        unaware,
     } = collected;
     let element = elements.into_iter().next();
     let length = element.as_ref().map(|element| element.length);
@@ -106,6 +107,7 @@ fn found(collected: Collected, known: Option<&Known>) -> Found {
         complete,
         holders,
         damaged,
+        unaware,
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) struct Collected {
     pub(super) complete: bool,
     pub(super) holders: Vec<bool>,
     pub(super) damaged: bool,
+    pub(super) unaware: bool,
 }
 
 /// Collects a version that `rule` accepts; asks again as long as the operation has time (2.7). `wants` says what each
@@ -265,13 +266,23 @@ impl Collect {
                 .filter_map(|m| m.element.take())
                 .collect(),
         };
+        // What nobody wrote is at every quorum.
+        let complete = tag.is_initial() || stable || at_quorum;
+        let unaware = |held: &Held| {
+            let keeps_older = held.stored.first().is_some_and(|(oldest, _)| *oldest < tag);
+            keeps_older && held.stable < tag
+        };
+        let mut answers = self
+            .members
+            .iter()
+            .filter_map(|member| member.held.as_ref());
         Collected {
             tag,
             elements: elements.into_iter().map(|(_, element)| element).collect(),
-            // What nobody wrote is at every quorum.
-            complete: tag.is_initial() || stable || at_quorum,
+            complete,
             holders,
             damaged: self.damaged,
+            unaware: complete && answers.any(unaware),
         }
     }
 

@@ -145,6 +145,7 @@ fn found(c: &Configuration, collected: Collected, known: Option<&Known>, scope: 
         complete,
         holders,
         damaged,
+        unaware,
     } = collected;
     let length = elements.first().map(|element| element.length);
     let value = match (
@@ -175,6 +176,7 @@ fn found(c: &Configuration, collected: Collected, known: Option<&Known>, scope: 
         complete,
         holders,
         damaged,
+        unaware,
     }
 }
 

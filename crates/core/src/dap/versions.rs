@@ -294,5 +294,15 @@ mod tests {
             assert_eq!(versions.insert(version(3)), Some(Handle(3)));
             assert_eq!((versions.damaged(), versions.floor()), (None, tag(2)));
         }
+        // Damage above the damage.
+        let mut versions = Versions::default();
+        assert_eq!(
+            (versions.damage(tag(2)), versions.damage(tag(3))),
+            (None, None)
+        );
+        assert_eq!(
+            (versions.damaged(), versions.floor()),
+            (Some(tag(3)), tag(2))
+        );
     }
 }

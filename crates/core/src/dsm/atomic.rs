@@ -29,7 +29,11 @@ pub async fn read<E: Env>(
 ) -> Result<Found, ReadError> {
     loop {
         let found = dap::get_data(&client.env, c, name, known, Scope::Whole).await?;
-        if at_quorum(client, c, name, &found) || write_back(client, c, name, &found).await? {
+        if at_quorum(client, c, name, &found) {
+            confirm_again(client, c, name, &found);
+            return Ok(found);
+        }
+        if write_back(client, c, name, &found).await? {
             return Ok(found);
         }
         // The version may not be returned: it did not get to a quorum, so that a later read may not see it.
@@ -49,7 +53,10 @@ pub async fn stat<E: Env>(
 ) -> Result<Found, ReadError> {
     let found = dap::get_data(&client.env, c, name, None, Scope::Metadata).await?;
     match at_quorum(client, c, name, &found) {
-        true => Ok(found),
+        true => {
+            confirm_again(client, c, name, &found);
+            Ok(found)
+        }
         false => read(client, c, name, None).await,
     }
 }
@@ -105,6 +112,14 @@ fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
 fn at_quorum<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, found: &Found) -> bool {
     let complete = found.complete || client.has_propagated(c.id(), name, found.tag);
     complete && (!found.damaged || found.tag.is_initial())
+}
+
+/// Writers confirm and do not wait for it; one that ends at once, or loses a connection, leaves members that keep every
+/// version. Whoever sees that says it again (`[X-4]`).
+fn confirm_again<E: Env>(client: &Client<E>, c: &Arc<Configuration>, name: &Name, found: &Found) {
+    if found.unaware {
+        dap::confirm(&client.env, c, name, found.tag);
+    }
 }
 
 /// Brings the version found to a quorum; false if members have no room for it.

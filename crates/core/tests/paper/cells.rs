@@ -163,9 +163,9 @@ fn acceptors_keep_their_word_across_restarts() {
         let accepted = Some((ballot(1), old.clone()));
         assert_eq!(step(&world, prepare(3)), CellReply::Promised { accepted });
         assert_eq!(step(&world, accept(3, &new)), CellReply::Accepted);
-        for _ in 0..4 {
+        for resurrect in [true, false, true, false] {
             world.crash(0);
-            world.restart(0, true);
+            world.restart(0, resurrect);
             assert_eq!(
                 step(&world, prepare(2)),
                 CellReply::Rejected {

@@ -1,13 +1,14 @@
 //! A damaged record makes its server abstain, never say that something is missing or older (`algorithms.md` `[X-11]`).
 
-use crate::world::{Actor, World, configuration, identity, server};
+use crate::world::{Actor, Disk, Message, World, configuration, identity, server};
 use areo_core::config::Dap;
 use areo_core::error::ReadError;
 use areo_core::instant::Instant;
-use areo_core::message::{Refusal, Request, ServerRecord};
+use areo_core::message::{Access, Refusal, Request, ServerRecord};
 use areo_core::server::record::Header;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
+use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be";
 
@@ -152,9 +153,9 @@ fn a_damaged_member_abstains_across_restarts_and_older_puts() {
     }
 }
 
-fn put_tag(message: &crate::world::Message) -> Option<Tag> {
+fn put_tag(message: &Message) -> Option<Tag> {
     match message.access() {
-        Some(areo_core::message::Access::Put { tag, .. }) => Some(*tag),
+        Some(Access::Put { tag, .. }) => Some(*tag),
         _ => None,
     }
 }
@@ -190,7 +191,7 @@ fn damage_found_by_a_read_is_a_refusal_from_then_on() {
 #[test]
 fn damage_below_the_newest_version_counts_as_eviction() {
     let (world, writer, reader) = world(5, Dap::Ec { k: 3 });
-    world.hold(crate::world::Message::is_note);
+    world.hold(Message::is_note);
     let older = writer.put("k", LONG);
     let newest = writer.put("k", LONG);
     world.settle();
@@ -206,6 +207,51 @@ fn damage_below_the_newest_version_counts_as_eviction() {
         );
     }
     assert_eq!(reader.get("k"), (newest, Some(LONG.into())));
+}
+
+/// The same found by a reader: what is remembered of it survives the record.
+#[test]
+fn damage_below_the_newest_version_is_remembered_durably() {
+    let (world, writer, _) = world(5, Dap::Ec { k: 3 });
+    world.hold(Message::is_note);
+    let older = writer.put("k", LONG);
+    let newest = writer.put("k", LONG);
+    world.settle();
+    rot(&world, 0);
+    let (tag, payload) = (older, true);
+    let fetch = Access::Fetch { tag, payload };
+    assert_eq!(world.access(0, "k", fetch), Err(Refusal::Damaged));
+    for resurrect in [false, true, false] {
+        let held = world.held(0, "k");
+        assert_eq!((held.max_tag(), held.floor), (newest, older));
+        // Its other record is as rotten, and nobody has found out yet.
+        world.disk(0, Disk::mend);
+        world.crash(0);
+        world.restart(0, resurrect);
+    }
+}
+
+/// Four of five answers allow no version, the fifth would, and all are far away: the read begins again at once, waits
+/// longer each time, and ends.
+#[test]
+fn a_read_that_needs_every_answer_waits_for_the_last_one() {
+    let (world, writer, reader) = world(5, Dap::Ec { k: 3 });
+    world.hold(|m| m.is_put() && m.at(&[3]));
+    let tag = writer.put("k", LONG);
+    world.lose(Message::is_put);
+    world.release();
+    world.settle();
+    // The first server loses its fragment, and a write that reaches nobody else makes it speak again.
+    discover(&world, 0);
+    world.hold(|m| m.is_put() && !m.at(&[0]));
+    assert!(world.run(writer.write("k", LONG)).is_err());
+    world.lose(Message::is_put);
+    world.release();
+    assert!(world.held(0, "k").floor == tag && !world.held(3, "k").stores(tag));
+    world.latency(Duration::from_millis(100));
+    let rounds = world.gathers();
+    assert_eq!(reader.get("k"), (tag, Some(LONG.into())));
+    assert!(world.gathers() - rounds > 2, "it did begin again");
 }
 
 /// A damaged key counts in no quorum of a listing, and other keys are not affected.
@@ -257,7 +303,7 @@ fn a_listing_shows_nothing_on_the_word_of_a_damaged_server() {
     world.settle();
     world.hold(|m| m.is_put() && !m.at(&[0]));
     assert!(world.run(writer.write("k", LONG)).is_err());
-    world.lose(crate::world::Message::is_put);
+    world.lose(Message::is_put);
     world.release();
     discover(&world, 0);
     let page = world.run(reader.list("", "", 10)).unwrap();
@@ -291,7 +337,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
     let steps = shard.close();
     assert_eq!(steps, []);
     let replies: Vec<_> = shard
-        .release(&crate::world::Disk::default())
+        .release(&Disk::default())
         .into_iter()
         .map(|((), reply)| reply)
         .collect();

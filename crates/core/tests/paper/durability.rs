@@ -246,9 +246,9 @@ fn floors_survive_any_number_of_restarts() {
             );
         }
         assert_eq!(world.held(0, "k").floor, tag(3));
-        for _ in 0..4 {
+        for resurrect in [true, false, true, false] {
             world.crash(0);
-            world.restart(0, true);
+            world.restart(0, resurrect);
             assert_eq!(world.held(0, "k").floor, tag(3), "seed {seed}");
         }
         assert!(

@@ -4,6 +4,7 @@
 use crate::world::{Actor, Message, World, configuration, name, server};
 use areo_core::config::Dap;
 use areo_core::element::Form;
+use areo_core::limits;
 use areo_core::manager::Deletion;
 use areo_core::server::record::Header;
 use std::time::Duration;
@@ -70,6 +71,26 @@ fn a_read_decodes_around_lost_members() {
                 "[{n},{k}] without {lost:b}"
             );
         }
+    }
+}
+
+/// A large element is fetched by a call of its own, from the members with the data, and from nobody else although it takes
+/// longer than the hedge of a query.
+#[test]
+fn a_large_value_is_fetched_from_the_members_with_the_data() {
+    let (world, writer, reader) = world(5, 3);
+    let long = LONG.repeat(20_000);
+    assert!(long.len() as u64 > 3 * limits::INLINE_BYTES);
+    for key in ["a", "b", "c", "d", "e"] {
+        let tag = writer.put(key, &long);
+        world.settle();
+        world.latency(limits::HEDGE * 2);
+        let bytes = world.element_bytes();
+        let found = world.run(reader.read(key)).unwrap();
+        assert_eq!((found.tag, found.length), (tag, long.len() as u64));
+        assert_eq!(world.element_bytes() - bytes, long.len(), "{key}");
+        assert!(found.value.unwrap().content.concat() == long.as_bytes());
+        world.latency(Duration::ZERO);
     }
 }
 
@@ -198,10 +219,7 @@ fn a_silent_member_is_replaced_after_the_hedge() {
                 let begin = world.now();
                 assert_eq!(world.actor(&c).get("k"), (tag, Some(text.into())));
                 let took = world.now().since(begin);
-                assert!(
-                    took <= areo_core::limits::HEDGE,
-                    "{took:?} without server {silent}"
-                );
+                assert!(took <= limits::HEDGE, "{took:?} without server {silent}");
             }
         }
     }

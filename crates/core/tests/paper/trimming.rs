@@ -5,7 +5,7 @@ use areo_core::config::Dap;
 use areo_core::dap;
 use areo_core::error::WriteError;
 use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
-use areo_core::message::{Access, Answer, Refusal};
+use areo_core::message::{Access, Answer, Note, Refusal};
 use areo_core::tag::{Tag, Writer};
 use std::time::Duration;
 
@@ -227,6 +227,53 @@ fn a_read_completes_a_version_at_members_that_are_full() {
         assert!(next > newest);
         assert_eq!(reader.get("k").0, next);
     }
+}
+
+/// Versions do not stay because a confirmation was lost: the next read says it again.
+#[test]
+fn a_read_confirms_again_what_members_do_not_know() {
+    let (world, writer, reader) = world(1, 0);
+    for _ in 0..5 {
+        writer.put("k", LONG);
+        world.settle_puts_and_lose_notes();
+    }
+    let tag = world.held(0, "k").max_tag();
+    assert_eq!(world.held(0, "k").stored.len(), 5);
+    let rounds = world.gathers();
+    assert_eq!(reader.get("k").0, tag);
+    assert_eq!(
+        world.gathers() - rounds,
+        1,
+        "the version is at every quorum"
+    );
+    rest(&world);
+    for number in 0..5 {
+        assert_eq!(world.held(number, "k").stored.len(), 1);
+    }
+    // It is not said when everybody knows.
+    reader.get("k");
+    world.run(reader.stat("k")).unwrap();
+    assert_eq!(world.in_flight(Message::is_note), 0);
+}
+
+/// `[X-13]`: a confirmation for another configuration of the same index says nothing about this one.
+#[test]
+fn a_confirmation_for_another_configuration_is_ignored() {
+    let (world, writer, _) = world(1, 0);
+    world.hold(Message::is_note);
+    let tag = writer.put("k", LONG);
+    let mut note = Note::Confirm {
+        configuration: configuration(5, Dap::Abd, 1, 0).id(),
+        name: name("k"),
+        tag,
+    };
+    world.tell(0, note.clone());
+    assert_eq!(world.held(0, "k").stable, Tag::INITIAL);
+    if let Note::Confirm { configuration, .. } = &mut note {
+        *configuration = writer.c.id();
+    }
+    world.tell(0, note);
+    assert_eq!(world.held(0, "k").stable, tag);
 }
 
 /// `[X-4]`: a read that wrote back confirms, so that servers can trim.

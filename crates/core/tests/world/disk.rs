@@ -50,7 +50,7 @@ impl Disk {
         }
     }
 
-    /// Feeds everything to a new server in a random order, and keeps it under the handles that this one draws.
+    /// Feeds everything, and some of what was freed if that is to be, to a new server in a random order, and keeps it under the handles that this one draws.
     pub fn recover<C>(
         &mut self,
         shard: &mut Shard<C>,
@@ -59,7 +59,7 @@ impl Disk {
     ) {
         let mut found: Vec<Record> = std::mem::take(&mut self.records).into_values().collect();
         if resurrect {
-            found.append(&mut self.freed);
+            found.extend(self.freed.extract_if(.., |_| below(2) == 0));
         }
         while !found.is_empty() {
             let record = found.swap_remove(below(found.len()));
@@ -83,6 +83,13 @@ impl Disk {
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
+    }
+
+    /// Nothing that is there is rotten any more.
+    pub fn mend(&mut self) {
+        for record in self.records.values_mut() {
+            record.rotten = false;
+        }
     }
 
     /// Records written so far.

@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Starts it again, from its disk. `resurrect`: records that it had let go are found again, too.
+    /// Starts it again, from its disk. `resurrect`: some of the records that it had let go are found again, too.
     pub fn restart(&self, number: usize, resurrect: bool) {
         let id = server(number);
         self.start_machine(id, resurrect);
