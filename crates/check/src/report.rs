@@ -1,0 +1,298 @@
+//! What the judges say, for people and for programs.
+
+use crate::{Kind, Outcome, Version};
+use serde::Serialize;
+use std::fmt;
+
+/// What is promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Property {
+    /// Every object is a linearizable register.
+    Linearizable,
+    /// Versions agree with values and with real time (oracle O1).
+    VersionOrder,
+    /// Coverable writes: validity, consolidation, continuity, evolution (`[V-1]`, `[V-2]`).
+    Coverable,
+    /// At most one conditional write of a version takes effect.
+    OneWinner,
+    /// Files of blocks: created first, connected, acyclic (`[B-1]`, `[B-3]`, oracle O5).
+    Fragmented,
+    /// Configurations of a domain: uniqueness, subsequence, progress.
+    Configurations,
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Property::Linearizable => "linearizable",
+            Property::VersionOrder => "version order",
+            Property::Coverable => "coverable",
+            Property::OneWinner => "one winner",
+            Property::Fragmented => "fragmented",
+            Property::Configurations => "configurations",
+        })
+    }
+}
+
+/// The verdict on one property, or on all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing of the kind was in the history.
+    Nothing,
+    /// It holds.
+    Holds,
+    /// It holds as far as it could be judged, which was not everywhere.
+    Unjudged,
+    /// It does not hold.
+    Violated,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Nothing => "nothing to judge",
+            Verdict::Holds => "holds",
+            Verdict::Unjudged => "not judged everywhere",
+            Verdict::Violated => "VIOLATED",
+        })
+    }
+}
+
+/// How many operations of one kind there are, by how they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// The kind.
+    pub kind: Kind,
+    /// How many succeeded.
+    pub ok: u64,
+    /// How many failed or lost.
+    pub fail: u64,
+    /// How many ended unknown or not at all.
+    pub unknown: u64,
+}
+
+/// One operation of a violation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// When it was invoked, in nanoseconds.
+    pub invoked_ns: u64,
+    /// When it ended; nothing if that is not known.
+    pub ended_ns: Option<u64>,
+    /// Who called it.
+    pub client: String,
+    /// Its number.
+    pub op: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// How it ended.
+    pub outcome: &'static str,
+    /// Its key.
+    pub key: String,
+    /// The value written or returned; nothing for absent.
+    pub value: Option<String>,
+    /// The version written or returned.
+    pub version: Option<Version>,
+    /// The version that it is for.
+    pub based_on: Option<Version>,
+}
+
+/// A proof that a property does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Which.
+    pub property: Property,
+    /// The domain.
+    pub domain: String,
+    /// The key, or the file; nothing for configurations.
+    pub key: Option<String>,
+    /// What is wrong, in one sentence.
+    pub what: String,
+    /// A small set of operations that shows it, in the order of their invocations.
+    pub operations: Vec<Shown>,
+}
+
+/// Something that could not be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unjudged {
+    /// The domain.
+    pub domain: String,
+    /// The key, or the file; nothing for configurations.
+    pub key: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// The verdict on one property.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PropertyReport {
+    /// Which.
+    pub property: Property,
+    /// In short.
+    pub verdict: Verdict,
+    /// How many objects (or files, or domains) it concerns.
+    pub judged: u64,
+    /// On how many of them it does not hold.
+    pub violated: u64,
+    /// The first of the violations, at most [`Report::SHOWN_MAX`].
+    pub violations: Vec<Violation>,
+    /// How many could not be judged.
+    pub unjudged: u64,
+    /// The first of those, at most [`Report::SHOWN_MAX`].
+    pub unjudged_first: Vec<Unjudged>,
+}
+
+/// The verdict on a history. `Display` is for people, `Serialize` for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The worst of the properties' verdicts.
+    pub verdict: Verdict,
+    /// How many events there are.
+    pub events: u64,
+    /// How many operations they are of.
+    pub operations: u64,
+    /// How many clients invoked them.
+    pub clients: u64,
+    /// How many objects they are on.
+    pub objects: u64,
+    /// The operations by kind; only kinds that occur.
+    pub counts: Vec<Counts>,
+    /// The verdicts, one per property.
+    pub properties: Vec<PropertyReport>,
+}
+
+impl Report {
+    /// How many violations of each property are kept.
+    pub const SHOWN_MAX: usize = 8;
+
+    /// What is said about a property.
+    pub fn property(&self, property: Property) -> &PropertyReport {
+        let mut reports = self.properties.iter();
+        let found = reports.find(|report| report.property == property);
+        found.expect("every property has its report")
+    }
+}
+
+pub(crate) fn outcome_text(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Fail => "fail",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} operations ({} events) of {} clients on {} objects\n",
+            self.operations, self.events, self.clients, self.objects
+        )?;
+        for Counts {
+            kind,
+            ok,
+            fail,
+            unknown,
+        } in &self.counts
+        {
+            writeln!(
+                f,
+                "  {kind:<17} {ok:>9} ok {fail:>9} fail {unknown:>9} unknown"
+            )?;
+        }
+        writeln!(f)?;
+        for report in &self.properties {
+            write!(f, "  {:<17} {}", report.property, report.verdict)?;
+            match report.verdict {
+                Verdict::Nothing => writeln!(f)?,
+                Verdict::Holds => writeln!(f, " (judged: {})", report.judged)?,
+                _ => writeln!(
+                    f,
+                    " (judged: {}, violated: {}, not judged: {})",
+                    report.judged, report.violated, report.unjudged
+                )?,
+            }
+        }
+        for violation in self.properties.iter().flat_map(|report| &report.violations) {
+            write!(f, "\n{violation}")?;
+        }
+        for report in &self.properties {
+            for Unjudged {
+                domain,
+                key,
+                reason,
+            } in &report.unjudged_first
+            {
+                let key = key.as_deref().unwrap_or_default();
+                writeln!(
+                    f,
+                    "\nNot judged: {}, {domain}/{key}: {reason}",
+                    report.property
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.as_deref().unwrap_or_default();
+        writeln!(
+            f,
+            "Violation of {}, {}/{key}:\n  {}",
+            self.property, self.domain, self.what
+        )?;
+        let width = |text: fn(&Shown) -> String| {
+            self.operations
+                .iter()
+                .map(|o| text(o).len())
+                .max()
+                .unwrap_or(0)
+        };
+        let (from, to) = (width(|o| o.invoked_ns.to_string()), width(Shown::ended));
+        let (who, kind) = (width(Shown::who), width(|o| o.kind.to_string()));
+        for operation in &self.operations {
+            write!(
+                f,
+                "    {:>from$} .. {:>to$} ns  {:<who$}  {:<kind$}",
+                operation.invoked_ns,
+                operation.ended(),
+                operation.who(),
+                operation.kind
+            )?;
+            writeln!(f, "  {}", operation.details(self.key.as_deref()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Shown {
+    fn ended(&self) -> String {
+        self.ended_ns
+            .map_or_else(|| "?".to_owned(), |t| t.to_string())
+    }
+
+    fn who(&self) -> String {
+        format!("{}#{}", self.client, self.op)
+    }
+
+    fn details(&self, key: Option<&str>) -> String {
+        let mut parts = Vec::new();
+        if key != Some(&self.key) && !self.key.is_empty() {
+            parts.push(format!("key {}", self.key));
+        }
+        match (&self.value, self.kind, self.outcome) {
+            (Some(value), ..) => parts.push(value.clone()),
+            (None, Kind::Read, "ok") => parts.push("absent".to_owned()),
+            _ => {}
+        }
+        parts.extend(self.version.map(|version| format!("version {version}")));
+        parts.extend(self.based_on.map(|version| format!("based on {version}")));
+        if self.outcome != "ok" {
+            parts.push(format!("({})", self.outcome));
+        }
+        parts.join("  ")
+    }
+}
