@@ -81,6 +81,12 @@ pub(crate) enum Command {
     Domain(Domain),
     /// Show servers and domains
     Status,
+    /// Judge a history: is it linearizable, coverable, is there one winner per version?
+    Check {
+        /// Events, one JSON object per line; `-` is standard input
+        #[arg(value_name = "HISTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+        history: PathBuf,
+    },
     /// Print a completion script for a shell
     Completion {
         /// The shell

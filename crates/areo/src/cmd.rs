@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod check;
 mod completion;
 mod domain;
 mod get;
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Rm(args) => rm::run(&session, &args.key),
         Command::Domain(command) => domain::run(&session, command),
         Command::Status => status::run(&session),
+        Command::Check { history } => check::run(&session, &history),
         Command::Completion { .. } => unreachable!("needs no settings, done above"),
     };
     ended(outcome, out.json)

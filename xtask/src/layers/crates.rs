@@ -32,6 +32,7 @@ const CRATES: &[Crate] = &[
             "areo-s3",
             "areo-console",
             "areo-bench",
+            "areo-check",
             "areo-sim",
             "areo-server",
             "areo-telemetry",

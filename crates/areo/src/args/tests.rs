@@ -36,6 +36,7 @@ fn the_help_names_every_command() {
             "rm",
             "domain",
             "status",
+            "check",
             "completion"
         ]
     );
