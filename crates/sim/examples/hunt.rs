@@ -1,0 +1,49 @@
+//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|replay]`. Ends with 1 if one did. With
+//! `replay`, FIRST is run once and its schedule is printed.
+
+use areo_sim::{Options, replay, run};
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |place: usize, default: u64| {
+        let text = arguments.get(place);
+        text.map_or(default, |text| text.parse().expect("a number"))
+    };
+    let how = arguments.get(3).map(String::as_str);
+    let options = Options {
+        first_seed: number(0, 0),
+        seeds: number(1, 100),
+        operations: number(2, 300),
+        faults: how != Some("nofaults"),
+        threads: 1,
+        stop_at_first: true,
+    };
+    if how == Some("replay") {
+        let outcome = replay(options.first_seed, &options);
+        println!("{}\n{}", outcome.history, outcome.schedule.join("\n"));
+        println!("{:016x} {:?}", outcome.hash, outcome.violation);
+        return ExitCode::from(u8::from(outcome.violation.is_some()));
+    }
+    let began = Instant::now();
+    let report = run(&options, |_| {});
+    let seconds = began.elapsed().as_secs_f64();
+    let (seeds, operations, events) = (report.seeds, report.operations, report.events);
+    println!("{}", report.fired);
+    println!(
+        "{seeds} seeds, {operations} operations, {events} events in {seconds:.1} s: {:.0} operations per second",
+        operations as f64 / seconds
+    );
+    match report.violations.first() {
+        None => ExitCode::SUCCESS,
+        Some(outcome) => {
+            let violation = outcome.violation.as_deref().unwrap_or_default();
+            println!(
+                "caught by seed {} after {seeds} seeds: {violation}",
+                outcome.seed
+            );
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The faults, and how often each fired: a fault that never fires in a full run is a test that cannot fail.
+
+use crate::random::Random;
+use std::cell::RefCell;
+use std::fmt;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// What can go wrong.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Fault {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Fault] = &[$(Fault::$name,)*];
+
+            /// What it is called.
+            pub fn name(self) -> &'static str {
+                match self { $(Fault::$name => $text,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// A message is lost for ever.
+    Drop = "drop",
+    /// A message is lost with its connection; the request goes out again on the next one.
+    Reset = "reset",
+    /// A message takes a hundred times as long as others.
+    Delay = "delay",
+    /// A message overtakes an earlier one of the same link.
+    Reorder = "reorder",
+    /// A request arrives twice.
+    DuplicateRequest = "duplicate request",
+    /// A reply or a note arrives twice.
+    DuplicateReply = "duplicate reply",
+    /// Some clients and some servers hear nothing of each other.
+    Partition = "partition",
+    /// Servers hear some clients, who do not hear them, or the other way round.
+    OneSidedPartition = "one-sided partition",
+    /// As many servers as may fail are out of everybody's reach.
+    IsolateFew = "isolate f",
+    /// A majority is out of everybody's reach.
+    IsolateMajority = "isolate majority",
+    /// A process is killed, what it wrote survives.
+    Kill = "kill",
+    /// All processes are killed at once.
+    KillAll = "kill all",
+    /// The power goes while a server is idle or between two batches.
+    PowerLoss = "power loss",
+    /// The power goes at an operation of the disk in the middle of a commit.
+    CrashInCommit = "crash in commit",
+    /// The process is killed when a batch is durable and no reply has left.
+    CrashBeforeReply = "crash before reply",
+    /// The power goes again while the server recovers.
+    CrashInRecovery = "crash in recovery",
+    /// Writes that were not synced are lost.
+    LostWrites = "lost writes",
+    /// Of a write that was not synced a part survives.
+    TornWrite = "torn write",
+    /// A sync fails; the process ends.
+    SyncError = "sync error",
+    /// A bit flips in a data file.
+    BitFlip = "bit flip",
+    /// The disk has no room.
+    DiskFull = "disk full",
+    /// A commit takes long.
+    SlowDisk = "slow disk",
+    /// A process stands still and goes on.
+    Pause = "pause",
+    /// A server that starts waits before it serves.
+    SlowStart = "slow start",
+    /// A client's process dies between two steps of an operation and another takes its place.
+    ClientCrash = "client crash",
+    /// More writes of one object at once than its configuration's delta allows for.
+    ManyWriters = "more writers than delta",
+    /// An operation of unknown outcome is tried again.
+    Retry = "retry after timeout",
+    /// The hint that a server is slow is wrong.
+    WrongHint = "wrong hint",
+}
+
+/// Counts of everything that fired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fired(Vec<u64>);
+
+impl Default for Fired {
+    fn default() -> Fired {
+        Fired(vec![0; Fault::ALL.len()])
+    }
+}
+
+impl Fired {
+    /// How often this one fired.
+    pub fn count(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+
+    pub(crate) fn add(&mut self, other: &Fired) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+
+    /// Those that never fired.
+    pub fn missing(&self) -> Vec<Fault> {
+        let all = Fault::ALL.iter().copied();
+        all.filter(|fault| self.count(*fault) == 0).collect()
+    }
+}
+
+impl fmt::Display for Fired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for fault in Fault::ALL {
+            writeln!(f, "  {:<24} {}", fault.name(), self.count(*fault))?;
+        }
+        Ok(())
+    }
+}
+
+/// Which faults a seed draws, how often, and what has fired so far.
+pub(crate) struct Plan {
+    /// Per mille per opportunity, by fault; 0: never.
+    rates: RefCell<Vec<u64>>,
+    fired: RefCell<Fired>,
+}
+
+impl Plan {
+    /// Each fault is in about half of all seeds, so that every combination of two turns up soon.
+    pub(crate) fn drawn(random: &Random) -> Plan {
+        let rate = |fault: &Fault| {
+            let (often, strength) = (random.chance(500), random.between(1, 4));
+            match often {
+                true => strength * usual_rate(*fault),
+                false => 0,
+            }
+        };
+        Plan::of(Fault::ALL.iter().map(rate).collect())
+    }
+
+    pub(crate) fn none() -> Plan {
+        Plan::of(vec![0; Fault::ALL.len()])
+    }
+
+    fn of(rates: Vec<u64>) -> Plan {
+        Plan {
+            rates: RefCell::new(rates),
+            fired: RefCell::default(),
+        }
+    }
+
+    /// From now on nothing goes wrong.
+    pub(crate) fn end(&self) {
+        self.rates.borrow_mut().fill(0);
+    }
+
+    /// Whether it happens now; counted if it does.
+    pub(crate) fn strikes(&self, fault: Fault, random: &Random) -> bool {
+        let strikes = self.draws(fault, random);
+        if strikes {
+            self.note(fault);
+        }
+        strikes
+    }
+
+    /// Whether it is to happen now, if it can; whoever makes it happen counts it.
+    pub(crate) fn draws(&self, fault: Fault, random: &Random) -> bool {
+        random.chance(self.rates.borrow()[fault as usize])
+    }
+
+    pub(crate) fn is_planned(&self, fault: Fault) -> bool {
+        self.rates.borrow()[fault as usize] > 0
+    }
+
+    pub(crate) fn note(&self, fault: Fault) {
+        self.fired.borrow_mut().0[fault as usize] += 1;
+    }
+
+    pub(crate) fn fired(&self) -> Fired {
+        self.fired.borrow().clone()
+    }
+}
+
+/// Per mille: of messages, of commits, of starts, or of the moments at which something may happen to processes and links.
+fn usual_rate(fault: Fault) -> u64 {
+    match fault {
+        Fault::Reset | Fault::Delay | Fault::DuplicateRequest | Fault::DuplicateReply => 10,
+        Fault::Drop | Fault::CrashBeforeReply | Fault::SyncError => 2,
+        Fault::CrashInCommit => 3,
+        Fault::CrashInRecovery => 60,
+        Fault::SlowStart => 200,
+        Fault::SlowDisk | Fault::WrongHint => 20,
+        Fault::IsolateMajority | Fault::KillAll => 4,
+        _ => 25,
+    }
+}

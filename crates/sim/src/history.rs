@@ -1,0 +1,299 @@
+//! What clients saw: written down as JSON lines, one event each, and judged as it is written by the order of tags
+//! (oracle O1 of `algorithms.md` section 8). A version's tag places its operation; that order must respect real time and
+//! every read must return the value that was written under its tag.
+
+use areo_core::instant::Instant;
+use areo_core::message::ListEntry;
+use areo_core::tag::Tag;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    Delete,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+            Kind::Delete => "delete",
+        }
+    }
+}
+
+/// An object: the domain's number and the key.
+pub(crate) type Object = (usize, String);
+
+/// An operation under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    id: u64,
+    client: usize,
+    kind: Kind,
+    object: Object,
+    /// Of a write: the hash of its value.
+    value: Option<u64>,
+    /// The largest tag of all operations that had ended when it began.
+    floor: Tag,
+}
+
+/// A listing under way: the floors of the objects of its domain when it began.
+pub(crate) struct Listing {
+    domain: usize,
+    floors: BTreeMap<String, Tag>,
+}
+
+#[derive(Default)]
+struct Register {
+    /// The largest tag of any operation that has ended.
+    completed: Tag,
+    /// The value of each tag that somebody reported; `None`: a tombstone.
+    versions: BTreeMap<Tag, Option<u64>>,
+    /// Values whose writes have begun.
+    begun: BTreeSet<u64>,
+    writes_open: usize,
+    /// Deletions that have begun and of which no version is known.
+    deletes_open: usize,
+    /// The largest tag of a deletion that ended.
+    deleted: Tag,
+}
+
+/// Everything that clients saw.
+#[derive(Default)]
+pub(crate) struct History {
+    lines: String,
+    operations: u64,
+    registers: BTreeMap<Object, Register>,
+    violation: Option<String>,
+}
+
+impl History {
+    pub(crate) fn lines(&self) -> &str {
+        &self.lines
+    }
+
+    /// The first rule that was broken.
+    pub(crate) fn violation(&self) -> Option<&str> {
+        self.violation.as_deref()
+    }
+
+    /// The operation begins. `value`: the hash of what it writes, unique per write. Returns how many writes of the object
+    /// are now under way, too.
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        (client, kind): (usize, Kind),
+        object: &Object,
+        value: Option<u64>,
+    ) -> (Operation, usize) {
+        self.operations += 1;
+        let register = self.registers.entry(object.clone()).or_default();
+        register.begun.extend(value);
+        register.writes_open += usize::from(kind != Kind::Read);
+        register.deletes_open += usize::from(kind == Kind::Delete);
+        let operation = Operation {
+            id: self.operations,
+            client,
+            kind,
+            object: object.clone(),
+            value,
+            floor: register.completed,
+        };
+        let writes_open = register.writes_open;
+        self.write(now, &operation, "invoke", value, None);
+        (operation, writes_open)
+    }
+
+    /// A read found this version, with this value.
+    pub(crate) fn end_read(
+        &mut self,
+        now: Instant,
+        operation: &Operation,
+        tag: Tag,
+        value: Option<u64>,
+    ) {
+        self.write(now, operation, "ok", value, Some(tag));
+        let register = self.register(operation);
+        let begun = value.is_none_or(|value| register.begun.contains(&value));
+        let known = *register.versions.entry(tag).or_insert(value);
+        register.completed = tag.max(register.completed);
+        if tag < operation.floor {
+            let floor = operation.floor;
+            self.violate(
+                operation,
+                &format!("read {tag}, older than {floor}, which had ended"),
+            );
+        } else if !begun {
+            self.violate(
+                operation,
+                &format!("read {tag} with a value that nobody wrote"),
+            );
+        } else if known != value {
+            self.violate(
+                operation,
+                &format!("read another value of {tag} than others"),
+            );
+        } else if tag.is_initial() && value.is_some() {
+            self.violate(operation, "found a value in the initial version");
+        }
+    }
+
+    /// A version was found without its content.
+    pub(crate) fn end_stat(&mut self, now: Instant, operation: &Operation, tag: Tag, live: bool) {
+        let known = self.register(operation).versions.get(&tag).copied();
+        if let Some(known) = known
+            && known.is_some() != live
+        {
+            self.violate(operation, &format!("saw {tag} as live: {live}"));
+        }
+        // Its value is not known, so that no other judge can use it.
+        self.write(now, operation, "unknown", None, Some(tag));
+        let register = self.register(operation);
+        register.completed = tag.max(register.completed);
+        if tag < operation.floor {
+            let floor = operation.floor;
+            self.violate(
+                operation,
+                &format!("saw {tag}, older than {floor}, which had ended"),
+            );
+        }
+    }
+
+    /// A write or a deletion ended with this version.
+    pub(crate) fn end_write(&mut self, now: Instant, operation: &Operation, tag: Tag) {
+        self.write(now, operation, "ok", operation.value, Some(tag));
+        let value = operation.value;
+        let register = self.register(operation);
+        let known = *register.versions.entry(tag).or_insert(value);
+        register.completed = tag.max(register.completed);
+        register.writes_open -= 1;
+        if operation.kind == Kind::Delete {
+            register.deletes_open -= 1;
+            register.deleted = tag.max(register.deleted);
+        }
+        if tag <= operation.floor {
+            let floor = operation.floor;
+            self.violate(
+                operation,
+                &format!("wrote {tag}, not above {floor}, which had ended"),
+            );
+        } else if known != value {
+            self.violate(operation, &format!("wrote {tag}, which has another value"));
+        }
+    }
+
+    /// A deletion found nothing to delete.
+    pub(crate) fn end_nothing(&mut self, now: Instant, operation: &Operation) {
+        self.write(now, operation, "ok", None, None);
+        let register = self.register(operation);
+        register.writes_open -= 1;
+        register.deletes_open -= 1;
+        let (others, deleted) = (register.deletes_open, register.deleted);
+        if others == 0 && operation.floor > deleted {
+            let floor = operation.floor;
+            self.violate(
+                operation,
+                &format!("found nothing, and nobody deleted {floor}"),
+            );
+        }
+    }
+
+    /// It certainly had no effect.
+    pub(crate) fn end_failed(&mut self, now: Instant, operation: &Operation) {
+        self.write(now, operation, "fail", None, None);
+        let register = self.register(operation);
+        register.writes_open -= usize::from(operation.kind != Kind::Read);
+        register.deletes_open -= usize::from(operation.kind == Kind::Delete);
+    }
+
+    /// It may have had its effect, or may still have it.
+    pub(crate) fn end_unknown(&mut self, now: Instant, operation: &Operation) {
+        self.write(now, operation, "unknown", operation.value, None);
+        let register = self.register(operation);
+        register.writes_open -= usize::from(operation.kind != Kind::Read);
+        // A deletion stays open for ever: its tombstone may appear at any time.
+    }
+
+    pub(crate) fn begin_listing(&self, domain: usize) -> Listing {
+        let of_domain = self.registers.iter().filter(|((d, _), _)| *d == domain);
+        Listing {
+            domain,
+            floors: of_domain
+                .map(|((_, key), register)| (key.clone(), register.completed))
+                .collect(),
+        }
+    }
+
+    /// Regular listing (`[X-19]`): what was complete before it began is in it, as that version or a newer one, unless a
+    /// tombstone may be.
+    pub(crate) fn end_listing(&mut self, listing: &Listing, entries: &[ListEntry]) {
+        let shown: BTreeMap<&str, Tag> = entries
+            .iter()
+            .map(|entry| (entry.key.as_str(), entry.tag))
+            .collect();
+        for (key, floor) in &listing.floors {
+            let register = &self.registers[&(listing.domain, key.clone())];
+            let wrong = match shown.get(key.as_str()) {
+                Some(tag) if tag < floor => format!("shows {tag}, older than {floor}"),
+                Some(tag) if register.versions.get(tag) == Some(&None) => {
+                    format!("shows the tombstone {tag}")
+                }
+                None if *floor > register.deleted && register.deletes_open == 0 => {
+                    format!("leaves out {floor}")
+                }
+                _ => continue,
+            };
+            let domain = listing.domain;
+            let sentence = format!("listing: of {key} in domain {domain} it {wrong}");
+            self.violation.get_or_insert(sentence);
+        }
+    }
+
+    fn register(&mut self, operation: &Operation) -> &mut Register {
+        let register = self.registers.get_mut(&operation.object);
+        register.expect("operations that began have a register")
+    }
+
+    fn violate(&mut self, operation: &Operation, what: &str) {
+        let Operation {
+            id,
+            client,
+            kind,
+            object: (domain, key),
+            ..
+        } = operation;
+        let kind = kind.name();
+        let sentence = format!(
+            "linearizable: {kind} {id} of client {client}, {key} in domain {domain}, {what}"
+        );
+        self.violation.get_or_insert(sentence);
+    }
+
+    fn write(
+        &mut self,
+        now: Instant,
+        operation: &Operation,
+        event: &str,
+        value: Option<u64>,
+        version: Option<Tag>,
+    ) {
+        let Operation {
+            id, client, object, ..
+        } = operation;
+        let (t, kind, (domain, key)) = (now.0, operation.kind.name(), object);
+        let value = value.map_or("null".to_owned(), |value| format!("\"{value:016x}\""));
+        let version = version.filter(|tag| !tag.is_initial());
+        let version = version.map_or("null".to_owned(), |tag| format!("\"{tag}\""));
+        let line = writeln!(
+            self.lines,
+            "{{\"t\":{t},\"client\":\"c{client}\",\"op\":{id},\"event\":\"{event}\",\"kind\":\"{kind}\",\
+             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":null}}"
+        );
+        line.expect("writing into memory does not fail");
+    }
+}

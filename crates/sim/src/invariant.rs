@@ -1,0 +1,106 @@
+//! What must hold at every step, one file each. An invariant sees what servers are told, what they show and what
+//! operations end with, and compares it with what is really on the disks ([`crate::truth`]). It never asks a server.
+
+mod acknowledged_is_durable;
+mod damaged_is_never_counted;
+mod decided_once;
+mod nothing_unsynced_is_shown;
+mod one_value_per_tag;
+mod quorum_holds;
+mod tags_never_go_back;
+mod trimming_bounds_versions;
+
+use crate::truth::{Kept, ObjectId, Objects, Truth};
+use areo_core::config::Configuration;
+use areo_core::element::Element;
+use areo_core::message::Held;
+use areo_core::server::record::Key;
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Something that an invariant may have an opinion about.
+pub(crate) enum Observation<'a> {
+    /// A server was sent an element.
+    Submitted {
+        object: ObjectId,
+        tag: Tag,
+        element: &'a Element,
+    },
+    /// A server's acknowledgement of a put left it.
+    Acknowledged {
+        server: usize,
+        object: ObjectId,
+        tag: Tag,
+    },
+    /// A server's answer to a query left it.
+    Shown {
+        server: usize,
+        object: ObjectId,
+        held: &'a Held,
+    },
+    /// A server said what a cell was decided to.
+    CellShown {
+        key: Key,
+        cell: &'a Bytes,
+        value: &'a Bytes,
+    },
+    /// A server started from its disk, on which these durable records were not found again.
+    Recovered { server: usize, missing: &'a [Kept] },
+    /// A read or a write ended with this version.
+    Completed { object: ObjectId, tag: Tag },
+}
+
+/// What invariants compare observations with.
+pub(crate) struct Context<'a> {
+    pub(crate) truths: &'a [Truth],
+    pub(crate) objects: &'a Objects,
+    pub(crate) shapes: &'a BTreeMap<Key, Arc<Configuration>>,
+}
+
+impl Context<'_> {
+    /// The configuration that an object is in, if the run knows it yet.
+    fn shape(&self, object: ObjectId) -> Option<&Arc<Configuration>> {
+        self.shapes.get(&self.objects.key(object))
+    }
+}
+
+/// One rule.
+pub(crate) trait Invariant {
+    /// The file it stands in, without its ending.
+    fn name(&self) -> &'static str;
+
+    /// Says what is wrong, if the observation breaks the rule.
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String>;
+}
+
+/// All of them, with nothing observed yet.
+pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::<acknowledged_is_durable::Rule>::default(),
+        Box::<damaged_is_never_counted::Rule>::default(),
+        Box::<decided_once::Rule>::default(),
+        Box::<nothing_unsynced_is_shown::Rule>::default(),
+        Box::<one_value_per_tag::Rule>::default(),
+        Box::<quorum_holds::Rule>::default(),
+        Box::<tags_never_go_back::Rule>::default(),
+        Box::<trimming_bounds_versions::Rule>::default(),
+    ]
+}
+
+/// A tag per server and object, `t0` at first.
+#[derive(Default)]
+struct Marks(BTreeMap<(usize, ObjectId), Tag>);
+
+impl Marks {
+    fn at(&self, server: usize, object: ObjectId) -> Tag {
+        let mark = self.0.get(&(server, object));
+        mark.copied().unwrap_or(Tag::INITIAL)
+    }
+
+    fn raise(&mut self, server: usize, object: ObjectId, tag: Tag) {
+        let mark = self.0.entry((server, object)).or_default();
+        *mark = tag.max(*mark);
+    }
+}

@@ -1,0 +1,52 @@
+//! `[C-3]`, `[X-10]`: what a server acknowledged is on its disk, is found again there after every crash, and is not
+//! forgotten by its answers. A newer version may stand for an older one.
+
+use super::{Context, Invariant, Marks, Observation};
+
+#[derive(Default)]
+pub(super) struct Rule {
+    acknowledged: Marks,
+}
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "acknowledged_is_durable"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
+        match *observation {
+            Observation::Acknowledged {
+                server,
+                object,
+                tag,
+            } => {
+                self.acknowledged.raise(server, object, tag);
+                let newest = context.truths[server].newest(object);
+                (newest < tag).then(|| {
+                    let object = context.objects.describe(object);
+                    format!("server {server} acknowledged {tag} of {object}, its disk has {newest}")
+                })
+            }
+            Observation::Shown {
+                server,
+                object,
+                held,
+            } => {
+                let shown = held
+                    .stored
+                    .last()
+                    .map_or_else(Default::default, |(tag, _)| *tag);
+                let acknowledged = self.acknowledged.at(server, object);
+                (shown < acknowledged).then(|| {
+                    let object = context.objects.describe(object);
+                    format!("server {server} shows {shown} of {object}, and has acknowledged {acknowledged}")
+                })
+            }
+            Observation::Recovered { server, missing } => {
+                let excused = context.truths[server].rotten || missing.is_empty();
+                (!excused).then(|| format!("server {server} did not find again: {missing:?}"))
+            }
+            _ => None,
+        }
+    }
+}

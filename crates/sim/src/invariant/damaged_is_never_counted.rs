@@ -1,0 +1,34 @@
+//! `[X-11]`: a server whose newest element of an object was found damaged says nothing about that object, least of all an
+//! older version, until that or a newer version is stored there again.
+
+use super::{Context, Invariant, Observation};
+
+#[derive(Default)]
+pub(super) struct Rule;
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "damaged_is_never_counted"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
+        let Observation::Shown { server, object, .. } = *observation else {
+            return None;
+        };
+        let truth = &context.truths[server];
+        let (sound, damaged) = truth.sound_and_damaged(object);
+        let described = || context.objects.describe(object);
+        if truth.unreadable {
+            return Some(format!(
+                "server {server} lost records of unknown objects and speaks for {}",
+                described()
+            ));
+        }
+        (sound < damaged).then(|| {
+            format!(
+                "server {server} speaks for {}, of which {damaged} is damaged there",
+                described()
+            )
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! I3 of section 1.1, (C1) of section 2, `[F-1]` to `[F-3]`: when an operation ends with a version, a quorum holds that or
+//! a newer one on its disks; and some such version can be put together from elements that are not damaged, whichever
+//! servers answer.
+
+use super::{Context, Invariant, Observation};
+use crate::truth::ObjectId;
+use areo_core::config::Configuration;
+use areo_core::element::Form;
+use areo_core::tag::Tag;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+pub(super) struct Rule {
+    newest: BTreeMap<ObjectId, Tag>,
+}
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "quorum_holds"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
+        let Observation::Completed { object, tag } = *observation else {
+            return None;
+        };
+        let newest = self.newest.entry(object).or_default();
+        *newest = tag.max(*newest);
+        let (tag, c) = (*newest, context.shape(object)?);
+        if tag.is_initial() {
+            return None;
+        }
+        let truth = |member: &areo_core::config::ServerId| {
+            let server = crate::world::server_of(*member);
+            &context.truths[server]
+        };
+        let members = c.members().iter().map(truth);
+        // A rotten disk once had it: what it has lost is the other rule's business.
+        let holders = members
+            .clone()
+            .filter(|truth| truth.rotten || truth.newest(object) >= tag)
+            .count();
+        let needed = c.quorums().quorum();
+        if holders < needed {
+            let object = context.objects.describe(object);
+            return Some(format!(
+                "{tag} of {object} is complete, and {holders} of {needed} needed servers hold it or a newer version"
+            ));
+        }
+        let elements = members
+            .filter(|truth| !truth.rotten)
+            .map(|truth| truth.sound_from(object, tag));
+        (!is_decodable(c, &elements.flatten().collect())).then(|| {
+            let object = context.objects.describe(object);
+            format!("{tag} of {object} is complete, and the disks have no version from it on")
+        })
+    }
+}
+
+/// Some version has a full copy, or k distinct fragments.
+fn is_decodable(c: &Configuration, elements: &BTreeSet<(Tag, Form)>) -> bool {
+    let mut fragments: BTreeMap<Tag, usize> = BTreeMap::new();
+    for (tag, form) in elements {
+        match form {
+            Form::Copy => return true,
+            Form::Fragment { .. } => *fragments.entry(*tag).or_default() += 1,
+        }
+    }
+    let k = usize::from(c.dap().k());
+    fragments.into_values().any(|count| count >= k)
+}

@@ -1,0 +1,47 @@
+//! I1 of section 1.1: what a server answers about an object never becomes older: neither its newest version, nor the
+//! floor below which it may have evicted (`[X-2]`).
+//!
+//! The confirmed tag is left out: it comes one-way, its loss costs time only, and it is durable when something else is.
+
+use super::{Context, Invariant, Marks, Observation};
+
+#[derive(Default)]
+pub(super) struct Rule {
+    newest: Marks,
+    floors: Marks,
+}
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "tags_never_go_back"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
+        let Observation::Shown {
+            server,
+            object,
+            held,
+        } = *observation
+        else {
+            return None;
+        };
+        let newest = held
+            .stored
+            .last()
+            .map_or_else(Default::default, |(tag, _)| *tag);
+        for (what, marks, now) in [
+            ("newest version", &mut self.newest, newest),
+            ("floor", &mut self.floors, held.floor),
+        ] {
+            let before = marks.at(server, object);
+            if now < before {
+                let object = context.objects.describe(object);
+                return Some(format!(
+                    "the {what} of {object} at server {server} went from {before} back to {now}"
+                ));
+            }
+            marks.raise(server, object, now);
+        }
+        None
+    }
+}

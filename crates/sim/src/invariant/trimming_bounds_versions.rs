@@ -1,0 +1,41 @@
+//! `[X-3]`, section 2.8: below the confirmed tag a server holds no version that is not among the `delta + 1` largest;
+//! replication holds one version.
+
+use super::{Context, Invariant, Observation};
+use areo_core::config::Dap;
+
+#[derive(Default)]
+pub(super) struct Rule;
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "trimming_bounds_versions"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
+        let Observation::Shown {
+            server,
+            object,
+            held,
+        } = *observation
+        else {
+            return None;
+        };
+        let c = context.shape(object)?;
+        let kept = usize::from(c.descriptor().delta) + 1;
+        let stored = &held.stored;
+        let too_many = match c.dap() {
+            Dap::Abd => stored.len() > 1,
+            Dap::Ec { .. } => stored
+                .iter()
+                .rev()
+                .skip(kept)
+                .any(|(tag, _)| *tag < held.stable),
+        };
+        too_many.then(|| {
+            let object = context.objects.describe(object);
+            let (versions, stable) = (stored.len(), held.stable);
+            format!("server {server} holds {versions} versions of {object}, confirmed is {stable}")
+        })
+    }
+}

@@ -1,0 +1,207 @@
+//! One seed, and many.
+
+use crate::fault::{Fault, Fired};
+use crate::random::mix;
+use crate::workload::{self, PROCESSES, SERVERS, Workload};
+use crate::world::World;
+use areo_core::instant::Instant;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// What to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The first seed.
+    pub first_seed: u64,
+    /// How many seeds.
+    pub seeds: u64,
+    /// Operations of each, before everything is mended.
+    pub operations: u64,
+    /// Whether anything goes wrong.
+    pub faults: bool,
+    /// Threads; each runs whole seeds.
+    pub threads: usize,
+    /// Stop at the first seed that breaks a rule.
+    pub stop_at_first: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            first_seed: 0,
+            seeds: 1,
+            operations: 1000,
+            faults: true,
+            threads: 1,
+            stop_at_first: false,
+        }
+    }
+}
+
+/// What one seed came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which.
+    pub seed: u64,
+    /// The hash of everything that happened: equal for equal seeds and options.
+    pub hash: u64,
+    /// Operations that began.
+    pub operations: u64,
+    /// Things that happened: messages, commits, timers, faults.
+    pub events: u64,
+    /// Virtual time that passed.
+    pub virtual_time: Duration,
+    /// The faults that fired.
+    pub fired: Fired,
+    /// The rule that was broken, if one was.
+    pub violation: Option<String>,
+    /// What clients saw, as JSON lines.
+    pub history: String,
+    /// The last events as people read them; empty unless it was a replay.
+    pub schedule: Vec<String>,
+}
+
+/// What many seeds came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Seeds that ran.
+    pub seeds: u64,
+    /// Their operations.
+    pub operations: u64,
+    /// Their events.
+    pub events: u64,
+    /// All their faults.
+    pub fired: Fired,
+    /// The seeds that broke a rule, in order.
+    pub violations: Vec<Outcome>,
+}
+
+/// Runs seeds; `progress` is told of each as it ends, in no particular order.
+pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
+    let next = AtomicU64::new(options.first_seed);
+    let end = options.first_seed.saturating_add(options.seeds);
+    let (sender, outcomes) = mpsc::channel();
+    let mut report = Report::default();
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads.max(1) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end {
+                        return;
+                    }
+                    let outcome = run_seed(seed, options, false);
+                    if options.stop_at_first && outcome.violation.is_some() {
+                        next.store(end, Ordering::Relaxed);
+                    }
+                    if sender.send(outcome).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for outcome in outcomes {
+            progress(&outcome);
+            report.seeds += 1;
+            report.operations += outcome.operations;
+            report.events += outcome.events;
+            report.fired.add(&outcome.fired);
+            if outcome.violation.is_some() {
+                report.violations.push(outcome);
+            }
+        }
+    });
+    report.violations.sort_by_key(|outcome| outcome.seed);
+    report
+}
+
+/// Runs one seed again, and writes its schedule down.
+pub fn replay(seed: u64, options: &Options) -> Outcome {
+    run_seed(seed, options, true)
+}
+
+/// Longest virtual time that a run may take before somebody must be stuck.
+const LONGEST: Duration = Duration::from_hours(24);
+
+fn run_seed(seed: u64, options: &Options, traced: bool) -> Outcome {
+    let root = workload::root();
+    let size = (PROCESSES, SERVERS);
+    let world = World::new(seed, options.faults, &root, size, traced);
+    let work = Workload::new(&world, &root, options.operations);
+    let ended = catch_unwind(AssertUnwindSafe(|| safety_then_liveness(&world, &work)));
+    if let Err(panic) = &ended {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        // What was borrowed when it happened stays borrowed: nothing but the sentence can be had.
+        return broken(seed, text.unwrap_or("of an unknown kind"), &world);
+    }
+    let outcome = Outcome {
+        seed,
+        hash: mix(world.hash() ^ work.started()),
+        operations: work.started(),
+        events: world.events(),
+        virtual_time: world.now().since(Instant::default()),
+        fired: world.plan().fired(),
+        violation: world.violation(),
+        history: work.history.borrow().lines().to_owned(),
+        schedule: world.schedule(),
+    };
+    world.end();
+    outcome
+}
+
+fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
+    Outcome {
+        seed,
+        hash: 0,
+        operations: 0,
+        events: world.events(),
+        virtual_time: Duration::ZERO,
+        fired: Fired::default(),
+        violation: Some(format!("panic: {panic}")),
+        history: String::new(),
+        schedule: world.schedule(),
+    }
+}
+
+fn safety_then_liveness(world: &World, work: &Rc<Workload>) {
+    for process in 0..PROCESSES {
+        work.start(process);
+    }
+    world.begin_trouble();
+    let mut steps = 0_u64;
+    while work.is_busy() && world.violation().is_none() {
+        if !world.step() || world.now().since(Instant::default()) > LONGEST {
+            return world.violate("liveness: nothing happens any more".to_owned());
+        }
+        steps += 1;
+        if steps.is_multiple_of(100) && world.plan().strikes(Fault::ClientCrash, world.random()) {
+            work.crash(world.random().index(PROCESSES));
+        }
+    }
+    world.heal();
+    pass(world, Duration::from_secs(3));
+    if world.violation().is_some() {
+        return;
+    }
+    work.start_finale();
+    while work.is_busy() && world.violation().is_none() {
+        if !world.step() {
+            return world.violate("liveness: nothing happens any more".to_owned());
+        }
+    }
+    pass(world, Duration::from_secs(5));
+    world.at_rest();
+}
+
+fn pass(world: &World, time: Duration) {
+    let until = world.now().plus(time);
+    while world.now() < until && world.violation().is_none() {
+        assert!(world.step(), "servers look after their stores for ever");
+    }
+}

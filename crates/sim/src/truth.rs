@@ -1,0 +1,244 @@
+//! What is really on the servers' disks, as the harness knows it: kept beside the servers, from the steps that became
+//! durable, and never asked of them.
+
+use areo_core::consensus::paxos::Acceptor;
+use areo_core::element::Form;
+use areo_core::server::record::{Header, Key, Step};
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Number of an object in the order in which the run came across them.
+pub(crate) type ObjectId = usize;
+
+/// Gives objects their numbers.
+#[derive(Default)]
+pub(crate) struct Objects {
+    numbers: BTreeMap<(Key, Bytes), ObjectId>,
+    names: Vec<(Key, Bytes)>,
+}
+
+impl Objects {
+    pub(crate) fn number(&mut self, key: Key, name: &Bytes) -> ObjectId {
+        if let Some(number) = self.numbers.get(&(key, name.clone())) {
+            return *number;
+        }
+        let name = Bytes::copy_from_slice(name);
+        self.names.push((key, name.clone()));
+        self.numbers.insert((key, name), self.names.len() - 1);
+        self.names.len() - 1
+    }
+
+    pub(crate) fn describe(&self, object: ObjectId) -> String {
+        let (key, name) = &self.names[object];
+        let text = String::from_utf8_lossy(&name[1..]);
+        format!("{text} of domain {:04x}", key.domain.0 & 0xffff)
+    }
+
+    pub(crate) fn key(&self, object: ObjectId) -> Key {
+        self.names[object].0
+    }
+}
+
+/// A record that is durable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kept {
+    Element {
+        object: ObjectId,
+        tag: Tag,
+        form: Form,
+        damaged: bool,
+    },
+    Cell {
+        key: Key,
+        cell: Bytes,
+        acceptor: Acceptor,
+    },
+    /// Of no interest to any invariant.
+    Other,
+}
+
+impl Kept {
+    pub(crate) fn of(header: &Header, damaged: bool, objects: &mut Objects) -> Kept {
+        match header {
+            Header::Element(element) => Kept::Element {
+                object: objects.number(element.key, element.name.as_bytes()),
+                tag: element.tag,
+                form: element.form,
+                damaged,
+            },
+            Header::Cell {
+                key,
+                cell,
+                acceptor,
+            } => Kept::Cell {
+                key: *key,
+                cell: cell.clone(),
+                acceptor: acceptor.clone(),
+            },
+            _ => Kept::Other,
+        }
+    }
+}
+
+/// The disk of one server.
+#[derive(Default)]
+pub(crate) struct Truth {
+    /// By the server's handle.
+    records: BTreeMap<u32, Kept>,
+    /// Durable elements by object and tag; counted, because one version may have several records after a crash.
+    elements: BTreeMap<ObjectId, BTreeMap<Tag, Vec<(Form, bool)>>>,
+    /// Steps of the batch that is being written.
+    pending: Vec<(u32, Option<Kept>)>,
+    /// Bits flipped in it: what of it can be read is known only when it is read.
+    pub(crate) rotten: bool,
+    /// It knows that records are missing of which not even the key is known.
+    pub(crate) unreadable: bool,
+}
+
+impl Truth {
+    /// A batch was closed: takes note of what is to become durable.
+    pub(crate) fn close(&mut self, steps: &[Step], objects: &mut Objects) {
+        self.pending.extend(steps.iter().map(|step| match step {
+            Step::Append { handle, header, .. } => {
+                (handle.0, Some(Kept::of(header, false, objects)))
+            }
+            Step::Free(handle) => (handle.0, None),
+        }));
+    }
+
+    /// The batch is durable.
+    pub(crate) fn committed(&mut self) {
+        for (handle, kept) in std::mem::take(&mut self.pending) {
+            match kept {
+                Some(kept) => self.insert(handle, kept),
+                None => self.remove(handle),
+            }
+        }
+    }
+
+    /// The batch will never be written; the records that it let go may be gone or not.
+    pub(crate) fn lost(&mut self) {
+        for (handle, kept) in std::mem::take(&mut self.pending) {
+            if kept.is_none() {
+                self.remove(handle);
+            }
+        }
+    }
+
+    /// Everything that recovery found, in place of what was known. Returns what was durable and is not there any more.
+    pub(crate) fn recovered(&mut self, found: Vec<(u32, Kept)>, unreadable: bool) -> Vec<Kept> {
+        let before = std::mem::take(&mut self.records);
+        self.elements.clear();
+        self.unreadable = unreadable;
+        for (handle, kept) in found {
+            self.insert(handle, kept);
+        }
+        if unreadable {
+            return Vec::new();
+        }
+        let mut cells: BTreeMap<(Key, Bytes), Acceptor> = BTreeMap::new();
+        for kept in self.records.values() {
+            if let Kept::Cell {
+                key,
+                cell,
+                acceptor,
+            } = kept
+            {
+                let known = cells.entry((*key, cell.clone())).or_default();
+                known.promised = known.promised.max(acceptor.promised);
+                known.decided |= acceptor.decided;
+            }
+        }
+        let missing = |kept: &Kept| match kept {
+            Kept::Element { object, tag, .. } => !self.holds(*object, *tag),
+            Kept::Cell {
+                key,
+                cell,
+                acceptor,
+            } => cells.get(&(*key, cell.clone())).is_none_or(|found| {
+                found.promised < acceptor.promised || acceptor.decided && !found.decided
+            }),
+            Kept::Other => false,
+        };
+        before.into_values().filter(missing).collect()
+    }
+
+    fn insert(&mut self, handle: u32, kept: Kept) {
+        if let Kept::Element {
+            object,
+            tag,
+            form,
+            damaged,
+        } = kept
+        {
+            let tags = self.elements.entry(object).or_default();
+            tags.entry(tag).or_default().push((form, damaged));
+        }
+        let before = self.records.insert(handle, kept);
+        assert!(before.is_none(), "a handle names one record");
+    }
+
+    fn remove(&mut self, handle: u32) {
+        let Some(Kept::Element {
+            object,
+            tag,
+            form,
+            damaged,
+        }) = self.records.remove(&handle)
+        else {
+            return;
+        };
+        let tags = self.elements.get_mut(&object).expect("it was inserted");
+        let copies = tags.get_mut(&tag).expect("it was inserted");
+        let place = copies.iter().position(|copy| *copy == (form, damaged));
+        copies.swap_remove(place.expect("it was inserted"));
+        if copies.is_empty() {
+            tags.remove(&tag);
+        }
+    }
+
+    /// An object of which several versions are stored.
+    pub(crate) fn crowded(&self) -> Option<ObjectId> {
+        let mut objects = self.elements.iter();
+        objects
+            .find(|(_, tags)| tags.len() > 1)
+            .map(|(object, _)| *object)
+    }
+
+    /// An element of this version is durable, readable or not.
+    pub(crate) fn holds(&self, object: ObjectId, tag: Tag) -> bool {
+        let tags = self.elements.get(&object);
+        tags.is_some_and(|tags| tags.contains_key(&tag))
+    }
+
+    /// The largest durable version.
+    pub(crate) fn newest(&self, object: ObjectId) -> Tag {
+        let tags = self.elements.get(&object);
+        let newest = tags.and_then(|tags| tags.last_key_value());
+        newest.map_or(Tag::INITIAL, |(tag, _)| *tag)
+    }
+
+    /// The largest durable version whose element is not damaged, and the largest that is.
+    pub(crate) fn sound_and_damaged(&self, object: ObjectId) -> (Tag, Tag) {
+        let (mut sound, mut damaged) = (Tag::INITIAL, Tag::INITIAL);
+        for (tag, copies) in self.elements.get(&object).into_iter().flatten() {
+            match copies.iter().any(|(_, is_damaged)| !is_damaged) {
+                true => sound = *tag,
+                false => damaged = *tag,
+            }
+        }
+        (sound, damaged)
+    }
+
+    /// Undamaged elements of versions from `from` on.
+    pub(crate) fn sound_from(&self, object: ObjectId, from: Tag) -> BTreeSet<(Tag, Form)> {
+        let tags = self.elements.get(&object);
+        let range = tags.into_iter().flat_map(|tags| tags.range(from..));
+        range
+            .flat_map(|(tag, copies)| copies.iter().map(|copy| (*tag, *copy)))
+            .filter(|(_, (_, damaged))| !damaged)
+            .map(|(tag, (form, _))| (tag, form))
+            .collect()
+    }
+}

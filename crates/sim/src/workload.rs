@@ -1,0 +1,478 @@
+//! The clients: processes with two tasks each, that work on a few keys of two domains.
+
+use crate::fault::Fault;
+use crate::history::{History, Kind, Object, Operation};
+use crate::world::call::SimEnv;
+use crate::world::{World, id_of};
+use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::dsm::Client;
+use areo_core::element::Value;
+use areo_core::error::WriteError;
+use areo_core::hash::stable_hash;
+use areo_core::manager::{self, Creation, DeleteError, Deletion};
+use areo_core::object::{DomainId, Name};
+use areo_core::server::record::Key;
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Client processes.
+pub(crate) const PROCESSES: usize = 3;
+/// Tasks of each process, which share its identity.
+const TASKS: usize = 2;
+/// Servers.
+pub(crate) const SERVERS: usize = 5;
+/// The two domains.
+const DOMAINS: [&str; 2] = ["copies", "coded"];
+/// How long an operation may take when nothing is wrong any more.
+const PATIENT: Duration = Duration::from_secs(30);
+
+/// What the clients of one run share.
+pub(crate) struct Workload {
+    pub(crate) world: World,
+    pub(crate) history: RefCell<History>,
+    root: Arc<Configuration>,
+    shape: Shape,
+    /// What each name was decided to.
+    decided: RefCell<BTreeMap<String, Arc<Configuration>>>,
+    operations: u64,
+    started: Cell<u64>,
+    /// By task: the operation under way.
+    running: RefCell<Vec<Option<Operation>>>,
+    /// By process: the tasks of the executor.
+    tasks: RefCell<Vec<Vec<usize>>>,
+    /// Tasks that have not ended.
+    busy: Cell<usize>,
+}
+
+/// What a seed draws about its clients.
+struct Shape {
+    coded: (usize, u8),
+    copy_bytes: u32,
+    keys: usize,
+    timeout: Duration,
+    think_us: u64,
+    large_per_mille: u64,
+    idle_per_mille: u64,
+}
+
+/// The root configuration of every run.
+pub(crate) fn root() -> Arc<Configuration> {
+    configuration(DomainId(1), &[0, 1, 2], Dap::Abd, 0)
+}
+
+fn configuration(
+    domain: DomainId,
+    servers: &[usize],
+    dap: Dap,
+    copy_bytes: u32,
+) -> Arc<Configuration> {
+    Configuration::new(Descriptor {
+        domain,
+        partition: 0,
+        index: 0,
+        members: servers.iter().map(|server| id_of(*server)).collect(),
+        dap,
+        delta: 1,
+        copy_bytes,
+    })
+    .expect("a valid descriptor")
+}
+
+/// What an operation came to.
+enum End {
+    Done,
+    /// No quorum in time: it may be tried again.
+    TimedOut,
+}
+
+impl Workload {
+    pub(crate) fn new(world: &World, root: &Arc<Configuration>, operations: u64) -> Rc<Workload> {
+        let random = world.random();
+        let shape = Shape {
+            coded: [(5, 3), (5, 3), (4, 2)][random.index(3)],
+            copy_bytes: [0, 24, 24, 1000][random.index(4)],
+            keys: [1, 2, 4][random.index(3)],
+            timeout: Duration::from_millis(random.between(200, 1500)),
+            think_us: [1, 1000, 10_000][random.index(3)],
+            large_per_mille: [0, 100][random.index(2)],
+            idle_per_mille: [0, 3][random.index(2)],
+        };
+        Rc::new(Workload {
+            world: world.clone(),
+            history: RefCell::default(),
+            root: root.clone(),
+            shape,
+            decided: RefCell::default(),
+            operations,
+            started: Cell::new(0),
+            running: RefCell::new(vec![None; PROCESSES * TASKS]),
+            tasks: RefCell::new(vec![Vec::new(); PROCESSES]),
+            busy: Cell::new(0),
+        })
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.get() > 0
+    }
+
+    /// Operations that have begun.
+    pub(crate) fn started(&self) -> u64 {
+        self.started.get()
+    }
+
+    /// Starts a process with all its tasks.
+    pub(crate) fn start(self: &Rc<Self>, process: usize) {
+        let client = Client::new(self.env(process, self.shape.timeout));
+        let task = |task: usize| {
+            self.busy.set(self.busy.get() + 1);
+            let (work, client) = (Rc::clone(self), client.clone());
+            self.world.spawn(async move {
+                work.work(process, process * TASKS + task, client).await;
+                work.busy.set(work.busy.get() - 1);
+            })
+        };
+        self.tasks.borrow_mut()[process] = (0..TASKS).map(task).collect();
+    }
+
+    /// Ends a process wherever it stands; another takes its place.
+    pub(crate) fn crash(self: &Rc<Self>, process: usize) {
+        if self.started.get() >= self.operations {
+            return;
+        }
+        self.world.plan().note(Fault::ClientCrash);
+        self.world.remark(&format!("client {process} crashes"));
+        for task in std::mem::take(&mut self.tasks.borrow_mut()[process]) {
+            if self.world.abort(task) {
+                self.busy.set(self.busy.get() - 1);
+            }
+        }
+        for task in process * TASKS..(process + 1) * TASKS {
+            if let Some(operation) = self.running.borrow_mut()[task].take() {
+                let now = self.world.now();
+                self.history.borrow_mut().end_unknown(now, &operation);
+            }
+        }
+        self.start(process);
+    }
+
+    fn env(&self, process: usize, timeout: Duration) -> SimEnv {
+        SimEnv::new(&self.world, process, timeout)
+    }
+
+    // ---- the safety phase ----
+
+    async fn work(self: &Rc<Self>, process: usize, task: usize, client: Client<SimEnv>) {
+        let mut again = None;
+        while self.started.get() < self.operations {
+            let Some(domains) = self.domains(process, &client).await else {
+                continue;
+            };
+            self.think(&client).await;
+            self.started.set(self.started.get() + 1);
+            let random = self.world.random();
+            let choice = match again.take() {
+                Some(choice) => {
+                    self.world.plan().note(Fault::Retry);
+                    choice
+                }
+                None => (
+                    random.below(100),
+                    random.index(2),
+                    random.index(self.shape.keys),
+                ),
+            };
+            let (what, domain, key) = choice;
+            let operation = One {
+                work: self,
+                client: client.with(self.env(process, self.shape.timeout)),
+                c: domains[domain].clone(),
+                object: (domain, format!("key-{key}")),
+                process,
+                task,
+            };
+            let end = match what {
+                0..40 => operation.get().await,
+                40..80 => operation.put().await,
+                80..88 => operation.delete().await,
+                88..94 => operation.stat().await,
+                94..98 => operation.list().await,
+                _ => operation.create().await,
+            };
+            if matches!(end, End::TimedOut) && random.chance(800) {
+                again = Some(choice);
+            }
+        }
+    }
+
+    async fn think(&self, client: &Client<SimEnv>) {
+        use areo_core::env::Env;
+        let random = self.world.random();
+        let time = match random.chance(self.shape.idle_per_mille) {
+            true => Duration::from_millis(2500),
+            false => Duration::from_micros(random.below(self.shape.think_us)),
+        };
+        client.env.sleep(time).await;
+    }
+
+    /// Both domains, created if nobody was faster.
+    async fn domains(
+        &self,
+        process: usize,
+        client: &Client<SimEnv>,
+    ) -> Option<Vec<Arc<Configuration>>> {
+        let mut found = Vec::new();
+        for name in DOMAINS {
+            let known = self.decided.borrow().get(name).cloned();
+            match known {
+                // A process that has just started does not know it; asking costs three rounds, so only some ask.
+                Some(known) if !self.world.random().chance(5) => found.push(known),
+                _ => {
+                    let client = client.with(self.env(process, self.shape.timeout));
+                    found.push(self.create(&client, name).await?);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Creates a domain, or finds it; all processes must find the same.
+    async fn create(&self, client: &Client<SimEnv>, name: &str) -> Option<Arc<Configuration>> {
+        let random = self.world.random();
+        let domain = DomainId(u128::from(random.draw()) << 64 | u128::from(random.draw()));
+        let (n, k) = self.shape.coded;
+        let first = match name == DOMAINS[1] {
+            true => {
+                let members: Vec<usize> = (SERVERS - n..SERVERS).collect();
+                configuration(domain, &members, Dap::Ec { k }, self.shape.copy_bytes)
+            }
+            false => configuration(domain, &[0, 2, 4], Dap::Abd, 0),
+        };
+        let created = manager::create_domain(client, &self.root, name, &first).await;
+        let winner = match created {
+            Ok(Creation::Created) => first,
+            Ok(Creation::Exists(winner)) => winner,
+            Err(_) => return None,
+        };
+        self.world.know(&winner);
+        let mut decided = self.decided.borrow_mut();
+        let known = decided
+            .entry(name.to_owned())
+            .or_insert_with(|| winner.clone());
+        if *known != winner {
+            let sentence = format!("one_winner: domain {name} was decided to two configurations");
+            self.world.violate(sentence);
+        }
+        Some(winner)
+    }
+
+    // ---- after everything was mended ----
+
+    /// Does everything once more, on every key, and says what does not succeed.
+    pub(crate) fn start_finale(self: &Rc<Self>) {
+        for process in 0..PROCESSES {
+            self.busy.set(self.busy.get() + 1);
+            let work = Rc::clone(self);
+            self.world.spawn(async move {
+                work.finale(process).await;
+                work.busy.set(work.busy.get() - 1);
+            });
+        }
+    }
+
+    async fn finale(self: &Rc<Self>, process: usize) {
+        let client = Client::new(self.env(process, PATIENT));
+        for (domain, name) in DOMAINS.into_iter().enumerate() {
+            let Some(c) = self
+                .create(&client.with(self.env(process, PATIENT)), name)
+                .await
+            else {
+                return self.stuck("create", process);
+            };
+            for key in 0..self.shape.keys {
+                let one = || One {
+                    work: self,
+                    client: client.with(self.env(process, PATIENT)),
+                    c: c.clone(),
+                    object: (domain, format!("key-{key}")),
+                    process,
+                    task: process * TASKS,
+                };
+                let ends = [
+                    ("get", one().get().await),
+                    ("put", one().put().await),
+                    ("stat", one().stat().await),
+                    ("list", one().list().await),
+                    ("delete", one().delete().await),
+                    ("put", one().put().await),
+                    ("get", one().get().await),
+                ];
+                for (what, end) in ends {
+                    if matches!(end, End::TimedOut) {
+                        self.stuck(what, process);
+                    }
+                }
+            }
+        }
+    }
+
+    fn stuck(&self, what: &str, process: usize) {
+        let sentence =
+            format!("liveness: {what} of client {process} does not finish when all is mended");
+        self.world.violate(sentence);
+    }
+}
+
+/// One operation of one task.
+struct One<'a> {
+    work: &'a Workload,
+    client: Client<SimEnv>,
+    c: Arc<Configuration>,
+    object: Object,
+    process: usize,
+    task: usize,
+}
+
+impl One<'_> {
+    fn name(&self) -> Name {
+        Name::user(&self.object.1).expect("keys are short")
+    }
+
+    fn begin(&self, kind: Kind, value: Option<u64>) -> Operation {
+        let work = self.work;
+        let now = work.world.now();
+        let (operation, writes) =
+            work.history
+                .borrow_mut()
+                .begin(now, (self.process, kind), &self.object, value);
+        if writes > usize::from(self.c.descriptor().delta) + 1 {
+            work.world.plan().note(Fault::ManyWriters);
+        }
+        work.running.borrow_mut()[self.task] = Some(operation.clone());
+        operation
+    }
+
+    /// The operation ended: `write` says how, to the history. A version that is now complete is shown to the invariants.
+    fn end(&self, version: Option<Tag>, write: impl FnOnce(&mut History)) {
+        let work = self.work;
+        work.running.borrow_mut()[self.task] = None;
+        write(&mut work.history.borrow_mut());
+        if let Some(tag) = version {
+            let key = Key::of(&self.c.id());
+            work.world.completed(key, self.name().as_bytes(), tag);
+        }
+        let violation = work.history.borrow().violation().map(str::to_owned);
+        if let Some(violation) = violation {
+            work.world.violate(violation);
+        }
+    }
+
+    async fn get(&self) -> End {
+        let operation = self.begin(Kind::Read, None);
+        let found = manager::get(&self.client, &self.c, &self.name()).await;
+        let now = self.work.world.now();
+        let Ok(found) = found else {
+            self.end(None, |history| history.end_failed(now, &operation));
+            return End::TimedOut;
+        };
+        let live = found.value.as_ref().filter(|value| !value.deleted);
+        let hash = live.map(|value| stable_hash(&value.contiguous()));
+        self.end(Some(found.tag), |history| {
+            history.end_read(now, &operation, found.tag, hash);
+        });
+        End::Done
+    }
+
+    async fn stat(&self) -> End {
+        let operation = self.begin(Kind::Read, None);
+        let found = manager::stat(&self.client, &self.c, &self.name()).await;
+        let now = self.work.world.now();
+        let Ok(found) = found else {
+            self.end(None, |history| history.end_failed(now, &operation));
+            return End::TimedOut;
+        };
+        let live = found.value.is_some_and(|value| !value.deleted);
+        self.end(Some(found.tag), |history| {
+            history.end_stat(now, &operation, found.tag, live);
+        });
+        End::Done
+    }
+
+    async fn put(&self) -> End {
+        let random = self.work.world.random();
+        let length = match random.chance(self.work.shape.large_per_mille) {
+            true => 100 + random.index(3000),
+            false => 24 + random.index(40),
+        };
+        let text = format!(
+            "{:->length$}",
+            format!("{}:{:016x}", self.task, random.draw())
+        );
+        let hash = stable_hash(text.as_bytes());
+        let operation = self.begin(Kind::Write, Some(hash));
+        let value = Value::new(Bytes::new(), text.into());
+        let written = manager::put(&self.client, &self.c, &self.name(), &value).await;
+        self.end_write(&operation, &written)
+    }
+
+    async fn delete(&self) -> End {
+        let operation = self.begin(Kind::Delete, None);
+        let ended = manager::delete(&self.client, &self.c, &self.name(), Bytes::new()).await;
+        let now = self.work.world.now();
+        match ended {
+            Ok(Deletion::Deleted(tag)) => self.end_write(&operation, &Ok(tag)),
+            Ok(Deletion::NotFound) => {
+                self.end(None, |history| history.end_nothing(now, &operation));
+                End::Done
+            }
+            Err(DeleteError::Write(error)) => self.end_write(&operation, &Err(error)),
+            Err(DeleteError::Read(_)) => {
+                self.end(None, |history| history.end_failed(now, &operation));
+                End::TimedOut
+            }
+        }
+    }
+
+    fn end_write(&self, operation: &Operation, written: &Result<Tag, WriteError>) -> End {
+        let now = self.work.world.now();
+        match written {
+            Ok(tag) => {
+                self.end(Some(*tag), |history| {
+                    history.end_write(now, operation, *tag);
+                });
+                return End::Done;
+            }
+            Err(WriteError::Unknown(_)) => {
+                self.end(None, |history| history.end_unknown(now, operation));
+            }
+            Err(WriteError::NotApplied(_)) => {
+                self.end(None, |history| history.end_failed(now, operation));
+            }
+        }
+        End::TimedOut
+    }
+
+    async fn list(&self) -> End {
+        let domain = self.object.0;
+        let listing = self.work.history.borrow().begin_listing(domain);
+        let page = manager::list(&self.client, &self.c, "key-", "", 100).await;
+        let Ok(page) = page else {
+            return End::TimedOut;
+        };
+        self.end(None, |history| history.end_listing(&listing, &page.entries));
+        End::Done
+    }
+
+    /// A new domain, whose name others may want at the same time.
+    async fn create(&self) -> End {
+        let name = format!("race-{}", self.work.started() / 50);
+        match self.work.create(&self.client, &name).await {
+            Some(_) => End::Done,
+            None => End::TimedOut,
+        }
+    }
+}

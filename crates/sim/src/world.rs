@@ -1,0 +1,331 @@
+//! The simulated world: virtual time, a queue of events, tasks, links and machines. One thread, no clock, no entropy but
+//! the seed's: the same seed makes the same run.
+
+pub(crate) mod call;
+mod executor;
+mod machine;
+mod network;
+mod trouble;
+
+use crate::fault::{Fault, Plan};
+use crate::invariant::{self, Context, Invariant, Observation};
+use crate::random::{Random, mix};
+use crate::truth::Objects;
+use areo_core::config::{Configuration, ServerId};
+use areo_core::instant::Instant;
+use areo_core::server::record::Key;
+use bytes::Bytes;
+use call::{Outstanding, Sink};
+use executor::Tasks;
+use machine::Machines;
+use network::{Links, Message};
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+pub(crate) use trouble::Trouble;
+
+/// Lines of the schedule that are kept for a report.
+const SCHEDULE_LINES: usize = 400;
+
+/// The world; clones are the same one.
+#[derive(Clone)]
+pub(crate) struct World(Rc<Inner>);
+
+struct Inner {
+    now: Cell<Instant>,
+    random: Random,
+    plan: Plan,
+    queue: RefCell<BinaryHeap<Reverse<Entry>>>,
+    sequence: Cell<u64>,
+    tasks: Tasks,
+    calls: RefCell<BTreeMap<u64, Outstanding>>,
+    links: RefCell<Links>,
+    machines: RefCell<Machines>,
+    watch: RefCell<Watch>,
+    hash: Cell<u64>,
+    events: Cell<u64>,
+    /// Kept if somebody wants to read it.
+    schedule: RefCell<Option<VecDeque<String>>>,
+}
+
+/// The invariants, and what they need.
+struct Watch {
+    invariants: Vec<Box<dyn Invariant>>,
+    objects: Objects,
+    shapes: BTreeMap<Key, Arc<Configuration>>,
+    violation: Option<String>,
+}
+
+struct Entry {
+    at: Instant,
+    sequence: u64,
+    event: Event,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.sequence == other.sequence
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> std::cmp::Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+/// Something that happens at a time.
+enum Event {
+    Deliver(Message),
+    /// A task's timer.
+    Wake(Waker),
+    /// A quorum call's patience of this number has run out.
+    Impatient(Weak<dyn Sink>, u64),
+    /// A quorum call's deadline.
+    Deadline(Weak<dyn Sink>),
+    /// The connection of a call was lost; it goes out again.
+    Resend(u64),
+    /// A server's commit has been handed to the disk for long enough. The number tells lives of a server apart.
+    Commit(usize, u64),
+    Upkeep(usize, u64),
+    Serve(usize, u64),
+    Resume(usize, u64),
+    Restart(usize),
+    Trouble(Trouble),
+}
+
+/// The number of a server, from 0.
+pub(crate) fn server_of(id: ServerId) -> usize {
+    usize::try_from(id.0 - 1).expect("servers of the world are numbered from 1")
+}
+
+/// The server of this number.
+pub(crate) fn id_of(server: usize) -> ServerId {
+    ServerId(server as u128 + 1)
+}
+
+impl World {
+    /// Servers that are up and empty, and as many clients as there may be.
+    pub(crate) fn new(
+        seed: u64,
+        faults: bool,
+        root: &Arc<Configuration>,
+        (clients, servers): (usize, usize),
+        traced: bool,
+    ) -> World {
+        let random = Random::new(mix(seed ^ 0x5eed));
+        let plan = match faults {
+            true => Plan::drawn(&random),
+            false => Plan::none(),
+        };
+        let links = Links::new(clients, servers, &random);
+        let world = World(Rc::new(Inner {
+            now: Cell::default(),
+            machines: RefCell::new(Machines::new(servers, root, &random)),
+            links: RefCell::new(links),
+            random,
+            plan,
+            queue: RefCell::default(),
+            sequence: Cell::default(),
+            tasks: Tasks::default(),
+            calls: RefCell::default(),
+            watch: RefCell::new(Watch {
+                invariants: invariant::all(),
+                objects: Objects::default(),
+                shapes: BTreeMap::new(),
+                violation: None,
+            }),
+            hash: Cell::new(seed),
+            events: Cell::default(),
+            schedule: RefCell::new(traced.then(VecDeque::new)),
+        }));
+        for server in 0..servers {
+            world.start(server);
+        }
+        world.know(root);
+        world
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.0.now.get()
+    }
+
+    pub(crate) fn random(&self) -> &Random {
+        &self.0.random
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+
+    /// Whether the fault happens now.
+    fn strikes(&self, fault: Fault) -> bool {
+        self.0.plan.strikes(fault, &self.0.random)
+    }
+
+    /// Clients and servers.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        self.0.links.borrow().size()
+    }
+
+    /// Invariants learn of a configuration.
+    pub(crate) fn know(&self, c: &Arc<Configuration>) {
+        let mut watch = self.0.watch.borrow_mut();
+        watch.shapes.insert(Key::of(&c.id()), c.clone());
+    }
+
+    // ---- events ----
+
+    fn at(&self, delay: Duration, event: Event) {
+        let sequence = self.0.sequence.get();
+        self.0.sequence.set(sequence + 1);
+        let at = self.now().plus(delay);
+        let entry = Entry {
+            at,
+            sequence,
+            event,
+        };
+        self.0.queue.borrow_mut().push(Reverse(entry));
+    }
+
+    /// Lets the next thing happen; false if there is none.
+    pub(crate) fn step(&self) -> bool {
+        self.poll();
+        let next = self.0.queue.borrow_mut().pop();
+        let Some(Reverse(Entry { at, event, .. })) = next else {
+            return false;
+        };
+        assert!(at >= self.now(), "time never goes back");
+        self.0.now.set(at);
+        self.0.events.set(self.0.events.get() + 1);
+        match event {
+            Event::Deliver(message) => self.deliver(message),
+            Event::Wake(waker) => waker.wake(),
+            Event::Impatient(sink, number) => {
+                if let Some(sink) = sink.upgrade() {
+                    sink.impatient(number);
+                }
+            }
+            Event::Deadline(sink) => {
+                if let Some(sink) = sink.upgrade() {
+                    sink.deadline();
+                }
+            }
+            Event::Resend(call) => self.resend(call),
+            Event::Commit(server, life) => self.finish_commit(server, life),
+            Event::Upkeep(server, life) => self.upkeep(server, life),
+            Event::Serve(server, life) => self.serve(server, life),
+            Event::Resume(server, life) => self.resume(server, life),
+            Event::Restart(server) => self.start(server),
+            Event::Trouble(trouble) => self.trouble(trouble),
+        }
+        self.poll();
+        true
+    }
+
+    /// Everything that happened so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.0.events.get()
+    }
+
+    // ---- what is remembered of a run ----
+
+    /// Takes an event into the rolling hash; `describe` is called only if somebody reads the schedule.
+    fn record(&self, parts: [u64; 4], describe: impl FnOnce() -> String) {
+        let mut hash = self.0.hash.get() ^ self.now().0;
+        for part in parts {
+            hash = mix(hash.rotate_left(17) ^ part);
+        }
+        self.0.hash.set(hash);
+        if let Some(schedule) = self.0.schedule.borrow_mut().as_mut() {
+            if schedule.len() == SCHEDULE_LINES {
+                schedule.pop_front();
+            }
+            let time = self.now().0;
+            let (ms, ns) = (time / 1_000_000, time % 1_000_000);
+            schedule.push_back(format!("{ms:>6}.{ns:06} ms  {}", describe()));
+        }
+    }
+
+    /// As [`World::record`], for things that have no number of their own.
+    pub(crate) fn remark(&self, text: &str) {
+        let hash = areo_core::hash::stable_hash(text.as_bytes());
+        self.record([0, hash, 0, 0], || text.to_owned());
+    }
+
+    /// The hash of everything that happened.
+    pub(crate) fn hash(&self) -> u64 {
+        mix(self.0.hash.get() ^ self.0.random.draw())
+    }
+
+    pub(crate) fn schedule(&self) -> Vec<String> {
+        let schedule = self.0.schedule.borrow();
+        schedule.iter().flatten().cloned().collect()
+    }
+
+    /// Shows the invariants an observation.
+    fn observe(&self, machines: &Machines, observation: &Observation<'_>) {
+        let watch = &mut *self.0.watch.borrow_mut();
+        let context = Context {
+            truths: machines.truths(),
+            objects: &watch.objects,
+            shapes: &watch.shapes,
+        };
+        for rule in &mut watch.invariants {
+            if let Some(broken) = rule.observe(observation, &context) {
+                let sentence = format!("{}: {broken}", rule.name());
+                watch.violation.get_or_insert(sentence);
+            }
+        }
+    }
+
+    /// A read or a write of an object ended with this version.
+    pub(crate) fn completed(&self, key: Key, name: &Bytes, tag: areo_core::tag::Tag) {
+        let object = self.0.watch.borrow_mut().objects.number(key, name);
+        let machines = self.0.machines.borrow();
+        self.observe(&machines, &Observation::Completed { object, tag });
+    }
+
+    /// At rest one version of each object is stored (`[X-3]`): everything was confirmed and has been quiet.
+    pub(crate) fn at_rest(&self) {
+        let machines = self.0.machines.borrow();
+        let watch = self.0.watch.borrow();
+        let mut crowded = None;
+        for (server, truth) in machines
+            .truths()
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| !t.rotten)
+        {
+            crowded = crowded.or(truth.crowded().map(|object| (server, object)));
+        }
+        let crowded = crowded.map(|(server, object)| (server, watch.objects.describe(object)));
+        drop(watch);
+        if let Some((server, object)) = crowded {
+            self.violate(format!(
+                "at_rest: server {server} still stores several versions of {object}"
+            ));
+        }
+    }
+
+    /// The first rule that was broken.
+    pub(crate) fn violation(&self) -> Option<String> {
+        self.0.watch.borrow().violation.clone()
+    }
+
+    pub(crate) fn violate(&self, sentence: String) {
+        self.0.watch.borrow_mut().violation.get_or_insert(sentence);
+    }
+}

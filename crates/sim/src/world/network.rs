@@ -1,0 +1,323 @@
+//! Links between clients and servers. Every message is carried as the bytes that the codec makes of it.
+
+use super::call::Outstanding;
+use super::{Event as Happening, World};
+use crate::fault::Fault;
+use crate::random::Random;
+use areo_core::hash::stable_hash;
+use areo_core::message::Refusal;
+use areo_core::tally::Event;
+use areo_wire::codec;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// An encoded message.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Body {
+    pub(super) body: Bytes,
+    pub(super) payload: Vec<(Bytes, u32)>,
+}
+
+#[derive(Clone)]
+pub(super) struct Message {
+    client: usize,
+    server: usize,
+    content: Content,
+    /// Counts the messages of the world, to see them overtake each other.
+    number: u64,
+}
+
+#[derive(Clone)]
+enum Content {
+    Request(u64, Body),
+    Note(Body),
+    Reply(u64, Result<Body, Refusal>),
+}
+
+impl Content {
+    fn is_reply(&self) -> bool {
+        matches!(self, Content::Reply(..))
+    }
+
+    /// A number that stands for it, and what it is called.
+    fn identity(&self) -> (u64, &'static str) {
+        match self {
+            Content::Request(call, body) => (call << 2 ^ stable_hash(&body.body), "request"),
+            Content::Note(body) => (stable_hash(&body.body) ^ 1, "note"),
+            Content::Reply(call, Ok(body)) => (call << 2 ^ stable_hash(&body.body) ^ 2, "reply"),
+            Content::Reply(call, Err(refusal)) => (call << 2 ^ *refusal as u64 ^ 3, "refusal"),
+        }
+    }
+}
+
+/// How the links are.
+pub(super) struct Links {
+    /// By client, server and direction (0: to the server).
+    blocked: Vec<Vec<[bool; 2]>>,
+    /// The last message that arrived, by client, server and direction.
+    arrived: Vec<Vec<[u64; 2]>>,
+    /// What was sent into a blocked link and not lost: arrives when it is open again.
+    held: Vec<Message>,
+    sent: u64,
+    calls: u64,
+    /// Bounds of the usual time of a message.
+    latency_us: (u64, u64),
+}
+
+impl Links {
+    pub(super) fn new(clients: usize, servers: usize, random: &Random) -> Links {
+        let fast = random.between(20, 500);
+        Links {
+            blocked: vec![vec![[false; 2]; servers]; clients],
+            arrived: vec![vec![[0; 2]; servers]; clients],
+            held: Vec::new(),
+            sent: 0,
+            calls: 0,
+            latency_us: (fast, fast * random.between(1, 10)),
+        }
+    }
+
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.blocked.len(), self.blocked[0].len())
+    }
+
+    fn is_blocked(&self, message: &Message) -> bool {
+        let direction = usize::from(message.content.is_reply());
+        self.blocked[message.client][message.server][direction]
+    }
+}
+
+impl World {
+    /// Sends a request, which may be answered until it is forgotten. False: the server cannot be reached now, the request
+    /// goes out when it can.
+    pub(super) fn call(&self, outstanding: Outstanding) -> (u64, bool) {
+        let call = {
+            let mut links = self.0.links.borrow_mut();
+            links.calls += 1;
+            links.calls
+        };
+        let reachable = self.is_up(outstanding.server);
+        let (client, server) = (outstanding.client, outstanding.server);
+        let content = Content::Request(call, outstanding.request.clone());
+        self.0.calls.borrow_mut().insert(call, outstanding);
+        if reachable {
+            self.send(client, server, content);
+        }
+        (call, reachable)
+    }
+
+    pub(super) fn forget(&self, calls: &[u64]) {
+        let mut outstanding = self.0.calls.borrow_mut();
+        for call in calls {
+            outstanding.remove(call);
+        }
+    }
+
+    pub(super) fn send_note(&self, client: usize, server: usize, body: Body) {
+        if self.is_up(server) {
+            self.send(client, server, Content::Note(body));
+        }
+    }
+
+    pub(super) fn send_reply(
+        &self,
+        (client, server): (usize, usize),
+        call: u64,
+        reply: Result<codec::Encoded, Refusal>,
+    ) {
+        let body = reply.map(|codec::Encoded { body, payload }| Body { body, payload });
+        self.send(client, server, Content::Reply(call, body));
+    }
+
+    /// Sends a call again, over a new connection.
+    pub(super) fn resend(&self, call: u64) {
+        let known = {
+            let calls = self.0.calls.borrow();
+            let unanswered = calls.get(&call).filter(|call| !call.answered);
+            unanswered.map(|call| {
+                (
+                    call.client,
+                    call.server,
+                    call.request.clone(),
+                    call.sink.clone(),
+                )
+            })
+        };
+        if let Some((client, server, request, sink)) = known
+            && self.is_up(server)
+        {
+            sink.sent();
+            self.send(client, server, Content::Request(call, request));
+        }
+    }
+
+    /// The server's connections are gone: every call to it hears of that, and waits for the next one.
+    pub(super) fn disconnect(&self, server: usize) {
+        for (_, position, sink) in self.unanswered(server) {
+            sink.on_event(position, Event::Unreachable);
+        }
+    }
+
+    /// The server can be reached again: what it did not answer goes out again.
+    pub(super) fn reconnect(&self, server: usize) {
+        for (call, ..) in self.unanswered(server) {
+            self.resend(call);
+        }
+    }
+
+    fn unanswered(&self, server: usize) -> Vec<(u64, usize, std::rc::Rc<dyn super::Sink>)> {
+        let calls = self.0.calls.borrow();
+        let unanswered = calls
+            .iter()
+            .filter(|(_, call)| call.server == server && !call.answered);
+        unanswered
+            .map(|(number, call)| (*number, call.position, call.sink.clone()))
+            .collect()
+    }
+
+    fn send(&self, client: usize, server: usize, content: Content) {
+        let mut links = self.0.links.borrow_mut();
+        links.sent += 1;
+        let message = Message {
+            client,
+            server,
+            content,
+            number: links.sent,
+        };
+        let (low, high) = links.latency_us;
+        let delay = Duration::from_micros(self.random().between(low, high));
+        if links.is_blocked(&message) {
+            // What TCP sends again arrives when the link is open; what was on a connection that died does not.
+            if self.random().chance(500) {
+                links.held.push(message);
+            } else {
+                drop(links);
+                self.break_connection(&message);
+            }
+            return;
+        }
+        drop(links);
+        if self.strikes(Fault::Drop) {
+            return;
+        }
+        if self.strikes(Fault::Reset) {
+            self.break_connection(&message);
+            return;
+        }
+        let duplicate = match message.content.is_reply() {
+            true => Fault::DuplicateReply,
+            false => Fault::DuplicateRequest,
+        };
+        if self.strikes(duplicate) {
+            let later = Duration::from_micros(self.random().between(0, 100 * high));
+            self.at(later, Happening::Deliver(message.clone()));
+        }
+        let delay = match self.strikes(Fault::Delay) {
+            true => delay * 100,
+            false => delay,
+        };
+        self.at(delay, Happening::Deliver(message));
+    }
+
+    /// The message is lost with its connection; its call, if it has one, is made again.
+    fn break_connection(&self, message: &Message) {
+        if let Content::Request(call, _) | Content::Reply(call, _) = message.content {
+            let later = Duration::from_millis(self.random().between(1, 60));
+            self.at(later, Happening::Resend(call));
+        }
+    }
+
+    pub(super) fn deliver(&self, message: Message) {
+        let Message {
+            client,
+            server,
+            content,
+            number,
+        } = message;
+        let (identity, kind) = content.identity();
+        self.record([1, client as u64, server as u64, identity], || {
+            let arrow = if content.is_reply() { "<-" } else { "->" };
+            let said = describe(&content);
+            format!("client {client} {arrow} server {server}  {kind} {said}")
+        });
+        self.note_order(client, server, number, content.is_reply());
+        match content {
+            Content::Request(call, body) => self.on_request((client, server), call, body),
+            Content::Note(body) => self.on_note(server, &body),
+            Content::Reply(call, reply) => self.on_reply(call, reply),
+        }
+    }
+
+    fn note_order(&self, client: usize, server: usize, number: u64, is_reply: bool) {
+        let mut links = self.0.links.borrow_mut();
+        let last = &mut links.arrived[client][server][usize::from(is_reply)];
+        if *last > number {
+            self.plan().note(Fault::Reorder);
+        }
+        *last = number.max(*last);
+    }
+
+    fn on_reply(&self, call: u64, reply: Result<Body, Refusal>) {
+        let known = {
+            let mut calls = self.0.calls.borrow_mut();
+            calls.get_mut(&call).map(|call| {
+                call.answered = true;
+                (call.position, call.sink.clone())
+            })
+        };
+        // The operation may have ended meanwhile.
+        let Some((position, sink)) = known else {
+            return;
+        };
+        let event = match reply {
+            Ok(Body { body, payload }) => match codec::decode_reply(&body, payload) {
+                Ok(reply) => Event::Reply(reply),
+                Err(error) => {
+                    self.violate(format!("codec: a reply cannot be read: {error}"));
+                    return;
+                }
+            },
+            Err(refusal) => Event::Refused(refusal),
+        };
+        sink.on_event(position, event);
+    }
+
+    /// Cuts, or mends, one direction of a link (0: to the server).
+    pub(super) fn block(&self, client: usize, server: usize, direction: usize, blocked: bool) {
+        self.0.links.borrow_mut().blocked[client][server][direction] = blocked;
+    }
+
+    /// Opens all links; what waited in them arrives.
+    pub(super) fn open_links(&self) {
+        let held = {
+            let mut links = self.0.links.borrow_mut();
+            links
+                .blocked
+                .iter_mut()
+                .flatten()
+                .for_each(|link| *link = [false; 2]);
+            std::mem::take(&mut links.held)
+        };
+        for message in held {
+            let delay = Duration::from_micros(self.random().between(1, 2000));
+            self.at(delay, Happening::Deliver(message));
+        }
+    }
+}
+
+/// A message as people read it.
+fn describe(content: &Content) -> String {
+    let text = match content {
+        Content::Request(call, body) => {
+            let request = codec::decode_request(&body.body, body.payload.clone());
+            format!("{call} {request:?}")
+        }
+        Content::Note(body) => format!("{:?}", codec::decode_note(&body.body, Vec::new())),
+        Content::Reply(call, Ok(body)) => {
+            let reply = codec::decode_reply(&body.body, body.payload.clone());
+            format!("{call} {reply:?}")
+        }
+        Content::Reply(call, Err(refusal)) => format!("{call} {refusal}"),
+    };
+    text.chars().take(600).collect()
+}

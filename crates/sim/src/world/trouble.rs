@@ -1,0 +1,247 @@
+//! Faults of processes, disks and links, drawn at random moments, and their end.
+
+use super::{Event as Happening, World};
+use crate::fault::Fault;
+use areo_store::disk::{Survive, Unsynced};
+use std::time::Duration;
+
+/// Something that happens to the world at a time of its own.
+#[derive(Clone, Copy)]
+pub(crate) enum Trouble {
+    /// A moment at which something may happen.
+    Moment,
+    /// All links are open again.
+    Open,
+    /// The disk of a server has room again.
+    Room(usize),
+}
+
+/// Faults of processes, disks and links: what is drawn at each moment.
+const DRAWN: &[Fault] = &[
+    Fault::Partition,
+    Fault::OneSidedPartition,
+    Fault::IsolateFew,
+    Fault::IsolateMajority,
+    Fault::Kill,
+    Fault::KillAll,
+    Fault::PowerLoss,
+    Fault::BitFlip,
+    Fault::DiskFull,
+    Fault::Pause,
+];
+
+/// Servers that may be away at the same time, unless all are: of three, and of five with k = 3.
+const MAY_FAIL: usize = 1;
+/// The one server of a run whose disk may rot: more than may fail would lose data, and rightly so.
+const ROTTEN: usize = 1;
+
+impl World {
+    /// Trouble begins.
+    pub(crate) fn begin_trouble(&self) {
+        self.0.queue_moment(self);
+    }
+
+    /// Trouble ends for good: everything is mended.
+    pub(crate) fn heal(&self) {
+        self.plan().end();
+        self.open_links();
+        let (_, servers) = self.size();
+        for server in 0..servers {
+            let life = {
+                let machine = &self.0.machines.borrow().list[server];
+                machine.disk.set_capacity(None);
+                machine.life
+            };
+            self.resume(server, life);
+        }
+        self.remark("everything is mended");
+    }
+
+    pub(super) fn trouble(&self, trouble: Trouble) {
+        match trouble {
+            Trouble::Moment => {
+                for fault in DRAWN {
+                    if self.plan().draws(*fault, self.random()) {
+                        self.perhaps(*fault);
+                    }
+                }
+                if self.0.moments_go_on() {
+                    self.0.queue_moment(self);
+                }
+            }
+            Trouble::Open => {
+                self.remark("links are open");
+                self.open_links();
+            }
+            Trouble::Room(server) => {
+                let machine = &self.0.machines.borrow().list[server];
+                machine.disk.set_capacity(None);
+            }
+        }
+    }
+
+    fn perhaps(&self, fault: Fault) {
+        let (_, servers) = self.size();
+        let victim = self.random().index(servers);
+        let away = (0..servers).filter(|server| !self.is_responsive(*server));
+        let may_go = self.is_up(victim) && away.count() < MAY_FAIL;
+        let possible = match fault {
+            Fault::Kill | Fault::PowerLoss | Fault::Pause | Fault::DiskFull => may_go,
+            Fault::BitFlip => self.is_up(ROTTEN),
+            _ => true,
+        };
+        if !possible {
+            return;
+        }
+        match fault {
+            Fault::Partition | Fault::OneSidedPartition => self.partition(fault),
+            Fault::IsolateFew => self.isolate(fault, MAY_FAIL),
+            Fault::IsolateMajority => self.isolate(fault, servers / 2 + 1),
+            Fault::Kill => {
+                self.plan().note(fault);
+                self.kill(victim);
+            }
+            Fault::KillAll => {
+                self.plan().note(fault);
+                (0..servers)
+                    .filter(|server| self.is_up(*server))
+                    .for_each(|server| self.kill(server));
+            }
+            Fault::PowerLoss => {
+                self.plan().note(fault);
+                self.lose_power(victim);
+            }
+            Fault::BitFlip => self.flip(ROTTEN),
+            Fault::DiskFull => self.fill(victim),
+            Fault::Pause => self.pause(victim),
+            _ => unreachable!("{fault:?} is not drawn here"),
+        }
+    }
+
+    fn partition(&self, fault: Fault) {
+        self.plan().note(fault);
+        let (clients, servers) = self.size();
+        let one_sided = fault == Fault::OneSidedPartition;
+        let only = self.random().index(2);
+        let left = (self.random().draw(), self.random().draw());
+        for client in 0..clients {
+            for server in 0..servers {
+                if (left.0 >> client & 1) != (left.1 >> server & 1) {
+                    for direction in (0..2).filter(|direction| !one_sided || *direction == only) {
+                        self.block(client, server, direction, true);
+                    }
+                }
+            }
+        }
+        self.mend_later(fault);
+    }
+
+    fn isolate(&self, fault: Fault, count: usize) {
+        self.plan().note(fault);
+        let (clients, servers) = self.size();
+        let first = self.random().index(servers);
+        for server in (first..first + count).map(|server| server % servers) {
+            for client in 0..clients {
+                self.block(client, server, 0, true);
+                self.block(client, server, 1, true);
+            }
+        }
+        self.mend_later(fault);
+    }
+
+    fn mend_later(&self, fault: Fault) {
+        self.remark(fault.name());
+        let time = Duration::from_millis(self.random().between(1, 400));
+        self.at(time, Happening::Trouble(Trouble::Open));
+    }
+
+    fn pause(&self, server: usize) {
+        self.plan().note(Fault::Pause);
+        self.remark(&format!("server {server} stands still"));
+        let life = {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            machine.paused = true;
+            machine.life
+        };
+        let time = Duration::from_millis(self.random().between(1, 500));
+        self.at(time, Happening::Resume(server, life));
+    }
+
+    fn fill(&self, server: usize) {
+        self.plan().note(Fault::DiskFull);
+        self.remark(&format!("the disk of server {server} is full"));
+        self.0.machines.borrow().list[server]
+            .disk
+            .set_capacity(Some(0));
+        let time = Duration::from_millis(self.random().between(1, 500));
+        self.at(time, Happening::Trouble(Trouble::Room(server)));
+    }
+
+    /// Flips a bit of a segment, somewhere in what was written and proven.
+    fn flip(&self, server: usize) {
+        use areo_store::Disk;
+        let machines = &mut *self.0.machines.borrow_mut();
+        let machine = &mut machines.list[server];
+        if !machine.seal() {
+            return;
+        }
+        let mut names = machine.disk.list().expect("the power is on");
+        names.retain(|name| name.starts_with("segment-") && !name.contains(".hint"));
+        let name = &names[self.random().index(names.len())];
+        let content = machine.disk.content(name).expect("it was listed");
+        let Some(last) = content.iter().rposition(|byte| *byte != 0) else {
+            return;
+        };
+        let (offset, bit) = (self.random().index(last + 1), self.random().below(8));
+        machine.disk.flip(name, offset, 1 << bit);
+        machines.truth(server).rotten = true;
+        self.plan().note(Fault::BitFlip);
+        self.remark(&format!(
+            "server {server}: bit {bit} of byte {offset} of {name} flips"
+        ));
+    }
+
+    /// The machine is gone, and with it any part of what it had not synced.
+    pub(super) fn lose_power(&self, server: usize) {
+        self.stop(server, |unsynced| {
+            let length = match unsynced {
+                Unsynced::Write { length, .. } => length,
+                Unsynced::Names { changes } => changes,
+                Unsynced::Length { .. } => 1,
+            };
+            let written = matches!(unsynced, Unsynced::Write { .. });
+            let note = |fault| {
+                if written {
+                    self.plan().note(fault);
+                }
+            };
+            match self.random().below(4) {
+                0 => Survive::All,
+                1 => {
+                    note(Fault::LostWrites);
+                    Survive::Nothing
+                }
+                2 => {
+                    note(Fault::TornWrite);
+                    Survive::Prefix(self.random().index(length + 1))
+                }
+                _ => {
+                    note(Fault::TornWrite);
+                    let mask = self.random().draw();
+                    Survive::Sectors { size: 512, mask }
+                }
+            }
+        });
+    }
+}
+
+impl super::Inner {
+    fn moments_go_on(&self) -> bool {
+        DRAWN.iter().any(|fault| self.plan.is_planned(*fault))
+    }
+
+    fn queue_moment(&self, world: &World) {
+        let time = Duration::from_millis(self.random.between(1, 40));
+        world.at(time, Happening::Trouble(Trouble::Moment));
+    }
+}

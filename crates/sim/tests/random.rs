@@ -1,0 +1,41 @@
+//! Random runs: rules hold whatever goes wrong, and everything that can go wrong does.
+
+use areo_sim::{Options, run};
+
+const OPTIONS: Options = Options {
+    first_seed: 0,
+    seeds: 60,
+    operations: 300,
+    faults: true,
+    threads: 2,
+    stop_at_first: false,
+};
+
+#[test]
+fn every_rule_holds_under_faults_and_every_fault_fires() {
+    let report = run(&OPTIONS, |_| {});
+    let broken: Vec<String> = report
+        .violations
+        .iter()
+        .map(|outcome| format!("seed {}: {:?}", outcome.seed, outcome.violation))
+        .collect();
+    assert_eq!(broken, [""; 0]);
+    assert_eq!(report.seeds, OPTIONS.seeds);
+    assert!(report.operations >= OPTIONS.seeds * OPTIONS.operations);
+    assert_eq!(report.fired.missing(), [], "faults that never fired");
+}
+
+#[test]
+fn without_faults_nothing_goes_wrong() {
+    let options = Options {
+        faults: false,
+        seeds: 20,
+        ..OPTIONS
+    };
+    let mut unknown = 0;
+    let report = run(&options, |outcome| {
+        unknown += outcome.history.matches("\"event\":\"fail\"").count();
+    });
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    assert_eq!(unknown, 0, "operations that found no quorum");
+}
