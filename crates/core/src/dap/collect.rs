@@ -161,12 +161,13 @@ impl Collect {
             };
         }
         if self.accepted.is_none() {
-            let held: Vec<Option<Held>> = self
-                .members
-                .iter()
-                .map(|member| member.held.clone())
-                .collect();
+            // Lent to the rule, not copied.
+            let answers = self.members.iter_mut().map(|member| member.held.take());
+            let held: Vec<Option<Held>> = answers.collect();
             self.accepted = (self.rule)(&self.configuration, &held, self.have);
+            for (member, held) in self.members.iter_mut().zip(held) {
+                member.held = held;
+            }
             self.ticks = if self.accepted.is_some() {
                 0
             } else {
