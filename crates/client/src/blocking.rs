@@ -3,7 +3,8 @@
 
 use crate::{
     ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions, CreateDomainError,
-    DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, PutOptions, ServerInfo, Version,
+    DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, PutOptions, ServerInfo, Traffic,
+    Version,
 };
 use bytes::Bytes;
 use std::future::Future;
@@ -87,6 +88,11 @@ impl Client {
     /// As [`crate::Client::status`].
     pub fn status(&self) -> ClusterStatus {
         block_on(self.client.status())
+    }
+
+    /// As [`crate::Client::traffic`]; for another thread than the one whose operation is under way.
+    pub fn traffic(&self) -> Traffic {
+        block_on(self.client.traffic())
     }
 
     /// As [`crate::Client::close`].

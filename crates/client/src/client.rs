@@ -13,6 +13,7 @@ use areo_core::gather;
 use areo_core::manager::{self, Creation, DomainError};
 use areo_core::message::{Reply, Request};
 use areo_core::object::DomainId;
+use areo_net::Traffic;
 use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
@@ -150,6 +151,13 @@ impl Client {
     pub async fn status(&self) -> ClusterStatus {
         let patience = self.timeout.min(STATUS_PATIENCE);
         self.run(move |session| status(session, patience)).await
+    }
+
+    /// What this client, all of its clones together, has exchanged with servers so far: to show how an operation on a
+    /// large value gets on. Asks nobody.
+    pub async fn traffic(&self) -> Traffic {
+        let count = |world: Rc<World>| async move { world.network.traffic() };
+        self.inner.thread.run(count).await
     }
 
     /// Lets go of this handle after sending off what waits: notes that versions are complete, which save the next reader

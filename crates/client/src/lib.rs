@@ -17,6 +17,7 @@
 //!   async domains(&self) -> Result<Vec<DomainInfo>, Error>
 //!   async servers(&self) -> Result<Vec<ServerInfo>, Error>
 //!   async status(&self) -> ClusterStatus
+//!   async traffic(&self) -> Traffic                  bytes sent and received so far
 //!   async close(self)                                sends off what waits; before the process ends
 //!
 //! Domain                                             Clone + Send + Sync
@@ -51,6 +52,7 @@ pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
+pub use areo_net::Traffic;
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,

@@ -37,5 +37,7 @@ pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
 pub use listener::{Identity, Listener, ListenerConfig, Responder, Service};
 pub use message::{Body, Incoming, Outgoing, Segment};
-pub use peer::{Answer, Call, CallKey, Peer, PeerConfig, PeerState, Refused, Sink, Status};
+pub use peer::{
+    Answer, Call, CallKey, Peer, PeerConfig, PeerState, Refused, Sink, Status, Traffic,
+};
 pub use pool::Pool;

@@ -16,9 +16,8 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::env::NetEnv;
 use crate::message::Outgoing;
-use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink};
+use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
 use crate::pool::Pool;
 
 /// Receive buffers that are kept for reuse, in bytes.
@@ -171,14 +170,14 @@ impl Network {
         }
     }
 
-    /// The world for an operation that has so much time.
-    pub fn env(&self, timeout: Duration) -> NetEnv {
-        NetEnv::new(self.clone(), timeout)
-    }
-
     /// What is known about a server's connections.
     pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
         self.peer(server).map(|peer| peer.state())
+    }
+
+    /// What all connections to known servers have moved so far, those that have ended included.
+    pub fn traffic(&self) -> Traffic {
+        self.shared.peers.borrow().values().map(Peer::traffic).sum()
     }
 
     /// Sends off what waits for company and lets what is queued leave, for at most so long. To be called before a process

@@ -21,6 +21,8 @@ mod known;
 mod link;
 
 use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -205,6 +207,33 @@ pub struct PeerState {
     pub incarnation: u64,
 }
 
+/// Bytes that were moved, frames of every kind included; only grows. For people who wait: what it says of a call is
+/// that something happens, not that it has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes that the operating system took for the other side.
+    pub sent_bytes: u64,
+    /// Bytes that came from the other side, parts of frames included.
+    pub received_bytes: u64,
+}
+
+impl Add for Traffic {
+    type Output = Traffic;
+
+    fn add(self, other: Traffic) -> Traffic {
+        Traffic {
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            received_bytes: self.received_bytes + other.received_bytes,
+        }
+    }
+}
+
+impl Sum for Traffic {
+    fn sum<I: Iterator<Item = Traffic>>(parts: I) -> Traffic {
+        parts.fold(Traffic::default(), Add::add)
+    }
+}
+
 /// A server to ask. Clones are the same peer; the last one to go closes the connections.
 ///
 /// Must live inside a [`LocalSet`](tokio::task::LocalSet) or a local runtime.
@@ -306,6 +335,11 @@ impl Peer {
     /// Connections made so far, both kinds. Calls that waited for one went out with the next.
     pub fn connections_made(&self) -> u64 {
         self.links.calls.connections_made() + self.links.bulk.connections_made()
+    }
+
+    /// What all connections to it have moved so far, both kinds, those that have ended included.
+    pub fn traffic(&self) -> Traffic {
+        self.links.calls.traffic() + self.links.bulk.traffic()
     }
 
     /// Takes note of an incarnation that was learnt elsewhere.

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use areo_net::{Identity, Peer, PeerConfig, Refused, Status};
+use areo_net::{Identity, Peer, PeerConfig, Refused, Status, Traffic};
 use areo_wire::frame::{Header, Kind, Refusal};
 use common::*;
 use tokio::net::TcpListener;
@@ -83,6 +83,42 @@ fn a_killed_server_that_comes_back_answers_what_was_asked_meanwhile() {
             (IDENTITY.server, IDENTITY.incarnation)
         );
         drop(server);
+    });
+}
+
+#[test]
+fn traffic_grows_in_the_middle_of_a_frame_and_survives_a_reconnect() {
+    local(async {
+        const PAYLOAD: usize = 1 << 20;
+        let listener = TcpListener::bind(loopback(0)).await.unwrap();
+        let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
+        assert_eq!(peer.traffic(), Traffic::default());
+        let record = Record::new();
+        peer.call(message_with(b"ask", &[PAYLOAD]), record.clone(), 1)
+            .unwrap();
+        let mut server = Raw::accept(&listener).await;
+        let (first, _) = server.receive().await.unwrap();
+        let reply = frame_bytes(
+            &Header::new(Kind::Reply, first.call_id),
+            b"done",
+            &[vec![7; PAYLOAD]],
+        );
+        server.send(&reply[..reply.len() / 2]).await;
+        let half = reply.len() as u64 / 2;
+        until("half of it came", || peer.traffic().received_bytes == half).await;
+        assert_eq!(record.of(1), [], "no frame is complete");
+        let sent_once = peer.traffic().sent_bytes;
+        assert!(sent_once > PAYLOAD as u64);
+        drop(server);
+
+        // The whole call is sent again and answered in full; what the lost connection moved stays counted.
+        let mut server = Raw::accept(&listener).await;
+        server.receive().await.unwrap();
+        server.send(&reply).await;
+        assert_eq!(record.reply(1).await.0, b"done");
+        let moved = peer.traffic();
+        assert_eq!(moved.received_bytes, half + reply.len() as u64);
+        assert!(moved.sent_bytes >= 2 * sent_once, "{moved:?}");
     });
 }
 

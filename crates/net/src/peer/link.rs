@@ -17,7 +17,7 @@ use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
 use crate::peer::known::{Answered, Known};
-use crate::peer::{Answer, PeerConfig, Refused, Sink, Status};
+use crate::peer::{Answer, PeerConfig, Refused, Sink, Status, Traffic};
 
 /// How often deadlines and silence are looked at.
 const TICK_PERIOD: Duration = Duration::from_secs(1);
@@ -40,6 +40,8 @@ pub(crate) struct Link {
     stopped: Cell<bool>,
     /// Connections made so far: what waited for one went out with the next.
     connections_made: Cell<u64>,
+    /// What connections that have ended had moved.
+    past: Cell<Traffic>,
     myself: Weak<Link>,
 }
 
@@ -58,6 +60,7 @@ impl Link {
             hurry: Notify::new(),
             stopped: Cell::new(false),
             connections_made: Cell::new(0),
+            past: Cell::default(),
             myself: myself.clone(),
         })
     }
@@ -177,6 +180,12 @@ impl Link {
 
     pub(crate) fn connections_made(&self) -> u64 {
         self.connections_made.get()
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        let connection = self.connection.borrow();
+        let present = connection.as_ref().map(moved_by).unwrap_or_default();
+        self.past.get() + present
     }
 
     pub(crate) fn last_error(&self) -> Option<String> {
@@ -313,6 +322,7 @@ impl Link {
         self.resend(&connection);
         let reason = driver.await;
         self.connection.borrow_mut().take();
+        self.past.set(self.past.get() + moved_by(&connection));
         (reason, connection.bytes_read() > 0)
     }
 
@@ -433,6 +443,13 @@ impl Link {
             // A full queue needs no ping: it already waits for the other side.
             let _ = connection.send(&Header::new(Kind::Ping, 0), &[][..], &[]);
         }
+    }
+}
+
+fn moved_by(connection: &Connection) -> Traffic {
+    Traffic {
+        sent_bytes: connection.bytes_written(),
+        received_bytes: connection.bytes_read(),
     }
 }
 
