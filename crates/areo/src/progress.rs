@@ -1,11 +1,16 @@
 //! Bars and spinners on standard error, on a terminal only.
 
 use crate::output::Output;
+use areo_client::Client;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::convert::Infallible;
+use std::future::Future;
 use std::time::Duration;
+use tokio::time::sleep;
 
 /// Values below this are through before a bar could be read.
-const SHOWN_BYTES: u64 = 4 << 20;
+pub(crate) const SHOWN_BYTES: u64 = 4 << 20;
+/// How often a bar is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A bar for `bytes` that are moved; hidden for few of them.
@@ -13,13 +18,7 @@ pub(crate) fn bar(out: Output, what: &str, bytes: u64) -> ProgressBar {
     if !out.progress || bytes < SHOWN_BYTES {
         return ProgressBar::hidden();
     }
-    let template = match out.colour {
-        true => {
-            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}"
-        }
-        false => "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}",
-    };
-    shown(bytes.into(), template, what)
+    shown(bytes.into(), style(bar_template(out)), what)
 }
 
 /// A spinner for something that takes a while.
@@ -31,7 +30,7 @@ pub(crate) fn spinner(out: Output, what: &str) -> ProgressBar {
         true => "{spinner:.cyan} {msg} {elapsed:.dim}",
         false => "{spinner} {msg} {elapsed}",
     };
-    shown(None, template, what)
+    shown(None, style(template), what)
 }
 
 /// No bar at all.
@@ -39,11 +38,118 @@ pub(crate) fn hidden() -> ProgressBar {
     ProgressBar::hidden()
 }
 
-fn shown(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
+/// Runs an operation that sends a value; the bar says how much has left, and goes with the operation.
+pub(crate) async fn sending<T>(
+    bar: ProgressBar,
+    client: &Client,
+    operation: impl Future<Output = T>,
+) -> T {
+    let sent = async || client.traffic().await.sent_bytes;
+    let watch = async |before| watch_sent(&bar, before, sent).await;
+    let result = watched(&bar, sent, watch, operation).await;
+    bar.finish_and_clear();
+    result
+}
+
+/// Runs an operation that receives a value. The spinner turns into a bar when much has come: only then is `length`
+/// asked, beside the operation, which waits for nothing.
+pub(crate) async fn receiving<T>(
+    out: Output,
+    spinner: ProgressBar,
+    client: &Client,
+    length: impl AsyncFn() -> Option<u64>,
+    operation: impl Future<Output = T>,
+) -> T {
+    let received = async || client.traffic().await.received_bytes;
+    let watch = async |before| watch_received(out, &spinner, before, received, length).await;
+    let result = watched(&spinner, received, watch, operation).await;
+    spinner.finish_and_clear();
+    result
+}
+
+/// Runs the operation and, if anybody can see the bar, what keeps it up to date from the count before it began.
+async fn watched<T>(
+    bar: &ProgressBar,
+    counter: impl AsyncFn() -> u64,
+    watch: impl AsyncFnOnce(u64) -> Infallible,
+    operation: impl Future<Output = T>,
+) -> T {
+    if bar.is_hidden() {
+        return operation.await;
+    }
+    let before = counter().await;
+    tokio::select! {
+        biased;
+        result = operation => result,
+        never = watch(before) => match never {},
+    }
+}
+
+async fn watch_sent(bar: &ProgressBar, before: u64, counter: impl AsyncFn() -> u64) -> Infallible {
+    loop {
+        sleep(TICK).await;
+        advance(bar, counter().await - before);
+    }
+}
+
+async fn watch_received(
+    out: Output,
+    bar: &ProgressBar,
+    before: u64,
+    counter: impl AsyncFn() -> u64,
+    length: impl AsyncFn() -> Option<u64>,
+) -> Infallible {
+    let mut asked = false;
+    loop {
+        sleep(TICK).await;
+        let bytes = counter().await - before;
+        if bytes < SHOWN_BYTES {
+            continue;
+        }
+        if !asked {
+            asked = true;
+            if let Some(length) = length().await {
+                bar.set_length(length);
+                bar.set_style(style(bar_template(out)));
+            } else {
+                bar.set_style(style(count_template(out)));
+            }
+        }
+        advance(bar, bytes);
+    }
+}
+
+/// What is sent again, or asked of a second server, comes on top of what was expected.
+fn advance(bar: &ProgressBar, bytes: u64) {
+    if bar.length().is_some_and(|length| length < bytes) {
+        bar.set_length(bytes);
+    }
+    bar.set_position(bytes);
+}
+
+fn bar_template(out: Output) -> &'static str {
+    match out.colour {
+        true => {
+            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}"
+        }
+        false => "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}",
+    }
+}
+
+fn count_template(out: Output) -> &'static str {
+    match out.colour {
+        true => "{spinner:.cyan} {msg} {binary_bytes} {binary_bytes_per_sec}",
+        false => "{spinner} {msg} {binary_bytes} {binary_bytes_per_sec}",
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("our own templates are well formed")
+}
+
+fn shown(length: Option<u64>, style: ProgressStyle, what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-    bar.set_style(
-        ProgressStyle::with_template(template).expect("our own templates are well formed"),
-    );
+    bar.set_style(style);
     bar.set_message(what.to_owned());
     bar.enable_steady_tick(TICK);
     bar
@@ -52,17 +158,77 @@ fn shown(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    const OUT: Output = Output {
+        json: false,
+        terminal: false,
+        progress: true,
+        colour: true,
+        quiet: false,
+        verbose: 0,
+    };
+
+    /// Watches until the bar stands at `position`.
+    fn until(bar: &ProgressBar, position: u64, watch: impl Future<Output = Infallible>) {
+        let reached = async {
+            while bar.position() != position {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = reached => (),
+                never = watch => match never {},
+                () = sleep(Duration::from_secs(30)) => panic!("stands at {}", bar.position()),
+            }
+        });
+    }
+
+    /// A counter that is at 100 before the operation and has grown by so much each time it is asked again.
+    fn growing(by: u64) -> impl AsyncFn() -> u64 {
+        let count = Cell::new(100);
+        async move || {
+            count.set(count.get() + by);
+            count.get()
+        }
+    }
+
+    #[test]
+    fn a_bar_follows_what_was_sent_and_grows_with_what_is_sent_again() {
+        let bar = ProgressBar::hidden();
+        bar.set_length(25);
+        until(&bar, 20, watch_sent(&bar, 100, growing(10)));
+        assert_eq!(bar.length(), Some(25));
+        until(&bar, 30, watch_sent(&bar, 100, growing(10)));
+        assert_eq!(bar.length(), Some(30));
+    }
+
+    #[test]
+    fn the_length_of_what_is_received_is_asked_once_and_only_if_much_has_come() {
+        const STEP: u64 = SHOWN_BYTES / 2;
+        for answer in [Some(10 * STEP), None] {
+            let bar = ProgressBar::hidden();
+            let asked = Cell::new(0);
+            let length = async || {
+                assert_eq!(bar.position(), 0, "nothing is shown of little");
+                asked.set(asked.get() + 1);
+                answer
+            };
+            let watch = watch_received(OUT, &bar, 100, growing(STEP), length);
+            until(&bar, 4 * STEP, watch);
+            assert_eq!((asked.get(), bar.length()), (1, answer));
+        }
+    }
 
     #[test]
     fn templates_are_well_formed_and_few_bytes_show_nothing() {
-        let out = |colour| Output {
-            json: false,
-            terminal: false,
-            progress: true,
-            colour,
-            quiet: false,
-            verbose: 0,
-        };
+        let out = |colour| Output { colour, ..OUT };
         for colour in [true, false] {
             assert_eq!(
                 bar(out(colour), "a", SHOWN_BYTES).length(),
@@ -70,6 +236,7 @@ mod tests {
             );
             assert!(bar(out(colour), "a", SHOWN_BYTES - 1).is_hidden());
             assert_eq!(spinner(out(colour), "waiting").message(), "waiting");
+            style(count_template(out(colour)));
         }
         let silent = Output {
             progress: false,

@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
-use areo_client::{Domain, Object};
+use areo_client::{Client, Domain, Object};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
@@ -45,7 +45,7 @@ async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcom
     let (client, domain) = session.domain().await?;
     match args.version_only {
         true => version_only(session.out, &domain, &args.key).await?,
-        false => value(session.out, &domain, args, file).await?,
+        false => value(session.out, &client, &domain, args, file).await?,
     }
     client.close().await;
     Ok(())
@@ -66,10 +66,18 @@ async fn version_only(out: Output, domain: &Domain, key: &str) -> Outcome {
     }
 }
 
-async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Path>) -> Outcome {
+async fn value(
+    out: Output,
+    client: &Client,
+    domain: &Domain,
+    args: &args::Get,
+    file: Option<&Path>,
+) -> Outcome {
     let spinner = progress::spinner(out, &format!("reading '{}'", out.foreign(&args.key)));
-    let object = domain.get(&args.key).await;
-    spinner.finish_and_clear();
+    // Asked only if the value turns out to be large and somebody watches.
+    let length = async || domain.stat(&args.key).await.ok().map(|info| info.length);
+    let get = domain.get(&args.key);
+    let object = progress::receiving(out, spinner, client, length, get).await;
     let object = object.map_err(failure)?;
     let Some(path) = file else {
         // Said in full, `-o -` means it.

@@ -8,11 +8,14 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, Target, failure};
 use crate::units::show_size;
-use areo_client::{Error, Invalid, PutOptions, Version, limits};
+use areo_client::{ConfigurationInfo, Error, Invalid, PutOptions, Version, limits};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
+
+/// Values below this are through before a spinner could be read.
+const COPIED_BYTES: u64 = limits::DEFAULT_COPY_BYTES as u64;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
@@ -42,13 +45,16 @@ pub(super) fn run(session: &Session, args: args::Put) -> Outcome {
 async fn put(session: &Session, key: &str, value: Vec<u8>, options: PutOptions) -> Outcome {
     let (client, domain) = session.domain().await?;
     let bytes = value.len();
-    let spinner = match bytes >= limits::DEFAULT_COPY_BYTES as usize {
-        true => progress::spinner(session.out, &format!("writing {}", show_size(bytes as u64))),
-        false => progress::hidden(),
+    let what = format!("writing {}", show_size(bytes as u64));
+    let bar = match bytes as u64 {
+        ..COPIED_BYTES => progress::hidden(),
+        COPIED_BYTES..progress::SHOWN_BYTES => progress::spinner(session.out, &what),
+        length => progress::bar(session.out, &what, to_send(&domain.configuration(), length)),
     };
-    let version = domain.put(key, value, options).await;
-    spinner.finish_and_clear();
-    let version = version.map_err(failure)?;
+    let put = domain.put(key, value, options);
+    let version = progress::sending(bar, &client, put)
+        .await
+        .map_err(failure)?;
     let written = Written {
         domain: domain.name(),
         key,
@@ -58,6 +64,16 @@ async fn put(session: &Session, key: &str, value: Vec<u8>, options: PutOptions) 
     report(session.out, &written, version)?;
     client.close().await;
     Ok(())
+}
+
+/// Bytes that go to all servers together for a value of this length, but for a few.
+fn to_send(configuration: &ConfigurationInfo, length: u64) -> u64 {
+    let shape = configuration.shape;
+    let pieces = match length <= configuration.copy_bytes.into() {
+        true => 1,
+        false => shape.k() as u64,
+    };
+    length.div_ceil(pieces) * shape.n() as u64
 }
 
 fn report(out: Output, written: &Written, version: Version) -> Outcome {
@@ -154,6 +170,7 @@ fn too_large(bytes: u64, limit_bytes: u64) -> Failure {
 mod tests {
     use super::*;
     use crate::exit::Code;
+    use areo_client::{Dap, Shape};
 
     const OUT: Output = Output {
         json: false,
@@ -194,6 +211,21 @@ mod tests {
                 .message
                 .starts_with("standard input has more than 10 B")
         );
+    }
+
+    #[test]
+    fn every_server_is_sent_a_copy_or_an_element() {
+        let configuration = |dap, n, copy_bytes| ConfigurationInfo {
+            index: 0,
+            shape: Shape::new(dap, n).unwrap(),
+            delta: 0,
+            copy_bytes,
+            members: Vec::new(),
+        };
+        let coded = configuration(Dap::Ec { k: 3 }, 5, 16);
+        assert_eq!(to_send(&coded, 16), 5 * 16, "a copy each");
+        assert_eq!(to_send(&coded, 17), 5 * 6, "an element each");
+        assert_eq!(to_send(&configuration(Dap::Abd, 3, 0), 17), 3 * 17);
     }
 
     #[test]
