@@ -213,5 +213,16 @@ fn shown(history: &History, place: u32) -> Shown {
         value: operation.output.or(operation.input).map(text),
         version: operation.version,
         based_on: operation.based_on,
+        sequence: operation.sequence.as_deref().map(|sequence| {
+            let known = sequence.iter().map(|known| {
+                let mark = if known.r#final { "!" } else { "" };
+                format!(
+                    "{}:{}{mark}",
+                    known.index,
+                    history.text(known.configuration)
+                )
+            });
+            known.collect::<Vec<_>>().join(" ")
+        }),
     }
 }

@@ -96,6 +96,9 @@ pub struct Shown {
     pub version: Option<Version>,
     /// The version that it is for.
     pub based_on: Option<Version>,
+    /// The configurations that its client knew at the end, such as `0:a! 1:b`; `!` marks a final one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
 }
 
 /// A proof that a property does not hold.
@@ -290,6 +293,11 @@ impl Shown {
         }
         parts.extend(self.version.map(|version| format!("version {version}")));
         parts.extend(self.based_on.map(|version| format!("based on {version}")));
+        parts.extend(
+            self.sequence
+                .as_ref()
+                .map(|sequence| format!("knows {sequence}")),
+        );
         if self.outcome != "ok" {
             parts.push(format!("({})", self.outcome));
         }
