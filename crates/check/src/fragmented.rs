@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 struct Block {
     /// When it was first known to exist: the end of the first operation that wrote or read it.
     exists: Option<u32>,
+    /// The first write of it in the history, whatever became of it.
+    attempt: Option<usize>,
     /// The writes that took effect, by version.
     writes: BTreeMap<Version, usize>,
 }
@@ -24,7 +26,7 @@ struct Block {
 /// The blocks of one file, and who wrote which value.
 struct File<'v, 'h> {
     view: &'v View<'h>,
-    blocks: HashMap<Name, Block>,
+    blocks: BTreeMap<Name, Block>,
 }
 
 /// Judges one file: all operations on all of its blocks.
@@ -47,7 +49,7 @@ impl<'v, 'h> File<'v, 'h> {
             by_key.entry(key).or_default().push(view.places[index]);
             in_file.insert(view.places[index], index);
         }
-        let mut blocks = HashMap::new();
+        let mut blocks = BTreeMap::new();
         for (key, places) in by_key {
             let history = view.history;
             let block_view = View {
@@ -73,8 +75,12 @@ impl<'v, 'h> File<'v, 'h> {
                     Effect::Sees => operation.version > Some(Version::INITIAL),
                     Effect::Nothing => false,
                 });
+            let mut attempts = block_view
+                .iter()
+                .filter(|(_, operation)| operation.input.is_some());
             let block = Block {
                 exists: seen.map(|(_, operation)| operation.end()).min(),
+                attempt: attempts.next().map(|(index, _)| in_file[&places[index]]),
                 writes: writes.collect(),
             };
             blocks.insert(key, block);
@@ -91,14 +97,15 @@ impl<'v, 'h> File<'v, 'h> {
             .copied();
         let old_next = covered.and_then(|covered| self.view.get(covered).next);
         if let Some(next) = write.next {
-            let exists = self.blocks.get(&next).and_then(|block| block.exists);
+            let block = self.blocks.get(&next);
+            let exists = block.and_then(|block| block.exists);
             if exists.is_none_or(|rank| rank > write.invoked.rank) {
-                let creation = self.creation(next);
+                let attempt = block.and_then(|block| block.attempt);
                 let what = format!(
                     "created first: block {} was linked before it was surely created",
                     self.view.history.text(next)
                 );
-                return Err(self.view.finding(what, [index].into_iter().chain(creation)));
+                return Err(self.view.finding(what, [index].into_iter().chain(attempt)));
             }
         }
         self.walk(key, index, old_next).map_err(|(what, mut path)| {

@@ -58,7 +58,7 @@ fn a_block_is_created_before_it_is_linked() {
     violated(
         Fragmented,
         "created first: block x",
-        &[4],
+        &[4, 5],
         &format!("{unknown} {linked}"),
     );
     holds(&format!(
