@@ -35,16 +35,19 @@ pub struct NetEnv {
     deadline: Instant,
 }
 
-impl NetEnv {
-    pub(crate) fn new(network: Network, timeout: Duration) -> NetEnv {
+impl Network {
+    /// The world for an operation that has so much time.
+    pub fn env(&self, timeout: Duration) -> NetEnv {
         let started = Instant::now();
         NetEnv {
-            network,
+            network: self.clone(),
             started,
             deadline: started + timeout,
         }
     }
+}
 
+impl NetEnv {
     fn send(&self, outgoing: codec::Encoded, started: Instant, expects_bulk: bool) -> Outgoing {
         let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
         Outgoing {
@@ -74,6 +77,8 @@ impl Env for NetEnv {
                 responses: vec![Response::Silent; to.len()],
                 handed_over: false,
                 waiting: Vec::new(),
+                bulk: vec![None; to.len()],
+                bulk_bytes: 0,
                 outcome: Outcome::Open,
                 armed: None,
                 waker: None,
@@ -134,10 +139,23 @@ struct State<T: Tally> {
     /// Peers that were out of reach when they were asked, with the connections that they had had by then: the call went
     /// out after all if there is another one since.
     waiting: Vec<(Peer, u64)>,
+    /// By position, who owes a large answer; and how much they had sent when somebody last looked.
+    bulk: Vec<Option<Peer>>,
+    bulk_bytes: u64,
     outcome: Outcome<T::Output>,
     /// The patience for which a timer runs.
     armed: Option<Duration>,
     waker: Option<Waker>,
+}
+
+impl<T: Tally> State<T> {
+    /// Whether anything has arrived from those who owe a large answer since this was last asked.
+    fn is_receiving(&mut self) -> bool {
+        let owing = self.bulk.iter().flatten();
+        let bytes = owing.map(Peer::bulk_received_bytes).sum();
+        let before = std::mem::replace(&mut self.bulk_bytes, bytes);
+        bytes > before
+    }
 }
 
 enum Outcome<T> {
@@ -199,6 +217,7 @@ impl<T: Tally + 'static> Gather<T> {
         match peer.call(message, myself, position as u64) {
             Ok(call) => {
                 state.calls[position].push(call.key);
+                state.bulk[position] = expects_bulk.then(|| peer.clone());
                 if call.reachable {
                     state.handed_over = true;
                     return None;
@@ -265,6 +284,10 @@ impl<T: Tally + 'static> Gather<T> {
                 patience.set(None);
                 let mut state = self.state.borrow_mut();
                 state.armed = None;
+                if state.is_receiving() {
+                    // Whoever is sending something large is not late.
+                    continue;
+                }
                 let decision = state.tally.tick();
                 drop(state);
                 self.carry_out(decision);
@@ -335,6 +358,7 @@ impl<T: Tally + 'static> Sink for Gather<T> {
                 return;
             }
             state.responses[position] = response_of(&event);
+            state.bulk[position] = None;
             state.handed_over |= !matches!(event, Event::Unreachable);
             state.tally.add(position, event)
         };

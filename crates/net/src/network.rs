@@ -16,7 +16,6 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::env::NetEnv;
 use crate::message::Outgoing;
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
 use crate::pool::Pool;
@@ -174,11 +173,6 @@ impl Network {
     /// What is known about a server's connections.
     pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
         self.peer(server).map(|peer| peer.state())
-    }
-
-    /// The world for an operation that has so much time.
-    pub fn env(&self, timeout: Duration) -> NetEnv {
-        NetEnv::new(self.clone(), timeout)
     }
 
     /// What all connections to known servers have moved so far, those that have ended included.

@@ -342,6 +342,11 @@ impl Peer {
         self.links.calls.traffic() + self.links.bulk.traffic()
     }
 
+    /// Bytes received on the connection of large payloads.
+    pub(crate) fn bulk_received_bytes(&self) -> u64 {
+        self.links.bulk.traffic().received_bytes
+    }
+
     /// Takes note of an incarnation that was learnt elsewhere.
     pub fn learn_incarnation(&self, incarnation: u64) {
         self.links.calls.known().learn(incarnation);
