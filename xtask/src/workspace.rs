@@ -33,6 +33,11 @@ impl Workspace {
         }
     }
 
+    /// The cargo that runs us.
+    pub(crate) fn cargo_path(&self) -> &OsString {
+        &self.cargo
+    }
+
     /// Directory of the workspace's `Cargo.toml`.
     pub(crate) fn root(&self) -> &Path {
         &self.root

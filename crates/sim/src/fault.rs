@@ -194,6 +194,7 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::SlowStart => 200,
         Fault::SlowDisk | Fault::WrongHint => 20,
         Fault::IsolateMajority | Fault::KillAll => 4,
+        Fault::BitFlip => 100,
         _ => 25,
     }
 }

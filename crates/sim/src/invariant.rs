@@ -4,6 +4,7 @@
 mod acknowledged_is_durable;
 mod damaged_is_never_counted;
 mod decided_once;
+mod evicted_is_remembered;
 mod nothing_unsynced_is_shown;
 mod one_value_per_tag;
 mod quorum_holds;
@@ -81,6 +82,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<acknowledged_is_durable::Rule>::default(),
         Box::<damaged_is_never_counted::Rule>::default(),
         Box::<decided_once::Rule>::default(),
+        Box::<evicted_is_remembered::Rule>::default(),
         Box::<nothing_unsynced_is_shown::Rule>::default(),
         Box::<one_value_per_tag::Rule>::default(),
         Box::<quorum_holds::Rule>::default(),

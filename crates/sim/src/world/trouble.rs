@@ -111,7 +111,13 @@ impl World {
                 self.plan().note(fault);
                 self.lose_power(victim);
             }
-            Fault::BitFlip => self.flip(ROTTEN),
+            Fault::BitFlip => {
+                self.flip(ROTTEN);
+                // Rot is found by whoever comes first: a reader, the scrubber, or the next start.
+                if victim == ROTTEN && may_go {
+                    self.kill(victim);
+                }
+            }
             Fault::DiskFull => self.fill(victim),
             Fault::Pause => self.pause(victim),
             _ => unreachable!("{fault:?} is not drawn here"),

@@ -1,0 +1,51 @@
+//! `[EC-11]`, `[X-2]`: a server of an erasure-coded configuration that acknowledged a version still lists it or says, by
+//! its floor, that it may have evicted it. Acceptance of reads rests on that.
+
+use super::{Context, Invariant, Observation};
+use crate::truth::ObjectId;
+use areo_core::config::Dap;
+use areo_core::tag::Tag;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+pub(super) struct Rule {
+    /// What was acknowledged, and is not below a floor that was shown since.
+    acknowledged: BTreeMap<(usize, ObjectId), BTreeSet<Tag>>,
+}
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "evicted_is_remembered"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
+        match *observation {
+            Observation::Acknowledged {
+                server,
+                object,
+                tag,
+            } => {
+                let c = context.shape(object)?;
+                if matches!(c.dap(), Dap::Ec { .. }) {
+                    let tags = self.acknowledged.entry((server, object)).or_default();
+                    tags.insert(tag);
+                }
+                None
+            }
+            Observation::Shown {
+                server,
+                object,
+                held,
+            } => {
+                let tags = self.acknowledged.get_mut(&(server, object))?;
+                tags.retain(|tag| *tag > held.floor);
+                let forgotten = tags.iter().find(|tag| !held.stores(**tag))?;
+                let (object, floor) = (context.objects.describe(object), held.floor);
+                Some(format!(
+                    "server {server} neither lists {forgotten} of {object} nor remembers it: its floor is {floor}"
+                ))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! How a server begins, looks after itself, and ends.
+
+use super::{Caller, Live, SEGMENT_BYTES};
+use crate::fault::Fault;
+use crate::invariant::Observation;
+use crate::truth::Kept;
+use crate::world::{Event as Happening, World, id_of};
+use areo_core::config::Configuration;
+use areo_core::server::Identity;
+use areo_core::shard::Shard;
+use areo_store::disk::{Survive, Unsynced};
+use areo_store::records::Records;
+use areo_store::{Disk, LogOptions, MemoryDisk, ReserveError, StepOutcome};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the store is looked after, as in `server`.
+const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
+
+fn identity(server: usize, incarnation: u64, root: &Arc<Configuration>) -> Identity {
+    Identity {
+        id: id_of(server),
+        incarnation,
+        root: root.clone(),
+        durable: true,
+        max_value_bytes: 1 << 20,
+    }
+}
+
+impl World {
+    // ---- starting ----
+
+    /// Starts a server from its disk.
+    pub(in crate::world) fn start(&self, server: usize) {
+        if self.is_up(server) {
+            return;
+        }
+        let recovered = {
+            let machines = &mut *self.0.machines.borrow_mut();
+            let machine = &mut machines.list[server];
+            machine.life += 1;
+            (machine.paused, machine.inbox) = (false, Vec::new());
+            if machine.life > 1 && self.strikes(Fault::CrashInRecovery) {
+                let operation = machine.disk.operations() + self.random().below(6);
+                machine.disk.power_off_at(operation);
+            }
+            let mut shard = Shard::new(identity(server, machine.life, &machines.root));
+            let objects = &mut self.0.watch.borrow_mut().objects;
+            let mut found = Vec::new();
+            let options = LogOptions {
+                store_id: server as u64 + 1,
+                segment_bytes: SEGMENT_BYTES,
+                reclaim_dead_percent: 50,
+            };
+            let opened = Records::open(machine.disk.clone(), options, |header, damaged| {
+                let kept = Kept::of(&header, damaged, objects);
+                let handle = shard.recover(header, damaged);
+                found.push((handle.0, kept));
+                handle
+            });
+            opened.map(|(records, opened)| (shard, records, opened.is_unreadable(), found))
+        };
+        match recovered {
+            Ok((shard, records, unreadable, found)) => {
+                self.take_over(server, shard, records, (unreadable, found));
+            }
+            Err(error) => {
+                let is_off = self.0.machines.borrow().list[server].disk.list().is_err();
+                self.remark(&format!("server {server} does not open its disk: {error}"));
+                if is_off {
+                    self.lose_power(server);
+                } else {
+                    self.violate(format!("store: server {server} cannot start: {error}"));
+                }
+            }
+        }
+    }
+
+    fn take_over(
+        &self,
+        server: usize,
+        mut shard: Shard<Caller>,
+        records: Records<MemoryDisk>,
+        (unreadable, found): (bool, Vec<(u32, Kept)>),
+    ) {
+        shard.recovered(unreadable);
+        let life = {
+            let machines = &mut *self.0.machines.borrow_mut();
+            let missing = machines.truths[server].recovered(found, unreadable);
+            machines.list[server].live = Some(Live {
+                shard,
+                records,
+                commit: None,
+                committing: false,
+                committed_since_upkeep: true,
+            });
+            let missing = &missing;
+            self.observe(machines, &Observation::Recovered { server, missing });
+            if unreadable && !machines.truths[server].rotten {
+                self.violate(format!(
+                    "store: server {server} lost records of sound disks"
+                ));
+            }
+            machines.list[server].life
+        };
+        self.record([2, server as u64, life, u64::from(unreadable)], || {
+            format!("server {server} is up, life {life}, unreadable: {unreadable}")
+        });
+        let delay = match life > 1 && self.strikes(Fault::SlowStart) {
+            true => Duration::from_millis(self.random().between(1, 100)),
+            false => Duration::ZERO,
+        };
+        self.at(delay, Happening::Serve(server, life));
+        let offset = Duration::from_millis(self.random().below(200));
+        self.at(UPKEEP_PERIOD + offset, Happening::Upkeep(server, life));
+        self.reconnect(server);
+    }
+
+    pub(in crate::world) fn serve(&self, server: usize, life: u64) {
+        let machine = &mut self.0.machines.borrow_mut().list[server];
+        if let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) {
+            live.shard.serve();
+        }
+    }
+
+    // ---- housekeeping ----
+
+    /// As `server` does it: lets superseded versions go, reclaims, verifies, proves the last batch when idle.
+    pub(in crate::world) fn upkeep(&self, server: usize, life: u64) {
+        let kept = {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            let paused = machine.paused;
+            let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) else {
+                return;
+            };
+            match live.committing || paused {
+                true => None,
+                false => Some(self.keep_house(live)),
+            }
+        };
+        self.at(UPKEEP_PERIOD, Happening::Upkeep(server, life));
+        match kept {
+            Some(true) => self.begin_commit(server),
+            Some(false) => self.lose_power(server),
+            None => {}
+        }
+    }
+
+    /// False: the disk does not work any more.
+    fn keep_house(&self, live: &mut Live) -> bool {
+        live.shard.tick(self.now());
+        for _ in 0..4 {
+            match live.records.step() {
+                Ok((outcome, damaged)) => {
+                    if let Some(header) = damaged {
+                        live.shard.damaged(&header);
+                    }
+                    if matches!(outcome, StepOutcome::Idle | StepOutcome::CommitFirst) {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    self.remark(&format!("housekeeping failed: {error}"));
+                    return false;
+                }
+            }
+        }
+        let (_, damaged) = live.records.scrub(SEGMENT_BYTES / 4);
+        for header in damaged {
+            live.shard.damaged(&header);
+        }
+        let idle = !std::mem::take(&mut live.committed_since_upkeep);
+        !idle || live.records.seal().is_ok() || !live.records_are_broken()
+    }
+
+    // ---- ending ----
+
+    /// The process is gone, what it wrote is not.
+    pub(in crate::world) fn kill(&self, server: usize) {
+        self.stop(server, |_| Survive::All);
+    }
+
+    /// Ends a server and its connections; `survive` says what of its unsynced writes is left.
+    pub(in crate::world) fn stop(
+        &self,
+        server: usize,
+        survive: impl FnMut(Unsynced<'_>) -> Survive,
+    ) {
+        {
+            let machines = &mut *self.0.machines.borrow_mut();
+            let machine = &mut machines.list[server];
+            machine.live = None;
+            machine.life += 1;
+            machine.inbox.clear();
+            machine.disk.crash(survive);
+            machines.truths[server].lost();
+        }
+        self.record([4, server as u64, 0, 0], || {
+            format!("server {server} is down")
+        });
+        self.disconnect(server);
+        let downtime = Duration::from_millis(self.random().between(1, 300));
+        self.at(downtime, Happening::Restart(server));
+    }
+
+    pub(in crate::world) fn resume(&self, server: usize, life: u64) {
+        {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            if machine.life != life {
+                return;
+            }
+            machine.paused = false;
+        }
+        self.turn(server);
+    }
+}
+
+impl Live {
+    /// After a failed sync nothing can be written any more; a full disk does no harm.
+    fn records_are_broken(&mut self) -> bool {
+        matches!(
+            self.records.reserve(0),
+            Err(ReserveError::Poisoned | ReserveError::Io { .. })
+        )
+    }
+}
