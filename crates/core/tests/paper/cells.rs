@@ -125,11 +125,15 @@ fn learning_finishes_what_was_left_undecided() {
     );
 }
 
-fn step(world: &World, step: CellRequest) -> CellReply {
-    match world.ask_configured(0, Body::Cell { cell: cell(), step }) {
+fn step_at(world: &World, number: usize, step: CellRequest) -> CellReply {
+    match world.ask_configured(number, Body::Cell { cell: cell(), step }) {
         Ok(Reply::Cell(reply)) => reply,
         reply => panic!("{reply:?} answers no step"),
     }
+}
+
+fn step(world: &World, step: CellRequest) -> CellReply {
+    step_at(world, 0, step)
 }
 
 fn ballot(number: u64) -> Ballot {
@@ -138,6 +142,31 @@ fn ballot(number: u64) -> Ballot {
         counter: number,
     };
     Ballot { number, proposer }
+}
+
+/// Of what acceptors accepted the value of the highest ballot counts, in whatever order they say so: it may be decided.
+#[test]
+fn the_value_of_the_highest_ballot_is_taken_up() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    for absent in 0..3 {
+        let world = World::new(&c, 1);
+        for (number, at, value) in [(1, vec![1], "abandoned"), (2, vec![0, 2], "decided")] {
+            for acceptor in at {
+                let (ballot, value) = (ballot(number), Bytes::from_static(value.as_bytes()));
+                let accept = CellRequest::Accept { ballot, value };
+                assert_eq!(step_at(&world, acceptor, accept), CellReply::Accepted);
+            }
+        }
+        world.hold(move |m| m.at(&[absent]));
+        assert_eq!(
+            world.run(propose(&world.actor(&c), "late")).unwrap(),
+            "decided"
+        );
+        assert_eq!(
+            world.run(learn(&world.actor(&c))).unwrap().unwrap(),
+            "decided"
+        );
+    }
 }
 
 /// An acceptor keeps its promise and what it accepted, however often it starts again and whichever of its older records
@@ -303,6 +332,14 @@ fn a_server_with_an_older_state_is_not_registered() {
         world.run(register(&actor, record(0, 6, 80))),
         Registration::Registered
     );
+    let outdated = Registration::Outdated { registered: 6 };
+    for _ in 0..20 {
+        for number in 0..3 {
+            world.crash(number);
+            world.restart(number, true);
+        }
+        assert_eq!(world.run(register(&actor, record(0, 5, 77))), outdated);
+    }
     let (client, root) = (actor.client(), c.clone());
     let servers = world
         .run(async move { manager::servers(&client, &root).await })

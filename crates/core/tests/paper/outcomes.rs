@@ -36,7 +36,11 @@ fn a_write_whose_query_fails_was_not_applied() {
 fn a_write_whose_put_was_handed_to_no_connection_was_not_applied() {
     let c = configuration(3, Dap::Abd, 1, 0);
     let world = World::new(&c, 1);
+    // The servers know the configuration, so that one answer each is all that get-tag needs.
+    world.actor(&c).get("k");
+    world.settle();
     world.hold(|_| true);
+    let rounds = world.gathers();
     let result = world.spawn(world.actor(&c).write("k", "v"));
     assert_eq!(world.deliver(Message::is_query), 3);
     assert_eq!(world.deliver(|m| m.is_query() && m.is_reply()), 3);
@@ -49,6 +53,7 @@ fn a_write_whose_put_was_handed_to_no_connection_was_not_applied() {
         .expect("its time is over")
         .unwrap_err();
     assert!(matches!(failed, WriteError::NotApplied(_)), "{failed:?}");
+    assert_eq!(world.gathers() - rounds, 2, "it came to the put");
 }
 
 /// `[X-9]`: one put that was handed over makes it unknown, and it may indeed take effect later.
