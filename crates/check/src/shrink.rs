@@ -3,7 +3,9 @@
 //! What is left out must never *make* the violation. Leaving out a read, or a value with all its reads, cannot: any
 //! order of the steps that explains all of them explains the rest. Leaving out a delete can, if a read of absence stays
 //! that it explained. So deletes are made optional, which cannot, and are left out only when they ended before all
-//! other steps began (the object is absent at the beginning anyway) or began after all had ended.
+//! other steps began (the object is absent at the beginning anyway) or began after all had ended. Two flaws show without
+//! regard to deletes, by their witness alone; then none is looked at, and no step may go that would leave a set that only
+//! the lack of deletes makes wrong.
 
 use crate::register::{Action, Flaw, OPEN, Step, check};
 
@@ -12,11 +14,12 @@ const WORK_MAX: usize = 20_000_000;
 
 /// The places of the steps of a small set that shows `flaw`, which [`check`] found in `steps`.
 pub(crate) fn shrink(steps: &[Step], flaw: &Flaw) -> Vec<usize> {
-    let all = match flaw {
-        Flaw::NotDeleted { .. } => (0..steps.len()).collect(),
-        _ => flaw.witness(),
+    let by_deletes = matches!(flaw, Flaw::NotDeleted { .. });
+    let all = match by_deletes {
+        true => (0..steps.len()).collect(),
+        false => flaw.witness(),
     };
-    // The history ends where the flaw shows: what began later is not needed.
+    let is_flawed = |set: &[(usize, Step)]| is_flawed(set, by_deletes);
     let mut set: Vec<(usize, Step)> = all.into_iter().map(|place| (place, steps[place])).collect();
     assert!(is_flawed(&set), "the witness of a flaw shows it");
     let mut work_left = WORK_MAX;
@@ -38,13 +41,19 @@ pub(crate) fn shrink(steps: &[Step], flaw: &Flaw) -> Vec<usize> {
             _ => chunk = chunk.div_ceil(2),
         }
     }
-    relax_deletes(&mut set, &mut work_left);
+    if by_deletes {
+        relax_deletes(&mut set, &mut work_left);
+    }
     set.into_iter().map(|(place, _)| place).collect()
 }
 
-fn is_flawed(set: &[(usize, Step)]) -> bool {
+fn is_flawed(set: &[(usize, Step)], by_deletes: bool) -> bool {
     let steps: Vec<Step> = set.iter().map(|&(_, step)| step).collect();
-    check(&steps).is_err()
+    match check(&steps) {
+        Ok(()) => false,
+        Err(Flaw::NotDeleted { .. }) => by_deletes,
+        Err(_) => true,
+    }
 }
 
 /// The set without the steps at `range`, and without the reads of the values whose writes are among them. Deletes stay.
@@ -89,12 +98,12 @@ fn relax_deletes(set: &mut Vec<(usize, Step)>, work_left: &mut usize) {
         }
         let (number, mut optional) = set.remove(place);
         let outside = step.end < first_start || step.start > last_end;
-        if outside && is_flawed(set) {
+        if outside && is_flawed(set, true) {
             continue;
         }
         optional.end = OPEN;
         set.insert(place, (number, optional));
-        if !is_flawed(set) {
+        if !is_flawed(set, true) {
             set[place].1 = step;
         }
         place += 1;

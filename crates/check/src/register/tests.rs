@@ -94,11 +94,9 @@ fn agree(steps: &[Step]) -> Result<bool, TestCaseError> {
         steps
     );
     if let Err(flaw) = zones {
-        // The witness stands on its own, is no larger than it must be, and the other method sees it too.
-        let small: Vec<Step> = shrink(steps, &flaw)
-            .into_iter()
-            .map(|place| steps[place])
-            .collect();
+        // The witness stands on its own, and the other method sees it too.
+        let places = shrink(steps, &flaw);
+        let small: Vec<Step> = places.iter().map(|&place| steps[place]).collect();
         prop_assert!(
             check(&small).is_err(),
             "{:?} does not show {:?}",
@@ -106,6 +104,13 @@ fn agree(steps: &[Step]) -> Result<bool, TestCaseError> {
             flaw
         );
         prop_assert_eq!(search(&small, STATES_MAX), Some(false));
+        // No delete was left out that explains it.
+        let is_delete = |place: usize| steps[place].action == Action::Write(None);
+        let with_deletes =
+            (0..steps.len()).filter(|&place| is_delete(place) || places.contains(&place));
+        let with_deletes: Vec<Step> = with_deletes.map(|place| steps[place]).collect();
+        prop_assert_eq!(search(&with_deletes, STATES_MAX), Some(false));
+        // It is no larger than it must be.
         let deletes = small
             .iter()
             .filter(|step| step.action == Action::Write(None))
@@ -128,6 +133,23 @@ proptest! {
         let steps = simulate(&plans);
         prop_assert_eq!(check(&steps), Ok(()));
         prop_assert!(agree(&steps)?);
+    }
+
+    #[test]
+    fn what_a_register_with_many_deletes_did_is_linearizable(mut plans in plans(20)) {
+        // Long deletes, short reads: which delete explains which read matters.
+        for plan in &mut plans {
+            plan.what = match plan.what {
+                0..=2 => 3,
+                3..=4 => 0,
+                _ => 5,
+            };
+            if plan.what != 3 {
+                plan.before %= 125;
+                plan.after %= 125;
+            }
+        }
+        prop_assert!(agree(&simulate(&plans))?);
     }
 
     #[test]
@@ -251,6 +273,21 @@ fn one_delete_explains_all_absences_up_to_the_next_value_and_none_after() {
 }
 
 #[test]
+fn of_two_open_deletes_the_one_that_ends_first_is_used() {
+    let mut steps = vec![
+        step(Action::Write(Some(1)), 0, 1),
+        step(Action::Write(None), 2, 20),
+        step(Action::Write(None), 3, 9),
+        step(Action::Read(None), 4, 5),
+        step(Action::Write(Some(2)), 10, 11),
+        step(Action::Read(None), 12, 13),
+    ];
+    assert_eq!(check(&steps), Ok(()));
+    steps[1].end = 8;
+    assert_eq!(check(&steps), Err(Flaw::NotDeleted { read: 5 }));
+}
+
+#[test]
 fn a_value_written_twice_is_noticed() {
     let steps = [0, 2, 4].map(|start| step(Action::Write(Some(start / 4)), start, start + 1));
     assert_eq!(
@@ -261,6 +298,20 @@ fn a_value_written_twice_is_noticed() {
         })
     );
     assert_eq!(unique(&steps[1..]), Ok(()));
+}
+
+#[test]
+fn a_read_that_shows_that_a_value_stayed_is_not_left_out() {
+    // Without the read of the value, the delete would explain the absence.
+    let steps = [
+        step(Action::Write(Some(1)), 0, 1),
+        step(Action::Write(None), 2, 20),
+        step(Action::Read(None), 5, 6),
+        step(Action::Read(Some(1)), 8, 9),
+    ];
+    let flaw = check(&steps).unwrap_err();
+    assert!(matches!(flaw, Flaw::NoInstant { .. }));
+    assert_eq!(shrink(&steps, &flaw), [0, 2, 3]);
 }
 
 #[test]
