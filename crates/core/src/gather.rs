@@ -1,7 +1,7 @@
 //! The quorum call: what to ask each server, and when the replies decide.
 //!
-//! Counting replies to a quorum happens in implementations of [`Tally`](crate::tally::Tally) and nowhere else; no algorithm has a loop of
-//! its own that resends and counts.
+//! Counting replies to a quorum happens in implementations of [`Tally`] and nowhere else; no algorithm has a loop of its
+//! own that resends and counts.
 
 use crate::config::{Configuration, Members};
 use crate::env::Env;

@@ -26,6 +26,9 @@
 //! Reading order: [`tag`], [`config`], [`quorums`], [`message`], [`tally`], [`gather`], [`dap::abd`], [`dap::ec`],
 //! [`consensus::paxos`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
 
+// Algorithm files map the pseudocode to functions, public or not.
+#![allow(rustdoc::private_intra_doc_links)]
+
 pub mod config;
 pub mod consensus;
 pub mod dap;
