@@ -152,7 +152,7 @@ impl History {
             self.violate(operation, &format!("saw {tag} as live: {live}"));
         }
         // Its value is not known, so that no other judge can use it.
-        self.write(now, operation, "unknown", None, Some(tag));
+        self.write(now, operation, "unknown", None, None);
         let register = self.register(operation);
         register.completed = tag.max(register.completed);
         if tag < operation.floor {
