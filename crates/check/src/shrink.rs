@@ -2,10 +2,9 @@
 //!
 //! What is left out must never *make* the violation. Leaving out a read, or a value with all its reads, cannot: any
 //! order of the steps that explains all of them explains the rest. Leaving out a delete can, if a read of absence stays
-//! that it explained. So deletes are made optional, which cannot, and are left out only when they ended before all
-//! other steps began (the object is absent at the beginning anyway) or began after all had ended. Two flaws show without
-//! regard to deletes, by their witness alone; then none is looked at, and no step may go that would leave a set that only
-//! the lack of deletes makes wrong.
+//! that it explained; so a delete goes only when it ended before all other steps began (the object is absent at the
+//! beginning anyway) or began after all had ended. Most flaws show without regard to deletes, by their witness alone;
+//! then no delete is looked at, and no step may go that would leave what only the lack of deletes makes wrong.
 
 use crate::register::{Action, Flaw, OPEN, Step, check};
 
@@ -21,6 +20,7 @@ pub(crate) fn shrink(steps: &[Step], flaw: &Flaw) -> Vec<usize> {
     };
     let is_flawed = |set: &[(usize, Step)]| is_flawed(set, by_deletes);
     let mut set: Vec<(usize, Step)> = all.into_iter().map(|place| (place, steps[place])).collect();
+    set = prune(set);
     assert!(is_flawed(&set), "the witness of a flaw shows it");
     let mut work_left = WORK_MAX;
     let mut chunk = set.len().div_ceil(2);
@@ -29,7 +29,7 @@ pub(crate) fn shrink(steps: &[Step], flaw: &Flaw) -> Vec<usize> {
         let mut from = 0;
         while from < set.len() && work_left > 0 {
             work_left = work_left.saturating_sub(set.len());
-            let smaller = without(&set, from..(from + chunk).min(set.len()));
+            let smaller = prune(without(&set, from..(from + chunk).min(set.len())));
             match smaller.len() < set.len() && is_flawed(&smaller) {
                 true => set = smaller,
                 false => from += chunk,
@@ -40,9 +40,6 @@ pub(crate) fn shrink(steps: &[Step], flaw: &Flaw) -> Vec<usize> {
             1 => {}
             _ => chunk = chunk.div_ceil(2),
         }
-    }
-    if by_deletes {
-        relax_deletes(&mut set, &mut work_left);
     }
     set.into_iter().map(|(place, _)| place).collect()
 }
@@ -77,35 +74,17 @@ fn without(set: &[(usize, Step)], range: std::ops::Range<usize>) -> Vec<(usize, 
     kept.map(|(_, &kept)| kept).collect()
 }
 
-/// Leaves out the deletes that have nothing to do with it.
-fn relax_deletes(set: &mut Vec<(usize, Step)>, work_left: &mut usize) {
-    let others = || {
-        set.iter()
-            .filter(|(_, step)| step.action != Action::Write(None))
-    };
-    let first_start = others().map(|(_, step)| step.start).min().unwrap_or(0);
-    let last_end = others()
-        .filter(|(_, step)| step.end != OPEN)
-        .map(|(_, step)| step.end);
-    let last_end = last_end.max().unwrap_or(0);
-    let mut place = 0;
-    while place < set.len() && *work_left > 0 {
-        *work_left = work_left.saturating_sub(set.len());
-        let step = set[place].1;
-        if step.action != Action::Write(None) {
-            place += 1;
-            continue;
+/// Leaves out the deletes that ended before all other steps began, or began after all had ended: they explain nothing.
+fn prune(mut set: Vec<(usize, Step)>) -> Vec<(usize, Step)> {
+    let is_delete = |step: &Step| step.action == Action::Write(None);
+    let others = set.iter().filter(|(_, step)| !is_delete(step));
+    let (mut first_start, mut last_end) = (OPEN, 0);
+    for (_, step) in others {
+        first_start = first_start.min(step.start);
+        if step.end != OPEN {
+            last_end = last_end.max(step.end);
         }
-        let (number, mut optional) = set.remove(place);
-        let outside = step.end < first_start || step.start > last_end;
-        if outside && is_flawed(set, true) {
-            continue;
-        }
-        optional.end = OPEN;
-        set.insert(place, (number, optional));
-        if !is_flawed(set, true) {
-            set[place].1 = step;
-        }
-        place += 1;
     }
+    set.retain(|(_, step)| !is_delete(step) || (step.end > first_start && step.start < last_end));
+    set
 }
