@@ -1,11 +1,6 @@
-//! How long reading and judging a large history takes.
-//!
-//! `cargo run --release -p areo-check --example million -- [OPERATIONS [KEYS]]` makes a history of a simulated shared
-//! memory (eight clients at a time per key; reads, writes, deletes, coverable writes; some of unknown outcome), reads
-//! and judges it, and prints the report and the times. It ends with 1 if anything does not hold.
+//! A simulated shared memory that is linearizable by construction, and the history of its clients.
 
-use areo_check::{Event, EventKind, History, Kind, Verdict, Version, judge};
-use std::time::Instant;
+use areo_check::{Event, EventKind, Kind, Version};
 
 const CLIENTS: u64 = 8;
 
@@ -84,17 +79,9 @@ fn operation(
     });
 }
 
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |default: u64| {
-        let argument = arguments.next();
-        argument.map_or(default, |text| {
-            text.parse()
-                .expect("arguments are numbers of operations and of keys")
-        })
-    };
-    let (operations, keys) = (number(1_000_000), number(1_000));
-    let mut random = Random(1);
+/// The history of `operations` operations on `keys` keys, in the order of time; the same for the same `seed`.
+pub(crate) fn simulate(seed: u64, operations: u64, keys: u64) -> Vec<Event<'static>> {
+    let mut random = Random(seed);
     let mut registers = vec![Register::default(); keys as usize];
     let mut events = Vec::with_capacity(operations as usize * 2);
     for number in 0..operations {
@@ -109,24 +96,5 @@ fn main() {
         );
     }
     events.sort_by_key(|event| event.t);
-    let mut lines = Vec::new();
-    for event in &events {
-        event.write(&mut lines).expect("memory can be written to");
-    }
-    drop(events);
-
-    let start = Instant::now();
-    let history = History::read(lines.as_slice()).expect("the history is well-formed");
-    let read = start.elapsed();
-    let start = Instant::now();
-    let report = judge(&history);
-    let judged = start.elapsed();
-    print!("{report}");
-    println!(
-        "\n{} MB read in {:.2} s, judged in {:.2} s",
-        lines.len() / 1_000_000,
-        read.as_secs_f64(),
-        judged.as_secs_f64()
-    );
-    std::process::exit(i32::from(report.verdict != Verdict::Holds));
+    events
 }
