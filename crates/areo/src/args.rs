@@ -87,6 +87,9 @@ pub(crate) enum Command {
         #[arg(value_name = "HISTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
         history: PathBuf,
     },
+    /// Simulate a cluster with everything that can go wrong
+    #[command(subcommand, arg_required_else_help = true)]
+    Sim(Sim),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -254,6 +257,44 @@ pub(crate) struct Rm {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Sim {
+    /// Run many seeds; every rule must hold in each
+    Run {
+        /// How many seeds
+        #[arg(long, value_name = "N", default_value_t = 500)]
+        seeds: u64,
+        /// The first of them
+        #[arg(long, value_name = "SEED", default_value_t = 0)]
+        first_seed: u64,
+        /// Seeds that run at the same time [default: one per processor]
+        #[arg(long, value_name = "N")]
+        threads: Option<usize>,
+        #[command(flatten)]
+        options: SimOptions,
+    },
+    /// Run one seed again and show its last events
+    Replay {
+        /// The seed
+        seed: u64,
+        #[command(flatten)]
+        options: SimOptions,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimOptions {
+    /// Operations of each seed, before everything is mended; a replay needs the number of its run
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) ops: u64,
+    /// Let nothing go wrong
+    #[arg(long)]
+    pub(crate) no_faults: bool,
+    /// Directory for histories, as `areo check` reads them: of seeds that broke a rule, and of replays
+    #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) history: PathBuf,
 }
 
 #[derive(Subcommand, Debug)]

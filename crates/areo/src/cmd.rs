@@ -8,6 +8,7 @@ mod ls;
 mod put;
 mod rm;
 mod server;
+mod sim;
 mod stat;
 mod status;
 mod up;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Domain(command) => domain::run(&session, command),
         Command::Status => status::run(&session),
         Command::Check { history } => check::run(&session, &history),
+        Command::Sim(command) => sim::run(&session, command),
         Command::Completion { .. } => unreachable!("needs no settings, done above"),
     };
     ended(outcome, out.json)

@@ -33,6 +33,18 @@ pub(crate) fn spinner(out: Output, what: &str) -> ProgressBar {
     shown(None, style(template), what)
 }
 
+/// A bar for `total` things that are done one after the other.
+pub(crate) fn count(out: Output, what: &str, total: u64) -> ProgressBar {
+    if !out.progress {
+        return ProgressBar::hidden();
+    }
+    let template = match out.colour {
+        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {eta:.dim}",
+        false => "{msg} {bar:30} {pos}/{len} {eta}",
+    };
+    shown(total.into(), style(template), what)
+}
+
 /// No bar at all.
 pub(crate) fn hidden() -> ProgressBar {
     ProgressBar::hidden()
@@ -237,6 +249,7 @@ mod tests {
             assert!(bar(out(colour), "a", SHOWN_BYTES - 1).is_hidden());
             assert_eq!(spinner(out(colour), "waiting").message(), "waiting");
             style(count_template(out(colour)));
+            assert_eq!(count(out(colour), "simulating", 7).length(), Some(7));
         }
         let silent = Output {
             progress: false,

@@ -297,3 +297,6 @@ impl History {
         line.expect("writing into memory does not fail");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use areo_sim::{Options, run};
 
 const OPTIONS: Options = Options {
     first_seed: 0,
-    seeds: 60,
+    seeds: 200,
     operations: 300,
     faults: true,
     threads: 2,

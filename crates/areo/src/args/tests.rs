@@ -37,6 +37,7 @@ fn the_help_names_every_command() {
             "domain",
             "status",
             "check",
+            "sim",
             "completion"
         ]
     );

@@ -10,4 +10,5 @@ mod crashes;
 mod disks;
 mod lifecycle;
 mod readme;
+mod sim;
 mod values;

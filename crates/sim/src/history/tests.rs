@@ -1,0 +1,135 @@
+use super::*;
+use areo_core::tag::Writer;
+
+fn tag(number: u64) -> Tag {
+    let counter = number.min(1);
+    Tag {
+        number,
+        writer: Writer {
+            counter,
+            ..Writer::default()
+        },
+    }
+}
+
+fn object() -> Object {
+    (0, "k".to_owned())
+}
+
+/// A history of one object, told in a few words.
+#[derive(Default)]
+struct Story(History);
+
+impl Story {
+    fn begin(&mut self, kind: Kind, value: Option<u64>) -> Operation {
+        self.0.begin(Instant(0), (0, kind), &object(), value).0
+    }
+
+    fn writes(&mut self, number: u64, value: u64) {
+        let write = self.begin(Kind::Write, Some(value));
+        self.0.end_write(Instant(1), &write, tag(number));
+    }
+
+    fn reads(&mut self, number: u64, value: Option<u64>) {
+        let read = self.begin(Kind::Read, None);
+        self.0.end_read(Instant(1), &read, tag(number), value);
+    }
+
+    fn lists(&mut self, entries: &[(&str, u64)]) {
+        let listing = self.0.begin_listing(0);
+        let entry = |(key, number): &(&str, u64)| ListEntry {
+            key: (*key).to_owned(),
+            tag: tag(*number),
+            length: 0,
+            deleted: false,
+            damaged: false,
+        };
+        let entries: Vec<ListEntry> = entries.iter().map(entry).collect();
+        self.0.end_listing(&listing, &entries);
+    }
+
+    fn broke(&self, what: &str) {
+        let violation = self.0.violation();
+        assert!(violation.is_some_and(|v| v.contains(what)), "{violation:?}");
+    }
+}
+
+#[test]
+fn what_may_happen_is_let_pass() {
+    let mut story = Story::default();
+    story.reads(0, None);
+    let slow = story.begin(Kind::Write, Some(1));
+    story.reads(1, Some(1));
+    story.writes(2, 2);
+    story.0.end_unknown(Instant(2), &slow);
+    story.lists(&[("k", 2)]);
+    let delete = story.begin(Kind::Delete, None);
+    story.lists(&[]);
+    story.0.end_write(Instant(3), &delete, tag(3));
+    story.reads(3, None);
+    story.lists(&[]);
+    let delete = story.begin(Kind::Delete, None);
+    story.0.end_nothing(Instant(4), &delete);
+    assert_eq!(story.0.violation(), None, "{}", story.0.lines());
+    assert_eq!(story.0.lines().lines().count(), 14);
+}
+
+#[test]
+fn a_read_of_something_old_is_caught() {
+    let mut story = Story::default();
+    story.writes(1, 1);
+    story.writes(2, 2);
+    story.reads(1, Some(1));
+    story.broke("older than");
+}
+
+#[test]
+fn a_write_below_one_that_had_ended_is_caught() {
+    let mut story = Story::default();
+    story.writes(2, 2);
+    story.writes(1, 1);
+    story.broke("not above");
+}
+
+#[test]
+fn values_that_nobody_wrote_or_that_change_are_caught() {
+    let mut story = Story::default();
+    story.reads(1, Some(9));
+    story.broke("nobody wrote");
+
+    let mut story = Story::default();
+    story.begin(Kind::Write, Some(2));
+    story.writes(1, 1);
+    story.reads(1, Some(2));
+    story.broke("another value");
+}
+
+#[test]
+fn a_deletion_that_overlooks_a_value_is_caught() {
+    let mut story = Story::default();
+    story.writes(1, 1);
+    let delete = story.begin(Kind::Delete, None);
+    story.0.end_nothing(Instant(1), &delete);
+    story.broke("nobody deleted");
+}
+
+#[test]
+fn listings_that_leave_out_or_show_too_much_are_caught() {
+    let mut story = Story::default();
+    story.writes(1, 1);
+    story.lists(&[]);
+    story.broke("leaves out");
+
+    let mut story = Story::default();
+    story.writes(1, 1);
+    story.writes(2, 2);
+    story.lists(&[("k", 1)]);
+    story.broke("older than");
+
+    let mut story = Story::default();
+    story.writes(1, 1);
+    let delete = story.begin(Kind::Delete, None);
+    story.0.end_write(Instant(1), &delete, tag(2));
+    story.lists(&[("k", 2)]);
+    story.broke("tombstone");
+}
