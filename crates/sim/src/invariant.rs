@@ -106,3 +106,6 @@ impl Marks {
         *mark = tag.max(*mark);
     }
 }
+
+#[cfg(test)]
+mod tests;

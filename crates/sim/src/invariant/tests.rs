@@ -1,0 +1,144 @@
+//! Each rule is shown what it must let pass, and what it must not. Planted bugs often break several rules, and the first
+//! to notice gets the credit; here each has to notice by itself.
+
+use super::*;
+use areo_core::element::Form;
+use areo_core::object::DomainId;
+use areo_core::tag::Writer;
+
+const KEY: Key = Key {
+    domain: DomainId(1),
+    partition: 0,
+    index: 0,
+};
+
+fn tag(number: u64) -> Tag {
+    Tag {
+        number,
+        writer: Writer::default(),
+    }
+}
+
+fn held(stored: &[u64], floor: u64) -> Held {
+    Held {
+        stored: stored
+            .iter()
+            .map(|number| (tag(*number), Form::Copy))
+            .collect(),
+        floor: tag(floor),
+        ..Held::default()
+    }
+}
+
+/// One server that has these versions of one object on its disk; true: damaged.
+struct Scene {
+    truths: Vec<Truth>,
+    objects: Objects,
+    shapes: BTreeMap<Key, Arc<Configuration>>,
+}
+
+impl Scene {
+    fn new(elements: &[(u64, bool)]) -> Scene {
+        let mut objects = Objects::default();
+        let object = objects.number(KEY, &Bytes::from_static(b"\0k"));
+        let element = |(handle, (number, damaged)): (usize, &(u64, bool))| {
+            let kept = Kept::Element {
+                object,
+                tag: tag(*number),
+                form: Form::Copy,
+                damaged: *damaged,
+            };
+            (u32::try_from(handle).unwrap(), kept)
+        };
+        let mut truth = Truth::default();
+        let found = elements.iter().enumerate().map(element).collect();
+        assert!(truth.recovered(found, false).is_empty());
+        Scene {
+            truths: vec![truth],
+            objects,
+            shapes: BTreeMap::new(),
+        }
+    }
+
+    fn tell(&self, rule: &mut dyn Invariant, observation: &Observation<'_>) -> bool {
+        let context = Context {
+            truths: &self.truths,
+            objects: &self.objects,
+            shapes: &self.shapes,
+        };
+        rule.observe(observation, &context).is_some()
+    }
+
+    /// Whether showing this breaks the rule.
+    fn shows(&self, rule: &mut dyn Invariant, held: &Held) -> bool {
+        let (server, object) = (0, 0);
+        let shown = Observation::Shown {
+            server,
+            object,
+            held,
+        };
+        self.tell(rule, &shown)
+    }
+}
+
+#[test]
+fn tags_that_go_back_are_caught() {
+    let (scene, mut rule) = (Scene::new(&[]), tags_never_go_back::Rule::default());
+    assert!(!scene.shows(&mut rule, &held(&[1, 2], 0)));
+    assert!(!scene.shows(&mut rule, &held(&[2], 1)));
+    assert!(scene.shows(&mut rule, &held(&[1], 1)), "an older version");
+    assert!(scene.shows(&mut rule, &held(&[2], 0)), "a lower floor");
+}
+
+#[test]
+fn a_damaged_server_that_speaks_is_caught() {
+    let mut rule = damaged_is_never_counted::Rule;
+    let older = Scene::new(&[(1, true), (2, false)]);
+    assert!(
+        !older.shows(&mut rule, &held(&[2], 1)),
+        "a newer one is sound"
+    );
+    let repaired = Scene::new(&[(2, true), (2, false)]);
+    assert!(!repaired.shows(&mut rule, &held(&[2], 0)));
+    let newest = Scene::new(&[(1, false), (2, true)]);
+    assert!(newest.shows(&mut rule, &held(&[1], 0)));
+    let mut unreadable = Scene::new(&[]);
+    unreadable.truths[0].unreadable = true;
+    assert!(unreadable.shows(&mut rule, &held(&[], 0)));
+}
+
+#[test]
+fn what_is_shown_before_it_is_durable_is_caught() {
+    let (scene, mut rule) = (Scene::new(&[(1, false)]), nothing_unsynced_is_shown::Rule);
+    assert!(!scene.shows(&mut rule, &held(&[1], 0)));
+    assert!(scene.shows(&mut rule, &held(&[1, 2], 0)));
+}
+
+#[test]
+fn acknowledged_versions_that_are_gone_are_caught() {
+    let scene = Scene::new(&[(2, false)]);
+    let mut rule = acknowledged_is_durable::Rule::default();
+    let (server, object) = (0, 0);
+    let acknowledged = |number| Observation::Acknowledged {
+        server,
+        object,
+        tag: tag(number),
+    };
+    assert!(!scene.tell(&mut rule, &acknowledged(2)));
+    assert!(scene.tell(&mut rule, &acknowledged(3)), "not on disk");
+    assert!(scene.shows(&mut rule, &held(&[2], 0)), "3 was acknowledged");
+    let missing = &[Kept::Other];
+    assert!(scene.tell(&mut rule, &Observation::Recovered { server, missing }));
+}
+
+#[test]
+fn a_cell_with_two_values_is_caught() {
+    let (scene, mut rule) = (Scene::new(&[]), decided_once::Rule::default());
+    let (cell, other) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
+    let (one, two) = (Bytes::from_static(b"1"), Bytes::from_static(b"2"));
+    let key = KEY;
+    let mut shown =
+        |cell, value| scene.tell(&mut rule, &Observation::CellShown { key, cell, value });
+    assert!(!shown(&cell, &one) && !shown(&other, &two) && !shown(&cell, &one));
+    assert!(shown(&cell, &two));
+}
