@@ -207,7 +207,7 @@ impl World {
     /// One batch of everything that came, unless another is being written.
     fn turn(&self, server: usize) {
         let mut refused = Vec::new();
-        let closed = {
+        let works = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             let Some(live) = machine.live.as_mut() else {
@@ -217,7 +217,7 @@ impl World {
                 return;
             }
             let now = self.now();
-            let mut bytes = SLACK_BYTES;
+            let (mut bytes, mut works) = (SLACK_BYTES, true);
             for job in machine.inbox.drain(..) {
                 let payload_bytes = match &job {
                     Job::Request(.., payload_bytes) => *payload_bytes,
@@ -238,18 +238,19 @@ impl World {
                     (Err(ReserveError::Full { .. }), Job::Request(client, call, ..)) => {
                         refused.push((client, call));
                     }
-                    // The power went, or the last sync failed: the end is noticed when the batch is written.
-                    (Err(_), _) => {}
+                    // The power went, or a sync failed: as in `server`, that is the end.
+                    (Err(_), _) => works = false,
                 }
             }
-            true
+            works
         };
+        if !works {
+            return self.lose_power(server);
+        }
         for (client, call) in refused {
             self.send_reply((client, server), call, Err(Refusal::Full));
         }
-        if closed {
-            self.begin_commit(server);
-        }
+        self.begin_commit(server);
     }
 
     // ---- commits ----
