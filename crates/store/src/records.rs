@@ -11,7 +11,7 @@ use crate::batch::{Commit, Committed};
 use crate::checksum::crc32c;
 use crate::disk::Disk;
 use crate::error::{CommitError, OpenError, ReserveError, StepError};
-use crate::format::footprint;
+use crate::format::{MAX_HEADER_BYTES, footprint};
 use crate::index::Handle;
 use crate::log::{
     CloseError, Log, LogOptions, OpenReport, PayloadState, ScrubOutcome, StepOutcome, Usage,
@@ -19,6 +19,11 @@ use crate::log::{
 
 /// What a record's header takes at most beside a name and metadata, in bytes.
 const HEADER_BYTES: usize = 256;
+
+const _: () = assert!(
+    record::MAX_HEADER_BYTES <= MAX_HEADER_BYTES,
+    "the log takes every header that there is"
+);
 
 /// A server's records on a disk.
 pub struct Records<D: Disk> {

@@ -347,7 +347,7 @@ fn limits_hold_when_reading() {
             *value = vec![0; limits::CELL_BYTES + 1].into();
         }
     });
-    too_large(accept, "value of a cell of 16385 bytes");
+    too_large(accept, "value of a cell of 12289 bytes");
     let Request::Register(mut server) = example("register") else {
         unreachable!("the example registers")
     };
