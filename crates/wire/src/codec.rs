@@ -30,7 +30,7 @@ pub(crate) mod writer;
 pub use error::DecodeError;
 
 use crate::frame;
-use areo_core::message::{Access, Body, Note, Reply, Request, Want};
+use areo_core::message::{Note, Reply, Request};
 use bytes::Bytes;
 use reader::Reader;
 use writer::Encode;
@@ -114,20 +114,4 @@ fn decode<'a, T>(
     let message = message(&mut reader)?;
     reader.finish()?;
     Ok(message)
-}
-
-/// Whether the reply to this request may carry elements, so that it should not hold up small ones.
-pub fn expects_payload(request: &Request) -> bool {
-    let Request::Configured {
-        body: Body::Access(accesses),
-        ..
-    } = request
-    else {
-        return false;
-    };
-    accesses.iter().any(|(_, access)| match access {
-        Access::Query { want, .. } => matches!(want, Want::Fragment | Want::Element),
-        Access::Fetch { payload, .. } => *payload,
-        Access::Put { .. } => false,
-    })
 }

@@ -4,7 +4,9 @@ use crate::testing::golden;
 use crate::testing::{examples, note_name, reply_name, request_name, strategies};
 use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::limits;
-use areo_core::message::{Answer, CellSummary, Held, ListEntry, Listed, Refusal};
+use areo_core::message::{
+    Access, Answer, Body, CellSummary, Held, ListEntry, Listed, Refusal, Want,
+};
 use areo_core::object::Name;
 use areo_core::tag::Tag;
 use areo_core::tlv;
@@ -560,17 +562,6 @@ fn what_a_status_and_a_server_may_say_later_is_skipped_unless_it_must_be_underst
             .refusal(),
         Refusal::Unknown
     );
-}
-
-#[test]
-fn replies_with_elements_are_expected_to_be_large() {
-    for request in examples::requests() {
-        let expected = matches!(
-            request_name(&request),
-            "query-fragment" | "query-element" | "fetch-payload"
-        );
-        assert_eq!(expects_payload(&request), expected, "{request:?}");
-    }
 }
 
 #[test]
