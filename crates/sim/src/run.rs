@@ -198,6 +198,14 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>) {
     }
     world.heal();
     pass(world, Duration::from_secs(3));
+    // A server that is still starting would miss the finale, and what confirms the versions that it has.
+    let patience = world.now().plus(Duration::from_mins(1));
+    while (0..SERVERS).any(|server| !world.is_up(server)) && world.violation().is_none() {
+        if world.now() > patience {
+            return world.violate("liveness: a server does not start".to_owned());
+        }
+        pass(world, Duration::from_millis(100));
+    }
     if world.violation().is_some() {
         return;
     }

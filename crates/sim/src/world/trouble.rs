@@ -2,6 +2,7 @@
 
 use super::{Event as Happening, World};
 use crate::fault::Fault;
+use areo_store::Disk;
 use areo_store::disk::{Survive, Unsynced};
 use std::time::Duration;
 
@@ -47,12 +48,21 @@ impl World {
         self.open_links();
         let (_, servers) = self.size();
         for server in 0..servers {
-            let life = {
+            let (life, is_off) = {
                 let machine = &self.0.machines.borrow().list[server];
                 machine.disk.set_capacity(None);
-                machine.life
+                // Asked before a cut that has not struck yet is called off: one may have gone unnoticed.
+                let is_off = machine.disk.list().is_err();
+                if !is_off {
+                    machine.disk.power_off_at(u64::MAX);
+                }
+                (machine.life, machine.is_up() && is_off)
             };
-            self.resume(server, life);
+            if is_off {
+                self.lose_power(server);
+            } else {
+                self.resume(server, life);
+            }
         }
         self.remark("everything is mended");
     }
@@ -185,7 +195,6 @@ impl World {
 
     /// Flips a bit of a segment, somewhere in what was written and proven.
     fn flip(&self, server: usize) {
-        use areo_store::Disk;
         let machines = &mut *self.0.machines.borrow_mut();
         let machine = &mut machines.list[server];
         if !machine.seal() {
@@ -196,6 +205,10 @@ impl World {
             return;
         };
         names.retain(|name| name.starts_with("segment-") && !name.contains(".hint"));
+        if names.is_empty() {
+            // Nothing was written since the disk was new.
+            return;
+        }
         let name = &names[self.random().index(names.len())];
         let content = machine.disk.content(name).expect("it was listed");
         let Some(last) = content.iter().rposition(|byte| *byte != 0) else {
