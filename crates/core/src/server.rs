@@ -333,11 +333,6 @@ impl Server {
         }
     }
 
-    /// When [`Server::tick`] has something to do next.
-    pub fn next_tick(&self) -> Option<Instant> {
-        self.quiet.front().map(|(due, ..)| *due)
-    }
-
     /// A record that a reply needs turned out to be damaged.
     pub(crate) fn damage(&mut self, key: Key, name: &Name, tag: Tag) {
         if let Some(tenancy) = self.tenancies.get_mut(&key) {

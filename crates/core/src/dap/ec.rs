@@ -35,6 +35,7 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::message::{Held, Want};
 use crate::object::Name;
+use crate::span;
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -204,7 +205,7 @@ fn decode(c: &Configuration, elements: &[Element]) -> Value {
         .map(|index| (index, vec![0; code.data_range(length, index).len()]))
         .collect();
     if !buffers.is_empty() {
-        let _span = tracing::trace_span!("ec.decode", bytes = length).entered();
+        let _span = tracing::trace_span!(span::EC_DECODE, bytes = length).entered();
         let mut targets: Vec<(u8, &mut [u8])> = buffers
             .iter_mut()
             .map(|(i, b)| (*i, b.as_mut_slice()))
@@ -266,7 +267,7 @@ pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
 
 /// All n fragments, by index.
 fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
-    let _span = tracing::trace_span!("ec.encode", bytes = content.len()).entered();
+    let _span = tracing::trace_span!(span::EC_ENCODE, bytes = content.len()).entered();
     let (code, k) = (c.code(), c.dap().k());
     let mut fragments: Vec<Bytes> = (0..k)
         .map(|i| content.slice(code.data_range(content.len(), i)))
