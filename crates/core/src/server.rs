@@ -6,9 +6,11 @@
 //! | [`record`] | what it keeps on disk |
 //! | `tenancy` | its part of one configuration: objects and cells |
 //! | `registry` | the servers it knows |
+//! | [`starts`] | how often it was started |
 
 pub mod record;
 mod registry;
+pub mod starts;
 mod tenancy;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
@@ -31,7 +33,7 @@ use tenancy::Tenancy;
 pub struct Identity {
     /// Who it is.
     pub id: ServerId,
-    /// Counts its starts.
+    /// Counts its starts ([`starts::Starts`]).
     pub incarnation: u64,
     /// The root configuration.
     pub root: Arc<Configuration>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::limits;
 use areo_core::object::DomainId;
+use areo_core::server::starts::Starts;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use areo_store::{Directory, DirectoryError, IdentityError};
 use bytes::{Bytes, BytesMut};
@@ -22,7 +23,7 @@ pub struct Identity {
     /// What people call it.
     pub name: String,
     /// Counts its starts; raised before anything is answered.
-    pub incarnation: u64,
+    pub starts: Starts,
     /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12]`).
     pub memory: bool,
     /// The configuration of the root domain that it knows.
@@ -35,6 +36,7 @@ const NAME: u16 = 3;
 const INCARNATION: u16 = MUST_UNDERSTAND | 4;
 const MEMORY: u16 = MUST_UNDERSTAND | 5;
 const ROOT: u16 = MUST_UNDERSTAND | 6;
+const UNCONFIRMED: u16 = MUST_UNDERSTAND | 7;
 
 impl Identity {
     fn encode(&self) -> Bytes {
@@ -42,7 +44,14 @@ impl Identity {
         tlv::put_field(&mut out, CLUSTER, &self.cluster.to_le_bytes());
         tlv::put_field(&mut out, SERVER, &self.server.0.to_le_bytes());
         tlv::put_field(&mut out, NAME, self.name.as_bytes());
-        tlv::put_field(&mut out, INCARNATION, &self.incarnation.to_le_bytes());
+        tlv::put_field(
+            &mut out,
+            INCARNATION,
+            &self.starts.incarnation.to_le_bytes(),
+        );
+        if let Some(start) = self.starts.unconfirmed {
+            tlv::put_field(&mut out, UNCONFIRMED, &start.to_le_bytes());
+        }
         if self.memory {
             tlv::put_field(&mut out, MEMORY, &[]);
         }
@@ -52,7 +61,7 @@ impl Identity {
 
     fn decode(bytes: &Bytes) -> Result<Identity, TlvError> {
         let (mut cluster, mut server, mut incarnation, mut root) = (None, None, None, None);
-        let (mut name, mut memory) = (String::new(), false);
+        let (mut name, mut memory, mut unconfirmed) = (String::new(), false, None);
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
@@ -65,6 +74,7 @@ impl Identity {
                     let invalid = |_| TlvError::Invalid { kind };
                     root = Some(Configuration::decode(value).map_err(invalid)?);
                 }
+                UNCONFIRMED => unconfirmed = Some(u64::from_le_bytes(tlv::number(kind, &value)?)),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -73,7 +83,10 @@ impl Identity {
             cluster: cluster.ok_or(missing(CLUSTER))?,
             server: server.ok_or(missing(SERVER))?,
             name,
-            incarnation: incarnation.ok_or(missing(INCARNATION))?,
+            starts: Starts {
+                incarnation: incarnation.ok_or(missing(INCARNATION))?,
+                unconfirmed,
+            },
             memory,
             root: root.ok_or(missing(ROOT))?,
         })
@@ -140,7 +153,7 @@ pub fn initialise_cluster(
             cluster,
             server: *id,
             name: server.name.clone(),
-            incarnation: 0,
+            starts: Starts::NONE,
             memory,
             root: root.clone(),
         };
@@ -211,8 +224,8 @@ mod tests {
         assert_eq!(read.cluster, made.cluster);
         assert_eq!((read.server, read.name.as_str()), (made.servers[1].0, "s2"));
         assert_eq!(
-            (read.incarnation, read.memory, read.root.n()),
-            (0, false, 2)
+            (read.starts, read.memory, read.root.n()),
+            (Starts::NONE, false, 2)
         );
         let again = initialise_cluster(&[server("s3"), server("s2")], false);
         assert!(matches!(again, Err(ServeError::AlreadyInitialised { .. })));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use areo_core::config::ServerId;
 use areo_core::message::ServerRecord;
-use areo_core::server;
+use areo_core::server::{self, starts::Starts};
 use areo_core::shard::Shard;
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool};
 use areo_store::records::{MemoryRecords, Records};
@@ -122,7 +122,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         identity: WireIdentity {
             cluster: identity.cluster,
             server: identity.server.0,
-            incarnation: identity.incarnation,
+            incarnation: identity.starts.incarnation,
         },
         worker: Rc::clone(&worker),
     };
@@ -135,19 +135,14 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     spawn_local(async move { accepting.run().await });
     spawn_local(Rc::clone(&worker).upkeep());
 
-    let path = options.data.clone();
     let mut seeds = options.seeds;
     if let Start::Join { seeds: joined } = options.start {
         seeds.extend(joined);
     }
     let registrar = Registrar::new(&identity, record, seeds, known);
-    let joining = join(&registrar, &identity, &worker, &health);
+    let joining = join(&registrar, &identity, &directory, &worker, &health);
     let outcome = tokio::select! {
-        outcome = joining => outcome.map_err(|Superseded { registered }| ServeError::Outdated {
-            path,
-            incarnation: identity.incarnation,
-            registered,
-        }),
+        outcome = joining => outcome,
         error = worker.failed() => Err(error),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
@@ -168,15 +163,24 @@ async fn serve(options: Options) -> Result<(), ServeError> {
 async fn join(
     registrar: &Registrar,
     identity: &Identity,
+    directory: &Directory,
     worker: &Rc<Worker>,
     health: &Health,
-) -> Result<(), Superseded> {
-    registrar.register(identity).await?;
+) -> Result<(), ServeError> {
+    let registered = registrar.register(identity).await;
+    registered.map_err(|Superseded { registered }| ServeError::Outdated {
+        path: directory.path().into(),
+        incarnation: identity.starts.incarnation,
+        registered,
+    })?;
+    let mut confirmed = identity.clone();
+    confirmed.starts.confirm();
+    identity::write(directory, &confirmed)?;
     worker.serve();
     health.set_ready(true);
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    tracing::info!(name = %identity.name, incarnation = identity.incarnation, "serving");
+    tracing::info!(name = %identity.name, incarnation = identity.starts.incarnation, "serving");
     registrar.learn_servers(identity, worker).await;
     std::future::pending().await
 }
@@ -197,19 +201,19 @@ fn next_start(
                 memory: identity.memory,
             });
         }
-        Some(identity) if memory && identity.incarnation > 0 => {
+        Some(identity) if memory && identity.starts != Starts::NONE => {
             return Err(ServeError::MemoryRestart { path });
         }
         Some(identity) => identity,
         None => return Err(ServeError::NotInitialised { path }),
     };
-    identity.incarnation += 1;
+    let start = identity.starts.begin(identity::random() as u64);
     identity::write(directory, &identity)?;
     let address = options.advertise.as_ref().unwrap_or(&options.listen);
     let record = ServerRecord {
         id: identity.server,
-        incarnation: identity.incarnation,
-        start: identity::random() as u64,
+        incarnation: identity.starts.incarnation,
+        start,
         name: identity.name.clone(),
         address: address.clone(),
         admin: options.admin.clone(),
@@ -236,7 +240,7 @@ async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
         cluster,
         server,
         name: options.name.clone().unwrap_or_else(default_name),
-        incarnation: 0,
+        starts: Starts::NONE,
         memory: options.durability == Durability::Memory,
         root,
     })
@@ -250,7 +254,7 @@ fn open(
 ) -> Result<(Shard<Option<areo_net::Responder>>, Keep), ServeError> {
     let mut shard = Shard::new(server::Identity {
         id: identity.server,
-        incarnation: identity.incarnation,
+        incarnation: identity.starts.incarnation,
         root: identity.root.clone(),
         durable: !identity.memory,
         max_value_bytes: options.max_value_bytes,

@@ -2,6 +2,7 @@
 
 use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
 use rustix::process::Signal;
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -156,6 +157,56 @@ fn a_cluster_grows_server_by_server() {
     on(&["domain", "create", "default", "--servers", "a,b,c"], b"").done();
     on(&["put", "key"], b"value").done();
     assert_eq!(on(&["get", "key"], b"").done().text(), "value");
+}
+
+/// Copies a data directory whose server is down.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &place),
+            false => drop(std::fs::copy(entry.path(), place).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_an_older_state_is_refused_however_often_it_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let (port, data, old) = (
+        free_ports(),
+        folder.path().join("b"),
+        folder.path().join("old"),
+    );
+    let first = format!("127.0.0.1:{port}");
+    let serving = |servers: usize| {
+        let status = ["--cluster", &first, "status", "--json", "--timeout", "2s"];
+        let status = areo(&status, b"");
+        status.code == 0 && status.objects()[0]["serving"] == servers
+    };
+    let _first = server(&folder.path().join("a"), port, &["--init", "--name", "a"]);
+    wait_until(|| serving(1));
+    for start in 1..=3 {
+        let running = server(&data, port + 1, &["--join", &first, "--name", "b"]);
+        wait_until(|| serving(2));
+        drop(running);
+        wait_until(|| serving(1));
+        if start == 1 {
+            copy(&data, &old);
+        }
+    }
+    for _ in 0..4 {
+        let refused = RefCell::new(server(&old, port + 1, &["--join", &first]));
+        wait_until(|| {
+            assert!(!serving(2), "the copy must not serve");
+            let ended = refused.borrow_mut().0.try_wait();
+            ended.expect("it is our child").is_some()
+        });
+        let ended = refused.borrow_mut().0.wait().expect("it is our child");
+        assert_eq!(ended.code(), Some(7));
+    }
 }
 
 #[test]
