@@ -22,14 +22,10 @@ impl Starts {
     /// Begins a start. What this says must be durable before the start is registered. Returns the start's number, which
     /// tells it from another one of the same incarnation.
     pub fn begin(&mut self, random: u64) -> u64 {
-        match self.unconfirmed {
-            Some(start) => start,
-            None => {
-                self.incarnation += 1;
-                self.unconfirmed = Some(random);
-                random
-            }
+        if self.unconfirmed.is_none() {
+            self.incarnation += 1;
         }
+        *self.unconfirmed.get_or_insert(random)
     }
 
     /// The start is registered. What this says must be durable before the server answers for any object.
