@@ -2,7 +2,7 @@
 
 use crate::cluster::Names;
 use crate::{ConfigurationInfo, Dap, Error, InvalidConfiguration, NoQuorum, ServerId, Shape};
-use areo_core::config::{Configuration, Descriptor};
+use areo_core::config::{Configuration, Descriptor, Options};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
@@ -197,6 +197,7 @@ pub(crate) fn first_configuration(
         dap: options.dap,
         delta: options.delta.unwrap_or(limits::DEFAULT_DELTA),
         copy_bytes: options.copy_bytes.unwrap_or(limits::DEFAULT_COPY_BYTES),
+        options: Options::default(),
     };
     Configuration::new(descriptor).map_err(invalid)
 }

@@ -4,11 +4,13 @@ use crate::hash::stable_hash;
 use crate::limits;
 use crate::object::DomainId;
 use crate::quorums::Quorums;
-use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
+use crate::tlv::TlvError;
 use areo_erasure::Code;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
+
+mod encoding;
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +62,45 @@ impl fmt::Display for Dap {
     }
 }
 
+/// Which optimisations of Ares II operations and servers make use of (`algorithms.md` 3.3, 3.4). The default is Ares II as
+/// it should be; [`Options::ARES`] is the protocol that it was derived from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Options {
+    /// Servers show their pointer on every reply, so that operations need no rounds of their own to learn of it.
+    pub piggyback: bool,
+    /// What becomes of superseded configurations.
+    pub collect: Collect,
+}
+
+/// What servers do with a configuration that has a final successor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Collect {
+    /// They drop its state, and remember for the whole domain the highest final pointer, for ever (`[X-13]`).
+    On,
+    /// They keep its state and go on to answer.
+    Off,
+    /// They drop its state and remember the pointer of each configuration apart, as published: clients go from
+    /// one to the next (3.5 item 19).
+    Paper,
+}
+
+impl Options {
+    /// Ares, without the optimisations of Ares II.
+    pub const ARES: Options = Options {
+        piggyback: false,
+        collect: Collect::Off,
+    };
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            piggyback: true,
+            collect: Collect::On,
+        }
+    }
+}
+
 /// What a configuration is made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Descriptor {
@@ -77,6 +118,24 @@ pub struct Descriptor {
     pub delta: u16,
     /// Values up to this many bytes are kept as full copies.
     pub copy_bytes: u32,
+    /// Which optimisations are made use of.
+    pub options: Options,
+}
+
+impl Descriptor {
+    /// The first configuration of a domain, with the usual limits and options.
+    pub fn new(domain: DomainId, members: Vec<ServerId>, dap: Dap) -> Descriptor {
+        Descriptor {
+            domain,
+            partition: 0,
+            index: 0,
+            members,
+            dap,
+            delta: limits::DEFAULT_DELTA,
+            copy_bytes: limits::DEFAULT_COPY_BYTES,
+            options: Options::default(),
+        }
+    }
 }
 
 /// A configuration: an immutable descriptor, its encoding and the id made from it.
@@ -170,22 +229,13 @@ impl fmt::Display for InvalidConfiguration {
 
 impl std::error::Error for InvalidConfiguration {}
 
-const DOMAIN: u16 = MUST_UNDERSTAND | 1;
-const PARTITION: u16 = MUST_UNDERSTAND | 2;
-const INDEX: u16 = MUST_UNDERSTAND | 3;
-const MEMBERS: u16 = MUST_UNDERSTAND | 4;
-const DAP_ABD: u16 = MUST_UNDERSTAND | 5;
-const DAP_EC: u16 = MUST_UNDERSTAND | 6;
-const DELTA: u16 = MUST_UNDERSTAND | 7;
-const COPY_BYTES: u16 = 8;
-
 impl Configuration {
     /// Checks the descriptor and fixes its encoding and id.
     ///
     /// # Errors
     /// [`InvalidConfiguration`].
     pub fn new(descriptor: Descriptor) -> Result<Arc<Configuration>, InvalidConfiguration> {
-        let encoded = encode(&descriptor);
+        let encoded = encoding::encode(&descriptor);
         Configuration::build(descriptor, encoded)
     }
 
@@ -195,7 +245,7 @@ impl Configuration {
     /// # Errors
     /// [`InvalidConfiguration`].
     pub fn decode(encoded: Bytes) -> Result<Arc<Configuration>, InvalidConfiguration> {
-        let descriptor = decode(&encoded).map_err(InvalidConfiguration::Encoding)?;
+        let descriptor = encoding::decode(&encoded).map_err(InvalidConfiguration::Encoding)?;
         Configuration::build(descriptor, encoded)
     }
 
@@ -251,6 +301,11 @@ impl Configuration {
         self.descriptor.dap
     }
 
+    /// Which optimisations are made use of.
+    pub fn options(&self) -> Options {
+        self.descriptor.options
+    }
+
     /// What it was made from.
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
@@ -290,73 +345,11 @@ impl Configuration {
     }
 }
 
-fn encode(descriptor: &Descriptor) -> Bytes {
-    let mut out = BytesMut::new();
-    let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
-    field(DOMAIN, &descriptor.domain.0.to_le_bytes());
-    field(PARTITION, &descriptor.partition.to_le_bytes());
-    field(INDEX, &descriptor.index.to_le_bytes());
-    let members: Vec<u8> = descriptor
-        .members
-        .iter()
-        .flat_map(|m| m.0.to_le_bytes())
-        .collect();
-    field(MEMBERS, &members);
-    match descriptor.dap {
-        Dap::Abd => field(DAP_ABD, &[]),
-        Dap::Ec { k } => field(DAP_EC, &[k]),
-    }
-    field(DELTA, &descriptor.delta.to_le_bytes());
-    field(COPY_BYTES, &descriptor.copy_bytes.to_le_bytes());
-    out.freeze()
-}
-
-fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
-    let (mut domain, mut partition, mut index) = (None, None, None);
-    let (mut members, mut dap, mut delta) = (None, None, None);
-    let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
-    for field in tlv::fields(encoded) {
-        let (kind, value) = field?;
-        match kind {
-            DOMAIN => domain = Some(DomainId(u128::from_le_bytes(tlv::number(kind, &value)?))),
-            PARTITION => partition = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
-            INDEX => index = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
-            MEMBERS => {
-                let (ids, rest) = value.as_chunks::<16>();
-                if !rest.is_empty() {
-                    return Err(TlvError::Invalid { kind });
-                }
-                members = Some(
-                    ids.iter()
-                        .map(|id| ServerId(u128::from_le_bytes(*id)))
-                        .collect(),
-                );
-            }
-            DAP_ABD => dap = Some(Dap::Abd),
-            DAP_EC => {
-                let k = u8::from_le_bytes(tlv::number(kind, &value)?);
-                dap = Some(Dap::Ec { k });
-            }
-            DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, &value)?)),
-            COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, &value)?),
-            _ => tlv::unknown(kind)?,
-        }
-    }
-    let missing = |kind| TlvError::Missing { kind };
-    Ok(Descriptor {
-        domain: domain.ok_or(missing(DOMAIN))?,
-        partition: partition.ok_or(missing(PARTITION))?,
-        index: index.ok_or(missing(INDEX))?,
-        members: members.ok_or(missing(MEMBERS))?,
-        dap: dap.ok_or(missing(DAP_EC))?,
-        delta: delta.ok_or(missing(DELTA))?,
-        copy_bytes,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tlv::{self, MUST_UNDERSTAND};
+    use bytes::BytesMut;
 
     fn descriptor(members: u128, dap: Dap) -> Descriptor {
         Descriptor {
@@ -367,6 +360,7 @@ mod tests {
             dap,
             delta: 2,
             copy_bytes: 100,
+            options: Options::default(),
         }
     }
 
@@ -381,6 +375,28 @@ mod tests {
         let other = Configuration::new(descriptor(5, Dap::Abd)).unwrap();
         let ec = Configuration::new(descriptor(5, Dap::Ec { k: 3 })).unwrap();
         assert_ne!(other.id(), ec.id());
+    }
+
+    #[test]
+    fn options_survive_and_the_default_takes_no_room() {
+        let plain = Configuration::new(descriptor(3, Dap::Abd)).unwrap();
+        for piggyback in [true, false] {
+            for collect in [Collect::On, Collect::Off, Collect::Paper] {
+                let options = Options { piggyback, collect };
+                let with = Descriptor {
+                    options,
+                    ..descriptor(3, Dap::Abd)
+                };
+                let made = Configuration::new(with).unwrap();
+                let read = Configuration::decode(made.encoded().clone()).unwrap();
+                assert_eq!(read.options(), options);
+                let default = options == Options::default();
+                assert_eq!(made.id() == plain.id(), default);
+            }
+        }
+        let mut wrong = BytesMut::from(plain.encoded().as_ref());
+        tlv::put_field(&mut wrong, encoding::OPTIONS, &[0xff]);
+        assert!(Configuration::decode(wrong.freeze()).is_err());
     }
 
     #[test]

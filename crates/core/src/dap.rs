@@ -8,18 +8,18 @@
 pub mod abd;
 mod collect;
 pub mod ec;
+pub mod listing;
 mod store;
 pub mod versions;
 
-use crate::config::{Configuration, Dap};
+use crate::config::Dap;
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::Unavailable;
-use crate::gather::{self, Fold, Quorum};
+use crate::error::Failed;
+use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Access, Answer, Body, Note, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
-use std::sync::Arc;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,21 +61,23 @@ pub struct Found {
 /// Why a put-data did not complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PutError {
-    /// No quorum in time.
-    Unavailable(Unavailable),
+    /// No quorum in time, or the configuration has a final successor.
+    Failed(Failed),
     /// Too many members hold too many unconfirmed versions of the object: a read lifts that (`[X-3]`).
     Unconfirmed,
+}
+
+impl From<Failed> for PutError {
+    fn from(failed: Failed) -> Self {
+        PutError::Failed(failed)
+    }
 }
 
 /// The largest tag at a quorum.
 ///
 /// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn get_tag<E: Env>(
-    env: &E,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Tag, Unavailable> {
+/// [`Failed`].
+pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Failed> {
     // QUERY-TAG is the same for both kinds: max(List, floor, stable) of each member ([X-2]), the maximum over a quorum.
     let query = Access::Query {
         want: Want::Tags,
@@ -89,55 +91,58 @@ pub async fn get_tag<E: Env>(
         }
         _ => Fold::Ignore,
     };
-    let tally = Quorum::new(c.n(), c.quorums().quorum(), body, Tag::INITIAL, fold);
-    gather::gather(env, c, tally).await
+    let tally = Quorum::of(at.c(), body, Tag::INITIAL, fold);
+    gather::gather(env, at, tally).await
 }
 
 /// A value whose tag is at least that of every put-data that completed before.
 ///
 /// # Errors
-/// [`Unavailable`] without a quorum in time, or without a readable version: under a ceaseless stream of concurrent
+/// [`Failed`]: without a quorum in time, or without a readable version: under a ceaseless stream of concurrent
 /// writers (2.7).
 pub async fn get_data<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     known: Option<&Known>,
     scope: Scope,
-) -> Result<Found, Unavailable> {
-    match c.dap() {
-        Dap::Abd => abd::get_data(env, c, name, known, scope).await,
-        Dap::Ec { .. } => ec::get_data(env, c, name, known, scope).await,
+) -> Result<Found, Failed> {
+    match at.c().dap() {
+        Dap::Abd => abd::get_data(env, at, name, known, scope).await,
+        Dap::Ec { .. } => ec::get_data(env, at, name, known, scope).await,
     }
 }
 
-/// Brings the pair to a quorum, then confirms it to everyone (`[X-4]`). `holders` says of each member whether it is known
+/// Brings the pair to a quorum. `holders` says of each member whether it is known
 /// to hold the version, which was found there: this is a write-back. A write of a new version passes none.
 ///
 /// # Errors
 /// [`PutError`].
 pub async fn put_data<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     tag: Tag,
     value: &Value,
     holders: &[bool],
 ) -> Result<(), PutError> {
     assert!(!tag.is_initial(), "the initial value is everywhere already");
-    match c.dap() {
-        Dap::Abd => abd::put_data(env, c, name, tag, value, holders).await?,
-        Dap::Ec { .. } => ec::put_data(env, c, name, tag, value, holders).await?,
+    match at.c().dap() {
+        Dap::Abd => abd::put_data(env, at, name, tag, value, holders).await,
+        Dap::Ec { .. } => ec::put_data(env, at, name, tag, value, holders).await,
     }
-    confirm(env, c, name, tag);
-    Ok(())
 }
 
-/// Tells everyone that the version is at a quorum (2.6 CONFIRM).
-pub fn confirm<E: Env>(env: &E, c: &Arc<Configuration>, name: &Name, tag: Tag) {
-    let configuration = c.id();
+/// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow
+/// member could vouch for a version after the state was transferred without it (`[F-5]`, `[X-4]`).
+pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
+    assert!(
+        at.is_last(),
+        "nothing is confirmed where something comes next"
+    );
+    let configuration = at.c().id();
     env.tell(
-        c.members(),
+        at.c().members(),
         Note::Confirm {
             configuration,
             name: name.clone(),

@@ -1,14 +1,16 @@
 //! Distributed shared memory: operations on one object, over the configurations of its domain.
 //!
-//! A domain has one configuration until it can be reconfigured; operations take it as an argument, so that nothing here
-//! remembers where a domain is.
+//! Operations take any final configuration of the domain as an argument, the first one for instance; the client remembers
+//! the latest that it has seen, and starts there.
 
 pub mod atomic;
+pub mod decided_once;
 pub mod listing;
 
 use crate::config::ConfigurationId;
 use crate::env::Env;
 use crate::object::Name;
+use crate::reconfig::sequence::Sequences;
 use crate::tag::{ClientId, Tag, Writer};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,6 +29,7 @@ struct Memory {
     id: ClientId,
     counter: Cell<u64>,
     propagated: RefCell<BTreeMap<(ConfigurationId, Name), Tag>>,
+    sequences: Sequences,
 }
 
 /// Objects for which a client remembers what it brought to a quorum; more are forgotten, which costs a write-back.
@@ -40,6 +43,7 @@ impl<E: Env> Client<E> {
             id,
             counter: Cell::new(0),
             propagated: RefCell::default(),
+            sequences: Sequences::default(),
         };
         Client {
             env,
@@ -59,6 +63,11 @@ impl<E: Env> Client<E> {
     /// Who it is.
     pub fn id(&self) -> ClientId {
         self.memory.id
+    }
+
+    /// Where domains are, as far as it knows.
+    pub fn sequences(&self) -> &Sequences {
+        &self.memory.sequences
     }
 
     /// A writer that was never returned before (`[X-7]`).

@@ -18,6 +18,21 @@ pub struct Unavailable {
     pub handed_over: bool,
 }
 
+/// Why a call to one configuration came to nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failed {
+    /// No quorum in time.
+    Unavailable(Unavailable),
+    /// A configuration with the state of this one, or of a later one, comes after it: what was asked for is there.
+    Moved,
+}
+
+impl From<Unavailable> for Failed {
+    fn from(unavailable: Unavailable) -> Self {
+        Failed::Unavailable(unavailable)
+    }
+}
+
 /// What one server did with one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Response {

@@ -5,7 +5,6 @@
 
 use crate::config::{Configuration, Members};
 use crate::env::Env;
-use crate::error::Unavailable;
 use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
 use std::future::Future;
@@ -15,6 +14,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 pub use crate::tally::{Decision, Event, Tally};
+pub use visit::{Visit, gather};
+
+mod visit;
 
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.
 pub trait ConfiguredTally {
@@ -33,98 +35,6 @@ pub trait ConfiguredTally {
     /// As [`Tally::patience`].
     fn patience(&self) -> Option<Duration> {
         None
-    }
-}
-
-/// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
-/// know the configuration is sent the descriptor (`[C-7]`), one that refuses for a reason that may pass is asked again.
-///
-/// # Errors
-/// As [`Env::gather`].
-pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
-    env: &E,
-    configuration: &Arc<Configuration>,
-    tally: T,
-) -> Result<T::Output, Unavailable>
-where
-    T::Output: 'static,
-{
-    let addressed = Addressed {
-        configuration: configuration.clone(),
-        describe: vec![false; configuration.n()],
-        again: Vec::new(),
-        tally,
-    };
-    env.gather(configuration.members(), addressed).await
-}
-
-/// Puts the envelope around a tally's bodies.
-struct Addressed<T> {
-    configuration: Arc<Configuration>,
-    /// The server at this position needs the descriptor.
-    describe: Vec<bool>,
-    /// Positions to ask again at the next tick.
-    again: Vec<usize>,
-    tally: T,
-}
-
-impl<T: ConfiguredTally> Tally for Addressed<T> {
-    type Output = T::Output;
-
-    fn needed(&self) -> usize {
-        self.tally.needed()
-    }
-
-    fn ask(&mut self, position: usize) -> Option<Request> {
-        let body = self.tally.ask(position)?;
-        Some(Request::Configured {
-            configuration: self.configuration.id(),
-            descriptor: self.describe[position].then(|| self.configuration.clone()),
-            body,
-        })
-    }
-
-    fn add(&mut self, from: usize, event: Event) -> Decision<T::Output> {
-        match event {
-            // A late one is an answer to what was asked before: the descriptor is under way.
-            Event::Refused(Refusal::UnknownConfiguration) if self.describe[from] => {
-                Decision::Pending
-            }
-            Event::Refused(Refusal::UnknownConfiguration) => {
-                self.describe[from] = true;
-                Decision::Ask(vec![from])
-            }
-            Event::Refused(refusal) if refusal.may_pass() => {
-                if !self.again.contains(&from) {
-                    self.again.push(from);
-                }
-                // The others should not wait for this one.
-                self.tally.add(from, Event::Unreachable)
-            }
-            event => self.tally.add(from, event),
-        }
-    }
-
-    fn tick(&mut self) -> Decision<T::Output> {
-        let mut again = std::mem::take(&mut self.again);
-        match self.tally.tick() {
-            Decision::Ask(more) => {
-                again.extend(more);
-                again.sort_unstable();
-                again.dedup();
-                Decision::Ask(again)
-            }
-            Decision::Pending if !again.is_empty() => Decision::Ask(again),
-            decision => decision,
-        }
-    }
-
-    fn patience(&self) -> Option<Duration> {
-        let again = (!self.again.is_empty()).then_some(limits::ASK_AGAIN);
-        match (self.tally.patience(), again) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
     }
 }
 
@@ -152,6 +62,11 @@ pub enum Fold {
 }
 
 impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Quorum<S, F> {
+    /// A quorum call to a configuration.
+    pub fn of(c: &Configuration, body: Body, state: S, fold: F) -> Self {
+        Quorum::new(c.n(), c.quorums().quorum(), body, state, fold)
+    }
+
     /// A quorum call over `members` members.
     pub fn new(members: usize, quorum: usize, body: Body, state: S, fold: F) -> Self {
         assert!(0 < quorum && quorum <= members, "a quorum of the members");

@@ -44,3 +44,9 @@ pub const QUIET: Duration = Duration::from_secs(2);
 pub const HEDGE: Duration = Duration::from_millis(15);
 /// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
 pub const ASK_AGAIN: Duration = Duration::from_millis(25);
+/// Quorum calls of a transfer that are under way at once.
+pub const TRANSFER_WINDOW: usize = 128;
+/// Objects that a transfer moves before it takes up the next ones.
+pub const TRANSFER_OBJECTS: usize = 512;
+/// Bytes of their values; a larger one goes alone.
+pub const TRANSFER_BYTES: u64 = 64 << 20;

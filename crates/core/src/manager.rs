@@ -5,16 +5,15 @@
 //! root configuration, so that of two creators one wins and the other is told (`[X-20]`).
 
 use crate::config::{Configuration, InvalidConfiguration, ServerId};
-use crate::consensus::paxos;
 use crate::dap::Found;
 use crate::dsm::listing::{self, Page};
-use crate::dsm::{Client, atomic};
+use crate::dsm::{Client, atomic, decided_once};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
-use crate::gather::{self, Fold, Quorum, Servers};
+use crate::gather::{Fold, Servers};
 use crate::limits;
-use crate::message::{Body, Directory, ListRequest, Reply, Request, ServerRecord};
+use crate::message::{Directory, ListRequest, Reply, Request, ServerRecord};
 use crate::object::{Kind, Name};
 use crate::tag::Tag;
 use bytes::Bytes;
@@ -113,10 +112,7 @@ pub async fn find_domain<E: Env>(
     root: &Arc<Configuration>,
     name: &str,
 ) -> Result<Option<Arc<Configuration>>, DomainError> {
-    let decided = paxos::learn(&client.env, root, &domain_cell(name)?, || {
-        client.next_writer()
-    })
-    .await?;
+    let decided = decided_once::learn(client, root, &domain_cell(name)?).await?;
     decided
         .map(Configuration::decode)
         .transpose()
@@ -135,10 +131,7 @@ pub async fn create_domain<E: Env>(
 ) -> Result<Creation, DomainError> {
     assert_eq!(first.id().index, 0, "a domain begins with configuration 0");
     let cell = domain_cell(name)?;
-    let decided = paxos::propose(&client.env, root, &cell, first.encoded().clone(), || {
-        client.next_writer()
-    })
-    .await?;
+    let decided = decided_once::decide(client, root, &cell, first.encoded()).await?;
     let decided = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
     // The domain id is random, so that the same descriptor is the same creation.
     Ok(if decided == *first {
@@ -158,13 +151,14 @@ pub async fn domains<E: Env>(
 ) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
     let mut domains = Vec::new();
     let mut after = Bytes::new();
+    let prefix = Bytes::from_static(DOMAIN_CELLS);
     loop {
-        let (cells, more) = cells_page(client, root, after).await?;
-        for (cell, decided) in &cells {
+        let page = decided_once::list(client, root, &prefix, &after).await?;
+        for (cell, decided) in &page.cells {
             let value = match decided {
                 Some(value) => Some(value.clone()),
                 // Somebody's attempt that may have been decided: finish it, then it has been.
-                None => paxos::learn(&client.env, root, cell, || client.next_writer()).await?,
+                None => decided_once::learn(client, root, cell).await?,
             };
             let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
                 continue;
@@ -174,51 +168,11 @@ pub async fn domains<E: Env>(
                 Configuration::decode(value).map_err(DomainError::Descriptor)?,
             ));
         }
-        match (cells.into_keys().next_back(), more) {
-            (Some(last), true) => after = last,
+        match (page.truncated, page.cells.into_keys().next_back()) {
+            (true, Some(last)) => after = last,
             _ => return Ok(domains),
         }
     }
-}
-
-/// A page of the cells of domains: name and, if it is decided, value; and whether there are more.
-async fn cells_page<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    after: Bytes,
-) -> Result<(BTreeMap<Bytes, Option<Bytes>>, bool), Unavailable> {
-    let body = Body::Cells {
-        prefix: Bytes::from_static(DOMAIN_CELLS),
-        after,
-    };
-    let fold = |pages: &mut Vec<_>, _from: usize, reply: Reply| match reply {
-        Reply::Cells { cells, truncated } => {
-            pages.push((cells, truncated));
-            Fold::Count
-        }
-        _ => Fold::Ignore,
-    };
-    let tally = Quorum::new(root.n(), root.quorums().quorum(), body, Vec::new(), fold);
-    let pages = gather::gather(&client.env, root, tally).await?;
-    let cut = pages.iter().filter(|(_, truncated)| *truncated);
-    let horizon = cut
-        .filter_map(|(cells, _)| cells.last())
-        .map(|last| last.cell.clone())
-        .min();
-    let mut merged: BTreeMap<Bytes, Option<Bytes>> = BTreeMap::new();
-    for summary in pages.into_iter().flat_map(|(cells, _)| cells) {
-        if horizon
-            .as_ref()
-            .is_some_and(|horizon| summary.cell > *horizon)
-        {
-            continue;
-        }
-        let value = merged.entry(summary.cell).or_default();
-        if summary.decided {
-            *value = Some(summary.value);
-        }
-    }
-    Ok((merged, horizon.is_some()))
 }
 
 /// The servers of the cluster as a quorum of the root domain knows them, by id; of each the latest record.

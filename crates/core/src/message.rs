@@ -2,7 +2,8 @@
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
 use crate::element::{Carried, Element, Form};
-use crate::object::{Kind, Name};
+use crate::object::{DomainId, Kind, Name};
+use crate::pointer::Pointer;
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::fmt;
@@ -17,6 +18,9 @@ pub enum Request {
         configuration: ConfigurationId,
         /// Its descriptor, for a server that has not heard of it (`[C-7]`).
         descriptor: Option<Arc<Configuration>>,
+        /// What the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8]`): the reply then shows
+        /// this pointer, or a larger one.
+        pointer: Option<Pointer>,
         /// What.
         body: Body,
     },
@@ -26,6 +30,15 @@ pub enum Request {
     Register(ServerRecord),
     /// How this server is.
     Status,
+    /// Where the domain is: its highest final configuration, as far as this server knows (3.6, `[X-21]`).
+    Latest {
+        /// The domain.
+        domain: DomainId,
+        /// The part of the domain.
+        partition: u32,
+        /// What the asker knows; the server knows at least that afterwards.
+        known: Option<Arc<Configuration>>,
+    },
 }
 
 /// What is asked of a configuration.
@@ -35,6 +48,8 @@ pub enum Body {
     Access(Vec<(Name, Access)>),
     /// A page of the objects that this server holds.
     List(ListRequest),
+    /// Which configuration comes after this one? (READ-CONFIG; with a pointer in the envelope, WRITE-CONFIG)
+    ReadConfig,
     /// One step of a decided-once cell.
     Cell {
         /// Which.
@@ -141,6 +156,8 @@ pub enum Reply {
     Access(Vec<Answer>),
     /// A page of objects.
     Listed(Listed),
+    /// No configuration comes after this one, unless the envelope says so.
+    Config,
     /// One step of a cell.
     Cell(CellReply),
     /// A page of cells.
@@ -161,14 +178,52 @@ pub enum Reply {
     },
     /// How the server is.
     Status(ServerStatus),
+    /// The highest final configuration of the domain that this server knows.
+    Latest(Option<Arc<Configuration>>),
+    /// The envelope of an answer by a server that knows what comes after the configuration: the pointer and the answer are
+    /// one snapshot (`[C-2]`).
+    Next {
+        /// What comes next.
+        pointer: Pointer,
+        /// The answer; `None`: withheld. Then the pointer is final.
+        reply: Option<Box<Reply>>,
+    },
 }
 
 impl Reply {
+    /// Takes the answer out of its envelope.
+    pub fn open(self) -> (Option<Pointer>, Option<Reply>) {
+        match self {
+            Reply::Next { pointer, reply } => (Some(pointer), reply.map(|reply| *reply)),
+            reply => (None, Some(reply)),
+        }
+    }
+
+    /// The answers to accesses, if this is a reply to some.
+    pub fn answers_mut(&mut self) -> Option<&mut Vec<Answer>> {
+        match self {
+            Reply::Access(answers) => Some(answers),
+            Reply::Next {
+                reply: Some(reply), ..
+            } => reply.answers_mut(),
+            _ => None,
+        }
+    }
+
+    /// The same, to look at.
+    pub fn answers(&self) -> Option<&Vec<Answer>> {
+        match self {
+            Reply::Access(answers) => Some(answers),
+            Reply::Next {
+                reply: Some(reply), ..
+            } => reply.answers(),
+            _ => None,
+        }
+    }
+
     /// The refusal, if everything that was asked for was refused.
     pub fn refusal(&self) -> Option<Refusal> {
-        let Reply::Access(answers) = self else {
-            return None;
-        };
+        let answers = self.answers()?;
         let refused = |answer: &Answer| match answer {
             Answer::Refused(refusal) => Some(*refusal),
             _ => None,
@@ -273,6 +328,12 @@ pub enum CellReply {
     },
     /// The cell is decided.
     Decided(Bytes),
+    /// A configuration comes after this one: nothing is promised or accepted here any more (`[X-20]`). What was accepted in
+    /// the highest ballot stays so.
+    Closed {
+        /// Ballot and value.
+        accepted: Option<(Ballot, Bytes)>,
+    },
 }
 
 /// A cell of a page.
@@ -355,6 +416,13 @@ pub enum Note {
         cell: Bytes,
         /// What.
         value: Bytes,
+    },
+    /// The configuration has a final successor.
+    Next {
+        /// Which configuration.
+        configuration: ConfigurationId,
+        /// The successor.
+        pointer: Pointer,
     },
 }
 

@@ -31,11 +31,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All that there are.
+    pub const ALL: [Kind; 4] = [Kind::User, Kind::Block, Kind::Genesis, Kind::System];
+
     /// The kind of this byte, if there is one.
     pub fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::User, Kind::Block, Kind::Genesis, Kind::System]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        Kind::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

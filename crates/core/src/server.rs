@@ -5,15 +5,19 @@
 //! |---|---|
 //! | [`record`] | what it keeps on disk |
 //! | `tenancy` | its part of one configuration: objects and cells |
+//! | `envelope` | what it knows of the sequence: put around every answer |
+//! | `finals` | how far each domain has come |
 //! | `registry` | the servers it knows |
 //! | [`starts`] | how often it was started |
 
+mod envelope;
+mod finals;
 pub mod record;
 mod registry;
 pub mod starts;
 mod tenancy;
 
-use crate::config::{Configuration, ConfigurationId, ServerId};
+use crate::config::{Configuration, ServerId};
 use crate::element::Handle;
 use crate::instant::Instant;
 use crate::limits;
@@ -22,6 +26,7 @@ use crate::message::{
 };
 use crate::object::Name;
 use crate::tag::Tag;
+use finals::Finals;
 use record::{Header, Key, Ledger, Step};
 use registry::Registry;
 use std::collections::{BTreeMap, VecDeque};
@@ -60,6 +65,7 @@ pub struct Server {
     /// Records were lost of which not even the key is known: nothing is answered for any object (`[X-11]`).
     unreadable: bool,
     tenancies: BTreeMap<Key, Tenancy>,
+    finals: Finals,
     registry: Registry,
     ledger: Ledger,
     /// Objects with several versions, by when they may be quiet.
@@ -74,6 +80,7 @@ impl Server {
             serving: false,
             unreadable: false,
             tenancies: BTreeMap::new(),
+            finals: Finals::default(),
             registry: Registry::default(),
             ledger: Ledger::default(),
             quiet: VecDeque::new(),
@@ -116,6 +123,13 @@ impl Server {
                 let tenancy = self.tenancies.entry(key).or_default();
                 tenancy.recover_cell(&cell, acceptor, handle, &mut self.ledger);
             }
+            Header::Pointer { key, pointer } => {
+                let tenancy = self.tenancies.entry(key).or_default();
+                tenancy.point(pointer, handle, &mut self.ledger);
+            }
+            Header::Final(configuration) => {
+                self.finals.recover(configuration, handle, &mut self.ledger);
+            }
         }
         handle
     }
@@ -127,6 +141,11 @@ impl Server {
         for (key, tenancy) in &mut self.tenancies {
             tenancy.recovered(*key, &mut self.ledger);
         }
+        // What was collected and came back goes again.
+        let keys: Vec<Key> = self.tenancies.keys().copied().collect();
+        for key in keys {
+            self.collect(key);
+        }
     }
 
     /// From now on it answers for objects.
@@ -137,6 +156,13 @@ impl Server {
     /// Who it is.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The root configuration, as far as this server knows.
+    pub fn root(&self) -> &Arc<Configuration> {
+        let first = &self.identity.root;
+        let id = first.id();
+        self.finals.of(id.domain, id.partition).unwrap_or(first)
     }
 
     /// The servers of the cluster that it knows.
@@ -153,16 +179,22 @@ impl Server {
     ) -> Result<Reply, Refusal> {
         match request {
             Request::Directory => Ok(Reply::Directory(Directory {
-                root: self.identity.root.clone(),
+                root: self.root().clone(),
                 servers: self.registry.records().cloned().collect(),
             })),
             // What was lost may be a later incarnation of the server that registers.
             Request::Register(_) if self.unreadable => Err(Refusal::Damaged),
             Request::Register(record) => self.registry.register(record, &mut self.ledger),
             Request::Status => Ok(Reply::Status(self.status())),
+            Request::Latest {
+                domain,
+                partition,
+                known,
+            } => self.latest(domain, partition, known),
             Request::Configured {
                 configuration,
                 descriptor,
+                pointer,
                 body,
             } => {
                 if !self.serving {
@@ -171,44 +203,9 @@ impl Server {
                 if self.unreadable {
                     return Err(Refusal::Damaged);
                 }
-                self.admit(configuration, descriptor)?;
-                self.configured(now, Key::of(&configuration), body, reads)
+                self.enveloped(now, (configuration, descriptor, pointer), body, reads)
             }
         }
-    }
-
-    /// Knows the configuration afterwards, or refuses: state for an unknown one is created only from its descriptor.
-    fn admit(
-        &mut self,
-        id: ConfigurationId,
-        descriptor: Option<Arc<Configuration>>,
-    ) -> Result<(), Refusal> {
-        let known = self
-            .tenancies
-            .get(&Key::of(&id))
-            .and_then(Tenancy::configuration);
-        if let Some(known) = known {
-            // Another configuration of the same index: its descriptor would not help ([X-13]).
-            return if known.id() == id {
-                Ok(())
-            } else {
-                Err(Refusal::WrongServer)
-            };
-        }
-        let descriptor = descriptor.filter(|descriptor| descriptor.id() == id);
-        let configuration = descriptor.ok_or(Refusal::UnknownConfiguration)?;
-        configuration
-            .position(self.identity.id)
-            .ok_or(Refusal::WrongServer)?;
-        let handle = self
-            .ledger
-            .append(Header::Configuration(configuration.clone()));
-        self.tenancies.entry(Key::of(&id)).or_default().describe(
-            configuration,
-            handle,
-            &mut self.ledger,
-        );
-        Ok(())
     }
 
     fn configured(
@@ -232,6 +229,7 @@ impl Server {
                 Ok(Reply::Access(answers))
             }
             Body::List(request) => Ok(Reply::Listed(tenancy.list(&request))),
+            Body::ReadConfig => Ok(Reply::Config),
             Body::Cell { cell, step } => {
                 tenancy.cell(&cell, step, &mut self.ledger).map(Reply::Cell)
             }
@@ -298,7 +296,9 @@ impl Server {
         if !self.serving || self.unreadable {
             return;
         }
-        let (Note::Confirm { configuration, .. } | Note::Decided { configuration, .. }) = &note;
+        let (Note::Confirm { configuration, .. }
+        | Note::Decided { configuration, .. }
+        | Note::Next { configuration, .. }) = &note;
         let key = Key::of(configuration);
         // Of another configuration of the same index nothing is believed ([X-13]).
         let is_meant = |tenancy: &&mut Tenancy| {
@@ -314,6 +314,14 @@ impl Server {
                 self.await_quiet(now, key, &name, newest);
             }
             Note::Decided { cell, value, .. } => tenancy.decided(&cell, value, &mut self.ledger),
+            Note::Next {
+                configuration,
+                pointer,
+            } => {
+                if pointer.is_final() && pointer.leads_on_from(&configuration) {
+                    self.hear(key, pointer);
+                }
+            }
         }
     }
 
@@ -329,7 +337,10 @@ impl Server {
     pub(crate) fn tick(&mut self, now: Instant) {
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
-            let tenancy = self.tenancies.get_mut(&key).expect("it was there");
+            // It may have been collected meanwhile.
+            let Some(tenancy) = self.tenancies.get_mut(&key) else {
+                continue;
+            };
             let newest = tenancy.quiet(key, &name, newest, &mut self.ledger);
             self.await_quiet(now, key, &name, newest);
         }

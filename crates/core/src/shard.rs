@@ -132,9 +132,8 @@ impl<C> Shard<C> {
         } in std::mem::take(&mut self.replies)
         {
             for read in reads.by_ref().take(reads_end - taken) {
-                let Ok(Reply::Access(answers)) = &mut reply else {
-                    unreachable!("only accesses read elements")
-                };
+                let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
+                let answers = answers.expect("only accesses read elements");
                 if carry(&mut answers[read.answer], heap) == Err(Lost) {
                     self.server.damage(read.key, &read.name, read.tag);
                     answers[read.answer] = Answer::Refused(Refusal::Damaged);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
 use areo_core::limits;
 use areo_core::object::DomainId;
 use areo_core::server::starts::Starts;
@@ -176,6 +176,7 @@ pub(crate) fn root_configuration(members: &[ServerId]) -> Arc<Configuration> {
         dap: Dap::Abd,
         delta: limits::DEFAULT_DELTA,
         copy_bytes: limits::DEFAULT_COPY_BYTES,
+        options: Options::default(),
     })
     .expect("random ids are distinct, and a cluster has at most 255 first servers")
 }

@@ -13,9 +13,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use areo_core::config::Configuration;
 use areo_core::element::Element;
 use areo_core::instant::Instant as CoreInstant;
 use areo_core::message::{Access, Body, CellRequest, Note, Refusal, Reply, Request};
+use areo_core::pointer::Pointer;
 use areo_core::server::record::ElementHeader;
 use areo_core::shard::{Heap, Lost, Shard};
 use areo_net::{Responder, Segment};
@@ -411,16 +413,21 @@ fn writes(request: &Request) -> bool {
     match request {
         Request::Register(_) => true,
         Request::Directory | Request::Status => false,
+        Request::Latest { known, .. } => known.is_some(),
         Request::Configured {
-            descriptor, body, ..
+            descriptor,
+            pointer,
+            body,
+            ..
         } => {
             descriptor.is_some()
+                || pointer.is_some()
                 || match body {
                     Body::Access(accesses) => accesses
                         .iter()
                         .any(|(_, access)| matches!(access, Access::Put { .. })),
                     Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
-                    Body::List(_) | Body::Cells { .. } => false,
+                    Body::List(_) | Body::Cells { .. } | Body::ReadConfig => false,
                 }
         }
     }
@@ -431,21 +438,34 @@ fn footprint(job: &Job) -> u64 {
     match job {
         Job::Note(Note::Confirm { name, .. }) => small_footprint(name.as_bytes().len()),
         Job::Note(Note::Decided { cell, value, .. }) => small_footprint(cell.len() + value.len()),
+        Job::Note(Note::Next { pointer, .. }) => pointer_footprint(Some(pointer)),
         Job::Request { request, .. } => match request {
             Request::Register(record) => {
                 small_footprint(record.name.len() + record.address.len() + record.admin.len())
             }
             Request::Directory | Request::Status => 0,
+            Request::Latest { known, .. } => descriptor_footprint(known.as_deref()),
             Request::Configured {
-                descriptor, body, ..
+                descriptor,
+                pointer,
+                body,
+                ..
             } => {
-                let described = descriptor
-                    .as_ref()
-                    .map_or(0, |descriptor| small_footprint(descriptor.encoded().len()));
-                described + body_footprint(body)
+                descriptor_footprint(descriptor.as_deref())
+                    + pointer_footprint(pointer.as_ref())
+                    + body_footprint(body)
             }
         },
     }
+}
+
+fn descriptor_footprint(descriptor: Option<&Configuration>) -> u64 {
+    descriptor.map_or(0, |descriptor| small_footprint(descriptor.encoded().len()))
+}
+
+/// Recorded for the configuration, and for its domain.
+fn pointer_footprint(pointer: Option<&Pointer>) -> u64 {
+    2 * descriptor_footprint(pointer.map(|pointer| &*pointer.configuration))
 }
 
 fn body_footprint(body: &Body) -> u64 {
@@ -469,6 +489,6 @@ fn body_footprint(body: &Body) -> u64 {
             }
             CellRequest::Query => 0,
         },
-        Body::List(_) | Body::Cells { .. } => 0,
+        Body::List(_) | Body::Cells { .. } | Body::ReadConfig => 0,
     }
 }

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::history::{History, Kind, Object, Operation};
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
-use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::config::{Configuration, Dap, Descriptor, Options};
 use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -79,6 +79,7 @@ fn configuration(
         dap,
         delta: 1,
         copy_bytes,
+        options: Options::default(),
     })
     .expect("a valid descriptor")
 }

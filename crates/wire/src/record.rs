@@ -19,6 +19,7 @@ use areo_core::limits;
 use areo_core::object::DomainId;
 use areo_core::server::record::{ElementHeader, Header, Key};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// The version of the format that this code writes, and reads.
 pub const VERSION: u8 = 1;
@@ -30,6 +31,8 @@ const ELEMENT: u8 = 2;
 const MARKS: u8 = 3;
 const CELL: u8 = 4;
 const REGISTRY: u8 = 5;
+const POINTER: u8 = 6;
+const FINAL: u8 = 7;
 
 const ELEMENT_DELETED: u8 = 1;
 const CELL_ACCEPTED: u8 = 1;
@@ -40,7 +43,7 @@ const CELL_FIXED_BYTES: usize = 3 + KEY_BYTES + 2 * parts::TAG_BYTES + 2 + 4;
 const ELEMENT_FIXED_BYTES: usize = 3 + 3 + KEY_BYTES + 2 * parts::TAG_BYTES + 2 * 8 + 2 * 2;
 const _: () = assert!(
     ELEMENT_FIXED_BYTES + 1 + limits::KEY_BYTES + limits::METADATA_BYTES <= MAX_HEADER_BYTES
-        && 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
+        && 3 + KEY_BYTES + 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
         && 3 + 6 * 6 + 32 + 3 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
     "a cell's header is the longest"
 );
@@ -125,6 +128,15 @@ impl Encode for Header {
                 out.put(&[VERSION, REGISTRY, 0]);
                 out.put(&parts::server_fields(server));
             }
+            Header::Pointer { key, pointer } => {
+                out.put(&[VERSION, POINTER, 0]);
+                put_key(out, key);
+                parts::put_pointer(out, pointer);
+            }
+            Header::Final(configuration) => {
+                out.put(&[VERSION, FINAL, 0]);
+                out.put(configuration.encoded());
+            }
         }
     }
 }
@@ -195,7 +207,7 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
     let known_flags = match kind {
         ELEMENT => ELEMENT_DELETED,
         CELL => CELL_ACCEPTED | CELL_DECIDED,
-        CONFIGURATION | MARKS | REGISTRY => 0,
+        CONFIGURATION | MARKS | REGISTRY | POINTER | FINAL => 0,
         kind => {
             let (what, value) = ("kind of record", kind.into());
             return Err(DecodeError::UnknownValue { what, value });
@@ -203,10 +215,12 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
     };
     let flags = reader.flags("record", known_flags)?;
     Ok(match kind {
-        CONFIGURATION => {
-            let configuration = Configuration::decode(reader.rest());
-            Header::Configuration(configuration.map_err(DecodeError::Descriptor)?)
-        }
+        CONFIGURATION => Header::Configuration(configuration(reader)?),
+        FINAL => Header::Final(configuration(reader)?),
+        POINTER => Header::Pointer {
+            key: key(reader)?,
+            pointer: parts::pointer(reader)?,
+        },
         ELEMENT => Header::Element(element(reader, flags)?),
         MARKS => {
             let key = key(reader)?;
@@ -223,6 +237,10 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
         REGISTRY => Header::Registry(parts::server(&reader.rest())?),
         _ => unreachable!("the kind was checked with its flags"),
     })
+}
+
+fn configuration(reader: &mut Reader<'_>) -> Result<Arc<Configuration>, DecodeError> {
+    Configuration::decode(reader.rest()).map_err(DecodeError::Descriptor)
 }
 
 fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {

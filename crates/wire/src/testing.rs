@@ -29,10 +29,12 @@ pub fn request_name(request: &Request) -> &'static str {
                 CellRequest::Accept { .. } => "cell-accept",
             },
             Body::Cells { .. } => "cells",
+            Body::ReadConfig => "read-config",
         },
         Request::Directory => "directory",
         Request::Register(_) => "register",
         Request::Status => "status",
+        Request::Latest { .. } => "latest",
     }
 }
 
@@ -74,12 +76,17 @@ pub fn reply_name(reply: &Reply) -> &'static str {
             CellReply::Accepted => "cell-accepted",
             CellReply::Rejected { .. } => "cell-rejected",
             CellReply::Decided(_) => "cell-decided",
+            CellReply::Closed { .. } => "cell-closed",
         },
         Reply::Cells { .. } => "cells",
         Reply::Directory(_) => "directory",
         Reply::Registered => "registered",
         Reply::Outdated { .. } => "outdated",
         Reply::Status(_) => "status",
+        Reply::Config => "config",
+        Reply::Latest(_) => "latest",
+        Reply::Next { reply: Some(_), .. } => "next",
+        Reply::Next { reply: None, .. } => "withheld",
     }
 }
 
@@ -88,6 +95,7 @@ pub fn note_name(note: &Note) -> &'static str {
     match note {
         Note::Confirm { .. } => "confirm",
         Note::Decided { .. } => "decided",
+        Note::Next { .. } => "next",
     }
 }
 
@@ -103,5 +111,7 @@ pub fn header_name(header: &Header) -> &'static str {
             (Some(_), true) => "cell-decided",
         },
         Header::Registry(_) => "registry",
+        Header::Pointer { .. } => "pointer",
+        Header::Final(_) => "final",
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cluster::tests::names;
-use areo_core::config::{Descriptor, ServerId};
+use areo_core::config::{Descriptor, Options, ServerId};
 use areo_core::dap::ec;
 use areo_core::element::Form;
 use areo_core::object::DomainId;
@@ -14,6 +14,7 @@ fn configuration(dap: Dap) -> Arc<Configuration> {
         dap,
         delta: 5,
         copy_bytes: 100,
+        options: Options::default(),
     };
     Configuration::new(descriptor).unwrap()
 }

@@ -8,61 +8,68 @@
 //! | | rounds |
 //! |---|---|
 //! | [`propose`] | 2 undisturbed |
-//! | [`learn`] | 1; 2 more if somebody left it undecided |
+//! | [`read`] | 1 |
 //!
 //! | pseudocode | here |
 //! |---|---|
 //! | PREPARE(rnd) | `prepare`; acceptor: [`Acceptor::receive`] |
 //! | ACCEPT(rnd, v) | `accept`; acceptor: [`Acceptor::receive`] |
 
-use crate::config::Configuration;
 use crate::env::Env;
-use crate::error::Unavailable;
-use crate::gather::{self, Fold, Quorum};
-use crate::message::{Ballot, Body, CellReply, CellRequest, Note, Reply};
+use crate::error::Failed;
+use crate::gather::{self, Fold, Quorum, Visit};
+use crate::message::{Ballot, Body, CellReply, CellRequest, CellSummary, Note, Reply};
 use crate::tag::Writer;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 // ---- client half ----------------------------------------------------------------------------------------------------
 
-/// Decides the cell and returns its value: `value`, or what was decided before.
+/// How a proposal ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The cell is decided, with this value.
+    Decided(Bytes),
+    /// A configuration comes after this one, and with it other acceptors (`[X-20]`); the visit knows which.
+    Closed,
+}
+
+/// Decides the cell, with `value` or with what others proposed before. `inherited` is what acceptors of an earlier
+/// configuration had accepted when they were closed: it takes the place of `value`, and not of anything that was accepted
+/// here ([`read`] says why).
 ///
 /// # Errors
-/// [`Unavailable`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
+/// [`Failed`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
 pub async fn propose<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     cell: &Bytes,
-    value: Bytes,
+    value: &Bytes,
+    inherited: Option<&Bytes>,
     mut proposer: impl FnMut() -> Writer,
-) -> Result<Bytes, Unavailable> {
+) -> Result<Outcome, Failed> {
     let mut number = 0;
     loop {
         let ballot = Ballot {
             number: number + 1,
             proposer: proposer(),
         };
-        let rejected = match prepare(env, c, cell, ballot).await? {
-            Prepared::Decided(decided) => return Ok(decided),
+        let rejected = match prepare(env, at, cell, ballot).await? {
+            Prepared::Decided(decided) => return Ok(Outcome::Decided(decided)),
+            Prepared::Closed => return Ok(Outcome::Closed),
             Prepared::Rejected(promised) => promised,
             Prepared::Promised(accepted) => {
-                let chosen = accepted.map_or(value.clone(), |(_, accepted)| accepted);
-                match accept(env, c, cell, ballot, chosen.clone()).await? {
-                    Accepted::Decided(decided) => return Ok(decided),
+                let accepted = accepted.map(|(_, accepted)| accepted);
+                let chosen = accepted.or_else(|| inherited.cloned());
+                let chosen = chosen.unwrap_or_else(|| value.clone());
+                match accept(env, at, cell, ballot, chosen.clone()).await? {
+                    Accepted::Decided(decided) => return Ok(Outcome::Decided(decided)),
+                    Accepted::Closed => return Ok(Outcome::Closed),
                     Accepted::Rejected(promised) => promised,
                     Accepted::Chosen => {
-                        let (configuration, cell, value) = (c.id(), cell.clone(), chosen.clone());
-                        env.tell(
-                            c.members(),
-                            Note::Decided {
-                                configuration,
-                                cell,
-                                value,
-                            },
-                        );
-                        return Ok(chosen);
+                        tell(env, at, cell, &chosen);
+                        return Ok(Outcome::Decided(chosen));
                     }
                 }
             }
@@ -73,42 +80,133 @@ pub async fn propose<E: Env>(
     }
 }
 
-/// The decided value, if there is one. Finishes what another proposer left undecided.
+fn tell<E: Env>(env: &E, at: &Visit, cell: &Bytes, value: &Bytes) {
+    let note = Note::Decided {
+        configuration: at.c().id(),
+        cell: cell.clone(),
+        value: value.clone(),
+    };
+    env.tell(at.c().members(), note);
+}
+
+/// What a quorum of acceptors says of a cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It is decided.
+    Decided(Bytes),
+    /// This was accepted in the highest ballot; it may be decided.
+    Accepted(Bytes),
+    /// Nothing was accepted.
+    Empty,
+}
+
+impl State {
+    /// The value, if there is one.
+    pub fn value(self) -> Option<Bytes> {
+        match self {
+            State::Decided(value) | State::Accepted(value) => Some(value),
+            State::Empty => None,
+        }
+    }
+}
+
+/// Asks a quorum for the cell, and promises nothing. In a visit that closes the configuration the acceptors that answer
+/// accept nothing afterwards, so that whatever was decided here is what this returns (`[X-20]`).
+///
+/// What was accepted in a later configuration goes before it whatever the ballots are: a ballot of this configuration may
+/// be larger than those with which proposers who did not hear of it decided the cell in the next one.
 ///
 /// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn learn<E: Env>(
-    env: &E,
-    c: &Arc<Configuration>,
-    cell: &Bytes,
-    proposer: impl FnMut() -> Writer,
-) -> Result<Option<Bytes>, Unavailable> {
-    match call(env, c, cell, CellRequest::Query).await? {
+/// [`Failed`] without a quorum in time.
+pub async fn read<E: Env>(env: &E, at: &Visit, cell: &Bytes) -> Result<State, Failed> {
+    let heard = call(env, at, cell, CellRequest::Query).await?;
+    Ok(match heard {
         Heard {
             decided: Some(decided),
             ..
-        } => Ok(Some(decided)),
+        } => State::Decided(decided),
         Heard {
             accepted: Some((_, value)),
             ..
-        } => propose(env, c, cell, value, proposer).await.map(Some),
-        Heard { .. } => Ok(None),
+        } => State::Accepted(value),
+        Heard { .. } => State::Empty,
+    })
+}
+
+/// A page of cells.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Page {
+    /// Cells for which somebody accepted a value, by name, with the value of those that are known to be decided.
+    pub cells: BTreeMap<Bytes, Option<Bytes>>,
+    /// There are more after the last one.
+    pub truncated: bool,
+}
+
+impl Page {
+    /// Of two pages that begin in the same place, one: it ends where the first of them does.
+    #[must_use]
+    pub fn merge(mut self, mut other: Page) -> Page {
+        let last = |page: &Page| page.cells.keys().next_back().cloned();
+        let horizons = [&self, &other].map(|page| last(page).filter(|_| page.truncated));
+        let horizon = horizons.into_iter().flatten().min();
+        for (cell, value) in std::mem::take(&mut other.cells) {
+            let known = self.cells.entry(cell).or_default();
+            *known = known.take().or(value);
+        }
+        if let Some(horizon) = &horizon {
+            self.cells.retain(|cell, _| cell <= horizon);
+        }
+        self.truncated = horizon.is_some();
+        self
     }
+}
+
+/// The cells whose names begin with `prefix` and are larger than `after`, as a quorum knows them.
+///
+/// # Errors
+/// [`Failed`] without a quorum in time.
+pub async fn list<E: Env>(
+    env: &E,
+    at: &Visit,
+    prefix: &Bytes,
+    after: &Bytes,
+) -> Result<Page, Failed> {
+    let body = Body::Cells {
+        prefix: prefix.clone(),
+        after: after.clone(),
+    };
+    let fold = |page: &mut Option<Page>, _from: usize, reply: Reply| match reply {
+        Reply::Cells { cells, truncated } => {
+            let value = |cell: CellSummary| (cell.cell, cell.decided.then_some(cell.value));
+            let cells = cells.into_iter().map(value).collect();
+            let one = Page { cells, truncated };
+            *page = Some(match page.take() {
+                Some(page) => page.merge(one),
+                None => one,
+            });
+            Fold::Count
+        }
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::of(at.c(), body, None, fold);
+    let page = gather::gather(env, at, tally).await?;
+    Ok(page.expect("a quorum has a member"))
 }
 
 enum Prepared {
     Promised(Option<(Ballot, Bytes)>),
     Rejected(Ballot),
     Decided(Bytes),
+    Closed,
 }
 
 async fn prepare<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     cell: &Bytes,
     ballot: Ballot,
-) -> Result<Prepared, Unavailable> {
-    let heard = call(env, c, cell, CellRequest::Prepare { ballot }).await?;
+) -> Result<Prepared, Failed> {
+    let heard = call(env, at, cell, CellRequest::Prepare { ballot }).await?;
     Ok(match heard {
         Heard {
             decided: Some(decided),
@@ -118,6 +216,7 @@ async fn prepare<E: Env>(
             rejected: Some(promised),
             ..
         } => Prepared::Rejected(promised),
+        Heard { closed: true, .. } => Prepared::Closed,
         Heard { accepted, .. } => Prepared::Promised(accepted),
     })
 }
@@ -126,16 +225,17 @@ enum Accepted {
     Chosen,
     Rejected(Ballot),
     Decided(Bytes),
+    Closed,
 }
 
 async fn accept<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     cell: &Bytes,
     ballot: Ballot,
     value: Bytes,
-) -> Result<Accepted, Unavailable> {
-    let heard = call(env, c, cell, CellRequest::Accept { ballot, value }).await?;
+) -> Result<Accepted, Failed> {
+    let heard = call(env, at, cell, CellRequest::Accept { ballot, value }).await?;
     Ok(match heard {
         Heard {
             decided: Some(decided),
@@ -145,6 +245,7 @@ async fn accept<E: Env>(
             rejected: Some(promised),
             ..
         } => Accepted::Rejected(promised),
+        Heard { closed: true, .. } => Accepted::Closed,
         Heard { .. } => Accepted::Chosen,
     })
 }
@@ -155,14 +256,15 @@ struct Heard {
     accepted: Option<(Ballot, Bytes)>,
     rejected: Option<Ballot>,
     decided: Option<Bytes>,
+    closed: bool,
 }
 
 async fn call<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     cell: &Bytes,
     step: CellRequest,
-) -> Result<Heard, Unavailable> {
+) -> Result<Heard, Failed> {
     let body = Body::Cell {
         cell: cell.clone(),
         step,
@@ -185,10 +287,14 @@ async fn call<E: Env>(
             heard.decided = Some(value);
             Fold::Decide
         }
+        Reply::Cell(CellReply::Closed { .. }) => {
+            heard.closed = true;
+            Fold::Decide
+        }
         _ => Fold::Ignore,
     };
-    let tally = Quorum::new(c.n(), c.quorums().quorum(), body, Heard::default(), fold);
-    gather::gather(env, c, tally).await
+    let tally = Quorum::of(at.c(), body, Heard::default(), fold);
+    gather::gather(env, at, tally).await
 }
 
 // ---- server half ----------------------------------------------------------------------------------------------------
@@ -205,14 +311,21 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// One step. Returns the answer and whether the state changed, which must be durable before the answer leaves.
-    pub fn receive(&mut self, step: CellRequest) -> (CellReply, bool) {
+    /// One step. Returns the answer and whether the state changed, which must be durable before the answer leaves. `closed`:
+    /// a configuration comes after this one, and nothing changes here any more (`[X-20]`).
+    pub fn receive(&mut self, step: CellRequest, closed: bool) -> (CellReply, bool) {
         if let (true, Some((_, value))) = (self.decided, &self.accepted) {
             return (CellReply::Decided(value.clone()), false);
         }
         match step {
             CellRequest::Query => (
                 CellReply::Promised {
+                    accepted: self.accepted.clone(),
+                },
+                false,
+            ),
+            CellRequest::Prepare { .. } | CellRequest::Accept { .. } if closed => (
+                CellReply::Closed {
                     accepted: self.accepted.clone(),
                 },
                 false,

@@ -24,23 +24,23 @@ use super::{Found, Known, PutError, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
 use crate::env::Env;
-use crate::error::Unavailable;
-use crate::gather;
+use crate::error::Failed;
+use crate::gather::{self, Visit};
 use crate::message::{Held, Want};
 use crate::object::Name;
 use crate::tag::Tag;
-use std::sync::Arc;
 
 // ---- client half ----------------------------------------------------------------------------------------------------
 
 /// The pair with the largest tag at a majority. One member is asked for the value, the others for their tags.
 pub(super) async fn get_data<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     known: Option<&Known>,
     scope: Scope,
-) -> Result<Found, Unavailable> {
+) -> Result<Found, Failed> {
+    let c = at.c();
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
     let chosen = chosen(env, c, name);
     let wants = |attempt: u32| {
@@ -54,7 +54,7 @@ pub(super) async fn get_data<E: Env>(
         };
         (0..c.n()).map(want).collect()
     };
-    let collected = collect::collect(env, c, name, largest, (have, scope), wants).await?;
+    let collected = collect::collect(env, at, name, largest, (have, scope), wants).await?;
     Ok(found(collected, known))
 }
 
@@ -145,30 +145,29 @@ pub(super) fn copy_element(value: &Value) -> Element {
 /// Brings the pair to a majority.
 pub(super) async fn put_data<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     tag: Tag,
     value: &Value,
     holders: &[bool],
 ) -> Result<(), PutError> {
-    let elements = vec![copy_element(value); c.n()];
-    put_elements(env, c, name, tag, elements, holders).await
+    let elements = vec![copy_element(value); at.c().n()];
+    put_elements(env, at, name, tag, elements, holders).await
 }
 
 /// Brings one element to each member and waits for a quorum of acknowledgements.
 pub(super) async fn put_elements<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     tag: Tag,
     elements: Vec<Element>,
     holders: &[bool],
 ) -> Result<(), PutError> {
-    let tally = Store::new(c, name, tag, elements, holders);
-    match gather::gather(env, c, tally).await {
-        Ok(Outcome::Stored) => Ok(()),
-        Ok(Outcome::Unconfirmed) => Err(PutError::Unconfirmed),
-        Err(unavailable) => Err(PutError::Unavailable(unavailable)),
+    let tally = Store::new(at.c(), name, tag, elements, holders);
+    match gather::gather(env, at, tally).await? {
+        Outcome::Stored => Ok(()),
+        Outcome::Unconfirmed => Err(PutError::Unconfirmed),
     }
 }
 

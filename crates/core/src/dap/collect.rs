@@ -5,8 +5,8 @@ use super::{Scope, single};
 use crate::config::{Configuration, Dap};
 use crate::element::{Carried, Element, Form};
 use crate::env::Env;
-use crate::error::Unavailable;
-use crate::gather::{self, ConfiguredTally, Decision, Event};
+use crate::error::Failed;
+use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::limits;
 use crate::message::{Access, Answer, Body, Held, Refusal, Want};
 use crate::object::Name;
@@ -80,18 +80,18 @@ pub(super) struct Collected {
 /// member is asked at the given attempt, counted from 0.
 pub(super) async fn collect<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     rule: Rule,
     (have, scope): (Tag, Scope),
     wants: impl Fn(u32) -> Vec<Want>,
-) -> Result<Collected, Unavailable> {
+) -> Result<Collected, Failed> {
     let mut attempt = 0;
     loop {
-        let mut tally = Collect::new(c, name, rule, scope, have, &wants(attempt));
+        let mut tally = Collect::new(at.c(), name, rule, scope, have, &wants(attempt));
         // Whatever the round trip is: sooner or later an attempt waits long enough for it.
         tally.hope <<= attempt.min(8);
-        match gather::gather(env, c, tally).await? {
+        match gather::gather(env, at, tally).await? {
             Outcome::Found(collected) => return Ok(collected),
             Outcome::Restart => {
                 // At once, then after a random while of up to about four round trips.

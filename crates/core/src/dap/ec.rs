@@ -31,14 +31,14 @@ use super::{Found, Known, PutError, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
 use crate::env::Env;
-use crate::error::Unavailable;
+use crate::error::Failed;
+use crate::gather::Visit;
 use crate::limits;
 use crate::message::{Held, Want};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
 use bytes::Bytes;
-use std::sync::Arc;
 
 // ---- client half ----------------------------------------------------------------------------------------------------
 
@@ -46,11 +46,12 @@ use std::sync::Arc;
 /// others for their tags, so that an undisturbed read decodes nothing.
 pub(super) async fn get_data<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     known: Option<&Known>,
     scope: Scope,
-) -> Result<Found, Unavailable> {
+) -> Result<Found, Failed> {
+    let c = at.c();
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
     let chosen = chosen(env, c, name);
     let wants = |_attempt: u32| {
@@ -66,7 +67,7 @@ pub(super) async fn get_data<E: Env>(
         }
         wants
     };
-    let collected = collect::collect(env, c, name, acceptable, (have, scope), wants).await?;
+    let collected = collect::collect(env, at, name, acceptable, (have, scope), wants).await?;
     Ok(found(c, collected, known, scope))
 }
 
@@ -231,14 +232,14 @@ fn decode(c: &Configuration, elements: &[Element]) -> Value {
 /// Brings the pair to a quorum.
 pub(super) async fn put_data<E: Env>(
     env: &E,
-    c: &Arc<Configuration>,
+    at: &Visit,
     name: &Name,
     tag: Tag,
     value: &Value,
     holders: &[bool],
 ) -> Result<(), PutError> {
-    let elements = elements(c, name, value);
-    put_elements(env, c, name, tag, elements, holders).await
+    let elements = elements(at.c(), name, value);
+    put_elements(env, at, name, tag, elements, holders).await
 }
 
 /// What each member is to hold of the value, by position: a copy of a small one, a fragment of a large one. Data

@@ -165,6 +165,13 @@ impl Versions {
         smaller.record
     }
 
+    /// Every record of the object.
+    pub fn into_handles(self) -> impl Iterator<Item = Handle> {
+        let damaged = self.damaged.and_then(|damaged| damaged.record);
+        let stored = self.stored.into_iter().map(|stored| stored.handle);
+        stored.chain(self.marks).chain(damaged)
+    }
+
     /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and newer
     /// than what the asker has.
     pub fn held(&self, want: Want, have: Tag) -> Held {

@@ -1,23 +1,33 @@
-//! Atomic read and write: two phases over the data access primitives (`algorithms.md` 1.1, 3.4).
+//! Atomic read and write: two phases over the configurations of a domain's sequence, in each of them by its data access
+//! primitives (`algorithms.md` 1.1, 3.3, 3.4).
+//!
+//! Both phases go along the sequence from the freshest final configuration that the client knows; the second one starts
+//! where the first one ended (`[A-6]`). A phase is over at a configuration whose servers answered without knowing a next
+//! one. With piggybacking they say so with every reply; without (Ares), a round of its own asks them.
 //!
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
 //! | [`write()`] | 2 | |
-//! | [`read`] | 1, when the version is known to be at a quorum (`[F-1]` to `[F-3]`) | 2 |
+//! | [`read`] | 1, when the version is known to be at a quorum (`[F-1]` to `[F-4]`) | 2 |
 //! | [`stat`] | 1 | 2, with the content |
+//! | without piggybacking | 4 | |
+//! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
 use super::Client;
 use crate::config::Configuration;
 use crate::dap::{self, Found, Known, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{ReadError, Unavailable, WriteError};
+use crate::error::{Failed, ReadError, Unavailable, WriteError};
+use crate::gather::Visit;
 use crate::limits;
 use crate::object::Name;
+use crate::reconfig::sequence;
 use crate::tag::Tag;
 use std::sync::Arc;
 
-/// The newest version of the object. `known` saves the transfer of a value that the caller has.
+/// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
+/// configuration of the domain.
 ///
 /// # Errors
 /// [`ReadError`].
@@ -28,13 +38,13 @@ pub async fn read<E: Env>(
     known: Option<&Known>,
 ) -> Result<Found, ReadError> {
     loop {
-        let found = dap::get_data(&client.env, c, name, known, Scope::Whole).await?;
-        if at_quorum(client, c, name, &found) {
-            confirm_again(client, c, name, &found);
-            return Ok(found);
+        let newest = newest(client, c, name, known, Scope::Whole).await?;
+        if newest.at_quorum(client, name) {
+            newest.confirm_again(client, name);
+            return Ok(newest.found);
         }
-        if write_back(client, c, name, &found).await? {
-            return Ok(found);
+        if write_back(client, &newest, name).await? {
+            return Ok(newest.found);
         }
         // The version may not be returned: it did not get to a quorum, so that a later read may not see it.
         client.env.sleep(limits::ASK_AGAIN).await;
@@ -51,11 +61,11 @@ pub async fn stat<E: Env>(
     c: &Arc<Configuration>,
     name: &Name,
 ) -> Result<Found, ReadError> {
-    let found = dap::get_data(&client.env, c, name, None, Scope::Metadata).await?;
-    match at_quorum(client, c, name, &found) {
+    let newest = newest(client, c, name, None, Scope::Metadata).await?;
+    match newest.at_quorum(client, name) {
         true => {
-            confirm_again(client, c, name, &found);
-            Ok(found)
+            newest.confirm_again(client, name);
+            Ok(newest.found)
         }
         false => read(client, c, name, None).await,
     }
@@ -71,32 +81,96 @@ pub async fn write<E: Env>(
     name: &Name,
     value: &Value,
 ) -> Result<Tag, WriteError> {
-    let max = dap::get_tag(&client.env, c, name)
+    let (max, last) = largest_tag(client, c, name)
         .await
         .map_err(WriteError::NotApplied)?;
     let tag = max.next(client.next_writer());
     let mut handed_over = false;
+    put(client, last, name, (tag, value), &mut handed_over)
+        .await
+        .map_err(|failed| not_acknowledged(failed, handed_over))?;
+    Ok(tag)
+}
+
+/// Phase 1 of a write: the largest tag, and the configuration where the sequence ended.
+async fn largest_tag<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<(Tag, Arc<Configuration>), Unavailable> {
+    let (mut max, mut current) = (Tag::INITIAL, client.sequences().start(c));
     loop {
-        let failed = match dap::put_data(&client.env, c, name, tag, value, &[]).await {
-            Ok(()) => break,
-            Err(PutError::Unavailable(unavailable)) => unavailable,
+        let at = Visit::new(&current);
+        match dap::get_tag(&client.env, &at, name).await {
+            Ok(tag) => max = max.max(tag),
+            // What it held is in the configuration that the pointer leads to.
+            Err(Failed::Moved) => {}
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+        }
+        match sequence::advance(&client.env, client.sequences(), &at).await? {
+            None => return Ok((max, current)),
+            Some(next) => current = next,
+        }
+    }
+}
+
+/// Phase 2 of a write: brings the pair to a quorum of the last configuration, from `current` on.
+async fn put<E: Env>(
+    client: &Client<E>,
+    mut current: Arc<Configuration>,
+    name: &Name,
+    (tag, value): (Tag, &Value),
+    handed_over: &mut bool,
+) -> Result<(), Unavailable> {
+    loop {
+        let at = Visit::new(&current);
+        match dap::put_data(&client.env, &at, name, tag, value, &[]).await {
+            Ok(()) | Err(PutError::Failed(Failed::Moved)) => *handed_over = true,
+            Err(PutError::Failed(Failed::Unavailable(unavailable))) => {
+                return Err(unavailable);
+            }
             Err(PutError::Unconfirmed) => {
-                // A read finds a version that is at a quorum, or brings it there. Confirming that makes room, also where
-                // the version was complete all along and only its confirmation was lost. Then the same pair again.
-                handed_over = true;
-                match read(client, c, name, None).await {
-                    Ok(found) => {
-                        dap::confirm(&client.env, c, name, found.tag);
-                        continue;
-                    }
-                    Err(ReadError::Unavailable(unavailable)) => unavailable,
+                *handed_over = true;
+                if at.is_last() {
+                    // Then the same pair again ([X-8]).
+                    make_room(client, &current, name).await?;
+                    continue;
                 }
             }
-        };
-        return Err(not_acknowledged(failed, handed_over));
+        }
+        match sequence::advance(&client.env, client.sequences(), &at).await? {
+            None => {
+                dap::confirm(&client.env, &at, name, tag);
+                client.remember_propagated(current.id(), name, tag);
+                return Ok(());
+            }
+            Some(next) => current = next,
+        }
     }
-    client.remember_propagated(c.id(), name, tag);
-    Ok(tag)
+}
+
+/// Members are full of versions that nobody confirmed. A read finds one that is at a quorum, or brings it there;
+/// confirming that makes room, also where it was complete all along and only its confirmation was lost (`[X-3]`).
+async fn make_room<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<(), Unavailable> {
+    loop {
+        let newest = match newest(client, c, name, None, Scope::Whole).await {
+            Ok(newest) => newest,
+            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
+        };
+        if newest.at_quorum(client, name) {
+            dap::confirm(&client.env, &newest.last, name, newest.found.tag);
+            return Ok(());
+        }
+        match write_back(client, &newest, name).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => client.env.sleep(limits::ASK_AGAIN).await,
+            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
+        }
+    }
 }
 
 /// `[X-9]`: not applied only if no put was handed to any connection.
@@ -107,37 +181,115 @@ fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
     }
 }
 
-/// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
-/// there itself (`[F-2]`); and nobody is to be repaired by writing it back.
-fn at_quorum<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, found: &Found) -> bool {
-    let complete = found.complete || client.has_propagated(c.id(), name, found.tag);
-    complete && (!found.damaged || found.tag.is_initial())
+/// What phase 1 of a read found.
+struct Newest {
+    /// The newest version of all configurations on the way.
+    found: Found,
+    /// The configuration where the sequence ended.
+    last: Visit,
+    /// `found` was found there, and not only on the way: what is said of its holders is said of that configuration.
+    in_last: bool,
 }
 
-/// Writers confirm and do not wait for it; one that ends at once, or loses a connection, leaves members that keep every
-/// version. Whoever sees that says it again (`[X-4]`).
-fn confirm_again<E: Env>(client: &Client<E>, c: &Arc<Configuration>, name: &Name, found: &Found) {
-    if found.unaware {
-        dap::confirm(&client.env, c, name, found.tag);
+impl Newest {
+    /// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
+    /// there itself (`[F-2]`); all of that where nobody knew a later configuration (`[F-4]`), and said so with the same
+    /// replies; and nobody is to be repaired by writing it back.
+    fn at_quorum<E: Env>(&self, client: &Client<E>, name: &Name) -> bool {
+        let Newest {
+            found,
+            last,
+            in_last,
+        } = self;
+        if found.tag.is_initial() {
+            return true;
+        }
+        let complete = found.complete || client.has_propagated(last.c().id(), name, found.tag);
+        *in_last && last.c().options().piggyback && complete && !found.damaged
+    }
+
+    /// Writers confirm and do not wait for it; one that ends at once, or loses a connection, leaves members that keep
+    /// every version. Whoever sees that says it again (`[X-4]`).
+    fn confirm_again<E: Env>(&self, client: &Client<E>, name: &Name) {
+        if self.found.unaware {
+            dap::confirm(&client.env, &self.last, name, self.found.tag);
+        }
     }
 }
 
-/// Brings the version found to a quorum; false if members have no room for it.
-async fn write_back<E: Env>(
+/// Phase 1 of a read.
+async fn newest<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-    found: &Found,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Result<Newest, ReadError> {
+    let mut current = client.sequences().start(c);
+    let mut best: Option<Found> = None;
+    loop {
+        let at = Visit::new(&current);
+        let here = match dap::get_data(&client.env, &at, name, known, scope).await {
+            Ok(found) => Some(found),
+            // What it held is in the configuration that the pointer leads to ([A-5]).
+            Err(Failed::Moved) => None,
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
+        };
+        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
+        let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);
+        let in_last = here.as_ref().is_some_and(larger);
+        if in_last {
+            best = here;
+        }
+        let Some(next) = next else {
+            let found = best.expect("a configuration without a successor does not withhold");
+            return Ok(Newest {
+                found,
+                last: at,
+                in_last,
+            });
+        };
+        current = next;
+    }
+}
+
+/// Brings the version found to a quorum of the last configuration; false if members have no room for it.
+async fn write_back<E: Env>(
+    client: &Client<E>,
+    newest: &Newest,
+    name: &Name,
 ) -> Result<bool, ReadError> {
+    let Newest {
+        found,
+        last,
+        in_last,
+    } = newest;
     let value = found
         .value
         .as_ref()
         .expect("only the initial version has no value, and that is complete");
-    match dap::put_data(&client.env, c, name, found.tag, value, &found.holders).await {
-        Ok(()) => {}
-        Err(PutError::Unconfirmed) => return Ok(false),
-        Err(PutError::Unavailable(unavailable)) => return Err(unavailable.into()),
+    let mut at = Visit::new(last.c());
+    // Elsewhere nobody is known to hold it; nevertheless it is one that is completed, not a new one.
+    let mut holders = match in_last {
+        true => found.holders.clone(),
+        false => vec![false; at.c().n()],
+    };
+    loop {
+        let put = dap::put_data(&client.env, &at, name, found.tag, value, &holders).await;
+        match put {
+            Ok(()) | Err(PutError::Failed(Failed::Moved)) => {}
+            Err(PutError::Unconfirmed) if at.is_last() => return Ok(false),
+            Err(PutError::Unconfirmed) => {}
+            Err(PutError::Failed(Failed::Unavailable(unavailable))) => {
+                return Err(unavailable.into());
+            }
+        }
+        let Some(next) = sequence::advance(&client.env, client.sequences(), &at).await? else {
+            dap::confirm(&client.env, &at, name, found.tag);
+            client.remember_propagated(at.c().id(), name, found.tag);
+            return Ok(true);
+        };
+        at = Visit::new(&next);
+        holders = vec![false; next.n()];
     }
-    client.remember_propagated(c.id(), name, found.tag);
-    Ok(true)
 }

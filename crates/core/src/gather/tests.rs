@@ -1,8 +1,9 @@
 //! Every order of replies, refusals and members out of reach: a call is decided exactly when a quorum is in, and given up
 //! only when none can come. [`explore`] serves the tallies of the data access primitives, too.
 
+use super::visit::Addressed;
 use super::*;
-use crate::config::{Dap, Descriptor, ServerId};
+use crate::config::{Dap, Descriptor, Options, ServerId};
 use crate::message::{Answer, CellReply, CellRequest};
 use crate::object::DomainId;
 
@@ -15,6 +16,7 @@ pub(crate) fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         dap,
         delta: 1,
         copy_bytes: 16,
+        options: Options::default(),
     })
     .unwrap()
 }
@@ -228,12 +230,8 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
     let c = configuration(3, Dap::Abd);
     let body = Body::Access(Vec::new());
     let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
-    let mut tally = Addressed {
-        configuration: c.clone(),
-        describe: vec![false; 3],
-        again: Vec::new(),
-        tally: Quorum::new(3, 2, body, (), fold),
-    };
+    let quorum = Quorum::new(3, 2, body, (), fold);
+    let mut tally = Addressed::new(&Visit::new(&c), quorum);
     let unknown = || Event::Refused(Refusal::UnknownConfiguration);
     let described = |tally: &mut Addressed<_>, position| match Tally::ask(tally, position) {
         Some(Request::Configured { descriptor, .. }) => descriptor.is_some(),
@@ -252,7 +250,7 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
         );
     }
     assert_eq!(Tally::add(&mut tally, 1, reply()), Decision::Pending);
-    assert_eq!(Tally::add(&mut tally, 2, reply()), Decision::Done(()));
+    assert_eq!(Tally::add(&mut tally, 2, reply()), Decision::Done(Some(())));
 }
 
 /// Busy, starting and stopping servers are asked again after a while, and count neither way meanwhile.
@@ -261,38 +259,35 @@ fn refusals_that_may_pass_are_asked_again() {
     let c = configuration(3, Dap::Abd);
     let body = Body::Access(Vec::new());
     let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
-    let quorum = || Quorum::new(3, 2, body.clone(), (), fold);
-    let mut addressed = Addressed {
-        configuration: c.clone(),
-        describe: vec![false; 3],
-        again: Vec::new(),
-        tally: quorum(),
-    };
-    let mut servers = Servers::new(3, 2, Request::Status, (), fold);
-    let check = |tally: &mut dyn Tally<Output = ()>| {
-        assert_eq!(tally.patience(), None);
-        for refusal in [Refusal::Busy, Refusal::Starting, Refusal::Draining] {
-            for position in [2, 0, 2] {
-                assert_eq!(
-                    tally.add(position, Event::Refused(refusal)),
-                    Decision::Pending
-                );
-            }
-            assert_eq!(tally.patience(), Some(limits::ASK_AGAIN));
-            let Decision::Ask(mut positions) = tally.tick() else {
-                panic!("it asks again")
-            };
-            positions.sort_unstable();
-            assert_eq!(positions, [0, 2], "each once");
-            assert!(tally.ask(0).is_some());
-            assert_eq!((tally.patience(), tally.tick()), (None, Decision::Pending));
+    let quorum = Quorum::new(3, 2, body, (), fold);
+    check_refusals_that_pass(Addressed::new(&Visit::new(&c), quorum), Some(()));
+    check_refusals_that_pass(Servers::new(3, 2, Request::Status, (), fold), ());
+}
+
+fn check_refusals_that_pass<T: Tally>(mut tally: T, done: T::Output)
+where
+    T::Output: PartialEq + std::fmt::Debug,
+{
+    assert_eq!(tally.patience(), None);
+    for refusal in [Refusal::Busy, Refusal::Starting, Refusal::Draining] {
+        for position in [2, 0, 2] {
+            assert_eq!(
+                tally.add(position, Event::Refused(refusal)),
+                Decision::Pending
+            );
         }
-        assert_eq!(tally.add(0, reply()), Decision::Pending);
-        assert_eq!(tally.ask(0), None, "it has answered");
-        assert_eq!(tally.add(2, reply()), Decision::Done(()));
-    };
-    check(&mut addressed);
-    check(&mut servers);
+        assert_eq!(tally.patience(), Some(limits::ASK_AGAIN));
+        let Decision::Ask(mut positions) = tally.tick() else {
+            panic!("it asks again")
+        };
+        positions.sort_unstable();
+        assert_eq!(positions, [0, 2], "each once");
+        assert!(tally.ask(0).is_some());
+        assert_eq!((tally.patience(), tally.tick()), (None, Decision::Pending));
+    }
+    assert_eq!(tally.add(0, reply()), Decision::Pending);
+    assert_eq!(tally.ask(0), None, "it has answered");
+    assert_eq!(tally.add(2, reply()), Decision::Done(done));
 }
 
 /// A window of futures: all run, in order of their results, never more than the window at once.

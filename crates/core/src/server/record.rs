@@ -6,6 +6,7 @@ use crate::consensus::paxos::Acceptor;
 use crate::element::{Form, Handle};
 use crate::message::ServerRecord;
 use crate::object::{DomainId, Name};
+use crate::pointer::Pointer;
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -61,6 +62,15 @@ pub enum Header {
     },
     /// A server of the cluster.
     Registry(ServerRecord),
+    /// What comes after a configuration, at this server.
+    Pointer {
+        /// After which.
+        key: Key,
+        /// What.
+        pointer: Pointer,
+    },
+    /// The highest final configuration of its domain that this server has heard of, kept for ever (`[X-13]`).
+    Final(Arc<Configuration>),
 }
 
 /// The header of an element's record.

@@ -4,7 +4,7 @@
 mod recovery;
 
 use super::record::{ElementHeader, Header, Key, Ledger};
-use crate::config::{Configuration, Dap};
+use crate::config::{Collect, Configuration, Dap};
 use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::{Admission, Stored, Versions};
 use crate::dap::{abd, ec};
@@ -15,6 +15,7 @@ use crate::message::{
     ServerStatus, Want,
 };
 use crate::object::Name;
+use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
 use bytes::Bytes;
 use recovery::Found;
@@ -29,6 +30,8 @@ pub(super) struct Tenancy {
     /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
     objects: BTreeMap<Bytes, Versions>,
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
+    /// What comes next (`nextC`).
+    next: Option<(Pointer, Handle)>,
     /// Empty but in recovery.
     found: Found,
 }
@@ -50,6 +53,45 @@ impl Tenancy {
             Some(_) => ledger.supersede([handle]),
             None => self.configuration = Some((configuration, handle)),
         }
+    }
+
+    // ---- what comes next ----
+
+    pub(super) fn next(&self) -> Option<&Pointer> {
+        self.next.as_ref().map(|(pointer, _)| pointer)
+    }
+
+    /// Takes a pointer that is recorded under `handle`, if it is larger than the known one (`[A-2]`).
+    pub(super) fn point(&mut self, pointer: Pointer, handle: Handle, ledger: &mut Ledger) {
+        if pointer::rises(self.next(), &pointer) {
+            let before = self.next.replace((pointer, handle));
+            ledger.supersede(before.map(|(_, old)| old));
+        } else {
+            ledger.supersede([handle]);
+        }
+    }
+
+    /// Whether it answers with its pointer and nothing else: its state is, or may be, gone (`[A-11]`).
+    pub(super) fn withholds(&self) -> bool {
+        let keeps = self
+            .configuration()
+            .is_some_and(|c| c.options().collect == Collect::Off);
+        !keeps && self.next().is_some_and(Pointer::is_final)
+    }
+
+    /// Lets everything go but the pointer and what describes the configuration.
+    pub(super) fn empty(&mut self, ledger: &mut Ledger) {
+        let objects = std::mem::take(&mut self.objects).into_values();
+        ledger.supersede(objects.flat_map(Versions::into_handles));
+        let cells = std::mem::take(&mut self.cells).into_values();
+        ledger.supersede(cells.map(|(_, handle)| handle));
+    }
+
+    /// Lets everything go.
+    pub(super) fn drop_all(mut self, ledger: &mut Ledger) {
+        self.empty(ledger);
+        ledger.supersede(self.configuration.map(|(_, handle)| handle));
+        ledger.supersede(self.next.map(|(_, handle)| handle));
     }
 
     fn dap(&self) -> (Dap, u16) {
@@ -259,7 +301,7 @@ impl Tenancy {
             .get(cell)
             .map(|(acceptor, _)| acceptor.clone())
             .unwrap_or_default();
-        let (reply, changed) = acceptor.receive(step);
+        let (reply, changed) = acceptor.receive(step, self.next.is_some());
         if changed {
             self.keep_cell(cell, acceptor, ledger);
         }

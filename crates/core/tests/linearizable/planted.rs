@@ -7,6 +7,7 @@ use areo_core::dsm::{Client, atomic};
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::error::Unavailable;
+use areo_core::gather::Visit;
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Request};
 use areo_core::tag::Tag;
@@ -20,7 +21,7 @@ pub fn read_without_write_back(
 ) -> impl Future<Output = Option<Found>> + use<> {
     let (client, c, name) = (actor.client(), actor.c.clone(), name(key));
     async move {
-        let found = dap::get_data(&client.env, &c, &name, None, Scope::Whole).await;
+        let found = dap::get_data(&client.env, &Visit::new(&c), &name, None, Scope::Whole).await;
         found.ok()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::world::{Actor, Chaos, Message, World, configuration, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::consensus::paxos;
+use areo_core::dsm::decided_once;
 use areo_core::error::Unavailable;
 use areo_core::manager::{self, Creation, Registration};
 use areo_core::message::{Ballot, Body, CellReply, CellRequest, Reply, ServerRecord};
@@ -24,13 +24,13 @@ fn propose(
     let (client, c) = (actor.client(), actor.c.clone());
     async move {
         let value = Bytes::from_static(value.as_bytes());
-        paxos::propose(&client.env, &c, &cell(), value, || client.next_writer()).await
+        decided_once::decide(&client, &c, &cell(), &value).await
     }
 }
 
 fn learn(actor: &Actor) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + use<> {
     let (client, c) = (actor.client(), actor.c.clone());
-    async move { paxos::learn(&client.env, &c, &cell(), || client.next_writer()).await }
+    async move { decided_once::learn(&client, &c, &cell()).await }
 }
 
 /// Proposers at once, in every order of deliveries that the seeds draw, with losses and restarts: all that end agree, and

@@ -321,6 +321,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
     let configured = Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
+        pointer: None,
         body,
     };
     let record = ServerRecord {

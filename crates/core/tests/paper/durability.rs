@@ -25,6 +25,7 @@ fn request(c: &Arc<Configuration>, access: Access) -> Request {
     Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
+        pointer: None,
         body: Body::Access(vec![(name("k"), access)]),
     }
 }
@@ -268,6 +269,7 @@ fn state_is_created_only_from_a_descriptor() {
         let request = Request::Configured {
             configuration: configuration.id(),
             descriptor: descriptor.cloned(),
+            pointer: None,
             body: Body::Access(vec![(
                 name("k"),
                 Access::Query {

@@ -12,5 +12,6 @@ mod durability;
 mod erasure;
 mod listing;
 mod outcomes;
+mod reconfiguration;
 mod replication;
 mod trimming;

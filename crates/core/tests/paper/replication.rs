@@ -5,6 +5,7 @@ use crate::world::{Actor, Message, World, configuration, name, text};
 use areo_core::config::Dap;
 use areo_core::dap::Known;
 use areo_core::dsm::atomic;
+use areo_core::gather::Visit;
 use areo_core::tag::Tag;
 
 fn world() -> (World, Actor, Actor) {
@@ -155,7 +156,12 @@ fn a_confirmed_version_is_returned_in_one_round() {
     at_two_of_three(&world, &writer);
     let confirm = writer.clone();
     let tag = world.held(0, "k").stored[0].0;
-    areo_core::dap::confirm(&confirm.client().env, &confirm.c, &name("k"), tag);
+    areo_core::dap::confirm(
+        &confirm.client().env,
+        &Visit::new(&confirm.c),
+        &name("k"),
+        tag,
+    );
     assert_eq!(world.deliver(|m| m.is_note() && m.at(&[0])), 1);
     assert_eq!(
         rounds(&world, || reader.get("k")).0,

@@ -4,6 +4,7 @@ use crate::world::{Actor, Message, World, configuration, name};
 use areo_core::config::Dap;
 use areo_core::dap;
 use areo_core::error::WriteError;
+use areo_core::gather::Visit;
 use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
 use areo_core::message::{Access, Answer, Note, Refusal};
 use areo_core::tag::{Tag, Writer};
@@ -19,7 +20,8 @@ fn world(delta: u16, copy_bytes: u32) -> (World, Actor, Actor) {
 
 fn get_tag(world: &World, actor: &Actor) -> Tag {
     let (client, c) = (actor.client(), actor.c.clone());
-    let tag = world.run(async move { dap::get_tag(&client.env, &c, &name("k")).await });
+    let tag =
+        world.run(async move { dap::get_tag(&client.env, &Visit::new(&c), &name("k")).await });
     tag.expect("a quorum answers")
 }
 

@@ -116,6 +116,7 @@ impl World {
         let request = Request::Configured {
             configuration: root.id(),
             descriptor: Some(root),
+            pointer: None,
             body,
         };
         self.ask(number, request)

@@ -11,7 +11,7 @@ mod disk;
 mod machine;
 mod network;
 
-use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
@@ -77,8 +77,20 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
         dap,
         delta,
         copy_bytes,
+        options: Options::default(),
     })
     .expect("a valid descriptor")
+}
+
+/// The configuration after `c`: of the servers from `first` on, as many as `n`.
+pub fn successor(c: &Configuration, first: usize, n: usize, dap: Dap) -> Arc<Configuration> {
+    let next = Descriptor {
+        index: c.id().index + 1,
+        members: (first..first + n).map(server).collect(),
+        dap,
+        ..c.descriptor().clone()
+    };
+    Configuration::new(next).expect("a valid descriptor")
 }
 
 pub fn name(key: &str) -> Name {
@@ -97,6 +109,11 @@ pub fn text(value: &Value) -> String {
 impl World {
     /// The members of `root`, up and serving; messages are delivered in order.
     pub fn new(root: &Arc<Configuration>, seed: u64) -> World {
+        World::of(root, root.n(), seed)
+    }
+
+    /// So many servers, of which the first ones are the members of `root`.
+    pub fn of(root: &Arc<Configuration>, servers: usize, seed: u64) -> World {
         let world = World(Rc::new(Inner {
             machines: RefCell::default(),
             flight: RefCell::default(),
@@ -112,10 +129,10 @@ impl World {
             gathers: Cell::default(),
             element_bytes: Cell::default(),
         }));
-        for id in root.members().iter() {
+        for id in (0..servers).map(server) {
             let machine = Machine::new(root);
-            world.0.machines.borrow_mut().insert(*id, machine);
-            world.start_machine(*id, false);
+            world.0.machines.borrow_mut().insert(id, machine);
+            world.start_machine(id, false);
         }
         world
     }

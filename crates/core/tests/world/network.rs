@@ -66,6 +66,19 @@ impl Message {
         matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if accept(step))
     }
 
+    /// It asks what comes next, or answers that.
+    pub fn is_config(&self) -> bool {
+        let request = match &self.content {
+            Content::Request(_, request) | Content::Reply(_, request, _) => request,
+            Content::Note(_) => return false,
+        };
+        let body = |request: &Request| match request {
+            Request::Configured { body, .. } => Some(body.clone()),
+            _ => None,
+        };
+        body(request) == Some(Body::ReadConfig)
+    }
+
     pub fn is_note(&self) -> bool {
         matches!(self.content, Content::Note(_))
     }
@@ -244,7 +257,7 @@ impl World {
 }
 
 fn element_bytes(reply: &Reply) -> usize {
-    let Reply::Access(answers) = reply else {
+    let Some(answers) = reply.answers() else {
         return 0;
     };
     let carried = |answer: &Answer| match answer {

@@ -200,7 +200,7 @@ impl World {
                 Subject::Objects(about)
             }
             Asked::Cell { cell, .. } => Subject::Cell(key, cell.clone()),
-            Asked::List(_) | Asked::Cells { .. } => Subject::Other,
+            Asked::List(_) | Asked::Cells { .. } | Asked::ReadConfig => Subject::Other,
         }
     }
 

@@ -91,6 +91,8 @@ pub enum DecodeError {
     VersionsOutOfOrder,
     /// A decided cell without a value.
     DecidedWithoutValue,
+    /// A withheld answer that does not say where to go on.
+    WithheldWithoutPointer,
     /// An element announces a payload that did not come.
     MissingSegment,
     /// A payload segment of no bytes, which no element has.
@@ -166,6 +168,9 @@ impl fmt::Display for DecodeError {
             ),
             DecodeError::VersionsOutOfOrder => f.write_str("versions out of order"),
             DecodeError::DecidedWithoutValue => f.write_str("a decided cell without a value"),
+            DecodeError::WithheldWithoutPointer => {
+                f.write_str("a withheld answer without a pointer")
+            }
             DecodeError::MissingSegment => f.write_str("an element's payload is missing"),
             DecodeError::EmptySegment => f.write_str("a payload segment of no bytes"),
             DecodeError::UnusedSegments { segments } => {

@@ -8,6 +8,7 @@ use areo_core::message::Note;
 
 const CONFIRM: u8 = 1;
 const DECIDED: u8 = 2;
+const NEXT: u8 = 3;
 
 impl Encode for Note {
     fn write<S: Sink>(&self, out: &mut S) {
@@ -36,13 +37,21 @@ impl Encode for Note {
                 out.put(cell);
                 out.put(value);
             }
+            Note::Next {
+                configuration,
+                pointer,
+            } => {
+                out.put(&[NEXT, 0]);
+                parts::put_configuration_id(out, configuration);
+                parts::put_pointer(out, pointer);
+            }
         }
     }
 }
 
 pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
     let kind = reader.u8()?;
-    if !matches!(kind, CONFIRM | DECIDED) {
+    if !matches!(kind, CONFIRM | DECIDED | NEXT) {
         let (what, value) = ("kind of note", kind.into());
         return Err(DecodeError::UnknownValue { what, value });
     }
@@ -66,6 +75,10 @@ pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
                 value: parts::cell_value(reader, value_bytes)?,
             }
         }
+        NEXT => Note::Next {
+            configuration,
+            pointer: parts::pointer(reader)?,
+        },
         _ => unreachable!("the kind was checked before"),
     })
 }

@@ -9,6 +9,7 @@ use areo_core::element::{Element, Form};
 use areo_core::limits;
 use areo_core::message::{Ballot, ServerRecord};
 use areo_core::object::{DomainId, InvalidKey, Name};
+use areo_core::pointer::{Pointer, Status};
 use areo_core::tag::{ClientId, Tag, Writer};
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Bytes, BytesMut};
@@ -125,6 +126,33 @@ pub(crate) fn descriptor(reader: &mut Reader<'_>) -> Result<Arc<Configuration>, 
     // A copy: configurations are kept, and would keep the whole body with them.
     let encoded = Bytes::copy_from_slice(&encoded);
     Configuration::decode(encoded).map_err(DecodeError::Descriptor)
+}
+
+const PENDING: u8 = 0;
+const FINAL: u8 = 1;
+
+pub(crate) fn put_pointer<S: Sink>(out: &mut S, pointer: &Pointer) {
+    out.u8(match pointer.status {
+        Status::Pending => PENDING,
+        Status::Final => FINAL,
+    });
+    put_descriptor(out, &pointer.configuration);
+}
+
+pub(crate) fn pointer(reader: &mut Reader<'_>) -> Result<Pointer, DecodeError> {
+    let status = match reader.u8()? {
+        PENDING => Status::Pending,
+        FINAL => Status::Final,
+        value => {
+            let (what, value) = ("status of a configuration", value.into());
+            return Err(DecodeError::UnknownValue { what, value });
+        }
+    };
+    let configuration = descriptor(reader)?;
+    Ok(Pointer {
+        configuration,
+        status,
+    })
 }
 
 // ---- elements ---------------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ use crate::frame;
 use areo_core::element::{Carried, Element};
 use areo_core::limits;
 use areo_core::message::{
-    Answer, CellReply, CellSummary, Directory, Held, ListEntry, Listed, Reply,
+    Answer, Ballot, CellReply, CellSummary, Directory, Held, ListEntry, Listed, Reply,
 };
+use areo_core::pointer::Pointer;
 use bytes::Bytes;
 
 const ACCESS: u8 = 1;
@@ -24,6 +25,15 @@ const DIRECTORY: u8 = 8;
 const REGISTERED: u8 = 9;
 const OUTDATED: u8 = 10;
 const STATUS: u8 = 11;
+const WITHHELD: u8 = 12;
+const CONFIG: u8 = 13;
+const CELL_CLOSED: u8 = 14;
+const LATEST: u8 = 15;
+
+/// Of any answer for a configuration: the pointer to the next one follows the flags.
+const FLAG_POINTER: u8 = 0x80;
+/// Of an answer where a domain is: a configuration follows.
+const FLAG_KNOWN: u8 = 1;
 
 /// Of a page: there is more.
 const FLAG_TRUNCATED: u8 = 1;
@@ -52,29 +62,56 @@ const PAGE_BYTES: usize = frame::MAX_BODY_BYTES as usize - 4;
 impl Encode for Reply {
     fn write<S: Sink>(&self, out: &mut S) {
         match self {
-            Reply::Access(answers) => {
-                assert!(
-                    answers.len() <= limits::ACCESSES,
-                    "one answer per access, of which there are few"
-                );
-                out.put(&[ACCESS, 0]);
-                out.short(answers.len());
-                for answer in answers {
-                    put_answer(out, answer);
-                }
+            Reply::Next { pointer, reply } => match reply {
+                Some(reply) => put_reply(out, reply, Some(pointer)),
+                None => put_kind(out, WITHHELD, 0, Some(pointer)),
+            },
+            reply => put_reply(out, reply, None),
+        }
+    }
+}
+
+/// Kind, flags and, if there is one, the pointer.
+fn put_kind<S: Sink>(out: &mut S, kind: u8, flags: u8, pointer: Option<&Pointer>) {
+    let pointing = pointer.map_or(0, |_| FLAG_POINTER);
+    out.put(&[kind, flags | pointing]);
+    if let Some(pointer) = pointer {
+        parts::put_pointer(out, pointer);
+    }
+}
+
+fn put_reply<S: Sink>(out: &mut S, reply: &Reply, pointer: Option<&Pointer>) {
+    match reply {
+        Reply::Next { .. } => unreachable!("one envelope is enough"),
+        Reply::Access(answers) => {
+            assert!(
+                answers.len() <= limits::ACCESSES,
+                "one answer per access, of which there are few"
+            );
+            put_kind(out, ACCESS, 0, pointer);
+            out.short(answers.len());
+            for answer in answers {
+                put_answer(out, answer);
             }
-            Reply::Listed(listed) => put_listed(out, listed),
-            Reply::Cell(reply) => put_cell(out, reply),
-            Reply::Cells { cells, truncated } => put_cells(out, cells, *truncated),
-            Reply::Directory(directory) => put_directory(out, directory),
-            Reply::Registered => out.put(&[REGISTERED, 0]),
-            Reply::Outdated { registered } => {
-                out.put(&[OUTDATED, 0]);
-                out.u64(*registered);
-            }
-            Reply::Status(status) => {
-                out.put(&[STATUS, 0]);
-                out.put(&status::fields(status));
+        }
+        Reply::Listed(listed) => put_listed(out, listed, pointer),
+        Reply::Config => put_kind(out, CONFIG, 0, pointer),
+        Reply::Cell(reply) => put_cell(out, reply, pointer),
+        Reply::Cells { cells, truncated } => put_cells(out, cells, *truncated, pointer),
+        Reply::Directory(directory) => put_directory(out, directory),
+        Reply::Registered => out.put(&[REGISTERED, 0]),
+        Reply::Outdated { registered } => {
+            out.put(&[OUTDATED, 0]);
+            out.u64(*registered);
+        }
+        Reply::Status(status) => {
+            out.put(&[STATUS, 0]);
+            out.put(&status::fields(status));
+        }
+        Reply::Latest(known) => {
+            out.put(&[LATEST, known.as_ref().map_or(0, |_| FLAG_KNOWN)]);
+            if let Some(known) = known {
+                parts::put_descriptor(out, known);
             }
         }
     }
@@ -139,12 +176,12 @@ fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
     sizes.take(limits::PAGE_ENTRIES).take_while(fits).count()
 }
 
-fn put_listed<S: Sink>(out: &mut S, listed: &Listed) {
+fn put_listed<S: Sink>(out: &mut S, listed: &Listed, pointer: Option<&Pointer>) {
     let sizes = listed.entries.iter().map(entry_bytes);
     let count = fitting(sizes);
     let truncated = listed.truncated || count < listed.entries.len();
-    out.u8(LISTED);
-    out.u8(if truncated { FLAG_TRUNCATED } else { 0 });
+    let flags = if truncated { FLAG_TRUNCATED } else { 0 };
+    put_kind(out, LISTED, flags, pointer);
     out.short(count);
     for entry in &listed.entries[..count] {
         let deleted = if entry.deleted { ENTRY_DELETED } else { 0 };
@@ -165,12 +202,17 @@ fn entry_bytes(entry: &ListEntry) -> usize {
     ENTRY_FIXED_BYTES + entry.key.len()
 }
 
-fn put_cells<S: Sink>(out: &mut S, cells: &[CellSummary], truncated: bool) {
+fn put_cells<S: Sink>(
+    out: &mut S,
+    cells: &[CellSummary],
+    truncated: bool,
+    pointer: Option<&Pointer>,
+) {
     let sizes = cells.iter().map(summary_bytes);
     let count = fitting(sizes);
     let truncated = truncated || count < cells.len();
-    out.u8(CELLS);
-    out.u8(if truncated { FLAG_TRUNCATED } else { 0 });
+    let flags = if truncated { FLAG_TRUNCATED } else { 0 };
+    put_kind(out, CELLS, flags, pointer);
     out.short(count);
     for summary in &cells[..count] {
         parts::check_cell(&summary.cell);
@@ -186,27 +228,35 @@ fn summary_bytes(summary: &CellSummary) -> usize {
     SUMMARY_FIXED_BYTES + summary.cell.len() + summary.value.len()
 }
 
-fn put_cell<S: Sink>(out: &mut S, reply: &CellReply) {
+fn put_cell<S: Sink>(out: &mut S, reply: &CellReply, pointer: Option<&Pointer>) {
     match reply {
-        CellReply::Promised { accepted: None } => out.put(&[CELL_PROMISED, 0]),
-        CellReply::Promised {
-            accepted: Some((ballot, value)),
-        } => {
-            out.put(&[CELL_PROMISED, FLAG_ACCEPTED]);
-            parts::put_ballot(out, *ballot);
-            out.long(value.len());
-            out.put(value);
-        }
-        CellReply::Accepted => out.put(&[CELL_ACCEPTED, 0]),
+        CellReply::Promised { accepted } => put_accepted(out, CELL_PROMISED, accepted, pointer),
+        CellReply::Closed { accepted } => put_accepted(out, CELL_CLOSED, accepted, pointer),
+        CellReply::Accepted => put_kind(out, CELL_ACCEPTED, 0, pointer),
         CellReply::Rejected { promised } => {
-            out.put(&[CELL_REJECTED, 0]);
+            put_kind(out, CELL_REJECTED, 0, pointer);
             parts::put_ballot(out, *promised);
         }
         CellReply::Decided(value) => {
-            out.put(&[CELL_DECIDED, 0]);
+            put_kind(out, CELL_DECIDED, 0, pointer);
             out.long(value.len());
             out.put(value);
         }
+    }
+}
+
+fn put_accepted<S: Sink>(
+    out: &mut S,
+    kind: u8,
+    accepted: &Option<(Ballot, Bytes)>,
+    pointer: Option<&Pointer>,
+) {
+    let flags = accepted.as_ref().map_or(0, |_| FLAG_ACCEPTED);
+    put_kind(out, kind, flags, pointer);
+    if let Some((ballot, value)) = accepted {
+        parts::put_ballot(out, *ballot);
+        out.long(value.len());
+        out.put(value);
     }
 }
 
@@ -227,7 +277,7 @@ fn put_directory<S: Sink>(out: &mut S, directory: &Directory) {
 
 /// The payloads of the elements, in their order.
 pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
-    let Reply::Access(answers) = reply else {
+    let Some(answers) = reply.answers() else {
         return Vec::new();
     };
     let elements = answers.iter().filter_map(|answer| match answer {
@@ -244,13 +294,34 @@ pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
 pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        LISTED | CELLS => FLAG_TRUNCATED,
-        CELL_PROMISED => FLAG_ACCEPTED,
-        ACCESS | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED | DIRECTORY | REGISTERED
-        | OUTDATED | STATUS => 0,
+        LISTED | CELLS => FLAG_POINTER | FLAG_TRUNCATED,
+        CELL_PROMISED | CELL_CLOSED => FLAG_POINTER | FLAG_ACCEPTED,
+        ACCESS | CONFIG | WITHHELD | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED => FLAG_POINTER,
+        LATEST => FLAG_KNOWN,
+        DIRECTORY | REGISTERED | OUTDATED | STATUS => 0,
         kind => return Err(unknown("kind of reply", kind.into())),
     };
     let flags = reader.flags("reply", known_flags)?;
+    let pointer = match flags & FLAG_POINTER {
+        0 => None,
+        _ => Some(parts::pointer(reader)?),
+    };
+    let reply = match kind {
+        WITHHELD => None,
+        kind => Some(answered(reader, kind, flags)?),
+    };
+    match (pointer, reply) {
+        (Some(pointer), reply) => Ok(Reply::Next {
+            pointer,
+            reply: reply.map(Box::new),
+        }),
+        (None, Some(reply)) => Ok(reply),
+        (None, None) => Err(DecodeError::WithheldWithoutPointer),
+    }
+}
+
+/// What is in the envelope.
+fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, DecodeError> {
     let truncated = flags & FLAG_TRUNCATED != 0;
     Ok(match kind {
         ACCESS => {
@@ -276,6 +347,11 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
             registered: reader.u64()?,
         },
         STATUS => Reply::Status(status::status(&reader.rest())?),
+        CONFIG => Reply::Config,
+        LATEST => Reply::Latest(match flags & FLAG_KNOWN {
+            0 => None,
+            _ => Some(parts::descriptor(reader)?),
+        }),
         kind => Reply::Cell(cell(reader, kind, flags)?),
     })
 }
@@ -361,12 +437,15 @@ fn cell(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<CellReply, Decod
         parts::cell_value(reader, value_bytes)
     };
     Ok(match kind {
-        CELL_PROMISED => {
+        CELL_PROMISED | CELL_CLOSED => {
             let accepted = match flags & FLAG_ACCEPTED {
                 0 => None,
                 _ => Some((parts::ballot(reader)?, value(reader)?)),
             };
-            CellReply::Promised { accepted }
+            match kind {
+                CELL_PROMISED => CellReply::Promised { accepted },
+                _ => CellReply::Closed { accepted },
+            }
         }
         CELL_ACCEPTED => CellReply::Accepted,
         CELL_REJECTED => CellReply::Rejected {

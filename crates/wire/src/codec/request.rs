@@ -7,7 +7,7 @@ use super::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::limits;
 use areo_core::message::{Access, Body, CellRequest, ListRequest, Request, Want};
-use areo_core::object::{Kind, Name};
+use areo_core::object::{DomainId, Kind, Name};
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -21,9 +21,15 @@ const CELLS: u8 = 6;
 const DIRECTORY: u8 = 7;
 const REGISTER: u8 = 8;
 const STATUS: u8 = 9;
+const READ_CONFIG: u8 = 10;
+const LATEST: u8 = 11;
 
 /// The descriptor of the configuration follows its id.
 const FLAG_DESCRIPTOR: u8 = 1;
+/// A pointer follows, which the server is to know before it answers.
+const FLAG_POINTER: u8 = 2;
+/// Of a question where a domain is: what the asker knows follows.
+const FLAG_KNOWN: u8 = 1;
 
 const QUERY: u8 = 1;
 const FETCH: u8 = 2;
@@ -46,13 +52,19 @@ impl Encode for Request {
             Request::Configured {
                 configuration,
                 descriptor,
+                pointer,
                 body,
             } => {
+                let described = descriptor.as_ref().map_or(0, |_| FLAG_DESCRIPTOR);
+                let pointing = pointer.as_ref().map_or(0, |_| FLAG_POINTER);
                 out.u8(kind_of(body));
-                out.u8(descriptor.as_ref().map_or(0, |_| FLAG_DESCRIPTOR));
+                out.u8(described | pointing);
                 parts::put_configuration_id(out, configuration);
                 if let Some(descriptor) = descriptor {
                     parts::put_descriptor(out, descriptor);
+                }
+                if let Some(pointer) = pointer {
+                    parts::put_pointer(out, pointer);
                 }
                 put_body(out, body);
             }
@@ -62,6 +74,18 @@ impl Encode for Request {
                 out.put(&parts::server_fields(server));
             }
             Request::Status => out.put(&[STATUS, 0]),
+            Request::Latest {
+                domain,
+                partition,
+                known,
+            } => {
+                out.put(&[LATEST, known.as_ref().map_or(0, |_| FLAG_KNOWN)]);
+                out.u128(domain.0);
+                out.u32(*partition);
+                if let Some(known) = known {
+                    parts::put_descriptor(out, known);
+                }
+            }
         }
     }
 }
@@ -76,6 +100,7 @@ fn kind_of(body: &Body) -> u8 {
             CellRequest::Accept { .. } => CELL_ACCEPT,
         },
         Body::Cells { .. } => CELLS,
+        Body::ReadConfig => READ_CONFIG,
     }
 }
 
@@ -93,6 +118,7 @@ fn put_body<S: Sink>(out: &mut S, body: &Body) {
         }
         Body::List(request) => put_list(out, request),
         Body::Cell { cell, step } => put_cell(out, cell, step),
+        Body::ReadConfig => {}
         Body::Cells { prefix, after } => {
             parts::check_cell(prefix);
             parts::check_cell(after);
@@ -180,7 +206,10 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
 pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        ACCESS | LIST | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR,
+        ACCESS | LIST | READ_CONFIG | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => {
+            FLAG_DESCRIPTOR | FLAG_POINTER
+        }
+        LATEST => FLAG_KNOWN,
         DIRECTORY | REGISTER | STATUS => 0,
         kind => return Err(unknown("kind of request", kind)),
     };
@@ -189,11 +218,17 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
         DIRECTORY => Request::Directory,
         REGISTER => Request::Register(parts::server(&reader.rest())?),
         STATUS => Request::Status,
+        LATEST => latest(reader, flags)?,
         configured => {
             let (configuration, descriptor) = configuration(reader, flags)?;
+            let pointer = match flags & FLAG_POINTER {
+                0 => None,
+                _ => Some(parts::pointer(reader)?),
+            };
             Request::Configured {
                 configuration,
                 descriptor,
+                pointer,
                 body: body(reader, configured)?,
             }
         }
@@ -203,6 +238,19 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
 fn unknown(what: &'static str, value: u8) -> DecodeError {
     let value = value.into();
     DecodeError::UnknownValue { what, value }
+}
+
+fn latest(reader: &mut Reader<'_>, flags: u8) -> Result<Request, DecodeError> {
+    let (domain, partition) = (DomainId(reader.u128()?), reader.u32()?);
+    let known = match flags & FLAG_KNOWN {
+        0 => None,
+        _ => Some(parts::descriptor(reader)?),
+    };
+    Ok(Request::Latest {
+        domain,
+        partition,
+        known,
+    })
 }
 
 fn configuration(
@@ -225,6 +273,7 @@ fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
             Body::Access(reader.list("accesses", count, limit, least_bytes, access)?)
         }
         LIST => Body::List(list(reader)?),
+        READ_CONFIG => Body::ReadConfig,
         CELLS => {
             let (prefix_bytes, after_bytes) = (reader.short()?, reader.short()?);
             Body::Cells {

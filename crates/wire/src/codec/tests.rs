@@ -258,13 +258,24 @@ fn refuses_flags(encoded: &Encoded, at: usize, bits: Range<u32>, expected: &str)
 #[test]
 fn unknown_flags_are_refused() {
     for request in examples::requests() {
-        let first_unknown = u32::from(matches!(request, Request::Configured { .. }));
+        let first_unknown = match request {
+            Request::Configured { .. } => 2,
+            Request::Latest { .. } => 1,
+            _ => 0,
+        };
         refuses_flags(&encode_request(&request), 1, first_unknown..8, "request");
     }
     for reply in examples::replies() {
         let name = reply_name(&reply);
-        let flagged = name.starts_with("cell-promised") || matches!(name, "listed" | "cells");
-        refuses_flags(&encode_reply(&reply), 1, u32::from(flagged)..8, "reply");
+        let flagged = name.starts_with("cell-promised")
+            || matches!(name, "listed" | "cells" | "cell-closed" | "latest");
+        let of_no_configuration = matches!(
+            name,
+            "directory" | "registered" | "outdated" | "status" | "latest"
+        );
+        // The last bit says that a pointer follows.
+        let end = if of_no_configuration { 8 } else { 7 };
+        refuses_flags(&encode_reply(&reply), 1, u32::from(flagged)..end, "reply");
         match name {
             "held" | "held-element" => refuses_flags(&encode_reply(&reply), 5, 1..8, "answer"),
             "fetched" | "evicted" | "stored" | "refused" => {
@@ -303,7 +314,7 @@ fn kinds_of_a_later_version_are_refused_as_such() {
         assert!(matches!(error, DecodeError::UnknownValue { .. }), "{error}");
         assert_eq!(error.refusal(), Refusal::Unknown);
     };
-    for kind in [0, 12, 255] {
+    for kind in [0, 99, 255] {
         let body = Bytes::from(vec![kind, 0]);
         unknown(decode_request(&body, Vec::new()).unwrap_err());
         unknown(decode_reply(&body, Vec::new()).unwrap_err());
@@ -383,6 +394,7 @@ fn elements_that_cannot_be_are_refused() {
     let Encoded { body, payload } = encode_request(&Request::Configured {
         configuration,
         descriptor: None,
+        pointer: None,
         body: Body::Access(vec![(Name::user("k").unwrap(), put)]),
     });
     // Behind the request, the access and a name of two bytes: flags u8, form, length of the metadata u16, length u64.
@@ -501,6 +513,7 @@ fn no_payload_is_copied_and_a_body_is_one_allocation() {
     let request = Request::Configured {
         configuration,
         descriptor: None,
+        pointer: None,
         body: Body::Access(vec![(name, put)]),
     };
     let buffer = request.to_vec();
@@ -584,6 +597,7 @@ fn typical_bodies_are_small() {
         let request = Request::Configured {
             configuration,
             descriptor,
+            pointer: None,
             body,
         };
         encode_request(&request).body.len()

@@ -2,7 +2,7 @@
 //! pin their bytes, so an example may never change: add another one instead.
 
 use crate::frame;
-use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, Options, ServerId};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
@@ -10,6 +10,7 @@ use areo_core::message::{
     ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Kind, Metadata, Name};
+use areo_core::pointer::Pointer;
 use areo_core::server::record::{ElementHeader, Header, Key};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
@@ -24,6 +25,17 @@ fn configuration() -> Arc<Configuration> {
         dap: Dap::Ec { k: 3 },
         delta: 5,
         copy_bytes: 16 << 10,
+        options: Options::default(),
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+/// The one after [`configuration`], without the optimisations of Ares II.
+fn next() -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        index: 3,
+        options: Options::ARES,
+        ..configuration().descriptor().clone()
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
@@ -174,16 +186,23 @@ pub fn requests() -> Vec<Request> {
             prefix: Bytes::from_static(b"domain/"),
             after: cell(),
         },
+        Body::ReadConfig,
     ];
     let configured = bodies.into_iter().map(|body| Request::Configured {
         configuration: id(),
         descriptor: matches!(body, Body::List(_)).then(configuration),
+        pointer: matches!(body, Body::ReadConfig).then(|| Pointer::pending(&next())),
         body,
     });
     let others = [
         Request::Directory,
         Request::Register(server(1)),
         Request::Status,
+        Request::Latest {
+            domain: id().domain,
+            partition: 0,
+            known: Some(next()),
+        },
     ];
     configured.chain(others).collect()
 }
@@ -243,8 +262,23 @@ pub fn replies() -> Vec<Reply> {
             promised: ballot(5),
         },
         CellReply::Decided(value()),
+        CellReply::Closed {
+            accepted: Some((ballot(6), value())),
+        },
     ];
     replies.extend(cells.map(Reply::Cell));
+    replies.extend([
+        Reply::Config,
+        Reply::Latest(Some(next())),
+        Reply::Next {
+            pointer: Pointer::pending(&next()),
+            reply: Some(Box::new(Reply::Access(vec![Answer::Stored]))),
+        },
+        Reply::Next {
+            pointer: Pointer::finalized(&next()),
+            reply: None,
+        },
+    ]);
     replies
 }
 
@@ -299,7 +333,11 @@ pub fn notes() -> Vec<Note> {
         cell: cell(),
         value: value(),
     };
-    vec![confirm, decided]
+    let next = Note::Next {
+        configuration: id(),
+        pointer: Pointer::finalized(&next()),
+    };
+    vec![confirm, decided, next]
 }
 
 /// One record header of every variant.
@@ -344,5 +382,10 @@ pub fn headers() -> Vec<Header> {
             ..accepted
         }),
         Header::Registry(server(1)),
+        Header::Pointer {
+            key,
+            pointer: Pointer::pending(&next()),
+        },
+        Header::Final(next()),
     ]
 }

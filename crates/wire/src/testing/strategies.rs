@@ -1,7 +1,9 @@
 //! Strategies that draw every message and every record header.
 
 use crate::frame;
-use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
+use areo_core::config::{
+    Collect, Configuration, ConfigurationId, Dap, Descriptor, Options, ServerId,
+};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::limits;
@@ -10,6 +12,7 @@ use areo_core::message::{
     ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Kind, Name};
+use areo_core::pointer::Pointer;
 use areo_core::server::record::{ElementHeader, Header, Key};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
@@ -20,12 +23,22 @@ use std::sync::Arc;
 
 /// Any request.
 pub fn request() -> impl Strategy<Value = Request> {
-    let configured = (configuration_id(), option::of(configuration()), body());
+    let envelope = (option::of(configuration()), option::of(pointer()));
+    let configured = (configuration_id(), envelope, body());
+    let latest = (any::<(u128, u32)>(), option::of(configuration()));
     prop_oneof![
-        8 => configured.prop_map(|(configuration, descriptor, body)| Request::Configured {
-            configuration,
-            descriptor,
-            body,
+        8 => configured.prop_map(|(configuration, (descriptor, pointer), body)| {
+            Request::Configured {
+                configuration,
+                descriptor,
+                pointer,
+                body,
+            }
+        }),
+        1 => latest.prop_map(|((domain, partition), known)| Request::Latest {
+            domain: DomainId(domain),
+            partition,
+            known,
         }),
         1 => Just(Request::Directory),
         1 => server().prop_map(Request::Register),
@@ -45,6 +58,7 @@ fn body() -> impl Strategy<Value = Body> {
         })),
         3 => (cell(), cell_request()).prop_map(|(cell, step)| Body::Cell { cell, step }),
         1 => (cell(), cell()).prop_map(|(prefix, after)| Body::Cells { prefix, after }),
+        1 => Just(Body::ReadConfig),
     ]
 }
 
@@ -74,16 +88,36 @@ fn cell_request() -> impl Strategy<Value = CellRequest> {
     ]
 }
 
-/// Any reply whose elements are there.
+/// Any reply whose elements are there, in an envelope or without one.
 pub fn reply() -> impl Strategy<Value = Reply> {
+    let latest = option::of(configuration()).prop_map(Reply::Latest);
+    let others = prop_oneof![3 => reply_for_servers(), 1 => latest];
+    let next = (pointer(), option::of(reply_for_configurations()));
+    prop_oneof![
+        4 => reply_for_configurations(),
+        2 => others,
+        2 => next.prop_map(|(pointer, reply)| Reply::Next {
+            pointer,
+            reply: reply.map(Box::new),
+        }),
+    ]
+}
+
+fn reply_for_configurations() -> impl Strategy<Value = Reply> {
     let listed = (vec(entry(), 0..8), any::<bool>());
     let cells = (vec(cell_summary(), 0..5), any::<bool>());
-    let directory = (configuration(), vec(server(), 0..5));
     prop_oneof![
         4 => vec(answer(), 0..6).prop_map(Reply::Access),
         1 => listed.prop_map(|(entries, truncated)| Reply::Listed(Listed { entries, truncated })),
         2 => cell_reply().prop_map(Reply::Cell),
         1 => cells.prop_map(|(cells, truncated)| Reply::Cells { cells, truncated }),
+        1 => Just(Reply::Config),
+    ]
+}
+
+fn reply_for_servers() -> impl Strategy<Value = Reply> {
+    let directory = (configuration(), vec(server(), 0..5));
+    prop_oneof![
         1 => directory.prop_map(|(root, servers)| Reply::Directory(Directory { root, servers })),
         1 => Just(Reply::Registered),
         1 => any::<u64>().prop_map(|registered| Reply::Outdated { registered }),
@@ -145,6 +179,7 @@ fn cell_reply() -> impl Strategy<Value = CellReply> {
         Just(CellReply::Accepted),
         ballot().prop_map(|promised| CellReply::Rejected { promised }),
         cell_value().prop_map(CellReply::Decided),
+        option::of((ballot(), cell_value())).prop_map(|accepted| CellReply::Closed { accepted }),
     ]
 }
 
@@ -201,6 +236,10 @@ pub fn note() -> impl Strategy<Value = Note> {
             cell,
             value,
         }),
+        (configuration_id(), pointer()).prop_map(|(configuration, pointer)| Note::Next {
+            configuration,
+            pointer,
+        }),
     ]
 }
 
@@ -233,6 +272,8 @@ pub fn header() -> impl Strategy<Value = Header> {
             acceptor,
         }),
         1 => server().prop_map(Header::Registry),
+        1 => (key(), pointer()).prop_map(|(key, pointer)| Header::Pointer { key, pointer }),
+        1 => configuration().prop_map(Header::Final),
     ]
 }
 
@@ -255,7 +296,8 @@ fn key() -> impl Strategy<Value = Key> {
 pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     let members = btree_set(any::<u128>(), 1..9);
     let numbers = any::<(u128, u32, u32, u16, u32)>();
-    (members, any::<proptest::sample::Index>(), numbers).prop_map(|(members, dap, numbers)| {
+    let shape = (any::<proptest::sample::Index>(), options());
+    (members, shape, numbers).prop_map(|(members, (dap, options), numbers)| {
         let (domain, partition, index, delta, copy_bytes) = numbers;
         let descriptor = Descriptor {
             domain: DomainId(domain),
@@ -268,9 +310,22 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
             members: members.into_iter().map(ServerId).collect(),
             delta,
             copy_bytes,
+            options,
         };
         Configuration::new(descriptor).expect("distinct members, k of n")
     })
+}
+
+fn pointer() -> impl Strategy<Value = Pointer> {
+    (configuration(), any::<bool>()).prop_map(|(configuration, is_final)| match is_final {
+        true => Pointer::finalized(&configuration),
+        false => Pointer::pending(&configuration),
+    })
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let collect = prop_oneof![Just(Collect::On), Just(Collect::Off), Just(Collect::Paper)];
+    (any::<bool>(), collect).prop_map(|(piggyback, collect)| Options { piggyback, collect })
 }
 
 fn configuration_id() -> impl Strategy<Value = ConfigurationId> {

@@ -2,10 +2,11 @@
 //! and copies.
 
 use super::*;
-use crate::config::{Dap, Descriptor, ServerId};
+use crate::config::{Dap, Descriptor, Options, ServerId};
 use crate::element::Handle;
 use crate::object::DomainId;
 use crate::tag::{ClientId, Writer};
+use std::sync::Arc;
 
 fn configuration(n: usize, k: u8, delta: u16) -> Arc<Configuration> {
     Configuration::new(Descriptor {
@@ -16,6 +17,7 @@ fn configuration(n: usize, k: u8, delta: u16) -> Arc<Configuration> {
         dap: Dap::Ec { k },
         delta,
         copy_bytes: 0,
+        options: Options::default(),
     })
     .unwrap()
 }
@@ -459,6 +461,7 @@ fn small_values_and_tombstones_are_copies() {
     let descriptor = configuration(5, 3, 0).descriptor().clone();
     let c = Configuration::new(Descriptor {
         copy_bytes: limits::DEFAULT_COPY_BYTES,
+        options: Options::default(),
         ..descriptor
     })
     .unwrap();

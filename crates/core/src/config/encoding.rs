@@ -1,0 +1,117 @@
+//! Descriptors as [`tlv`] fields.
+
+use super::{Collect, Dap, Descriptor, Options, ServerId};
+use crate::limits;
+use crate::object::DomainId;
+use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
+use bytes::{Bytes, BytesMut};
+
+const DOMAIN: u16 = MUST_UNDERSTAND | 1;
+const PARTITION: u16 = MUST_UNDERSTAND | 2;
+const INDEX: u16 = MUST_UNDERSTAND | 3;
+const MEMBERS: u16 = MUST_UNDERSTAND | 4;
+const DAP_ABD: u16 = MUST_UNDERSTAND | 5;
+const DAP_EC: u16 = MUST_UNDERSTAND | 6;
+const DELTA: u16 = MUST_UNDERSTAND | 7;
+const COPY_BYTES: u16 = 8;
+pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
+
+/// Bits of the field [`OPTIONS`], which is left out where none is set.
+const NO_PIGGYBACK: u8 = 1;
+const NO_COLLECT: u8 = 2;
+const PAPER_COLLECT: u8 = 4;
+
+pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
+    let mut out = BytesMut::new();
+    let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
+    field(DOMAIN, &descriptor.domain.0.to_le_bytes());
+    field(PARTITION, &descriptor.partition.to_le_bytes());
+    field(INDEX, &descriptor.index.to_le_bytes());
+    let members: Vec<u8> = descriptor
+        .members
+        .iter()
+        .flat_map(|m| m.0.to_le_bytes())
+        .collect();
+    field(MEMBERS, &members);
+    match descriptor.dap {
+        Dap::Abd => field(DAP_ABD, &[]),
+        Dap::Ec { k } => field(DAP_EC, &[k]),
+    }
+    field(DELTA, &descriptor.delta.to_le_bytes());
+    field(COPY_BYTES, &descriptor.copy_bytes.to_le_bytes());
+    match option_bits(descriptor.options) {
+        0 => {}
+        bits => field(OPTIONS, &[bits]),
+    }
+    out.freeze()
+}
+
+fn option_bits(options: Options) -> u8 {
+    let piggyback = if options.piggyback { 0 } else { NO_PIGGYBACK };
+    let collect = match options.collect {
+        Collect::On => 0,
+        Collect::Off => NO_COLLECT,
+        Collect::Paper => PAPER_COLLECT,
+    };
+    piggyback | collect
+}
+
+fn options(bits: u8) -> Option<Options> {
+    let collect = match bits & !NO_PIGGYBACK {
+        0 => Collect::On,
+        NO_COLLECT => Collect::Off,
+        PAPER_COLLECT => Collect::Paper,
+        _ => return None,
+    };
+    let piggyback = bits & NO_PIGGYBACK == 0;
+    Some(Options { piggyback, collect })
+}
+
+pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
+    let (mut domain, mut partition, mut index) = (None, None, None);
+    let (mut members, mut dap, mut delta) = (None, None, None);
+    let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
+    let mut chosen = Options::default();
+    for field in tlv::fields(encoded) {
+        let (kind, value) = field?;
+        match kind {
+            DOMAIN => domain = Some(DomainId(u128::from_le_bytes(tlv::number(kind, &value)?))),
+            PARTITION => partition = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
+            INDEX => index = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
+            MEMBERS => {
+                let (ids, rest) = value.as_chunks::<16>();
+                if !rest.is_empty() {
+                    return Err(TlvError::Invalid { kind });
+                }
+                members = Some(
+                    ids.iter()
+                        .map(|id| ServerId(u128::from_le_bytes(*id)))
+                        .collect(),
+                );
+            }
+            DAP_ABD => dap = Some(Dap::Abd),
+            DAP_EC => {
+                let k = u8::from_le_bytes(tlv::number(kind, &value)?);
+                dap = Some(Dap::Ec { k });
+            }
+            DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, &value)?)),
+            COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, &value)?),
+            OPTIONS => {
+                let bits = u8::from_le_bytes(tlv::number(kind, &value)?);
+                chosen = options(bits).ok_or(TlvError::Invalid { kind })?;
+            }
+            _ => tlv::unknown(kind)?,
+        }
+    }
+    let missing = |kind| TlvError::Missing { kind };
+    Ok(Descriptor {
+        domain: domain.ok_or(missing(DOMAIN))?,
+        partition: partition.ok_or(missing(PARTITION))?,
+        index: index.ok_or(missing(INDEX))?,
+        members: members.ok_or(missing(MEMBERS))?,
+        dap: dap.ok_or(missing(DAP_EC))?,
+        delta: delta.ok_or(missing(DELTA))?,
+        copy_bytes,
+        options: chosen,
+    })
+}

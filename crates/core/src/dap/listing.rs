@@ -1,0 +1,228 @@
+//! Listing the objects of one configuration: a quorum answers, and it meets every quorum that a put left its tag at, so
+//! that the page contains every object whose put completed before (`algorithms.md` `[X-19]`).
+
+use crate::config::Configuration;
+use crate::env::Env;
+use crate::error::Failed;
+use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
+use crate::message::{Body, ListEntry, ListRequest, Listed, Reply};
+use std::collections::BTreeMap;
+
+/// A page of what a quorum lists, tombstones included (`[X-18]`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listing {
+    /// Of each object its largest version, in order of the keys.
+    pub entries: Vec<ListEntry>,
+    /// The last key that the page speaks for; `None`: there are no more.
+    pub horizon: Option<String>,
+}
+
+/// The objects that `request` asks for. A page may be shorter or longer than the limit.
+///
+/// # Errors
+/// [`Failed`].
+pub async fn list<E: Env>(env: &E, at: &Visit, request: &ListRequest) -> Result<Listing, Failed> {
+    gather::gather(env, at, Collect::new(at.c(), request)).await
+}
+
+struct Collect {
+    request: ListRequest,
+    quorum: usize,
+    replies: Vec<Option<Listed>>,
+    refused: Vec<bool>,
+}
+
+impl Collect {
+    fn new(c: &Configuration, request: &ListRequest) -> Collect {
+        Collect {
+            request: request.clone(),
+            quorum: c.quorums().quorum(),
+            replies: vec![None; c.n()],
+            refused: vec![false; c.n()],
+        }
+    }
+
+    /// The merged page, if a quorum speaks for every key of it.
+    fn merge(&self) -> Option<Listing> {
+        let replies: Vec<&Listed> = self.replies.iter().flatten().collect();
+        if replies.len() < self.quorum {
+            return None;
+        }
+        // Beyond the last key of a page that was cut, its server has not spoken.
+        let cut = replies
+            .iter()
+            .filter(|listed| listed.truncated)
+            .filter_map(|listed| listed.entries.last());
+        let horizon = cut.map(|entry| entry.key.clone()).min();
+        let entries = replies.iter().flat_map(|listed| &listed.entries);
+        let within =
+            |entry: &&ListEntry| horizon.as_ref().is_none_or(|horizon| entry.key <= *horizon);
+        let (damaged, sound): (Vec<_>, Vec<_>) =
+            entries.filter(within).partition(|entry| entry.damaged);
+        let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
+        for entry in damaged {
+            *silent.entry(&entry.key).or_default() += 1;
+        }
+        if silent
+            .values()
+            .any(|silent| replies.len() - silent < self.quorum)
+        {
+            return None;
+        }
+        let entries = newest(sound.into_iter().cloned());
+        Some(Listing { entries, horizon })
+    }
+}
+
+/// Of each key the entry with the largest tag, in order of the keys.
+pub fn newest(entries: impl IntoIterator<Item = ListEntry>) -> Vec<ListEntry> {
+    let mut newest: BTreeMap<String, ListEntry> = BTreeMap::new();
+    for entry in entries {
+        match newest.get_mut(&entry.key) {
+            Some(best) if best.tag >= entry.tag => {}
+            Some(best) => *best = entry,
+            None => drop(newest.insert(entry.key.clone(), entry)),
+        }
+    }
+    newest.into_values().collect()
+}
+
+impl ConfiguredTally for Collect {
+    type Output = Listing;
+
+    fn needed(&self) -> usize {
+        self.quorum
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Body> {
+        self.replies[position]
+            .is_none()
+            .then(|| Body::List(self.request.clone()))
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Listing> {
+        match event {
+            Event::Reply(Reply::Listed(listed)) => self.replies[from] = Some(listed),
+            Event::Unreachable => return Decision::Pending,
+            Event::Reply(_) | Event::Refused(_) => self.refused[from] = true,
+        }
+        if let Some(page) = self.merge() {
+            return Decision::Done(page);
+        }
+        let may_come = |from: &usize| self.replies[*from].is_none() && !self.refused[*from];
+        let to_come = (0..self.replies.len()).filter(may_come).count();
+        let came = self.replies.iter().flatten().count();
+        match to_come == 0 || came + to_come < self.quorum {
+            true => Decision::Impossible,
+            false => Decision::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Refusal;
+    use crate::object::Kind;
+    use crate::tag::{Tag, Writer};
+
+    fn entry(key: &str, number: u64) -> ListEntry {
+        let tag = Tag {
+            number,
+            writer: Writer::default(),
+        };
+        ListEntry {
+            key: key.into(),
+            tag,
+            length: 0,
+            deleted: false,
+            damaged: false,
+        }
+    }
+
+    fn listing() -> Collect {
+        let request = ListRequest {
+            kind: Kind::User,
+            prefix: String::new(),
+            after: String::new(),
+            limit: 10,
+        };
+        Collect {
+            request,
+            quorum: 2,
+            replies: vec![None; 3],
+            refused: vec![false; 3],
+        }
+    }
+
+    fn reply(entries: Vec<ListEntry>, truncated: bool) -> Event {
+        Event::Reply(Reply::Listed(Listed { entries, truncated }))
+    }
+
+    #[test]
+    fn a_merged_page_ends_where_the_first_cut_page_does() {
+        let mut tally = listing();
+        assert_eq!(
+            tally.add(0, reply(vec![entry("a", 1), entry("b", 1)], true)),
+            Decision::Pending
+        );
+        let decision = tally.add(1, reply(vec![entry("a", 2), entry("c", 1)], false));
+        let entries = vec![entry("a", 2), entry("b", 1)];
+        assert_eq!(
+            decision,
+            Decision::Done(Listing {
+                entries,
+                horizon: Some("b".into())
+            })
+        );
+    }
+
+    #[test]
+    fn a_newer_tombstone_takes_the_place_of_its_key() {
+        let mut tally = listing();
+        let _ = tally.add(0, reply(vec![entry("a", 1)], false));
+        let gone = ListEntry {
+            deleted: true,
+            ..entry("a", 2)
+        };
+        assert_eq!(
+            tally.add(2, reply(vec![gone.clone()], false)),
+            Decision::Done(Listing {
+                entries: vec![gone],
+                horizon: None
+            })
+        );
+    }
+
+    #[test]
+    fn a_damaged_object_needs_another_server_to_speak_for_it() {
+        let mut tally = listing();
+        let damaged = ListEntry {
+            damaged: true,
+            ..entry("a", 1)
+        };
+        let _ = tally.add(0, reply(vec![damaged], false));
+        assert_eq!(tally.add(1, reply(vec![], false)), Decision::Pending);
+        let page = Listing {
+            entries: vec![entry("a", 2)],
+            horizon: None,
+        };
+        assert_eq!(
+            tally.add(2, reply(vec![entry("a", 2)], false)),
+            Decision::Done(page)
+        );
+    }
+
+    #[test]
+    fn refusals_that_leave_no_quorum_end_it() {
+        let mut tally = listing();
+        assert_eq!(
+            tally.add(0, Event::Refused(Refusal::Damaged)),
+            Decision::Pending
+        );
+        assert_eq!(
+            tally.add(1, Event::Refused(Refusal::Damaged)),
+            Decision::Impossible
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! Visits: the envelope around what is asked of a configuration. Pointers are put on requests and taken off replies here
+//! and nowhere else (`algorithms.md` 3.4).
+
+use super::{ConfiguredTally, Decision, Event, Tally};
+use crate::config::Configuration;
+use crate::env::Env;
+use crate::error::Failed;
+use crate::limits;
+use crate::message::{Refusal, Reply, Request};
+use crate::pointer::{self, Pointer};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A visit of an operation to one configuration: where it asks, and what it hears there of the configuration's successor, so
+/// that no algorithm below the operations mentions pointers. Clones are the same visit.
+#[derive(Clone)]
+pub struct Visit(Rc<Place>);
+
+struct Place {
+    configuration: Arc<Configuration>,
+    /// Goes with every request, so that only servers that know it answer (`[A-8]`).
+    closing: Option<Pointer>,
+    heard: RefCell<Heard>,
+}
+
+/// What was heard of the successor.
+#[derive(Default)]
+struct Heard {
+    best: Option<Pointer>,
+    /// A quorum said so, or something larger.
+    at_quorum: bool,
+}
+
+impl Visit {
+    /// A visit to this configuration.
+    pub fn new(configuration: &Arc<Configuration>) -> Visit {
+        Visit::make(configuration, None)
+    }
+
+    /// A visit that closes the configuration: every server that answers knows the pointer by then, and says so (`[A-8]`).
+    pub fn closing(configuration: &Arc<Configuration>, pointer: &Pointer) -> Visit {
+        assert!(
+            pointer.leads_on_from(&configuration.id()),
+            "pointers lead upwards"
+        );
+        Visit::make(configuration, Some(pointer.clone()))
+    }
+
+    fn make(configuration: &Arc<Configuration>, closing: Option<Pointer>) -> Visit {
+        Visit(Rc::new(Place {
+            configuration: configuration.clone(),
+            closing,
+            heard: RefCell::default(),
+        }))
+    }
+
+    /// The configuration.
+    pub fn c(&self) -> &Arc<Configuration> {
+        &self.0.configuration
+    }
+
+    /// The largest pointer that any reply showed so far.
+    pub fn next(&self) -> Option<Pointer> {
+        self.0.heard.borrow().best.clone()
+    }
+
+    /// Whether no reply showed a pointer so far (`[F-4]`, `[F-5]`).
+    pub fn is_last(&self) -> bool {
+        self.0.heard.borrow().best.is_none()
+    }
+
+    /// Whether a quorum has shown the largest pointer, so that nobody needs to be told of it.
+    pub fn is_agreed(&self) -> bool {
+        self.0.heard.borrow().at_quorum
+    }
+
+    /// Takes in what the members said in one call, by position.
+    fn hear(&self, shown: &[Option<Pointer>]) {
+        let mut heard = self.0.heard.borrow_mut();
+        for pointer in shown.iter().flatten() {
+            if pointer::merge(&mut heard.best, pointer.clone()) {
+                heard.at_quorum = false;
+            }
+        }
+        let Some(best) = &heard.best else { return };
+        let agree = |shown: &&Pointer| shown.rank() >= best.rank();
+        let agreeing = shown.iter().flatten().filter(agree).count();
+        if agreeing >= self.c().quorums().quorum() {
+            heard.at_quorum = true;
+        }
+    }
+}
+
+/// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
+/// know the configuration is sent the descriptor (`[C-7]`), one that refuses for a reason that may pass is asked again,
+/// and what servers know of the configuration's successor is taken from their replies.
+///
+/// # Errors
+/// As [`Env::gather`]; or [`Failed::Moved`], if a quorum answered and one of them knows a final successor.
+pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    at: &Visit,
+    tally: T,
+) -> Result<T::Output, Failed>
+where
+    T::Output: 'static,
+{
+    let addressed = Addressed::new(at, tally);
+    let members = at.c().members();
+    env.gather(members, addressed).await?.ok_or(Failed::Moved)
+}
+
+/// Puts the envelope around a tally's bodies, and takes it off the replies.
+pub(super) struct Addressed<T> {
+    at: Visit,
+    /// The server at this position needs the descriptor.
+    describe: Vec<bool>,
+    /// Positions to ask again at the next tick.
+    again: Vec<usize>,
+    /// Who answered, be it without the answer.
+    replied: Vec<bool>,
+    /// The largest pointer that each member showed.
+    shown: Vec<Option<Pointer>>,
+    /// Time has passed since a final pointer was shown.
+    hurried: bool,
+    tally: T,
+}
+
+impl<T: ConfiguredTally> Addressed<T> {
+    pub(super) fn new(at: &Visit, tally: T) -> Addressed<T> {
+        let n = at.c().n();
+        Addressed {
+            at: at.clone(),
+            describe: vec![false; n],
+            again: Vec::new(),
+            replied: vec![false; n],
+            shown: vec![None; n],
+            hurried: false,
+            tally,
+        }
+    }
+
+    /// What is asked for is in a later configuration: a final pointer is a safe place to go on from, whoever showed it.
+    fn has_successor(&self) -> bool {
+        self.shown.iter().flatten().any(Pointer::is_final)
+    }
+
+    /// Whether to go there: a quorum answered, so that the others may know it too; or nobody else answers, because a
+    /// configuration with a final successor may have been switched off.
+    fn moved(&self) -> bool {
+        let replied = self.replied.iter().filter(|replied| **replied).count();
+        let quorum = self.at.c().quorums().quorum();
+        (replied >= quorum || self.hurried) && self.has_successor()
+    }
+
+    /// The decision of the tally, unless what is asked for is elsewhere. `None` stands for that.
+    fn conclude(&self, decision: Decision<T::Output>) -> Decision<Option<T::Output>> {
+        let decision = match decision {
+            _ if self.moved() => Decision::Done(None),
+            Decision::Pending => Decision::Pending,
+            Decision::Ask(positions) => Decision::Ask(positions),
+            Decision::Done(output) => Decision::Done(Some(output)),
+            Decision::Impossible => Decision::Impossible,
+        };
+        if matches!(decision, Decision::Done(_)) {
+            self.at.hear(&self.shown);
+        }
+        decision
+    }
+
+    fn replied(&mut self, from: usize, reply: Reply) -> Decision<T::Output> {
+        let (pointer, reply) = reply.open();
+        let id = self.at.c().id();
+        let pointer = pointer.filter(|pointer| pointer.leads_on_from(&id));
+        let closed = |wanted: &Pointer| {
+            let shown = pointer.as_ref().map(Pointer::rank);
+            shown >= Some(wanted.rank())
+        };
+        // A withheld answer comes with a final pointer; a closed request is answered with a pointer.
+        let is_sound = match &reply {
+            None => pointer.as_ref().is_some_and(Pointer::is_final),
+            Some(_) => self.at.0.closing.as_ref().is_none_or(closed),
+        };
+        if !is_sound {
+            return self.tally.add(from, Event::Refused(Refusal::Malformed));
+        }
+        self.replied[from] = true;
+        if let Some(pointer) = pointer {
+            pointer::merge(&mut self.shown[from], pointer);
+        }
+        match reply {
+            Some(reply) => self.tally.add(from, Event::Reply(reply)),
+            None => Decision::Pending,
+        }
+    }
+}
+
+impl<T: ConfiguredTally> Tally for Addressed<T> {
+    type Output = Option<T::Output>;
+
+    fn needed(&self) -> usize {
+        self.tally.needed()
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Request> {
+        let body = self.tally.ask(position)?;
+        let configuration = self.at.c();
+        Some(Request::Configured {
+            configuration: configuration.id(),
+            descriptor: self.describe[position].then(|| configuration.clone()),
+            pointer: self.at.0.closing.clone(),
+            body,
+        })
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output> {
+        let decision = match event {
+            // A late one is an answer to what was asked before: the descriptor is under way.
+            Event::Refused(Refusal::UnknownConfiguration) if self.describe[from] => {
+                Decision::Pending
+            }
+            Event::Refused(Refusal::UnknownConfiguration) => {
+                self.describe[from] = true;
+                Decision::Ask(vec![from])
+            }
+            Event::Refused(refusal) if refusal.may_pass() => {
+                if !self.again.contains(&from) {
+                    self.again.push(from);
+                }
+                // The others should not wait for this one.
+                self.tally.add(from, Event::Unreachable)
+            }
+            Event::Reply(reply) => self.replied(from, reply),
+            event => self.tally.add(from, event),
+        };
+        self.conclude(decision)
+    }
+
+    fn tick(&mut self) -> Decision<Self::Output> {
+        self.hurried |= self.has_successor();
+        let mut again = std::mem::take(&mut self.again);
+        let decision = match self.tally.tick() {
+            Decision::Ask(more) => {
+                again.extend(more);
+                again.sort_unstable();
+                again.dedup();
+                Decision::Ask(again)
+            }
+            Decision::Pending if !again.is_empty() => Decision::Ask(again),
+            decision => decision,
+        };
+        self.conclude(decision)
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let again = (!self.again.is_empty()).then_some(limits::ASK_AGAIN);
+        let hurry = self.has_successor().then_some(limits::HEDGE);
+        let patience = [self.tally.patience(), again, hurry];
+        patience.into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,139 @@
+//! What comes after a configuration: pointers, and their one order (`algorithms.md` 3.2, `[A-2]`, `[A-3]`).
+//!
+//! ```text
+//! none  <  (k+1, pending)  <  (k+1, final)  <  (k+2, final)  <  (k+3, final)  < ...
+//! ```
+//!
+//! A server of configuration k takes a pointer only upwards, and a pending one only to k + 1, so that all pointers of a
+//! domain form one chain. Clients merge what they hear by the same order. Nothing else compares pointers.
+
+use crate::config::{Configuration, ConfigurationId};
+use std::sync::Arc;
+
+/// How far a configuration is installed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Status {
+    /// Decided; it may not have the state of its predecessors yet.
+    Pending,
+    /// It received the state of its predecessors: whoever starts here misses nothing.
+    Final,
+}
+
+/// The next configuration, as a server or a client knows it (`nextC`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pointer {
+    /// Which configuration, in full: whoever gets the pointer may have to describe it to others (`[X-13]`).
+    pub configuration: Arc<Configuration>,
+    /// How far it is installed.
+    pub status: Status,
+}
+
+impl Pointer {
+    /// A configuration that was decided.
+    pub fn pending(configuration: &Arc<Configuration>) -> Pointer {
+        Pointer {
+            configuration: configuration.clone(),
+            status: Status::Pending,
+        }
+    }
+
+    /// A configuration that received the state of its predecessors.
+    pub fn finalized(configuration: &Arc<Configuration>) -> Pointer {
+        Pointer {
+            configuration: configuration.clone(),
+            status: Status::Final,
+        }
+    }
+
+    /// The index that it points to.
+    pub fn index(&self) -> u32 {
+        self.configuration.id().index
+    }
+
+    /// Whether the state is there.
+    pub fn is_final(&self) -> bool {
+        self.status == Status::Final
+    }
+
+    /// Its place in the order. Two pointers of one configuration's chain with the same rank are the same.
+    pub fn rank(&self) -> (u32, Status) {
+        (self.index(), self.status)
+    }
+
+    /// Whether it may stand at configuration `k`: it leads upwards within the same domain, and a pending one leads to the
+    /// very next configuration (`[A-2]`).
+    pub fn leads_on_from(&self, k: &ConfigurationId) -> bool {
+        let to = self.configuration.id();
+        let same_sequence = (to.domain, to.partition) == (k.domain, k.partition);
+        let upwards = match self.status {
+            Status::Final => to.index > k.index,
+            Status::Pending => Some(to.index) == k.index.checked_add(1),
+        };
+        same_sequence && upwards
+    }
+}
+
+/// Whether `new` takes the place of `known`: the order of `[A-2]`, and of nothing else.
+pub fn rises(known: Option<&Pointer>, new: &Pointer) -> bool {
+    known.is_none_or(|known| new.rank() > known.rank())
+}
+
+/// Keeps the larger of the two (`[A-3]`). Returns whether it was the new one.
+pub fn merge(known: &mut Option<Pointer>, new: Pointer) -> bool {
+    let larger = rises(known.as_ref(), &new);
+    if larger {
+        *known = Some(new);
+    }
+    larger
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Dap, Descriptor, ServerId};
+    use crate::object::DomainId;
+
+    fn configuration(domain: u128, index: u32) -> Arc<Configuration> {
+        let descriptor = Descriptor {
+            index,
+            ..Descriptor::new(DomainId(domain), vec![ServerId(1)], Dap::Abd)
+        };
+        Configuration::new(descriptor).unwrap()
+    }
+
+    #[test]
+    fn pointers_have_the_one_order() {
+        let p = |index| Pointer::pending(&configuration(1, index));
+        let f = |index| Pointer::finalized(&configuration(1, index));
+        // From configuration 4.
+        let ascending = [p(5), f(5), f(6), f(7)];
+        for (position, pointer) in ascending.iter().enumerate() {
+            assert!(rises(None, pointer));
+            for (other, known) in ascending.iter().enumerate() {
+                assert_eq!(rises(Some(known), pointer), position > other);
+            }
+        }
+        let mut known = None;
+        assert!(merge(&mut known, f(5)));
+        assert!(
+            !merge(&mut known, p(5)),
+            "final is never replaced by pending"
+        );
+        assert!(merge(&mut known, f(6)));
+        assert_eq!(known, Some(f(6)));
+    }
+
+    #[test]
+    fn pointers_lead_upwards_within_their_domain() {
+        let four = configuration(1, 4).id();
+        for index in 0..8 {
+            let c = configuration(1, index);
+            assert_eq!(Pointer::pending(&c).leads_on_from(&four), index == 5);
+            assert_eq!(Pointer::finalized(&c).leads_on_from(&four), index > 4);
+        }
+        let elsewhere = Pointer::finalized(&configuration(2, 5));
+        assert!(!elsewhere.leads_on_from(&four));
+        let last = configuration(1, u32::MAX).id();
+        assert!(!Pointer::pending(&configuration(1, 0)).leads_on_from(&last));
+    }
+}

@@ -1,0 +1,221 @@
+//! Reconfiguration by Ares and Ares II (`algorithms.md` 3.3 and 3.4; Nicolaou, Cadambe, Prakash and others).
+//!
+//! Consensus among the members of the last configuration says which one comes next. It is announced as pending at a quorum
+//! of its predecessor, so that every operation that goes on from there sees it. Then it receives the state of all
+//! configurations that may have some, each *closed* by the very requests that read it; without that, a write that
+//! was under way could complete in the old configuration behind the back of the transfer (`[A-8]`, 3.5 item 1). Now it is
+//! final: operations may start there, and its predecessors may forget what they hold.
+//!
+//! No step needs to be taken by the one who began. Whoever finds a pending configuration can finish it ([`resume`]), and two
+//! who do so at once do each other no harm (3.5 items 12 and 16).
+//!
+//! | pseudocode | here | rounds |
+//! |---|---|---|
+//! | reconfig | [`reconfigure`] | those below |
+//! | read-config | [`sequence::path`] | 1 |
+//! | add-config, put-config (P) | [`reconfigure`] | consensus (2), and 1 |
+//! | update-config | [`transfer`] | 1 for a page of objects, then 2 for each object, many at once |
+//! | finalize-config | [`finish`] | 1 |
+//! | gc-config | [`collect`] | 1 |
+
+use super::sequence::{self, Sequences};
+use super::transfer::{self, Progress, Transferred};
+use crate::config::{Configuration, Descriptor, InvalidConfiguration};
+use crate::consensus::Consensus;
+use crate::env::Env;
+use crate::error::{Failed, Unavailable};
+use crate::gather::Visit;
+use crate::limits;
+use crate::pointer::Pointer;
+use std::sync::Arc;
+
+/// Who reconfigures: the world, what it knows of sequences, and what decides for it.
+pub struct Reconfigurer<'a, E, C> {
+    /// The world, as the reconfiguration sees it.
+    pub env: &'a E,
+    /// What the client knows of sequences.
+    pub sequences: &'a Sequences,
+    /// What decides which configuration comes next.
+    pub consensus: &'a C,
+    /// Is told what goes on.
+    pub progress: &'a dyn Fn(Progress),
+}
+
+/// How a reconfiguration ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reconfigured {
+    /// The configuration asked for is final.
+    Installed(Arc<Configuration>),
+    /// The domain has this configuration already; nothing was done.
+    Unchanged(Arc<Configuration>),
+    /// Another reconfigurer's proposal was decided for the place. It is final now.
+    Lost(Arc<Configuration>),
+    /// Others went on meanwhile: this later configuration is final.
+    Superseded(Arc<Configuration>),
+}
+
+/// A reconfiguration that did not come to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReconfigError {
+    /// No such configuration can be.
+    Invalid(InvalidConfiguration),
+    /// What consensus decided cannot be read by this version.
+    Decided(InvalidConfiguration),
+    /// No quorum in time, before anybody could see anything of it: the domain is as it was.
+    NotBegun(Unavailable),
+    /// No quorum in time. The configuration may be pending: operations go on in both, anybody can resume.
+    Pending(Unavailable),
+}
+
+/// Appends a configuration to the domain's sequence: `wanted`, but for its index. `known`: any final configuration of the
+/// domain.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub async fn reconfigure<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+    wanted: &Descriptor,
+) -> Result<Reconfigured, ReconfigError> {
+    loop {
+        let path = sequence::path(by.env, by.sequences, known);
+        let path = path.await.map_err(ReconfigError::NotBegun)?;
+        let last = path.last().expect("a sequence has a last configuration");
+        let index = last.id().index;
+        let next = Descriptor {
+            index: index
+                .checked_add(1)
+                .expect("fewer than 2^32 configurations"),
+            ..wanted.clone()
+        };
+        let next = Configuration::new(next).map_err(ReconfigError::Invalid)?;
+        if is_same_but_for_index(last, &next) {
+            return match path.len() {
+                1 => Ok(Reconfigured::Unchanged(last.clone())),
+                _ => finish(by, path).await.map(Reconfigured::Installed),
+            };
+        }
+        (by.progress)(Progress::Deciding);
+        let at = Visit::new(last);
+        let decided = match by.consensus.propose(by.env, &at, next.encoded()).await {
+            Ok(Some(decided)) => Configuration::decode(decided).map_err(ReconfigError::Decided)?,
+            // Somebody's decision is known there by now: it is on the path.
+            Ok(None) | Err(Failed::Moved) => continue,
+            Err(Failed::Unavailable(unavailable)) => {
+                return Err(ReconfigError::Pending(unavailable));
+            }
+        };
+        assert_eq!(
+            (decided.id().domain, decided.id().index),
+            (last.id().domain, index + 1),
+            "what is proposed comes next"
+        );
+        let pending = Pointer::pending(&decided);
+        (by.progress)(Progress::Announcing);
+        let shown = sequence::put_config(by.env, last, &pending).await;
+        let shown = shown.map_err(ReconfigError::Pending)?;
+        if shown.is_final() {
+            by.sequences.learn(&shown.configuration);
+        }
+        let is_wanted = decided == next;
+        let installed = finish(by, [path, vec![decided.clone()]].concat()).await?;
+        return Ok(match (installed == decided, is_wanted) {
+            (true, true) => Reconfigured::Installed(installed),
+            (true, false) => Reconfigured::Lost(installed),
+            (false, _) => Reconfigured::Superseded(installed),
+        });
+    }
+}
+
+/// Finishes what another reconfigurer left pending. `None`: nothing is.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub async fn resume<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+) -> Result<Option<Arc<Configuration>>, ReconfigError> {
+    let path = sequence::path(by.env, by.sequences, known);
+    let path = path.await.map_err(ReconfigError::NotBegun)?;
+    match path.len() {
+        1 => Ok(None),
+        _ => finish(by, path).await.map(Some),
+    }
+}
+
+/// Whether the configuration is like the other one, in another place.
+fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
+    let moved = Descriptor {
+        index: other.id().index,
+        ..c.descriptor().clone()
+    };
+    moved == *other.descriptor()
+}
+
+/// Brings the state of a path's configurations into its last one, makes that final and lets the others go. Returns the
+/// configuration that is final by then: that one, or a later one.
+async fn finish<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    mut path: Vec<Arc<Configuration>>,
+) -> Result<Arc<Configuration>, ReconfigError> {
+    loop {
+        let (target, sources) = path.split_last().expect("there is something to finish");
+        let transferred = transfer::transfer(by.env, sources, target, by.progress).await;
+        match transferred.map_err(ReconfigError::Pending)? {
+            Transferred::Complete => {
+                let predecessor = sources.last().expect("a pending one has a predecessor");
+                finalize(by, predecessor, target).await?;
+                collect(by, sources, target).await;
+                return Ok(target.clone());
+            }
+            Transferred::Final(later) => {
+                assert!(later.id().index >= target.id().index, "it was superseded");
+                by.sequences.learn(&later);
+                return Ok(later);
+            }
+            // Whoever goes on from there transfers from the same sources: help.
+            Transferred::Overtaken => {
+                let known = path.swap_remove(0);
+                path = sequence::path(by.env, by.sequences, &known)
+                    .await
+                    .map_err(ReconfigError::Pending)?;
+                if path.len() == 1 {
+                    return Ok(path.swap_remove(0));
+                }
+            }
+        }
+    }
+}
+
+/// The target has everything: whoever starts there misses nothing. Only said after the whole transfer (`[X-14]`).
+async fn finalize<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    predecessor: &Arc<Configuration>,
+    target: &Arc<Configuration>,
+) -> Result<(), ReconfigError> {
+    (by.progress)(Progress::Finalizing);
+    let pointer = Pointer::finalized(target);
+    let shown = sequence::put_config(by.env, predecessor, &pointer).await;
+    let shown = shown.map_err(ReconfigError::Pending)?;
+    by.sequences.learn(target);
+    by.sequences.learn(&shown.configuration);
+    Ok(())
+}
+
+/// Tells the members of superseded configurations where to point to from now on. What they hold goes. Best effort:
+/// nothing rests on it (3.5 item 12 d).
+async fn collect<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    superseded: &[Arc<Configuration>],
+    target: &Arc<Configuration>,
+) {
+    (by.progress)(Progress::Collecting);
+    let pointer = Pointer::finalized(target);
+    let pointer = &pointer;
+    let tell = superseded.iter().map(|c| async move {
+        let told = sequence::put_config(by.env, c, pointer);
+        // A quorum that does not answer may be switched off already.
+        told.await.is_ok()
+    });
+    crate::gather::join(limits::TRANSFER_WINDOW, tell).await;
+}

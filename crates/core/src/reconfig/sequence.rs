@@ -1,0 +1,160 @@
+//! The configuration sequence of a domain: reading it, and going along it (`algorithms.md` 3.1 to 3.4).
+//!
+//! Every configuration's servers know which one comes next, pending or final ([`crate::pointer`]). An operation starts at
+//! the freshest final configuration that its client knows (`[A-7]`), and goes on from the configuration that it has just
+//! asked, never from the largest that anybody knows (`[A-4]`), until one's servers know of no next.
+//!
+//! | pseudocode | here | rounds |
+//! |---|---|---|
+//! | read-config | [`path`] | one for each configuration, and one for each pending pointer that has to be spread |
+//! | put-config | [`put_config`] | 1 |
+//! | find-next-config | [`advance`] | 0; 1 to spread a pending pointer; 1 more without piggybacking |
+//!
+//! A pending pointer is at a quorum before anybody makes use of the configuration that it points to; so from any
+//! configuration a quorum leads on along the whole chain, and to spread a *final* pointer is a courtesy that nobody waits
+//! for.
+
+use crate::config::Configuration;
+use crate::env::Env;
+use crate::error::{Failed, Unavailable};
+use crate::gather::{self, Fold, Quorum, Visit};
+use crate::message::{Body, Note, Reply};
+use crate::object::DomainId;
+use crate::pointer::Pointer;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a client remembers of sequences: of each domain the highest final configuration that it saw. Operations of one
+/// client share it, so that none goes a way again that another one went (`[A-7]`).
+#[derive(Default, Debug)]
+pub struct Sequences {
+    finals: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
+}
+
+impl Sequences {
+    /// Where to start: at `known`, which must be final, or at a later configuration of the same domain.
+    pub fn start(&self, known: &Arc<Configuration>) -> Arc<Configuration> {
+        self.learn(known);
+        self.finals.borrow()[&domain_of(known)].clone()
+    }
+
+    /// Remembers a final configuration.
+    pub fn learn(&self, c: &Arc<Configuration>) {
+        let mut finals = self.finals.borrow_mut();
+        let highest = finals.entry(domain_of(c)).or_insert_with(|| c.clone());
+        if c.id().index > highest.id().index {
+            *highest = c.clone();
+        }
+    }
+}
+
+fn domain_of(c: &Configuration) -> (DomainId, u32) {
+    let id = c.id();
+    (id.domain, id.partition)
+}
+
+/// After a call at a configuration: the one to go on at, if any server knows one. A pending one is first made known to a
+/// quorum of the configuration that was just asked (`[A-4]`).
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn advance<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    at: &Visit,
+) -> Result<Option<Arc<Configuration>>, Unavailable> {
+    if !at.c().options().piggyback {
+        read_config(env, at).await?;
+    }
+    let Some(pointer) = at.next() else {
+        return Ok(None);
+    };
+    let pointer = match at.is_agreed() || pointer.is_final() {
+        true => pointer,
+        false => put_config(env, at.c(), &pointer).await?,
+    };
+    if pointer.is_final() {
+        if !at.is_agreed() {
+            announce(env, at.c(), &pointer);
+        }
+        sequences.learn(&pointer.configuration);
+    }
+    Ok(Some(pointer.configuration))
+}
+
+/// Asks a quorum for the pointer; the visit has it afterwards.
+async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
+    let fold = |_: &mut (), _from: usize, reply: Reply| match reply {
+        Reply::Config => Fold::Count,
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::of(at.c(), Body::ReadConfig, (), fold);
+    match gather::gather(env, at, tally).await {
+        Ok(()) | Err(Failed::Moved) => Ok(()),
+        Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+    }
+}
+
+/// Makes the pointer known to a quorum of the configuration. Returns the largest that one of them knows, at least this one.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn put_config<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    pointer: &Pointer,
+) -> Result<Pointer, Unavailable> {
+    let at = Visit::closing(c, pointer);
+    read_config(env, &at).await?;
+    let known = at
+        .next()
+        .expect("a closed request is answered with a pointer");
+    assert!(
+        known.rank() >= pointer.rank(),
+        "servers take pointers upwards"
+    );
+    Ok(known)
+}
+
+/// Tells all members what comes next, and does not wait: a final pointer saves them and others a way, nothing rests on it.
+pub fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
+    assert!(
+        pointer.is_final(),
+        "a pending pointer is put, not announced"
+    );
+    let note = Note::Next {
+        configuration: c.id(),
+        pointer: pointer.clone(),
+    };
+    env.tell(c.members(), note);
+}
+
+/// The sequence from its last final configuration to its end, as far as it can be seen: `mu` to `lambda`. All but the
+/// first are pending.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn path<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    known: &Arc<Configuration>,
+) -> Result<Vec<Arc<Configuration>>, Unavailable> {
+    let mut path = vec![sequences.start(known)];
+    loop {
+        let at = Visit::new(path.last().expect("it has a first"));
+        read_config(env, &at).await?;
+        let Some(pointer) = at.next() else {
+            return Ok(path);
+        };
+        let pointer = match at.is_agreed() || pointer.is_final() {
+            true => pointer,
+            false => put_config(env, at.c(), &pointer).await?,
+        };
+        if pointer.is_final() {
+            sequences.learn(&pointer.configuration);
+            path.clear();
+        }
+        path.push(pointer.configuration);
+    }
+}

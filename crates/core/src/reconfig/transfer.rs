@@ -1,0 +1,289 @@
+//! Transfer: bringing the state of a domain's configurations into the next one (update-config; `algorithms.md` 3.4 and 3.5
+//! items 1, 7 and 13 to 15).
+//!
+//! The whole domain moves: its objects, tombstones included (`[X-18]`), and its decided-once cells (`[X-20]`). What there is
+//! to move is said by a quorum of each source that knows by then what comes next. An object created before that is
+//! listed by one of them; whoever creates one later sees the pointer, and repeats the put in the target.
+//!
+//! Every request to a source carries the pointer to its successor, which the server takes in before it answers: *closing*
+//! (`[A-8]`). A put that a closed server handles later is acknowledged with the pointer, and so goes on. Of a put that
+//! completed without having seen the pointer, a quorum answered before it was closed; the transfer's quorum shares a member
+//! with that one, which showed what was put.
+//!
+//! Memory is bounded: objects move in groups, of which each ends before the next one begins.
+
+use crate::config::Configuration;
+use crate::consensus::SUCCESSOR_CELL;
+use crate::consensus::paxos::{self, Outcome};
+use crate::dap::{self, PutError, Scope, listing};
+use crate::env::Env;
+use crate::error::{Failed, Unavailable};
+use crate::gather::{self, Visit};
+use crate::limits;
+use crate::message::{ListEntry, ListRequest};
+use crate::object::{Kind, Name};
+use crate::pointer::Pointer;
+use crate::tag::{ClientId, Writer};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// What a reconfiguration is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// Consensus on what comes next.
+    Deciding,
+    /// The decision is made known to the last configuration.
+    Announcing,
+    /// Objects are on their way.
+    Transferring {
+        /// Moved since the last time this was said.
+        objects: u64,
+        /// Bytes of their values.
+        bytes: u64,
+    },
+    /// The new configuration has everything.
+    Finalizing,
+    /// The old ones are told so.
+    Collecting,
+}
+
+/// How a transfer ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Transferred {
+    /// Everything that the sources held is at quorums of the target.
+    Complete,
+    /// The target, or a later configuration, is final already.
+    Final(Arc<Configuration>),
+    /// The target has a pending successor, and takes part in no decision any more.
+    Overtaken,
+}
+
+/// Why a part of it stopped.
+enum Stop {
+    Unavailable(Unavailable),
+    /// Somebody showed a final pointer to this configuration.
+    Final(Arc<Configuration>),
+    Overtaken,
+}
+
+impl From<Unavailable> for Stop {
+    fn from(unavailable: Unavailable) -> Stop {
+        Stop::Unavailable(unavailable)
+    }
+}
+
+/// Brings everything that is in the sources, which follow each other and precede the target, into the target.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum of a source or of the target in time.
+pub async fn transfer<E: Env>(
+    env: &E,
+    sources: &[Arc<Configuration>],
+    target: &Arc<Configuration>,
+    progress: &dyn Fn(Progress),
+) -> Result<Transferred, Unavailable> {
+    let mut position = 0;
+    while position < sources.len() {
+        let successor = sources.get(position + 1).unwrap_or(target);
+        let source = Source {
+            env,
+            c: &sources[position],
+            pointer: Pointer::pending(successor),
+            target,
+            progress,
+        };
+        match source.empty().await {
+            Ok(()) => position += 1,
+            Err(Stop::Unavailable(unavailable)) => return Err(unavailable),
+            Err(Stop::Overtaken) => return Ok(Transferred::Overtaken),
+            Err(Stop::Final(later)) => {
+                // A source that is final has what those before it had; pairs already moved do no harm.
+                let is_later = |c: &Arc<Configuration>| c.id().index >= later.id().index;
+                match sources.iter().position(is_later) {
+                    Some(found) => position = found,
+                    None => return Ok(Transferred::Final(later)),
+                }
+            }
+        }
+    }
+    Ok(Transferred::Complete)
+}
+
+/// One configuration that is being emptied into the target.
+struct Source<'a, E> {
+    env: &'a E,
+    c: &'a Arc<Configuration>,
+    /// To its successor: what closes it.
+    pointer: Pointer,
+    target: &'a Arc<Configuration>,
+    progress: &'a dyn Fn(Progress),
+}
+
+impl<E: Env> Source<'_, E> {
+    async fn empty(&self) -> Result<(), Stop> {
+        self.cells().await?;
+        for kind in Kind::ALL {
+            let mut after = String::new();
+            loop {
+                let request = ListRequest {
+                    kind,
+                    prefix: String::new(),
+                    after,
+                    limit: limits::PAGE_ENTRIES as u16,
+                };
+                let at = self.closed();
+                let listed = listing::list(self.env, &at, &request).await;
+                let page = listed.map_err(|failed| stop(failed, &at))?;
+                self.objects(kind, &page.entries).await?;
+                match page.horizon {
+                    Some(horizon) => after = horizon,
+                    None => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A visit in which only servers that know the successor answer.
+    fn closed(&self) -> Visit {
+        Visit::closing(self.c, &self.pointer)
+    }
+
+    async fn objects(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
+        for group in groups(entries) {
+            let moves = group.iter().map(|entry| self.object(kind, &entry.key));
+            for moved in gather::join(limits::TRANSFER_WINDOW, moves).await {
+                moved?;
+            }
+            (self.progress)(Progress::Transferring {
+                objects: group.len() as u64,
+                bytes: group.iter().map(|entry| entry.length).sum(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Moves the largest version of an object that a closed quorum holds; never a withheld one (`[A-9]`).
+    async fn object(&self, kind: Kind, key: &str) -> Result<(), Stop> {
+        let name = Name::new(kind, key).expect("a server listed it");
+        let at = self.closed();
+        let found = dap::get_data(self.env, &at, &name, None, Scope::Whole).await;
+        let found = found.map_err(|failed| stop(failed, &at))?;
+        if found.tag.is_initial() {
+            return Ok(());
+        }
+        let value = found.value.expect("a version that was put has a value");
+        // Not a new version: it is taken in however many are there.
+        let holders = vec![false; self.target.n()];
+        loop {
+            let to = Visit::new(self.target);
+            match dap::put_data(self.env, &to, &name, found.tag, &value, &holders).await {
+                Ok(()) if to.is_last() => {
+                    dap::confirm(self.env, &to, &name, found.tag);
+                    return Ok(());
+                }
+                Ok(()) => return Ok(()),
+                Err(PutError::Unconfirmed) => self.env.sleep(limits::ASK_AGAIN).await,
+                Err(PutError::Failed(failed)) => return Err(stop(failed, &to)),
+            }
+        }
+    }
+
+    /// What acceptors here accepted is decided in the target, unless something was decided there already.
+    async fn cells(&self) -> Result<(), Stop> {
+        let mut after = Bytes::new();
+        loop {
+            let at = self.closed();
+            let listed = paxos::list(self.env, &at, &Bytes::new(), &after).await;
+            let page = listed.map_err(|failed| stop(failed, &at))?;
+            for cell in page.cells.keys() {
+                if cell != SUCCESSOR_CELL {
+                    self.cell(cell).await?;
+                }
+            }
+            match (page.truncated, page.cells.into_keys().next_back()) {
+                (true, Some(last)) => after = last,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    async fn cell(&self, cell: &Bytes) -> Result<(), Stop> {
+        let at = self.closed();
+        let state = paxos::read(self.env, &at, cell).await;
+        let Some(value) = state.map_err(|failed| stop(failed, &at))?.value() else {
+            return Ok(());
+        };
+        let to = Visit::new(self.target);
+        // Ballots need to be unique, nothing else.
+        let proposer = || Writer {
+            client: ClientId(self.env.random()),
+            counter: self.env.random(),
+        };
+        match paxos::propose(self.env, &to, cell, &value, None, proposer).await {
+            Ok(Outcome::Decided(_)) => Ok(()),
+            Ok(Outcome::Closed) => Err(Stop::Overtaken),
+            Err(failed) => Err(stop(failed, &to)),
+        }
+    }
+}
+
+fn stop(failed: Failed, at: &Visit) -> Stop {
+    match failed {
+        Failed::Unavailable(unavailable) => Stop::Unavailable(unavailable),
+        Failed::Moved => {
+            let pointer = at.next().expect("a final pointer was shown");
+            Stop::Final(pointer.configuration)
+        }
+    }
+}
+
+/// Entries whose values fit into memory together; a larger value goes alone.
+fn groups(entries: &[ListEntry]) -> impl Iterator<Item = &[ListEntry]> {
+    let mut rest = entries;
+    std::iter::from_fn(move || {
+        let mut bytes = 0_u64;
+        let fits = |entry: &&ListEntry| {
+            bytes = bytes.saturating_add(entry.length);
+            bytes <= limits::TRANSFER_BYTES
+        };
+        let count = rest.iter().take_while(fits).count();
+        let count = count.clamp(1, limits::TRANSFER_OBJECTS).min(rest.len());
+        let (group, others) = rest.split_at(count);
+        rest = others;
+        (!group.is_empty()).then_some(group)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tag::Tag;
+
+    fn entry(length: u64) -> ListEntry {
+        ListEntry {
+            key: "k".into(),
+            tag: Tag::INITIAL,
+            length,
+            deleted: false,
+            damaged: false,
+        }
+    }
+
+    #[test]
+    fn groups_are_bounded_and_leave_nothing_out() {
+        let large = limits::TRANSFER_BYTES;
+        let entries: Vec<ListEntry> = [1, large, large - 1, 1, 5 * large, 0].map(entry).into();
+        let lengths = |group: &[ListEntry]| group.iter().map(|e| e.length).collect::<Vec<_>>();
+        let made: Vec<Vec<u64>> = groups(&entries).map(lengths).collect();
+        let expected: [&[u64]; 5] = [&[1], &[large], &[large - 1, 1], &[5 * large], &[0]];
+        assert_eq!(made, expected);
+        let many = vec![entry(0); 2 * limits::TRANSFER_OBJECTS + 1];
+        let sizes: Vec<usize> = groups(&many).map(<[ListEntry]>::len).collect();
+        assert_eq!(
+            sizes,
+            [limits::TRANSFER_OBJECTS, limits::TRANSFER_OBJECTS, 1]
+        );
+        assert_eq!(groups(&[]).count(), 0);
+    }
+}

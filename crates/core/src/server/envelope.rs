@@ -1,0 +1,180 @@
+//! The envelope: what a server knows of a domain's sequence is put around every answer, and decides what it keeps
+//! (`algorithms.md` 3.4, 10.4).
+
+use super::record::{Header, Key};
+use super::tenancy::Tenancy;
+use super::{Read, Server};
+use crate::config::{Collect, Configuration, ConfigurationId};
+use crate::instant::Instant;
+use crate::message::{Body, Refusal, Reply};
+use crate::object::DomainId;
+use crate::pointer::{self, Pointer};
+use std::sync::Arc;
+
+impl Server {
+    /// A request to a configuration: the pointer that comes with it is taken in first (`[A-8]`), what is known of the
+    /// successor goes with the answer. Both are one step, so that the reply is one snapshot (`[C-2]`).
+    pub(super) fn enveloped(
+        &mut self,
+        now: Instant,
+        (id, descriptor, pointer): (ConfigurationId, Option<Arc<Configuration>>, Option<Pointer>),
+        body: Body,
+        reads: &mut Vec<Read>,
+    ) -> Result<Reply, Refusal> {
+        let key = Key::of(&id);
+        if pointer.as_ref().is_some_and(|p| !p.leads_on_from(&id)) {
+            return Err(Refusal::Malformed);
+        }
+        // Below the highest final configuration nothing is created (`[X-13]`).
+        if let (None, Some(pointer)) = (self.known(&key), self.finals.after(&key)) {
+            self.hear(key, pointer.clone());
+            let pointer = self.finals.after(&key).unwrap_or(pointer);
+            return Ok(Reply::Next {
+                pointer,
+                reply: None,
+            });
+        }
+        self.admit(id, descriptor)?;
+        let is_closed = pointer.is_some();
+        if let Some(pointer) = pointer {
+            self.hear(key, pointer);
+        }
+        if let Some(pointer) = self.withheld(&key) {
+            return Ok(Reply::Next {
+                pointer,
+                reply: None,
+            });
+        }
+        let is_access = matches!(body, Body::Access(_));
+        let reply = self.configured(now, key, body, reads)?;
+        let tenancy = &self.tenancies[&key];
+        let piggyback = tenancy
+            .configuration()
+            .is_some_and(|c| c.options().piggyback);
+        let shows = piggyback || is_closed || !is_access;
+        Ok(match tenancy.next().filter(|_| shows) {
+            Some(pointer) => Reply::Next {
+                pointer: pointer.clone(),
+                reply: Some(Box::new(reply)),
+            },
+            None => reply,
+        })
+    }
+
+    /// The pointer that is all there is to say of the configuration.
+    fn withheld(&self, key: &Key) -> Option<Pointer> {
+        match self.tenancies.get(key) {
+            Some(tenancy) if tenancy.withholds() => tenancy.next().cloned(),
+            Some(_) => None,
+            None => self.finals.after(key),
+        }
+    }
+
+    /// Hears what comes after a configuration; lets go of what that makes superfluous.
+    pub(super) fn hear(&mut self, key: Key, pointer: Pointer) {
+        if pointer.is_final() {
+            self.finish(&pointer.configuration);
+        }
+        let Some(tenancy) = self.tenancies.get_mut(&key) else {
+            return;
+        };
+        if pointer::rises(tenancy.next(), &pointer) {
+            let header = Header::Pointer {
+                key,
+                pointer: pointer.clone(),
+            };
+            let handle = self.ledger.append(header);
+            tenancy.point(pointer, handle, &mut self.ledger);
+            self.collect(key);
+        }
+    }
+
+    /// Hears of a final configuration. What comes before it in the domain is superseded.
+    fn finish(&mut self, c: &Arc<Configuration>) {
+        if !self.finals.raise(c, &mut self.ledger) {
+            return;
+        }
+        let id = c.id();
+        let first = Key {
+            index: 0,
+            ..Key::of(&id)
+        };
+        let earlier: Vec<Key> = self
+            .tenancies
+            .range(first..Key::of(&id))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in earlier {
+            self.collect(key);
+        }
+    }
+
+    /// Lets go of what the configuration need not keep: everything if a later one of its domain is final and that is
+    /// remembered for the whole domain; its state if its own pointer is final (`[A-11]`).
+    pub(super) fn collect(&mut self, key: Key) {
+        let Some(tenancy) = self.tenancies.get_mut(&key) else {
+            return;
+        };
+        let collect = tenancy.configuration().map(|c| c.options().collect);
+        if self.finals.after(&key).is_some() && collect.is_none_or(|c| c == Collect::On) {
+            let tenancy = self.tenancies.remove(&key).expect("it is there");
+            tenancy.drop_all(&mut self.ledger);
+        } else if tenancy.withholds() {
+            tenancy.empty(&mut self.ledger);
+        }
+    }
+
+    /// Where a domain is; what the asker knows is known here afterwards (`[X-21]`).
+    pub(super) fn latest(
+        &mut self,
+        domain: DomainId,
+        partition: u32,
+        known: Option<Arc<Configuration>>,
+    ) -> Result<Reply, Refusal> {
+        if self.unreadable {
+            return Err(Refusal::Damaged);
+        }
+        if let Some(known) = known {
+            let id = known.id();
+            if (id.domain, id.partition) != (domain, partition) {
+                return Err(Refusal::Malformed);
+            }
+            self.finish(&known);
+        }
+        Ok(Reply::Latest(self.finals.of(domain, partition).cloned()))
+    }
+
+    fn known(&self, key: &Key) -> Option<&Arc<Configuration>> {
+        self.tenancies.get(key).and_then(Tenancy::configuration)
+    }
+
+    /// Knows the configuration afterwards, or refuses: state for an unknown one is created only from its descriptor.
+    fn admit(
+        &mut self,
+        id: ConfigurationId,
+        descriptor: Option<Arc<Configuration>>,
+    ) -> Result<(), Refusal> {
+        if let Some(known) = self.known(&Key::of(&id)) {
+            // Another configuration of the same index: its descriptor would not help ([X-13]).
+            return if known.id() == id {
+                Ok(())
+            } else {
+                Err(Refusal::WrongServer)
+            };
+        }
+        let descriptor = descriptor.filter(|descriptor| descriptor.id() == id);
+        let configuration = descriptor.ok_or(Refusal::UnknownConfiguration)?;
+        configuration
+            .position(self.identity.id)
+            .ok_or(Refusal::WrongServer)?;
+        let handle = self
+            .ledger
+            .append(Header::Configuration(configuration.clone()));
+        self.tenancies.entry(Key::of(&id)).or_default().describe(
+            configuration,
+            handle,
+            &mut self.ledger,
+        );
+        Ok(())
+    }
+}

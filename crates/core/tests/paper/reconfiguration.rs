@@ -1,0 +1,99 @@
+//! Reconfiguration while operations go on (`algorithms.md` 3): what a domain holds survives the change of its servers, its
+//! code and its algorithm.
+
+mod hand_over;
+
+use crate::world::{Actor, World, WorldEnv, configuration, successor};
+use areo_core::config::{Configuration, Dap};
+use areo_core::consensus::Members;
+use areo_core::dsm::Client;
+use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use std::sync::Arc;
+
+/// Reconfigures the domain of `known` to `next`, but for its index.
+pub fn reconfigure(
+    client: Client<WorldEnv>,
+    known: &Arc<Configuration>,
+    next: &Arc<Configuration>,
+) -> impl Future<Output = Result<Reconfigured, ReconfigError>> + use<> {
+    let (known, next) = (known.clone(), next.clone());
+    async move {
+        let by = Reconfigurer {
+            env: &client.env,
+            sequences: client.sequences(),
+            consensus: &Members(|| client.next_writer()),
+            progress: &|_| {},
+        };
+        ares::reconfigure(&by, &known, next.descriptor()).await
+    }
+}
+
+/// The same, which must succeed.
+fn move_to(world: &World, actor: &Actor, next: &Arc<Configuration>) {
+    let done = world.run(reconfigure(actor.client(), &actor.c, next));
+    assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));
+}
+
+/// Everything moves: objects, deletions, and what was never written stays unwritten; the old servers keep nothing.
+#[test]
+fn a_domain_moves_with_all_that_it_holds() {
+    let daps = [Dap::Abd, Dap::Ec { k: 3 }];
+    for (from, to) in daps.into_iter().flat_map(|from| daps.map(|to| (from, to))) {
+        let c = configuration(5, from, 1, 8);
+        let world = World::of(&c, 12, 1);
+        let actor = world.actor(&c);
+        for number in 0..40 {
+            actor.put(&format!("key {number}"), &format!("value {number}"));
+        }
+        world.run(actor.delete("key 7")).expect("it is there");
+        world.settle();
+        let next = successor(&c, 5, 5, to);
+        move_to(&world, &actor, &next);
+        world.settle();
+        for reader in [&actor, &world.actor(&c), &world.actor(&next)] {
+            for number in 0..40 {
+                let expected = (number != 7).then(|| format!("value {number}"));
+                let (_, value) = reader.get(&format!("key {number}"));
+                assert_eq!(value.filter(|value| !value.is_empty()), expected);
+            }
+            assert_eq!(reader.get("never written").1, None);
+            let listed = world.run(reader.list("", "", 100)).expect("a quorum");
+            assert_eq!(listed.entries.len(), 39);
+        }
+        for old in 0..5 {
+            assert_eq!(world.disk(old, |disk| disk.elements()), 0);
+        }
+        for new in 5..10 {
+            assert_eq!(world.disk(new, |disk| disk.elements()), 40);
+        }
+    }
+}
+
+/// To the same configuration: says so and does nothing.
+#[test]
+fn the_same_configuration_again_changes_nothing() {
+    let c = configuration(3, Dap::Abd, 1, 8);
+    let world = World::new(&c, 1);
+    let actor = world.actor(&c);
+    let done = world.run(reconfigure(actor.client(), &c, &c));
+    assert_eq!(done, Ok(Reconfigured::Unchanged(c)));
+}
+
+/// A client that starts at the first configuration after ten that were collected; a new one knows only that.
+#[test]
+fn a_client_finds_its_way_over_ten_collected_configurations() {
+    let c = configuration(3, Dap::Abd, 1, 8);
+    let world = World::of(&c, 9, 1);
+    let (first, late) = (world.actor(&c), world.actor(&c));
+    first.put("k", "old");
+    let mut last = c.clone();
+    for step in 1..=10 {
+        last = successor(&last, 3 * (step % 3), 3, Dap::Abd);
+        move_to(&world, &first, &last);
+    }
+    world.settle();
+    assert_eq!(late.get("k").1.as_deref(), Some("old"));
+    late.put("k", "new");
+    assert_eq!(world.actor(&last).get("k").1.as_deref(), Some("new"));
+    assert_eq!(world.actor(&c).get("k").1.as_deref(), Some("new"));
+}
