@@ -161,13 +161,13 @@ fn a_cluster_grows_server_by_server() {
 
 /// Copies a data directory whose server is down.
 fn copy(from: &std::path::Path, to: &std::path::Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
+    std::fs::create_dir_all(to).expect("there is room");
+    for entry in std::fs::read_dir(from).expect("it is there") {
+        let entry = entry.expect("it can be read");
         let place = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
+        match entry.file_type().expect("it is known").is_dir() {
             true => copy(&entry.path(), &place),
-            false => drop(std::fs::copy(entry.path(), place).unwrap()),
+            false => drop(std::fs::copy(entry.path(), place).expect("there is room")),
         }
     }
 }

@@ -277,9 +277,8 @@ async fn write_back<E: Env>(
     loop {
         let put = dap::put_data(&client.env, &at, name, found.tag, value, &holders).await;
         match put {
-            Ok(()) | Err(PutError::Failed(Failed::Moved)) => {}
             Err(PutError::Unconfirmed) if at.is_last() => return Ok(false),
-            Err(PutError::Unconfirmed) => {}
+            Ok(()) | Err(PutError::Failed(Failed::Moved) | PutError::Unconfirmed) => {}
             Err(PutError::Failed(Failed::Unavailable(unavailable))) => {
                 return Err(unavailable.into());
             }

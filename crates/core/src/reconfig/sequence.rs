@@ -85,7 +85,7 @@ pub async fn advance<E: Env>(
 
 /// Asks a quorum for the pointer; the visit has it afterwards.
 async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
-    let fold = |_: &mut (), _from: usize, reply: Reply| match reply {
+    let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
         Reply::Config => Fold::Count,
         _ => Fold::Ignore,
     };

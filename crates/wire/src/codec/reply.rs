@@ -230,8 +230,12 @@ fn summary_bytes(summary: &CellSummary) -> usize {
 
 fn put_cell<S: Sink>(out: &mut S, reply: &CellReply, pointer: Option<&Pointer>) {
     match reply {
-        CellReply::Promised { accepted } => put_accepted(out, CELL_PROMISED, accepted, pointer),
-        CellReply::Closed { accepted } => put_accepted(out, CELL_CLOSED, accepted, pointer),
+        CellReply::Promised { accepted } => {
+            put_accepted(out, CELL_PROMISED, accepted.as_ref(), pointer);
+        }
+        CellReply::Closed { accepted } => {
+            put_accepted(out, CELL_CLOSED, accepted.as_ref(), pointer);
+        }
         CellReply::Accepted => put_kind(out, CELL_ACCEPTED, 0, pointer),
         CellReply::Rejected { promised } => {
             put_kind(out, CELL_REJECTED, 0, pointer);
@@ -248,10 +252,10 @@ fn put_cell<S: Sink>(out: &mut S, reply: &CellReply, pointer: Option<&Pointer>) 
 fn put_accepted<S: Sink>(
     out: &mut S,
     kind: u8,
-    accepted: &Option<(Ballot, Bytes)>,
+    accepted: Option<&(Ballot, Bytes)>,
     pointer: Option<&Pointer>,
 ) {
-    let flags = accepted.as_ref().map_or(0, |_| FLAG_ACCEPTED);
+    let flags = accepted.map_or(0, |_| FLAG_ACCEPTED);
     put_kind(out, kind, flags, pointer);
     if let Some((ballot, value)) = accepted {
         parts::put_ballot(out, *ballot);

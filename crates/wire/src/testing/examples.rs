@@ -198,13 +198,17 @@ pub fn requests() -> Vec<Request> {
         Request::Directory,
         Request::Register(server(1)),
         Request::Status,
-        Request::Latest {
-            domain: id().domain,
-            partition: 0,
-            known: Some(next()),
-        },
+        latest(),
     ];
     configured.chain(others).collect()
+}
+
+fn latest() -> Request {
+    Request::Latest {
+        domain: id().domain,
+        partition: 0,
+        known: Some(next()),
+    }
 }
 
 /// One reply of every variant.
@@ -252,7 +256,13 @@ pub fn replies() -> Vec<Reply> {
             configurations: 7,
         }),
     ]);
-    let cells = [
+    replies.extend(cell_replies().map(Reply::Cell));
+    replies.extend(envelopes());
+    replies
+}
+
+fn cell_replies() -> [CellReply; 6] {
+    [
         CellReply::Promised { accepted: None },
         CellReply::Promised {
             accepted: Some((ballot(4), value())),
@@ -265,9 +275,11 @@ pub fn replies() -> Vec<Reply> {
         CellReply::Closed {
             accepted: Some((ballot(6), value())),
         },
-    ];
-    replies.extend(cells.map(Reply::Cell));
-    replies.extend([
+    ]
+}
+
+fn envelopes() -> [Reply; 4] {
+    [
         Reply::Config,
         Reply::Latest(Some(next())),
         Reply::Next {
@@ -278,8 +290,7 @@ pub fn replies() -> Vec<Reply> {
             pointer: Pointer::finalized(&next()),
             reply: None,
         },
-    ]);
-    replies
+    ]
 }
 
 fn answers() -> Vec<Reply> {
