@@ -4,22 +4,25 @@
 //! are, and for each name of a domain its first configuration. A name is decided by consensus among the members of the
 //! root configuration, so that of two creators one wins and the other is told (`[X-20]`).
 
-use crate::config::{Configuration, InvalidConfiguration, ServerId};
+use crate::config::{Configuration, InvalidConfiguration};
 use crate::dap::Found;
 use crate::dsm::listing::{self, Page};
 use crate::dsm::{Client, atomic, decided_once};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
-use crate::gather::{Fold, Servers};
 use crate::limits;
-use crate::message::{Directory, ListRequest, Reply, Request, ServerRecord};
+use crate::message::ListRequest;
 use crate::object::{Kind, Name};
 use crate::tag::Tag;
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+pub mod directory;
+pub mod reconfiguration;
+
+pub use directory::{Registration, merge_record, register, servers};
 
 /// A name for a domain that cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +66,7 @@ impl From<Unavailable> for DomainError {
 pub enum Creation {
     /// The domain is new.
     Created,
-    /// The name was taken; this is its domain's first configuration.
+    /// The name was taken; this is its domain's latest configuration that the directory knows.
     Exists(Arc<Configuration>),
 }
 
@@ -103,7 +106,7 @@ fn domain_of_cell(cell: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// The domain of this name; `None` if there is none.
+/// The domain of this name: a final configuration of it, the latest that the directory knows. `None` if there is none.
 ///
 /// # Errors
 /// [`DomainError`].
@@ -113,10 +116,11 @@ pub async fn find_domain<E: Env>(
     name: &str,
 ) -> Result<Option<Arc<Configuration>>, DomainError> {
     let decided = decided_once::learn(client, root, &domain_cell(name)?).await?;
-    decided
-        .map(Configuration::decode)
-        .transpose()
-        .map_err(DomainError::Descriptor)
+    let Some(decided) = decided else {
+        return Ok(None);
+    };
+    let first = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
+    Ok(Some(directory::latest(client, root, &first).await?))
 }
 
 /// Creates a domain with this first configuration, or finds that the name is taken.
@@ -134,14 +138,14 @@ pub async fn create_domain<E: Env>(
     let decided = decided_once::decide(client, root, &cell, first.encoded()).await?;
     let decided = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
     // The domain id is random, so that the same descriptor is the same creation.
-    Ok(if decided == *first {
-        Creation::Created
-    } else {
-        Creation::Exists(decided)
-    })
+    if decided == *first {
+        return Ok(Creation::Created);
+    }
+    let latest = directory::latest(client, root, &decided).await?;
+    Ok(Creation::Exists(latest))
 }
 
-/// All domains with their first configurations, by name.
+/// All domains with the latest of their configurations that the directory knows, by name.
 ///
 /// # Errors
 /// [`DomainError`].
@@ -163,92 +167,14 @@ pub async fn domains<E: Env>(
             let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
                 continue;
             };
-            domains.push((
-                name,
-                Configuration::decode(value).map_err(DomainError::Descriptor)?,
-            ));
+            let first = Configuration::decode(value).map_err(DomainError::Descriptor)?;
+            domains.push((name, directory::latest(client, root, &first).await?));
         }
         match (page.truncated, page.cells.into_keys().next_back()) {
             (true, Some(last)) => after = last,
             _ => return Ok(domains),
         }
     }
-}
-
-/// The servers of the cluster as a quorum of the root domain knows them, by id; of each the latest record.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn servers<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
-    let fold =
-        |known: &mut BTreeMap<ServerId, ServerRecord>, _from: usize, reply: Reply| match reply {
-            Reply::Directory(Directory { servers, .. }) => {
-                for record in servers {
-                    merge_record(known, record);
-                }
-                Fold::Count
-            }
-            _ => Fold::Ignore,
-        };
-    let tally = Servers::new(
-        root.n(),
-        root.quorums().quorum(),
-        Request::Directory,
-        BTreeMap::new(),
-        fold,
-    );
-    client.env.gather(root.members(), tally).await
-}
-
-/// Keeps the record of the larger incarnation.
-pub fn merge_record(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord) {
-    match known.get(&record.id) {
-        Some(newer) if newer.incarnation >= record.incarnation => {}
-        _ => drop(known.insert(record.id, record)),
-    }
-}
-
-/// How a registration ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Registration {
-    /// A quorum of the root domain knows the record.
-    Registered,
-    /// A later incarnation is registered: the registering server has an older state than it once had.
-    Outdated {
-        /// The incarnation that is registered.
-        registered: u64,
-    },
-}
-
-/// Registers a server, or its new incarnation, with a quorum of the root domain.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn register<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    record: ServerRecord,
-) -> Result<Registration, Unavailable> {
-    let fold = |outcome: &mut Registration, _from: usize, reply: Reply| match reply {
-        Reply::Registered => Fold::Count,
-        Reply::Outdated { registered } => {
-            *outcome = Registration::Outdated { registered };
-            Fold::Decide
-        }
-        _ => Fold::Ignore,
-    };
-    let quorum = root.quorums().quorum();
-    let tally = Servers::new(
-        root.n(),
-        quorum,
-        Request::Register(record),
-        Registration::Registered,
-        fold,
-    );
-    client.env.gather(root.members(), tally).await
 }
 
 /// Writes an object.

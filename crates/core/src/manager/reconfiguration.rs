@@ -1,0 +1,87 @@
+//! Reconfiguring a domain, as a user asks for it ([`crate::reconfig`]).
+
+use super::directory;
+use crate::config::{Configuration, Descriptor};
+use crate::consensus::Members;
+use crate::dsm::Client;
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use crate::reconfig::sequence;
+use crate::reconfig::transfer::Progress;
+use std::sync::Arc;
+
+/// The domain's sequence from its last final configuration to its end, as far as it can be seen. All but the first are
+/// pending: somebody installs them, or left off. `known`: any final configuration of the domain.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn path<E: Env>(
+    client: &Client<E>,
+    known: &Arc<Configuration>,
+) -> Result<Vec<Arc<Configuration>>, Unavailable> {
+    sequence::path(&client.env, client.sequences(), known).await
+}
+
+/// Appends `wanted`, but for its index, to the domain's sequence, while clients read and write; then tells the directory.
+/// `known`: any final configuration of the domain.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub async fn reconfigure<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    known: &Arc<Configuration>,
+    wanted: &Descriptor,
+    progress: &dyn Fn(Progress),
+) -> Result<Reconfigured, ReconfigError> {
+    let by = Reconfigurer {
+        env: &client.env,
+        sequences: client.sequences(),
+        consensus: &Members(|| client.next_writer()),
+        progress,
+    };
+    let done = ares::reconfigure(&by, known, wanted).await?;
+    let (Reconfigured::Installed(c)
+    | Reconfigured::Unchanged(c)
+    | Reconfigured::Lost(c)
+    | Reconfigured::Superseded(c)) = &done;
+    tell_directory(client, root, c).await;
+    Ok(done)
+}
+
+/// Finishes what another reconfigurer left pending; then tells the directory. `None`: nothing is pending.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub async fn resume<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    known: &Arc<Configuration>,
+    progress: &dyn Fn(Progress),
+) -> Result<Option<Arc<Configuration>>, ReconfigError> {
+    let by = Reconfigurer {
+        env: &client.env,
+        sequences: client.sequences(),
+        consensus: &Members(|| client.next_writer()),
+        progress,
+    };
+    let installed = ares::resume(&by, known).await?;
+    if let Some(c) = &installed {
+        tell_directory(client, root, c).await;
+    }
+    Ok(installed)
+}
+
+/// Best effort: a directory that is behind costs whoever looks the domain up some hops.
+async fn tell_directory<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    c: &Arc<Configuration>,
+) {
+    let root = client.sequences().start(root);
+    for to in [&root, c] {
+        // A quorum that does not answer hears of it from whoever reconfigures next.
+        let _ = directory::announce(client, to, c).await;
+    }
+}
