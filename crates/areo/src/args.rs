@@ -282,6 +282,24 @@ pub(crate) enum Sim {
         #[command(flatten)]
         options: SimOptions,
     },
+    /// Follow every schedule of a small case; without a name, list the cases
+    Explore(SimExplore),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimExplore {
+    /// The case
+    #[arg(value_name = "CASE")]
+    pub(crate) name: Option<String>,
+    /// List the cases
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Give up after so many states
+    #[arg(long, value_name = "N", default_value_t = 50_000_000)]
+    pub(crate) states: u64,
+    /// Directory for the history of a schedule that broke a rule, as `areo check` reads it
+    #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) history: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -8,9 +8,12 @@
 //! killed and stopped, disks torn, slow, full and rotten; invariants are checked at every step and every read and write
 //! is judged as it ends. Then everything is mended, and every operation that begins from then on must succeed.
 //!
+//! [`explore`] is another thing: no seed, no time, no disks, but every order in which messages can arrive, of small cases.
+//!
 //! Reading order: [`run`](run()), [`fault`], `workload`, `world`, `invariant`, `history`. How to use it, reproduce a seed
 //! and add a fault or an invariant stands in `docs/simulator.md`.
 
+pub mod explore;
 pub mod fault;
 mod history;
 mod invariant;

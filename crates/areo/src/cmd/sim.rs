@@ -1,5 +1,7 @@
 //! `areo sim`: runs a simulated cluster with faults, by seed.
 
+mod explore;
+
 use crate::args::{Sim, SimOptions};
 use crate::exit::{Failure, Outcome};
 use crate::progress;
@@ -39,6 +41,7 @@ pub(super) fn run(session: &Session, command: Sim) -> Outcome {
             many(session, (first_seed, seeds), threads, &options)
         }
         Sim::Replay { seed, options } => replay(session, seed, &options),
+        Sim::Explore(args) => explore::run(session, &args),
     }
 }
 

@@ -37,3 +37,20 @@ fn seeds_run_and_can_be_run_again() {
 
     areo(&["sim", "run", "--seeds", "many"], b"").refused(2, &["many"]);
 }
+
+#[test]
+fn every_schedule_of_a_small_case_is_followed() {
+    let list = areo(&["sim", "explore"], b"").done();
+    assert!(list.text().contains("one-round-read-unconfirmed"));
+    let explored = areo(
+        &["sim", "explore", "one-round-read-unconfirmed", "--json"],
+        b"",
+    )
+    .done();
+    let summary = &explored.objects()[0];
+    assert_eq!(summary["exhaustive"], true);
+    assert_eq!(summary["violation"], serde_json::Value::Null);
+    let few = areo(&["sim", "explore", "abd-3", "--states", "9", "--json"], b"").done();
+    assert_eq!(few.objects()[0]["exhaustive"], false);
+    areo(&["sim", "explore", "nothing"], b"").refused(2, &["nothing", "abd-3"]);
+}

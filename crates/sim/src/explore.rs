@@ -1,0 +1,204 @@
+//! Bounded exhaustive exploration: every order in which messages can arrive, of small cases.
+//!
+//! The clients' futures and the servers' state machines are those of production. A [`Case`] says which servers there are
+//! and what each client does, operation after operation; [`explore`] follows every schedule and has each judged.
+//! [`script::Script`] drives the same clients and servers by hand, message by message.
+//!
+//! What is explored: which server takes which message when; which answers a client has read when it goes on, and in which
+//! order; notes that come late or never; servers that stop for ever; patience that runs out; and when each operation
+//! begins, relative to the ends of others. `docs/simulator.md` argues why the steps of `state` are enough for that.
+//!
+//! Reading order: `cases`, `node` and `env` (a live client, a live server), `servers` and `clients` (the same as automata),
+//! `state` (a state and its steps), `search`, `judge`.
+
+pub mod cases;
+mod clients;
+mod engine;
+mod env;
+mod judge;
+mod node;
+mod schedule;
+pub mod script;
+mod search;
+mod servers;
+mod state;
+mod table;
+
+pub use env::{ExploreEnv, Message};
+pub use judge::{Observed, linearizable};
+pub use search::{Explored, Options, Violation, explore};
+
+use areo_core::config::{Configuration, ServerId};
+use areo_core::dsm::{Client, atomic};
+use areo_core::element::Value;
+use areo_core::error::{ReadError, WriteError};
+use areo_core::message::{Refusal, Reply, Request};
+use areo_core::object::Name;
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A small case to be explored.
+pub struct Case {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens in it, in one line.
+    pub description: String,
+    /// What was left out to keep it small; empty if every schedule is followed.
+    pub bound: String,
+    /// The servers; every member of a configuration is one.
+    pub servers: Vec<ServerId>,
+    /// What the servers know from the start.
+    pub configurations: Vec<Arc<Configuration>>,
+    /// The objects, and where they are kept. By these a server's state is told.
+    pub subjects: Vec<(Arc<Configuration>, Name)>,
+    /// What else to ask a server to tell its state: questions that change nothing.
+    pub probes: Vec<Request>,
+    /// By client: what it does, one operation after the other.
+    pub clients: Vec<Rc<[Operation]>>,
+    /// Servers that may stop for ever, at any moment.
+    pub crashes: usize,
+    /// How often the patience of one operation may run out while answers are still to come. When none are, it always may.
+    pub ticks: usize,
+    /// Whether notes such as CONFIRM arrive, each at any moment or never; otherwise all are lost.
+    pub notes: bool,
+    /// Whether servers may let superseded versions go at any moment, as they do after a quiet time (`[X-3]`).
+    pub quiet: bool,
+    /// What must hold.
+    pub judge: Judge,
+}
+
+/// What a server answers.
+pub type Answered = Result<Reply, Refusal>;
+
+/// What must hold in every schedule. A sentence says what does not.
+pub struct Judge {
+    /// Of what the clients saw, whenever an operation has ended. More operations that precede each other must never make
+    /// more acceptable: linearizability is so, and so is everything that speaks of single operations.
+    pub seen: fn(&[Observed]) -> Option<String>,
+    /// Of the operation that has just ended and what each server answers at that moment to a query of every subject, to
+    /// a fetch of everything that it lists there, and to the probes.
+    pub held: fn(&Case, &Observed, &[&[Answered]]) -> Option<String>,
+}
+
+/// What a future of a client's operation is.
+pub type Running = Pin<Box<dyn Future<Output = Ended>>>;
+
+/// An operation of a client.
+pub struct Operation {
+    /// What people read: `write x`.
+    pub label: String,
+    /// What the judge makes of it.
+    pub kind: Kind,
+    /// Runs it.
+    pub run: Box<dyn Fn(Client<ExploreEnv>) -> Running>,
+}
+
+/// What an operation does to a register.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// It reads.
+    Read,
+    /// It writes this value.
+    Write(String),
+    /// Something else, which the judge of registers leaves alone.
+    Other,
+}
+
+/// How an operation ended. Everything that others can learn by it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// It read this version, with this value.
+    Read(Tag, Option<String>),
+    /// It wrote this version.
+    Written(Tag),
+    /// It failed and had no effect.
+    Failed(String),
+    /// It may have its effect, at any time.
+    Unknown(String),
+    /// An operation of another kind says this.
+    Other(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Read(tag, None) => write!(f, "reads nothing, version {tag}"),
+            Ended::Read(tag, Some(value)) => write!(f, "reads {value}, version {tag}"),
+            Ended::Written(tag) => write!(f, "has written version {tag}"),
+            Ended::Failed(why) => write!(f, "fails: {why}"),
+            Ended::Unknown(why) => write!(f, "ends with unknown outcome: {why}"),
+            Ended::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Operation {
+    /// An operation: any future over the client.
+    pub fn new<F: Future<Output = Ended> + 'static>(
+        label: &str,
+        kind: Kind,
+        run: impl Fn(Client<ExploreEnv>) -> F + 'static,
+    ) -> Operation {
+        Operation {
+            label: label.to_owned(),
+            kind,
+            run: Box::new(move |client| Box::pin(run(client))),
+        }
+    }
+
+    /// The production write of a value.
+    pub fn write(c: &Arc<Configuration>, name: &Name, text: &str) -> Operation {
+        let (c, name, value) = (c.clone(), name.clone(), text.to_owned());
+        let kind = Kind::Write(text.to_owned());
+        Operation::new(&format!("write {text}"), kind, move |client| {
+            let (c, name, content) = (c.clone(), name.clone(), Bytes::from(value.clone()));
+            async move {
+                let value = Value::new(Bytes::new(), content);
+                match atomic::write(&client, &c, &name, &value).await {
+                    Ok(tag) => Ended::Written(tag),
+                    Err(WriteError::NotApplied(why)) => Ended::Failed(why.to_string()),
+                    Err(WriteError::Unknown(why)) => Ended::Unknown(why.to_string()),
+                }
+            }
+        })
+    }
+
+    /// The production read.
+    pub fn read(c: &Arc<Configuration>, name: &Name) -> Operation {
+        let (c, name) = (c.clone(), name.clone());
+        Operation::new("read", Kind::Read, move |client| {
+            let (c, name) = (c.clone(), name.clone());
+            async move {
+                match atomic::read(&client, &c, &name, None).await {
+                    Ok(found) => {
+                        let text = |value: Value| {
+                            String::from_utf8_lossy(&value.contiguous()).into_owned()
+                        };
+                        Ended::Read(found.tag, found.value.map(text))
+                    }
+                    Err(ReadError::Unavailable(why)) => Ended::Failed(why.to_string()),
+                }
+            }
+        })
+    }
+}
+
+/// What tells two states of a client apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Identity {
+    /// What it said, and what the quorum calls that are open were fed: whatever else it was fed, it has answered by what
+    /// it said. Checked while exploring, by following several pasts of each state; an exploration in which two of them
+    /// differ begins again with [`Identity::Fed`].
+    #[default]
+    Said,
+    /// Everything that it was fed, in order.
+    Fed,
+}
+
+#[cfg(test)]
+mod tests;

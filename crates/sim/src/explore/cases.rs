@@ -1,0 +1,133 @@
+//! The cases, by name.
+
+use super::{Case, Operation, linearizable};
+use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::object::{DomainId, Name};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A case of the table.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// What people call it.
+    pub name: &'static str,
+    make: fn() -> Case,
+}
+
+impl Entry {
+    /// The case.
+    pub fn case(&self) -> Case {
+        Case {
+            name: self.name,
+            ..(self.make)()
+        }
+    }
+}
+
+/// All cases.
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "abd-3",
+        make: abd,
+    },
+    Entry {
+        name: "abd-3-writers",
+        make: abd_writers,
+    },
+    Entry {
+        name: "ec-4-2",
+        make: ec,
+    },
+    Entry {
+        name: "ec-4-2-crash",
+        make: ec_crash,
+    },
+    Entry {
+        name: "one-round-read",
+        make: one_round,
+    },
+    Entry {
+        name: "one-round-read-unconfirmed",
+        make: one_round_unconfirmed,
+    },
+];
+
+/// The case of this name.
+pub fn find(name: &str) -> Option<Case> {
+    ALL.iter().find(|entry| entry.name == name).map(Entry::case)
+}
+
+/// A configuration of `n` servers, numbered from 1, of which nobody but its cases knows.
+pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
+    Configuration::new(Descriptor {
+        domain: DomainId(1),
+        partition: 0,
+        index: 0,
+        members: (1..=n).map(|server| ServerId(server as u128)).collect(),
+        dap,
+        delta: 0,
+        copy_bytes: 0,
+    })
+    .expect("a valid descriptor")
+}
+
+/// The object of a case.
+pub fn object() -> Name {
+    Name::user("x").expect("a short key")
+}
+
+/// A case of reads and writes of one object: `R` reads, anything else writes itself.
+pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
+    let name = object();
+    let operation = |text: &&str| match *text {
+        "R" => Operation::read(c, &name),
+        value => Operation::write(c, &name, value),
+    };
+    let program = |texts: &&[&str]| texts.iter().map(operation).collect::<Rc<[Operation]>>();
+    let sentence: Vec<String> = programs.iter().map(|texts| texts.join(" then ")).collect();
+    Case {
+        name: "",
+        description: format!("{} n={}: {}", c.dap(), c.n(), sentence.join(" || ")),
+        bound: "patience runs out at most once per operation while answers are to come".to_owned(),
+        servers: c.members().to_vec(),
+        configurations: vec![c.clone()],
+        subjects: vec![(c.clone(), name.clone())],
+        probes: Vec::new(),
+        clients: programs.iter().map(program).collect(),
+        crashes: 0,
+        ticks: 1,
+        notes: true,
+        quiet: false,
+        judge: linearizable(),
+    }
+}
+
+fn abd() -> Case {
+    register(&configuration(3, Dap::Abd), &[&["a"], &["R", "R"]])
+}
+
+fn abd_writers() -> Case {
+    register(&configuration(3, Dap::Abd), &[&["a", "R"], &["b"]])
+}
+
+fn ec() -> Case {
+    register(&configuration(4, Dap::Ec { k: 2 }), &[&["a"], &["R", "R"]])
+}
+
+fn ec_crash() -> Case {
+    Case {
+        crashes: 1,
+        ..register(&configuration(4, Dap::Ec { k: 2 }), &[&["a"], &["R"]])
+    }
+}
+
+fn one_round() -> Case {
+    register(&configuration(3, Dap::Abd), &[&["a", "R"], &["R"]])
+}
+
+fn one_round_unconfirmed() -> Case {
+    Case {
+        notes: false,
+        ..one_round()
+    }
+}

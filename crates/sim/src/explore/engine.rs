@@ -1,0 +1,159 @@
+//! What an exploration knows of its case: clients and servers as automata, and how a client reads.
+
+use super::clients::{self, Input};
+use super::env::Message;
+use super::servers;
+use super::state::Reading;
+use super::table::{Table, Words};
+use super::{Case, Identity};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Times that the patience of a client runs out before it is said to be stuck.
+const LONG: usize = 200;
+
+/// A client, where it is, what it has not read, and what it has to read.
+type Place = (usize, u32, Vec<(u16, u32)>, Option<u16>);
+
+/// Where a client was on the way, what it had not read, and what it had to read.
+type Been = (u32, Vec<(u16, u32)>, Option<u16>);
+
+pub(super) struct Engine {
+    pub(super) case: Rc<Case>,
+    pub(super) words: Words,
+    pub(super) clients: Vec<clients::Automaton>,
+    pub(super) servers: Vec<servers::Automaton>,
+    pub(super) readings: HashMap<Place, Rc<[Reading]>>,
+    /// How operations ended, by number.
+    pub(super) endings: Table<()>,
+    /// The passing of quiet time, if the case has it.
+    pub(super) quiet: Option<u32>,
+}
+
+impl Engine {
+    pub(super) fn new(case: &Rc<Case>, identity: Identity) -> Engine {
+        let mut words = Words::default();
+        let quiet = case.quiet.then(|| words.message(&Message::Quiet));
+        let clients = (0..case.clients.len())
+            .map(|client| clients::Automaton::new(case, &mut words, client, identity))
+            .collect();
+        let servers = case
+            .servers
+            .iter()
+            .map(|id| servers::Automaton::new(case, *id))
+            .collect();
+        Engine {
+            case: Rc::clone(case),
+            words,
+            clients,
+            servers,
+            readings: HashMap::new(),
+            endings: Table::default(),
+            quiet,
+        }
+    }
+
+    /// Where the client is after the input.
+    pub(super) fn feed(&mut self, client: usize, node: u32, input: Input) -> Result<u32, String> {
+        self.clients[client].step(&self.case, &mut self.words, node, input)
+    }
+
+    /// What becomes of a server by a message, and its answer.
+    pub(super) fn take(
+        &mut self,
+        server: usize,
+        state: u32,
+        message: u32,
+    ) -> Result<(u32, Option<u32>), String> {
+        self.servers[server].step(&self.case, &mut self.words, state, message)
+    }
+
+    /// Everything that the client can come to by reading: each ends where others see something new. Goes on from there,
+    /// because what it already has may move it on again.
+    pub(super) fn read_on(
+        &mut self,
+        client: usize,
+        (node, unread, newest): (u32, &[(u16, u32)], Option<u16>),
+        (fed, been): (&mut Vec<Input>, &mut HashSet<Been>),
+        found: &mut Vec<Reading>,
+    ) -> Result<(), String> {
+        if !been.insert((node, unread.to_vec(), newest)) {
+            return Ok(());
+        }
+        let seen = self.clients[client].seen(node);
+        let mut inputs: Vec<(Input, Vec<(u16, u32)>)> = Vec::new();
+        for (message, answer) in unread {
+            if seen.is_awaited(*message) {
+                let mut rest = unread.to_vec();
+                rest.retain(|(other, _)| other != message);
+                inputs.push((Input::Answer(*message, *answer), rest));
+            }
+        }
+        if seen.ticks < self.case.ticks {
+            for call in &seen.impatient {
+                inputs.push((Input::Tick(*call), unread.to_vec()));
+            }
+        }
+        for (input, rest) in inputs {
+            let next = self.feed(client, node, input)?;
+            let missing = match input {
+                Input::Answer(message, _) => newest.filter(|newest| *newest != message),
+                _ => newest,
+            };
+            let (before, after) = (
+                self.clients[client].seen(node),
+                self.clients[client].seen(next),
+            );
+            let shows = after.shows_more_than(before);
+            let mut left = rest;
+            left.retain(|(message, _)| after.is_awaited(*message));
+            fed.push(input);
+            if !shows {
+                self.read_on(client, (next, &left, missing), (fed, been), found)?;
+            } else if missing.is_none() {
+                let known = found
+                    .iter()
+                    .any(|known| known.node == next && known.unread == left);
+                if !known {
+                    found.push(Reading {
+                        node: next,
+                        fed: fed.clone(),
+                        unread: left.clone(),
+                    });
+                    self.read_on(client, (next, &left, None), (fed, been), found)?;
+                }
+            }
+            fed.pop();
+        }
+        Ok(())
+    }
+
+    /// Reads everything, then lets patience run out until something is seen.
+    pub(super) fn wait_long(
+        &mut self,
+        client: usize,
+        node: u32,
+        unread: &[(u16, u32)],
+    ) -> Result<Option<Reading>, String> {
+        let (start, mut node, mut fed) = (node, node, Vec::new());
+        for (message, answer) in unread {
+            let input = Input::Answer(*message, *answer);
+            node = self.feed(client, node, input)?;
+            fed.push(input);
+        }
+        for _ in 0..LONG {
+            let seen = self.clients[client].seen(node);
+            if seen.shows_more_than(self.clients[client].seen(start)) {
+                let unread = Vec::new();
+                return Ok(Some(Reading { node, fed, unread }));
+            }
+            let Some(call) = seen.impatient.first() else {
+                return Ok(None);
+            };
+            let input = Input::Tick(*call);
+            node = self.feed(client, node, input)?;
+            fed.push(input);
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,285 @@
+//! [`Env`] for exploration: a quorum call puts its requests into a list and waits to be fed. Nothing is delivered, lost
+//! or timed here; whoever explores or scripts decides what a client is fed next.
+
+use areo_core::config::{Members, ServerId};
+use areo_core::env::Env;
+use areo_core::error::{Response, Unavailable};
+use areo_core::instant::Instant;
+use areo_core::message::{Note, Request};
+use areo_core::tally::{Decision, Event, Tally};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use crate::random::mix;
+
+/// The world of one client of a case.
+#[derive(Clone)]
+pub struct ExploreEnv(Rc<World>);
+
+/// What a client sent and waits for.
+pub(super) struct World {
+    client: u64,
+    drawn: Cell<u64>,
+    sent: RefCell<Vec<Sent>>,
+    /// By number; gone once it is decided.
+    calls: RefCell<Vec<Weak<dyn Sink>>>,
+    /// Counts what others can see: messages, and quorum calls that were decided.
+    visible: Cell<u64>,
+}
+
+/// A message on its way.
+#[derive(Clone)]
+pub(super) struct Sent {
+    pub(super) to: ServerId,
+    /// The quorum call that waits for the answer, and the position there; a note has none.
+    pub(super) call: Option<(usize, usize)>,
+    pub(super) what: Message,
+}
+
+/// What is sent to a server.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// Somebody waits for its reply.
+    Request(Request),
+    /// Nobody does.
+    Note(Note),
+    /// Nobody sends it: the time after which a server lets superseded versions of quiet objects go (`[X-3]`).
+    Quiet,
+}
+
+/// A quorum call that waits.
+trait Sink {
+    fn feed(&self, position: usize, event: Event);
+    fn tick(&self);
+    fn is_open(&self) -> bool;
+    fn wants_tick(&self) -> bool;
+}
+
+impl World {
+    pub(super) fn new(client: usize) -> Rc<World> {
+        Rc::new(World {
+            client: client as u64 + 1,
+            drawn: Cell::new(0),
+            sent: RefCell::default(),
+            calls: RefCell::default(),
+            visible: Cell::new(0),
+        })
+    }
+
+    pub(super) fn env(self: &Rc<World>) -> ExploreEnv {
+        ExploreEnv(Rc::clone(self))
+    }
+
+    /// How much others could have seen so far.
+    pub(super) fn visible(&self) -> u64 {
+        self.visible.get()
+    }
+
+    pub(super) fn sent(&self) -> std::cell::Ref<'_, Vec<Sent>> {
+        self.sent.borrow()
+    }
+
+    fn call(&self, number: usize) -> Option<Rc<dyn Sink>> {
+        self.calls.borrow()[number].upgrade()
+    }
+
+    /// The quorum calls that are not decided.
+    pub(super) fn open(&self) -> Vec<usize> {
+        let calls = self.calls.borrow();
+        let open = |number: &usize| calls[*number].upgrade().is_some_and(|call| call.is_open());
+        (0..calls.len()).filter(open).collect()
+    }
+
+    /// The quorum calls for which time may run out.
+    pub(super) fn impatient(&self) -> Vec<usize> {
+        let wants = |number: &usize| self.call(*number).is_some_and(|call| call.wants_tick());
+        let mut open = self.open();
+        open.retain(wants);
+        open
+    }
+
+    /// Feeds the answer to a message to the call that waits for it; one that was decided does not hear it.
+    pub(super) fn answer(&self, message: usize, event: Event) {
+        let call = self.sent.borrow()[message].call;
+        let (number, position) = call.expect("notes are not answered");
+        if let Some(call) = self.call(number) {
+            call.feed(position, event);
+        }
+    }
+
+    /// Lets a call's patience run out.
+    pub(super) fn tick(&self, call: usize) {
+        if let Some(call) = self.call(call) {
+            call.tick();
+        }
+    }
+
+    fn show(&self) {
+        self.visible.set(self.visible.get() + 1);
+    }
+}
+
+struct Gather<T: Tally> {
+    world: Rc<World>,
+    members: Members,
+    number: usize,
+    state: RefCell<State<T>>,
+}
+
+struct State<T: Tally> {
+    tally: T,
+    responses: Vec<Response>,
+    outcome: Option<Result<T::Output, ()>>,
+    over: bool,
+}
+
+impl<T: Tally> Gather<T> {
+    fn carry_out(&self, decision: Decision<T::Output>) {
+        let state = &mut *self.state.borrow_mut();
+        match decision {
+            Decision::Pending => {}
+            Decision::Ask(positions) => {
+                for position in positions {
+                    let Some(request) = state.tally.ask(position) else {
+                        continue;
+                    };
+                    let sent = Sent {
+                        to: self.members[position],
+                        call: Some((self.number, position)),
+                        what: Message::Request(request),
+                    };
+                    self.world.sent.borrow_mut().push(sent);
+                    self.world.show();
+                }
+            }
+            Decision::Done(output) => self.decide(state, Ok(output)),
+            Decision::Impossible => self.decide(state, Err(())),
+        }
+    }
+
+    fn decide(&self, state: &mut State<T>, outcome: Result<T::Output, ()>) {
+        (state.outcome, state.over) = (Some(outcome), true);
+        self.world.show();
+    }
+}
+
+impl<T: Tally> Sink for Gather<T> {
+    fn feed(&self, position: usize, event: Event) {
+        let mut state = self.state.borrow_mut();
+        if state.over {
+            return;
+        }
+        state.responses[position] = match &event {
+            Event::Reply(reply) => reply
+                .refusal()
+                .map_or(Response::Answered, Response::Refused),
+            Event::Refused(refusal) => Response::Refused(*refusal),
+            Event::Unreachable => Response::Unreachable,
+        };
+        let decision = state.tally.add(position, event);
+        drop(state);
+        self.carry_out(decision);
+    }
+
+    fn tick(&self) {
+        let mut state = self.state.borrow_mut();
+        if state.over {
+            return;
+        }
+        let decision = state.tally.tick();
+        drop(state);
+        self.carry_out(decision);
+    }
+
+    fn is_open(&self) -> bool {
+        !self.state.borrow().over
+    }
+
+    fn wants_tick(&self) -> bool {
+        self.state.borrow().tally.patience().is_some()
+    }
+}
+
+impl Env for ExploreEnv {
+    fn gather<T: Tally + 'static>(
+        &self,
+        to: &Members,
+        tally: T,
+    ) -> impl Future<Output = Result<T::Output, Unavailable>> {
+        let (world, members) = (Rc::clone(&self.0), to.clone());
+        async move {
+            let number = world.calls.borrow().len();
+            let gather = Rc::new(Gather {
+                state: RefCell::new(State {
+                    tally,
+                    responses: vec![Response::Silent; members.len()],
+                    outcome: None,
+                    over: false,
+                }),
+                world: Rc::clone(&world),
+                members,
+                number,
+            });
+            let sink: Rc<dyn Sink> = gather.clone();
+            world.calls.borrow_mut().push(Rc::downgrade(&sink));
+            drop(sink);
+            gather.carry_out(Decision::Ask((0..gather.members.len()).collect()));
+            poll_fn(|_| {
+                let mut state = gather.state.borrow_mut();
+                match state.outcome.take() {
+                    None => Poll::Pending,
+                    Some(Ok(output)) => Poll::Ready(Ok(output)),
+                    Some(Err(())) => {
+                        let responses = state.responses.iter().copied();
+                        Poll::Ready(Err(Unavailable {
+                            needed: state.tally.needed(),
+                            servers: gather.members.iter().copied().zip(responses).collect(),
+                            waited: Duration::ZERO,
+                            handed_over: true,
+                        }))
+                    }
+                }
+            })
+            .await
+        }
+    }
+
+    fn tell(&self, to: &Members, note: Note) {
+        for server in to.iter() {
+            let sent = Sent {
+                to: *server,
+                call: None,
+                what: Message::Note(note.clone()),
+            };
+            self.0.sent.borrow_mut().push(sent);
+        }
+        self.0.show();
+    }
+
+    /// Over at once: nothing orders a client's pause and other events but messages, and those may take as long.
+    fn sleep(&self, _time: Duration) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
+    fn now(&self) -> Instant {
+        Instant::default()
+    }
+
+    /// The same numbers in every run, different for every client.
+    fn random(&self) -> u64 {
+        let World { client, drawn, .. } = &*self.0;
+        drawn.set(drawn.get() + 1);
+        match drawn.get() {
+            // What a client draws first is its identity: small numbers can be read.
+            1 => *client,
+            number => mix(*client << 32 | number),
+        }
+    }
+
+    fn slow(&self, _server: ServerId) -> bool {
+        false
+    }
+}

@@ -1,0 +1,142 @@
+//! What is judged: the operations as clients saw them, by the order of versions and by the judge of `crates/check`.
+
+use super::{Answered, Case, Ended, Judge, Kind};
+use crate::history::{self, History};
+use areo_check::Verdict;
+use areo_core::hash::stable_hash;
+use areo_core::instant::Instant;
+use areo_core::message::{Answer, Reply};
+use areo_core::tag::Tag;
+
+/// An operation that has begun.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Observed {
+    /// Whose.
+    pub client: usize,
+    /// Which of the client's, from 0.
+    pub number: usize,
+    /// What it is.
+    pub label: String,
+    /// What it is to a judge of registers.
+    pub kind: Kind,
+    /// By client: how many of its operations had ended when this one began.
+    pub after: Vec<usize>,
+    /// How it ended, if it has.
+    pub ended: Option<Ended>,
+}
+
+/// Every operation succeeds, they are linearizable, and what was acknowledged is held by a quorum.
+pub fn linearizable() -> Judge {
+    Judge {
+        seen: |observed| failed(observed).or_else(|| history_of(observed).1),
+        held: is_held,
+    }
+}
+
+/// No more servers crash than may, and nobody is told that time is over.
+fn failed(observed: &[Observed]) -> Option<String> {
+    observed.iter().find_map(|of| match &of.ended {
+        Some(ended @ (Ended::Failed(_) | Ended::Unknown(_))) => {
+            let Observed { client, label, .. } = of;
+            Some(format!("liveness: {label} of client {client} {ended}"))
+        }
+        _ => None,
+    })
+}
+
+/// The history of the operations as JSON lines, and the first rule that it breaks.
+pub(super) fn history_of(observed: &[Observed]) -> (String, Option<String>) {
+    let object = (0, "x".to_owned());
+    let (mut history, mut time) = (History::default(), 0);
+    let mut begun: Vec<Option<history::Operation>> = vec![None; observed.len()];
+    let mut ended = vec![false; observed.len()];
+    // What had ended when an operation began grows with time: its size is an order of all beginnings.
+    let mut order: Vec<usize> = (0..observed.len()).collect();
+    order.sort_by_key(|place| observed[*place].after.iter().sum::<usize>());
+    let everything = vec![usize::MAX; observed.iter().map(|o| o.client + 1).max().unwrap_or(0)];
+    let last = order
+        .iter()
+        .map(|place| (Some(*place), &observed[*place].after));
+    for (beginning, after) in last.chain([(None, &everything)]) {
+        for (place, other) in observed.iter().enumerate() {
+            if other.number < after[other.client]
+                && !std::mem::replace(&mut ended[place], true)
+                && let Some(operation) = &begun[place]
+            {
+                time += 1;
+                end(&mut history, Instant(time), operation, other.ended.as_ref());
+            }
+        }
+        if let Some(place) = beginning {
+            let of = &observed[place];
+            let (kind, value) = match &of.kind {
+                Kind::Read => (history::Kind::Read, None),
+                Kind::Write(text) => {
+                    let hash = stable_hash(text.as_bytes());
+                    (history::Kind::Write, Some(hash))
+                }
+                Kind::Other => continue,
+            };
+            time += 1;
+            let (operation, _) = history.begin(Instant(time), (of.client, kind), &object, value);
+            begun[place] = Some(operation);
+        }
+    }
+    let violation = history.violation().map(str::to_owned);
+    let lines = history.lines().to_owned();
+    (lines.clone(), violation.or_else(|| second_opinion(&lines)))
+}
+
+fn end(history: &mut History, now: Instant, operation: &history::Operation, ended: Option<&Ended>) {
+    match ended {
+        Some(Ended::Read(tag, value)) => {
+            let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));
+            history.end_read(now, operation, *tag, value);
+        }
+        Some(Ended::Written(tag)) => history.end_write(now, operation, *tag),
+        Some(Ended::Failed(_)) => history.end_failed(now, operation),
+        Some(Ended::Unknown(_) | Ended::Other(_)) | None => history.end_unknown(now, operation),
+    }
+}
+
+/// The judge that knows nothing of versions, with its general search.
+fn second_opinion(lines: &str) -> Option<String> {
+    let history = match areo_check::History::read(lines.as_bytes()) {
+        Ok(history) => history,
+        Err(error) => return Some(format!("history: {error}")),
+    };
+    let report = areo_check::judge(&history);
+    (report.verdict == Verdict::Violated).then(|| format!("check: {report}"))
+}
+
+/// What an operation has acknowledged, or returned, is at a quorum of its configuration: as that version or a newer one.
+fn is_held(case: &Case, observed: &Observed, views: &[&[Answered]]) -> Option<String> {
+    let Some(Ended::Read(tag, _) | Ended::Written(tag)) = observed.ended else {
+        return None;
+    };
+    let (c, _) = case.subjects.first()?;
+    let holds = |server: &areo_core::config::ServerId| {
+        let place = case.servers.iter().position(|known| known == server);
+        let view = views[place.expect("members are servers of the case")];
+        newest(view) >= tag
+    };
+    let holders = c.members().iter().filter(|server| holds(server)).count();
+    let needed = c.quorums().quorum();
+    (holders < needed).then(|| {
+        let Observed { client, label, .. } = observed;
+        format!(
+            "quorum: {label} of client {client} ended with {tag}, and {holders} of {needed} needed servers hold it or a newer version"
+        )
+    })
+}
+
+/// The newest version of the first subject that a server holds.
+fn newest(view: &[Answered]) -> Tag {
+    match view.first() {
+        Some(Ok(Reply::Access(answers))) => match answers.as_slice() {
+            [Answer::Held(held)] => held.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag),
+            _ => Tag::INITIAL,
+        },
+        _ => Tag::INITIAL,
+    }
+}

@@ -1,0 +1,226 @@
+//! One client and one server of a case, alive: driven message by message. An exploration replays them from their start,
+//! because a future cannot be copied; a script drives them directly.
+
+use super::env::{ExploreEnv, Message, World};
+use super::{Answered, Ended, Operation};
+use areo_core::config::{Configuration, ServerId};
+use areo_core::dsm::Client;
+use areo_core::instant::Instant;
+use areo_core::message::{Access, Answer, Body, Reply, Request, Want};
+use areo_core::object::Name;
+use areo_core::server::Identity;
+use areo_core::shard::Shard;
+use areo_core::tag::Tag;
+use areo_core::tally::Event;
+use areo_store::records::MemoryRecords;
+use areo_wire::codec;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+type Running = Pin<Box<dyn Future<Output = Ended>>>;
+
+/// A client with the operations of its program.
+pub(super) struct LiveClient {
+    pub(super) world: Rc<World>,
+    client: Client<ExploreEnv>,
+    program: Rc<[Operation]>,
+    running: Option<Running>,
+    pub(super) invoked: usize,
+    pub(super) ended: Vec<Ended>,
+}
+
+impl LiveClient {
+    pub(super) fn new(number: usize, program: &Rc<[Operation]>) -> LiveClient {
+        let world = World::new(number);
+        LiveClient {
+            client: Client::new(world.env()),
+            world,
+            program: Rc::clone(program),
+            running: None,
+            invoked: 0,
+            ended: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Begins the next operation.
+    pub(super) fn invoke(&mut self) {
+        assert!(!self.is_busy(), "one operation at a time");
+        let operation = &self.program[self.invoked];
+        self.running = Some((operation.run)(self.client.clone()));
+        self.invoked += 1;
+        self.poll();
+    }
+
+    /// Feeds the answer to the message of this number.
+    pub(super) fn answer(&mut self, message: usize, answer: &Answered) {
+        let event = match answer {
+            Ok(reply) => Event::Reply(reply.clone()),
+            Err(refusal) => Event::Refused(*refusal),
+        };
+        self.world.answer(message, event);
+        self.poll();
+    }
+
+    /// Lets the patience of a quorum call run out.
+    pub(super) fn tick(&mut self, call: usize) {
+        self.world.tick(call);
+        self.poll();
+    }
+
+    fn poll(&mut self) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(ended) = running.as_mut().poll(&mut context) {
+            self.ended.push(ended);
+            self.running = None;
+        }
+    }
+}
+
+/// An object that a case is about, and where it is kept.
+pub(super) type Subject = (Arc<Configuration>, Name);
+
+/// A production server over records in memory.
+pub(super) struct LiveServer {
+    shard: Shard<()>,
+    records: MemoryRecords,
+}
+
+impl LiveServer {
+    /// An empty server that knows the configurations of which it is a member.
+    pub(super) fn new(id: ServerId, configurations: &[Arc<Configuration>]) -> LiveServer {
+        let root = configurations.first();
+        let identity = Identity {
+            id,
+            incarnation: 1,
+            root: root.expect("a case has a configuration").clone(),
+            durable: true,
+            max_value_bytes: 1 << 20,
+        };
+        let mut shard = Shard::new(identity);
+        shard.serve();
+        let records = MemoryRecords::default();
+        let mut server = LiveServer { shard, records };
+        let member = |c: &&Arc<Configuration>| c.position(id).is_some();
+        for configuration in configurations.iter().filter(member) {
+            let described = Request::Configured {
+                configuration: configuration.id(),
+                descriptor: Some(configuration.clone()),
+                body: Body::Access(Vec::new()),
+            };
+            let known = server.take(&Message::Request(described));
+            assert!(known.is_some_and(|answer| answer.is_ok()), "it is a member");
+        }
+        server
+    }
+
+    /// Takes a message; everything that it changes is durable before the answer is given.
+    pub(super) fn take(&mut self, message: &Message) -> Option<Answered> {
+        let now = Instant::default();
+        match message {
+            Message::Request(request) => self.shard.receive(now, (), request.clone()),
+            Message::Note(note) => self.shard.note(now, note.clone()),
+            Message::Quiet => self.shard.tick(Instant(u64::MAX)),
+        }
+        self.records.apply(self.shard.close());
+        let mut released = self.shard.release(&self.records);
+        released.pop().map(|((), answer)| answer)
+    }
+
+    /// What can be seen of it: the answers to queries of every subject and to the case's own questions.
+    pub(super) fn look(&mut self, subjects: &[Subject], probes: &[Request]) -> Vec<Answered> {
+        let mut seen = Vec::new();
+        let access = |c: &Arc<Configuration>, name: &Name, access| Request::Configured {
+            configuration: c.id(),
+            descriptor: None,
+            body: Body::Access(vec![(name.clone(), access)]),
+        };
+        for (c, name) in subjects {
+            let query = Access::Query {
+                want: Want::Tags,
+                have: Tag::INITIAL,
+            };
+            let answer = self.ask(access(c, name, query));
+            let mut stored = Vec::new();
+            if let Ok(Reply::Access(answers)) = &answer
+                && let [Answer::Held(held)] = answers.as_slice()
+            {
+                stored.extend(held.stored.iter().map(|(tag, _)| *tag));
+            }
+            seen.push(answer);
+            for tag in stored {
+                let payload = true;
+                seen.push(self.ask(access(c, name, Access::Fetch { tag, payload })));
+            }
+        }
+        for probe in probes {
+            seen.push(self.ask(probe.clone()));
+        }
+        seen
+    }
+
+    fn ask(&mut self, request: Request) -> Answered {
+        let answer = self.take(&Message::Request(request));
+        answer.expect("requests are answered")
+    }
+}
+
+/// The bytes of an answer: equal bytes, equal answers.
+pub(super) fn bytes_of_answer(answer: &Answered) -> Vec<u8> {
+    match answer {
+        Ok(reply) => bytes(0, codec::encode_reply(reply)),
+        Err(refusal) => vec![1, *refusal as u8],
+    }
+}
+
+/// The bytes of a message: equal bytes, equal messages.
+pub(super) fn bytes_of_message(message: &Message) -> Vec<u8> {
+    match message {
+        Message::Request(request) => bytes(0, codec::encode_request(request)),
+        Message::Note(note) => bytes(1, codec::encode_note(note)),
+        Message::Quiet => vec![2],
+    }
+}
+
+fn bytes(kind: u8, encoded: codec::Encoded) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend_from_slice(&encoded.body);
+    for (payload, _) in encoded.payload {
+        bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&payload);
+    }
+    bytes
+}
+
+/// Whether a server's state cannot change by this message. Checked by the exploration wherever it is used.
+pub(super) fn is_question(message: &Message) -> bool {
+    use areo_core::message::CellRequest;
+    let Message::Request(request) = message else {
+        return false;
+    };
+    match request {
+        Request::Directory | Request::Status => true,
+        Request::Register(_) => false,
+        Request::Configured {
+            descriptor, body, ..
+        } => {
+            descriptor.is_none()
+                && match body {
+                    Body::Access(accesses) => accesses
+                        .iter()
+                        .all(|(_, access)| !matches!(access, Access::Put { .. })),
+                    Body::List(_) | Body::Cells { .. } => true,
+                    Body::Cell { step, .. } => matches!(step, CellRequest::Query),
+                }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Schedules as people read them: one line for each thing that happens.
+
+use super::Answered;
+use super::clients::Input;
+use super::engine::Engine;
+use super::env::Message;
+use super::state::{State, Step};
+use areo_core::message::{Access, Answer, Body, Note, Reply, Request, Want};
+
+/// What a message asks for, or says.
+pub(super) fn message(message: &Message) -> String {
+    match message {
+        Message::Request(Request::Configured { body, .. }) => match body {
+            Body::Access(accesses) => {
+                let accesses = accesses
+                    .iter()
+                    .map(|(name, access)| one(name.key(), access));
+                accesses.collect::<Vec<_>>().join(", ")
+            }
+            other => format!("{other:?}"),
+        },
+        Message::Request(other) => format!("{other:?}"),
+        Message::Note(Note::Confirm { name, tag, .. }) => {
+            format!("confirm {tag} of {}", name.key())
+        }
+        Message::Note(other) => format!("{other:?}"),
+        Message::Quiet => "quiet time passes".to_owned(),
+    }
+}
+
+fn one(key: &str, access: &Access) -> String {
+    match access {
+        Access::Query { want, .. } => match want {
+            Want::Tags => format!("query {key}"),
+            Want::Metadata => format!("query {key}, with metadata"),
+            Want::Fragment => format!("query {key}, with the element if it is a fragment"),
+            Want::Element => format!("query {key}, with the element"),
+        },
+        Access::Fetch { tag, .. } => format!("fetch {tag} of {key}"),
+        Access::Put {
+            tag, write_back, ..
+        } => match write_back {
+            true => format!("put {tag} of {key}, writing back"),
+            false => format!("put {tag} of {key}"),
+        },
+    }
+}
+
+/// What an answer says.
+pub(super) fn answer(answered: &Answered) -> String {
+    match answered {
+        Ok(Reply::Access(answers)) => {
+            let answers = answers.iter().map(|answer| match answer {
+                Answer::Held(held) => {
+                    let tags: Vec<String> =
+                        held.stored.iter().map(|(tag, _)| tag.to_string()).collect();
+                    let element = match &held.element {
+                        Some((tag, _)) => format!(", with the element of {tag}"),
+                        None => String::new(),
+                    };
+                    let (floor, stable) = (held.floor, held.stable);
+                    let tags = tags.join(" ");
+                    format!("holds [{tags}], floor {floor}, stable {stable}{element}")
+                }
+                Answer::Fetched(_) => "the element".to_owned(),
+                Answer::Evicted => "evicted".to_owned(),
+                Answer::Stored => "stored".to_owned(),
+                Answer::Refused(refusal) => format!("refused: {refusal}"),
+            });
+            answers.collect::<Vec<_>>().join(", ")
+        }
+        Ok(other) => format!("{other:?}"),
+        Err(refusal) => format!("refused: {refusal}"),
+    }
+}
+
+impl Engine {
+    /// Adds what happens in the step from `before` to `after`.
+    pub(super) fn tell(&self, before: &State, after: &State, step: &Step, lines: &mut Vec<String>) {
+        if let Some(server) = step.crashes {
+            lines.push(format!("server {server} stops for ever"));
+        }
+        if let Some(client) = step.invokes {
+            let number = self.seen(before, client).invoked;
+            let label = &self.case.clients[client][number].label;
+            lines.push(format!("client {client} begins: {label}"));
+        }
+        if let Some((server, taken)) = &step.takes {
+            for (client, number) in taken {
+                let sent = self.seen(after, *client).sent[usize::from(*number)];
+                let text = message(self.words.message_of(sent.message));
+                lines.push(format!("client {client} -> server {server}: {text}"));
+            }
+        }
+        let Some((client, fed)) = &step.reads else {
+            return;
+        };
+        let seen = self.seen(after, *client);
+        for input in fed {
+            lines.push(match input {
+                Input::Answer(message, number) => {
+                    let server = seen.sent[usize::from(*message)].server;
+                    let text = answer(self.words.answer_of(*number));
+                    format!("server {server} -> client {client}: {text}")
+                }
+                Input::Tick(_) => format!("client {client} waits no longer"),
+                Input::Invoke => unreachable!("beginning is no reading"),
+            });
+        }
+        let known = self.seen(before, *client).ended.len();
+        for (number, ended) in seen.ended.iter().enumerate().skip(known) {
+            let label = &self.case.clients[*client][number].label;
+            lines.push(format!("client {client}: {label} {ended}"));
+        }
+    }
+}

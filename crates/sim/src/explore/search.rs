@@ -1,0 +1,318 @@
+//! The search: breadth first, so that the first schedule that breaks a rule is a shortest one.
+
+use super::engine::Engine;
+use super::judge::{Observed, history_of};
+use super::state::{CRASHED, State, Step};
+use super::{Case, Identity};
+use crate::random::mix;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+/// How to explore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Give up after this many states.
+    pub states: u64,
+    /// What tells two states of a client apart.
+    pub identity: Identity,
+    /// Whether a state that was reached before is left alone. Without, every schedule is followed on its own: for
+    /// comparison, on the tiniest cases.
+    pub merge: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            states: 50_000_000,
+            identity: Identity::Said,
+            merge: true,
+        }
+    }
+}
+
+/// What an exploration came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explored {
+    /// Different states.
+    pub states: u64,
+    /// Steps from one to another.
+    pub transitions: u64,
+    /// States in which every operation has ended.
+    pub leaves: u64,
+    /// Different things that clients can see in the end: results, and which operations precede which.
+    pub outcomes: Vec<Vec<Observed>>,
+    /// Whether all of it was seen, within the bound of the case.
+    pub exhaustive: bool,
+    /// What told states of clients apart in the end.
+    pub identity: Identity,
+    /// States of single clients and servers.
+    pub automata: (usize, usize),
+    /// The first rule that was broken, by a shortest schedule.
+    pub violation: Option<Violation>,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub rule: String,
+    /// How it came about: one line for each thing that happened.
+    pub schedule: Vec<String>,
+    /// What clients saw, as `areo check` reads it.
+    pub history: String,
+}
+
+/// Follows every schedule of the case until one breaks a rule. `progress` is told now and then
+/// how many states were followed and how many were found.
+pub fn explore(case: Case, options: &Options, mut progress: impl FnMut(u64, u64)) -> Explored {
+    let case = Rc::new(case);
+    let first = Search::new(&case, options, options.identity).run(&mut progress);
+    // Two pasts that had been taken for one turned out to differ.
+    first.unwrap_or_else(|_| {
+        let exact = Search::new(&case, options, Identity::Fed).run(&mut progress);
+        exact.unwrap_or_else(|why| panic!("case {}: {why}", case.name))
+    })
+}
+
+/// How often progress is told, in states.
+const TOLD: u32 = 4096;
+
+struct Search {
+    engine: Engine,
+    options: Options,
+    identity: Identity,
+    /// Hashes of states by number, and the state from which each was first reached.
+    hashes: Vec<u128>,
+    parents: Vec<u32>,
+    known: HashSet<u128, BuildHasherDefault<Hashed>>,
+    frontier: VecDeque<(u32, State)>,
+    verdicts: HashMap<Vec<u64>, Option<String>>,
+    outcomes: HashMap<Vec<u64>, Vec<Observed>>,
+    transitions: u64,
+    leaves: u64,
+}
+
+/// Hashes are hashes already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+}
+
+impl Search {
+    fn new(case: &Rc<Case>, options: &Options, identity: Identity) -> Search {
+        Search {
+            engine: Engine::new(case, identity),
+            options: *options,
+            identity,
+            hashes: Vec::new(),
+            parents: Vec::new(),
+            known: HashSet::default(),
+            frontier: VecDeque::new(),
+            verdicts: HashMap::new(),
+            outcomes: HashMap::new(),
+            transitions: 0,
+            leaves: 0,
+        }
+    }
+
+    fn run(mut self, progress: &mut impl FnMut(u64, u64)) -> Result<Explored, String> {
+        let start = self.engine.start();
+        self.add(0, start);
+        let mut next = Vec::new();
+        while let Some((number, state)) = self.frontier.pop_front() {
+            if self.hashes.len() as u64 >= self.options.states {
+                return Ok(self.end(false, None));
+            }
+            if number.is_multiple_of(TOLD) {
+                progress(number.into(), self.hashes.len() as u64);
+            }
+            self.engine.successors(&state, &mut next)?;
+            if next.is_empty() {
+                if self.engine.is_over(&state) {
+                    self.leaf(&state);
+                } else if !self.engine.unstick(&state, &mut next)? {
+                    let rule = "liveness: an operation cannot end".to_owned();
+                    let violation = self.violation(number, None, rule)?;
+                    return Ok(self.end(false, Some(violation)));
+                }
+            }
+            for (successor, step) in std::mem::take(&mut next) {
+                self.transitions += 1;
+                if let Some(rule) = self.broken(&state, &successor, &step) {
+                    let violation = self.violation(number, Some((&successor, &step)), rule)?;
+                    return Ok(self.end(false, Some(violation)));
+                }
+                self.add(number, successor);
+            }
+        }
+        Ok(self.end(true, None))
+    }
+
+    fn add(&mut self, parent: u32, state: State) {
+        let hash = state.hash();
+        if self.known.insert(hash) || !self.options.merge {
+            let number = u32::try_from(self.hashes.len()).expect("the number of states is bounded");
+            self.hashes.push(hash);
+            self.parents.push(parent);
+            self.frontier.push_back((number, state));
+        }
+    }
+
+    fn leaf(&mut self, state: &State) {
+        self.leaves += 1;
+        if let Entry::Vacant(place) = self.outcomes.entry(self.engine.outcome(state)) {
+            let observed = self.engine.observed(state);
+            place.insert(observed);
+        }
+    }
+
+    /// The rule that a step breaks at whose end an operation ended.
+    fn broken(&mut self, before: &State, after: &State, step: &Step) -> Option<String> {
+        let (client, _) = step.reads.as_ref()?;
+        let ended = self.engine.seen(after, *client).ended.len();
+        if ended == self.engine.seen(before, *client).ended.len() {
+            return None;
+        }
+        let outcome = self.engine.outcome(after);
+        let judge = &self.engine.case.judge;
+        let verdict = match self.verdicts.entry(outcome) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => {
+                let observed = self.engine.observed(after);
+                place.insert((judge.seen)(&observed)).clone()
+            }
+        };
+        verdict.or_else(|| {
+            let observed = self.engine.observed_of(after, *client, ended - 1);
+            let views = self.engine.views(after);
+            let views: Vec<&[_]> = views.iter().map(AsRef::as_ref).collect();
+            (judge.held)(&self.engine.case, &observed, &views)
+        })
+    }
+
+    /// The schedule that leads to a state and on by a step: found again from state to state.
+    fn violation(
+        &mut self,
+        number: u32,
+        last: Option<(&State, &Step)>,
+        rule: String,
+    ) -> Result<Violation, String> {
+        let mut path = vec![number];
+        while let Some(place) = path.last().copied().filter(|place| *place != 0) {
+            path.push(self.parents[place as usize]);
+        }
+        path.reverse();
+        let (mut state, mut schedule) = (self.engine.start(), Vec::new());
+        let mut next = Vec::new();
+        for place in &path[1..] {
+            let wanted = self.hashes[*place as usize];
+            self.engine.successors(&state, &mut next)?;
+            if next.is_empty() {
+                self.engine.unstick(&state, &mut next)?;
+            }
+            let found = next.drain(..).find(|(state, _)| state.hash() == wanted);
+            let (successor, step) = found.expect("it was found before");
+            next.clear();
+            self.engine.tell(&state, &successor, &step, &mut schedule);
+            state = successor;
+        }
+        if let Some((successor, step)) = last {
+            self.engine.tell(&state, successor, step, &mut schedule);
+            state = successor.clone();
+        }
+        let history = history_of(&self.engine.observed(&state)).0;
+        Ok(Violation {
+            rule,
+            schedule,
+            history,
+        })
+    }
+
+    fn end(self, exhaustive: bool, violation: Option<Violation>) -> Explored {
+        let mut outcomes: Vec<_> = self.outcomes.into_iter().collect();
+        outcomes.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let clients = self
+            .engine
+            .clients
+            .iter()
+            .map(super::clients::Automaton::nodes);
+        let servers = self
+            .engine
+            .servers
+            .iter()
+            .map(super::servers::Automaton::states);
+        Explored {
+            states: self.hashes.len() as u64,
+            transitions: self.transitions,
+            leaves: self.leaves,
+            outcomes: outcomes.into_iter().map(|(_, seen)| seen).collect(),
+            exhaustive,
+            identity: self.identity,
+            automata: (clients.sum(), servers.sum()),
+            violation,
+        }
+    }
+}
+
+impl Engine {
+    /// What the clients saw, as numbers: equal if it is equal.
+    fn outcome(&mut self, state: &State) -> Vec<u64> {
+        let mut outcome = Vec::new();
+        for (client, part) in state.clients.iter().enumerate() {
+            let seen = self.clients[client].seen(part.node);
+            outcome.push(seen.ended.len() as u64);
+            for ended in &seen.ended {
+                let text = ended.to_string().into_bytes();
+                outcome.push(u64::from(self.endings.number(text, || ()).0));
+            }
+            outcome.extend(part.after.iter().map(|count| u64::from(*count)));
+        }
+        outcome
+    }
+
+    fn observed(&self, state: &State) -> Vec<Observed> {
+        let of_client = |client: usize| {
+            let invoked = self.seen(state, client).invoked;
+            (0..invoked).map(move |number| self.observed_of(state, client, number))
+        };
+        (0..state.clients.len()).flat_map(of_client).collect()
+    }
+
+    fn observed_of(&self, state: &State, client: usize, number: usize) -> Observed {
+        let clients = state.clients.len();
+        let operation = &self.case.clients[client][number];
+        let after = &state.clients[client].after[number * clients..(number + 1) * clients];
+        Observed {
+            client,
+            number,
+            label: operation.label.clone(),
+            kind: operation.kind.clone(),
+            after: after.iter().map(|count| usize::from(*count)).collect(),
+            ended: self.seen(state, client).ended.get(number).cloned(),
+        }
+    }
+
+    /// What the servers hold; of one that has crashed, what it held before.
+    fn views(&self, state: &State) -> Vec<Rc<[super::Answered]>> {
+        let view = |server: usize| self.servers[server].view(state.servers[server] & !CRASHED);
+        (0..self.servers.len())
+            .map(|server| Rc::clone(view(server)))
+            .collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! Things of which there are few and that occur often: kept once, named by numbers.
+
+use super::Answered;
+use super::env::Message;
+use super::node::{bytes_of_answer, bytes_of_message, is_question};
+use std::collections::HashMap;
+
+/// Values by number, each once: those of equal bytes are the same.
+pub(super) struct Table<T> {
+    numbers: HashMap<Box<[u8]>, u32>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table {
+            numbers: HashMap::new(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl<T> Table<T> {
+    /// The number of the value with these bytes; `make` makes it if it is new. True: it is.
+    pub(super) fn number(&mut self, bytes: Vec<u8>, make: impl FnOnce() -> T) -> (u32, bool) {
+        if let Some(known) = self.numbers.get(bytes.as_slice()) {
+            return (*known, false);
+        }
+        let number = u32::try_from(self.values.len()).expect("fewer than 2^32 of anything");
+        self.numbers.insert(bytes.into(), number);
+        self.values.push(make());
+        (number, true)
+    }
+
+    pub(super) fn get(&self, number: u32) -> &T {
+        &self.values[number as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> &mut T {
+        &mut self.values[number as usize]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+/// What is said: messages to servers, and answers.
+#[derive(Default)]
+pub(super) struct Words {
+    messages: Table<(Message, bool)>,
+    answers: Table<Answered>,
+}
+
+impl Words {
+    pub(super) fn message(&mut self, message: &Message) -> u32 {
+        let make = || (message.clone(), is_question(message));
+        self.messages.number(bytes_of_message(message), make).0
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answered) -> u32 {
+        let make = || answer.clone();
+        self.answers.number(bytes_of_answer(answer), make).0
+    }
+
+    pub(super) fn message_of(&self, number: u32) -> &Message {
+        &self.messages.get(number).0
+    }
+
+    /// Whether no server's state changes by it.
+    pub(super) fn is_question(&self, number: u32) -> bool {
+        self.messages.get(number).1
+    }
+
+    pub(super) fn answer_of(&self, number: u32) -> &Answered {
+        self.answers.get(number)
+    }
+}

@@ -1,0 +1,177 @@
+//! Exploration without any reduction, for comparison on the tiniest cases: every message is taken on its own, every answer
+//! read on its own, every operation begun on its own, in every order; patience does not run out. Two moments are the same
+//! if every client did and was fed the same in the same order, and every server too.
+
+use super::super::judge::Observed;
+use super::super::node::{LiveClient, LiveServer};
+use super::super::{Answered, Case, Ended};
+use std::collections::{BTreeSet, HashSet};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Choice {
+    Invoke(usize),
+    Take(usize, usize),
+    Read(usize, usize),
+}
+
+/// How every client's operations ended, and how many operations of each client had ended when each began.
+pub(super) type Leaf = Vec<(Ended, Vec<usize>)>;
+
+#[derive(Default)]
+pub(super) struct Explored {
+    pub(super) states: usize,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) broken: BTreeSet<String>,
+}
+
+/// What one client or server did: with each beginning, what had ended then.
+type Past = Vec<(Choice, Vec<usize>)>;
+
+struct Moment<'a> {
+    case: &'a Case,
+    clients: Vec<LiveClient>,
+    servers: Vec<LiveServer>,
+    /// By client and message: the answer, until it is read.
+    answers: Vec<Vec<Option<Answered>>>,
+    taken: Vec<Vec<bool>>,
+    after: Vec<Vec<Vec<usize>>>,
+    /// By client, then by server.
+    past: Vec<Vec<Choice>>,
+}
+
+impl Moment<'_> {
+    fn new(case: &Case) -> Moment<'_> {
+        let clients = case.clients.len();
+        let live = |(number, program)| LiveClient::new(number, program);
+        let server = |id: &_| LiveServer::new(*id, &case.configurations);
+        Moment {
+            case,
+            clients: case.clients.iter().enumerate().map(live).collect(),
+            servers: case.servers.iter().map(server).collect(),
+            answers: vec![Vec::new(); clients],
+            taken: vec![Vec::new(); clients],
+            after: vec![Vec::new(); clients],
+            past: vec![Vec::new(); clients + case.servers.len()],
+        }
+    }
+
+    fn choose(&mut self, choice: Choice) {
+        let (Choice::Invoke(client) | Choice::Take(client, _) | Choice::Read(client, _)) = choice;
+        match choice {
+            Choice::Invoke(_) => {
+                let ended = self.clients.iter().map(|client| client.ended.len());
+                self.after[client].push(ended.collect());
+                self.clients[client].invoke();
+            }
+            Choice::Take(_, number) => {
+                let sent = self.clients[client].world.sent()[number].clone();
+                let server = self.case.servers.iter().position(|id| *id == sent.to);
+                let server = server.expect("a server of the case");
+                self.answers[client][number] = self.servers[server].take(&sent.what);
+                self.taken[client][number] = true;
+                self.past[self.clients.len() + server].push(choice);
+            }
+            Choice::Read(_, number) => {
+                let answer = self.answers[client][number].take().expect("it is there");
+                self.clients[client].answer(number, &answer);
+            }
+        }
+        if !matches!(choice, Choice::Take(..)) {
+            self.past[client].push(choice);
+        }
+        let sent = self.clients[client].world.sent();
+        self.answers[client].resize(sent.len(), None);
+        for lost in sent.iter().skip(self.taken[client].len()) {
+            let is_lost = lost.call.is_none() && !self.case.notes;
+            self.taken[client].push(is_lost);
+        }
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for (client, live) in self.clients.iter().enumerate() {
+            if !live.is_busy() && live.invoked < self.case.clients[client].len() {
+                choices.push(Choice::Invoke(client));
+            }
+            for number in 0..self.taken[client].len() {
+                if !self.taken[client][number] {
+                    choices.push(Choice::Take(client, number));
+                } else if self.answers[client][number].is_some() {
+                    choices.push(Choice::Read(client, number));
+                }
+            }
+        }
+        choices
+    }
+
+    fn observed(&self) -> Vec<Observed> {
+        let mut observed = Vec::new();
+        for (client, live) in self.clients.iter().enumerate() {
+            for (number, after) in self.after[client].iter().enumerate() {
+                let operation = &self.case.clients[client][number];
+                observed.push(Observed {
+                    client,
+                    number,
+                    label: operation.label.clone(),
+                    kind: operation.kind.clone(),
+                    after: after.clone(),
+                    ended: live.ended.get(number).cloned(),
+                });
+            }
+        }
+        observed
+    }
+
+    fn is_over(&self) -> bool {
+        let programs = self.clients.iter().zip(&self.case.clients);
+        programs
+            .into_iter()
+            .all(|(live, program)| live.ended.len() == program.len())
+    }
+}
+
+/// Explores, running everything again from the start for each moment.
+pub(super) fn explore(case: &Case) -> Explored {
+    let mut known: HashSet<Vec<Past>> = HashSet::new();
+    let mut explored = Explored::default();
+    let mut stack: Vec<Vec<Choice>> = vec![Vec::new()];
+    while let Some(path) = stack.pop() {
+        let mut moment = Moment::new(case);
+        for choice in &path {
+            moment.choose(*choice);
+        }
+        let clients = moment.clients.len();
+        let with_after = |(place, past): (usize, &Vec<Choice>)| {
+            let mut begun = 0;
+            let of = |choice: &Choice| match choice {
+                Choice::Invoke(_) if place < clients => {
+                    begun += 1;
+                    (*choice, moment.after[place][begun - 1].clone())
+                }
+                _ => (*choice, Vec::new()),
+            };
+            past.iter().map(of).collect()
+        };
+        if !known.insert(moment.past.iter().enumerate().map(with_after).collect()) {
+            continue;
+        }
+        let observed = moment.observed();
+        explored.broken.extend((case.judge.seen)(&observed));
+        if moment.is_over() {
+            let leaf = observed
+                .into_iter()
+                .map(|of| (of.ended.expect("all ended"), of.after))
+                .collect();
+            if !explored.leaves.contains(&leaf) {
+                explored.leaves.push(leaf);
+            }
+            continue;
+        }
+        for choice in moment.choices() {
+            let next = path.iter().copied().chain([choice]).collect();
+            stack.push(next);
+        }
+    }
+    explored.states = known.len();
+    explored
+}
