@@ -1,7 +1,7 @@
 //! The cases, by name.
 
 use super::{Case, Operation, linearizable};
-use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
 use areo_core::object::{DomainId, Name};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -67,6 +67,7 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         dap,
         delta: 0,
         copy_bytes: 0,
+        options: Options::default(),
     })
     .expect("a valid descriptor")
 }

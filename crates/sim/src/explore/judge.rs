@@ -132,11 +132,9 @@ fn is_held(case: &Case, observed: &Observed, views: &[&[Answered]]) -> Option<St
 
 /// The newest version of the first subject that a server holds.
 fn newest(view: &[Answered]) -> Tag {
-    match view.first() {
-        Some(Ok(Reply::Access(answers))) => match answers.as_slice() {
-            [Answer::Held(held)] => held.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag),
-            _ => Tag::INITIAL,
-        },
+    let answers = view.first().and_then(|answer| answer.as_ref().ok());
+    match answers.and_then(Reply::answers).map(Vec::as_slice) {
+        Some([Answer::Held(held)]) => held.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag),
         _ => Tag::INITIAL,
     }
 }

@@ -115,6 +115,7 @@ impl LiveServer {
             let described = Request::Configured {
                 configuration: configuration.id(),
                 descriptor: Some(configuration.clone()),
+                pointer: None,
                 body: Body::Access(Vec::new()),
             };
             let known = server.take(&Message::Request(described));
@@ -136,13 +137,18 @@ impl LiveServer {
         released.pop().map(|((), answer)| answer)
     }
 
-    /// What can be seen of it: the answers to queries of every subject and to the case's own questions.
+    /// What can be seen of it: the answers to queries of every subject, what it knows of the configurations' successors,
+    /// and the answers to the case's own questions.
     pub(super) fn look(&mut self, subjects: &[Subject], probes: &[Request]) -> Vec<Answered> {
         let mut seen = Vec::new();
-        let access = |c: &Arc<Configuration>, name: &Name, access| Request::Configured {
+        let of = |c: &Arc<Configuration>, body| Request::Configured {
             configuration: c.id(),
             descriptor: None,
-            body: Body::Access(vec![(name.clone(), access)]),
+            pointer: None,
+            body,
+        };
+        let access = |c: &Arc<Configuration>, name: &Name, access| {
+            of(c, Body::Access(vec![(name.clone(), access)]))
         };
         for (c, name) in subjects {
             let query = Access::Query {
@@ -151,9 +157,8 @@ impl LiveServer {
             };
             let answer = self.ask(access(c, name, query));
             let mut stored = Vec::new();
-            if let Ok(Reply::Access(answers)) = &answer
-                && let [Answer::Held(held)] = answers.as_slice()
-            {
+            let answers = answer.as_ref().ok().and_then(Reply::answers);
+            if let Some([Answer::Held(held)]) = answers.map(Vec::as_slice) {
                 stored.extend(held.stored.iter().map(|(tag, _)| *tag));
             }
             seen.push(answer);
@@ -161,6 +166,9 @@ impl LiveServer {
                 let payload = true;
                 seen.push(self.ask(access(c, name, Access::Fetch { tag, payload })));
             }
+        }
+        for (c, _) in subjects {
+            seen.push(self.ask(of(c, Body::ReadConfig)));
         }
         for probe in probes {
             seen.push(self.ask(probe.clone()));
@@ -210,15 +218,20 @@ pub(super) fn is_question(message: &Message) -> bool {
     match request {
         Request::Directory | Request::Status => true,
         Request::Register(_) => false,
+        Request::Latest { known, .. } => known.is_none(),
         Request::Configured {
-            descriptor, body, ..
+            descriptor,
+            pointer,
+            body,
+            ..
         } => {
             descriptor.is_none()
+                && pointer.is_none()
                 && match body {
                     Body::Access(accesses) => accesses
                         .iter()
                         .all(|(_, access)| !matches!(access, Access::Put { .. })),
-                    Body::List(_) | Body::Cells { .. } => true,
+                    Body::List(_) | Body::ReadConfig | Body::Cells { .. } => true,
                     Body::Cell { step, .. } => matches!(step, CellRequest::Query),
                 }
         }

@@ -1,6 +1,6 @@
 use super::*;
 use areo_core::config::Dap;
-use areo_core::gather::{self, Fold, Quorum};
+use areo_core::gather::{self, Fold, Quorum, Visit};
 use areo_core::message::{Access, Answer, Body, Want};
 
 mod naive;
@@ -30,10 +30,10 @@ fn hasty(c: &Arc<Configuration>, name: &Name) -> Operation {
                 _ => Fold::Ignore,
             };
             let tally = Quorum::new(c.n(), 1, body, Tag::INITIAL, fold);
-            match gather::gather(&client.env, &c, tally).await {
+            match gather::gather(&client.env, &Visit::new(&c), tally).await {
                 Ok(tag) if tag.is_initial() => Ended::Read(tag, None),
                 Ok(tag) => Ended::Read(tag, Some("a".to_owned())),
-                Err(why) => Ended::Failed(why.to_string()),
+                Err(why) => Ended::Failed(format!("{why:?}")),
             }
         }
     })
