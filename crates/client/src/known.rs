@@ -90,7 +90,7 @@ impl Session {
     /// Before the root domain is asked something: finds its members if they are not known yet, because the cluster was
     /// just starting when this client connected.
     pub(crate) async fn find_root(&self) {
-        if !knows_root_quorum(&self.known) {
+        if !knows_root_quorum(&self.world, &self.known) {
             self.refresh().await;
         }
     }
@@ -179,7 +179,7 @@ fn reason(state: &PeerState) -> Option<String> {
 /// Asks a quorum which servers there are. Where that comes to nothing, a single server may know where the others are
 /// now: all that are known, and those at the addresses that the user gave, are asked for what they know.
 async fn refresh(world: &World, known: &Known, patience: Duration) {
-    if knows_root_quorum(known) {
+    if knows_root_quorum(world, known) {
         let client = world.client.with(world.network.env(patience));
         if let Ok(records) = manager::servers(&client, &known.root).await {
             world.asked_directory.set(Some(Instant::now()));
@@ -219,11 +219,11 @@ async fn refresh(world: &World, known: &Known, patience: Duration) {
 }
 
 /// Whether enough members of the root domain can be found for a quorum of them to answer.
-fn knows_root_quorum(known: &Known) -> bool {
-    let names = known.names();
+fn knows_root_quorum(world: &World, known: &Known) -> bool {
+    let (names, root) = (known.names(), world.client.sequences().start(&known.root));
     let is_known = |member: &&ServerId| names.records().contains_key(member);
-    let known_members = known.root.members().iter().filter(is_known).count();
-    known_members >= known.root.quorums().quorum()
+    let known_members = root.members().iter().filter(is_known).count();
+    known_members >= root.quorums().quorum()
 }
 
 fn learn(world: &World, known: &Known, records: impl Iterator<Item = ServerRecord>) {
@@ -255,7 +255,7 @@ pub(crate) async fn find_cluster(
     let started = Instant::now();
     refresh(&world, &known, patience).await;
     // A cluster that is starting: its servers get to know each other just now.
-    while !knows_root_quorum(&known) && started.elapsed() < patience {
+    while !knows_root_quorum(&world, &known) && started.elapsed() < patience {
         sleep(STARTING_PAUSE).await;
         refresh(&world, &known, patience.saturating_sub(started.elapsed())).await;
     }

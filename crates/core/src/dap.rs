@@ -9,6 +9,7 @@ pub mod abd;
 mod collect;
 pub mod ec;
 pub mod listing;
+pub mod registered;
 mod store;
 pub mod versions;
 

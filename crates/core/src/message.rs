@@ -26,8 +26,9 @@ pub enum Request {
     },
     /// The root configuration and the registered servers.
     Directory,
-    /// Registers a server, or a new incarnation or address of one.
-    Register(ServerRecord),
+    /// Takes note of a server: what the asked one tells those who look for others. Registers nobody
+    /// ([`Body::Register`]).
+    Know(ServerRecord),
     /// How this server is.
     Status,
     /// Where the domain is: its highest final configuration, as far as this server knows (3.6, `[X-21]`).
@@ -64,6 +65,10 @@ pub enum Body {
         /// Only names larger than this.
         after: Bytes,
     },
+    /// Registers a server, or a new incarnation or address of one. Of the root domain.
+    Register(ServerRecord),
+    /// The registered servers. Of the root domain.
+    Servers,
 }
 
 /// How much of the newest element a query wants beside the tags.
@@ -169,6 +174,8 @@ pub enum Reply {
     },
     /// The directory.
     Directory(Directory),
+    /// The registered servers, by id.
+    Servers(Vec<ServerRecord>),
     /// The registration is durable here.
     Registered,
     /// A later incarnation of that server is registered: this one is a copy of an older state (`[X-11]`).

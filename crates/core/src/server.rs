@@ -183,8 +183,8 @@ impl Server {
                 servers: self.registry.records().cloned().collect(),
             })),
             // What was lost may be a later incarnation of the server that registers.
-            Request::Register(_) if self.unreadable => Err(Refusal::Damaged),
-            Request::Register(record) => self.registry.register(record, &mut self.ledger),
+            Request::Know(_) if self.unreadable => Err(Refusal::Damaged),
+            Request::Know(record) => self.registry.register(record, &mut self.ledger),
             Request::Status => Ok(Reply::Status(self.status())),
             Request::Latest {
                 domain,
@@ -197,7 +197,9 @@ impl Server {
                 pointer,
                 body,
             } => {
-                if !self.serving {
+                // A cluster starts by its servers confirming each other.
+                let is_registry = matches!(body, Body::Register(_) | Body::Servers);
+                if !self.serving && !is_registry {
                     return Err(Refusal::Starting);
                 }
                 if self.unreadable {
@@ -230,6 +232,15 @@ impl Server {
             }
             Body::List(request) => Ok(Reply::Listed(tenancy.list(&request))),
             Body::ReadConfig => Ok(Reply::Config),
+            Body::Register(record) if key.domain == self.identity.root.id().domain => {
+                self.registry.register(record, &mut self.ledger)
+            }
+            Body::Register(_) => Err(Refusal::Malformed),
+            // Other domains have none.
+            Body::Servers if key.domain != self.identity.root.id().domain => {
+                Ok(Reply::Servers(Vec::new()))
+            }
+            Body::Servers => Ok(Reply::Servers(self.registry.records().cloned().collect())),
             Body::Cell { cell, step } => {
                 tenancy.cell(&cell, step, &mut self.ledger).map(Reply::Cell)
             }

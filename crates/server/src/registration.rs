@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::ServerId;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::gather::join;
 use areo_core::manager::{self, Registration};
 use areo_core::message::{Request, ServerRecord};
+use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
 
@@ -36,6 +38,10 @@ pub(crate) struct Registrar {
     pub(crate) seeds: Vec<String>,
     /// Servers that this one knows from before.
     pub(crate) known: Vec<ServerRecord>,
+    /// What it has seen of the root domain's sequence.
+    client: Client<NetEnv>,
+    /// Where that begins.
+    root: Arc<Configuration>,
 }
 
 /// A registration that was refused: a later start is known.
@@ -48,10 +54,12 @@ impl Registrar {
         identity: &Identity,
         record: ServerRecord,
         seeds: Vec<String>,
-        known: Vec<ServerRecord>,
+        (known, root): (Vec<ServerRecord>, Arc<Configuration>),
     ) -> Registrar {
         let network = Network::new(Role::Server, identity.server.0);
         Registrar {
+            client: Client::new(network.env(ATTEMPT)),
+            root,
             network,
             record,
             seeds,
@@ -76,8 +84,8 @@ impl Registrar {
             } else {
                 SHORT_ATTEMPT
             };
-            let client = Client::new(self.network.env(patience));
-            match manager::register(&client, &identity.root, self.record.clone()).await {
+            let client = self.client.with(self.network.env(patience));
+            match manager::register(&client, &self.root, self.record.clone()).await {
                 Ok(Registration::Registered) => return Ok(()),
                 Ok(Registration::Outdated { registered }) => return Err(Superseded { registered }),
                 Err(unavailable) => {
@@ -100,6 +108,7 @@ impl Registrar {
         for (answer, seed) in join(WINDOW, seeds.into_iter().map(ask)).await {
             match answer {
                 Ok(found) if found.cluster == identity.cluster => {
+                    self.learn_root(&found.directory.root);
                     let (server, others) = (found.server, found.directory.servers);
                     let elsewhere = others
                         .into_iter()
@@ -119,13 +128,29 @@ impl Registrar {
         unheard
     }
 
-    /// Fetches what the root domain knows of the other servers, so that this one can tell clients.
-    pub(crate) async fn learn_servers(&self, identity: &Identity, worker: &Rc<Worker>) {
-        let client = Client::new(self.network.env(ATTEMPT));
-        match manager::servers(&client, &identity.root).await {
+    /// The root domain may have moved while this server was down.
+    fn learn_root(&self, root: &Arc<Configuration>) {
+        let (found, ours) = (root.id(), self.root.id());
+        if (found.domain, found.partition) == (ours.domain, ours.partition) {
+            self.client.sequences().learn(root);
+        }
+    }
+
+    /// Fetches what the root domain knows of the other servers, so that this one can tell clients; and where that domain is.
+    pub(crate) async fn learn_servers(&self, worker: &Rc<Worker>) {
+        let client = self.client.with(self.network.env(ATTEMPT));
+        match manager::servers(&client, &self.root).await {
             Ok(servers) => {
+                let root = client.sequences().start(&self.root);
+                let id = root.id();
+                let latest = Request::Latest {
+                    domain: id.domain,
+                    partition: id.partition,
+                    known: (id.index > 0).then_some(root),
+                };
+                worker.request(latest, None, None);
                 for record in servers.into_values() {
-                    worker.request(Request::Register(record), None, None);
+                    worker.request(Request::Know(record), None, None);
                 }
                 worker.turn();
             }

@@ -117,6 +117,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
 
     let (shard, keep) = open(&directory, &identity, &options)?;
     let known = shard.server().registered().cloned().collect();
+    let known = (known, shard.server().root().clone());
     let worker = Worker::new(shard, keep);
     let service = NodeService {
         identity: WireIdentity {
@@ -181,7 +182,7 @@ async fn join(
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(name = %identity.name, incarnation = identity.starts.incarnation, "serving");
-    registrar.learn_servers(identity, worker).await;
+    registrar.learn_servers(worker).await;
     std::future::pending().await
 }
 

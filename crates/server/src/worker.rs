@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use areo_core::config::Configuration;
 use areo_core::element::Element;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Access, Body, CellRequest, Note, Refusal, Reply, Request};
+use areo_core::message::{Access, Body, CellRequest, Note, Refusal, Reply, Request, ServerRecord};
 use areo_core::pointer::Pointer;
 use areo_core::server::record::ElementHeader;
 use areo_core::shard::{Heap, Lost, Shard};
@@ -411,7 +411,7 @@ fn answer(caller: Caller, reply: Result<Reply, Refusal>) {
 /// Whether handling the request needs room in the store.
 fn writes(request: &Request) -> bool {
     match request {
-        Request::Register(_) => true,
+        Request::Know(_) => true,
         Request::Directory | Request::Status => false,
         Request::Latest { known, .. } => known.is_some(),
         Request::Configured {
@@ -427,7 +427,8 @@ fn writes(request: &Request) -> bool {
                         .iter()
                         .any(|(_, access)| matches!(access, Access::Put { .. })),
                     Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
-                    Body::List(_) | Body::Cells { .. } | Body::ReadConfig => false,
+                    Body::Register(_) => true,
+                    Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => false,
                 }
         }
     }
@@ -440,9 +441,7 @@ fn footprint(job: &Job) -> u64 {
         Job::Note(Note::Decided { cell, value, .. }) => small_footprint(cell.len() + value.len()),
         Job::Note(Note::Next { pointer, .. }) => pointer_footprint(Some(pointer)),
         Job::Request { request, .. } => match request {
-            Request::Register(record) => {
-                small_footprint(record.name.len() + record.address.len() + record.admin.len())
-            }
+            Request::Know(record) => record_footprint(record),
             Request::Directory | Request::Status => 0,
             Request::Latest { known, .. } => descriptor_footprint(known.as_deref()),
             Request::Configured {
@@ -457,6 +456,10 @@ fn footprint(job: &Job) -> u64 {
             }
         },
     }
+}
+
+fn record_footprint(record: &ServerRecord) -> u64 {
+    small_footprint(record.name.len() + record.address.len() + record.admin.len())
 }
 
 fn descriptor_footprint(descriptor: Option<&Configuration>) -> u64 {
@@ -489,6 +492,7 @@ fn body_footprint(body: &Body) -> u64 {
             }
             CellRequest::Query => 0,
         },
-        Body::List(_) | Body::Cells { .. } | Body::ReadConfig => 0,
+        Body::Register(record) => record_footprint(record),
+        Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => 0,
     }
 }

@@ -5,13 +5,17 @@
 //! names a configuration that is not final.
 
 use crate::config::{Configuration, ServerId};
+use crate::dap::registered;
 use crate::dsm::Client;
 use crate::env::Env;
-use crate::error::Unavailable;
-use crate::gather::{Fold, Servers};
-use crate::message::{Directory, Reply, Request, ServerRecord};
+use crate::error::{Failed, Unavailable};
+use crate::gather::{Fold, Servers, Visit};
+use crate::message::{Reply, Request, ServerRecord};
+use crate::reconfig::sequence;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use registered::{Registration, merge as merge_record};
 
 /// The latest configuration of a domain that a quorum of the root domain knows to be final; `known` if that is later.
 ///
@@ -77,47 +81,27 @@ pub async fn servers<E: Env>(
     client: &Client<E>,
     root: &Arc<Configuration>,
 ) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
-    let fold =
-        |known: &mut BTreeMap<ServerId, ServerRecord>, _from: usize, reply: Reply| match reply {
-            Reply::Directory(Directory { servers, .. }) => {
-                for record in servers {
-                    merge_record(known, record);
-                }
-                Fold::Count
-            }
-            _ => Fold::Ignore,
-        };
-    let tally = Servers::new(
-        root.n(),
-        root.quorums().quorum(),
-        Request::Directory,
-        BTreeMap::new(),
-        fold,
-    );
-    client.env.gather(root.members(), tally).await
-}
-
-/// Keeps the record of the larger incarnation.
-pub fn merge_record(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord) {
-    match known.get(&record.id) {
-        Some(newer) if newer.incarnation >= record.incarnation => {}
-        _ => drop(known.insert(record.id, record)),
+    let mut current = client.sequences().start(root);
+    let mut known = BTreeMap::new();
+    loop {
+        let at = Visit::new(&current);
+        match registered::list(&client.env, &at).await {
+            Ok(records) => records
+                .into_values()
+                .for_each(|record| registered::merge(&mut known, record)),
+            // The configuration that the pointer leads to knows them.
+            Err(Failed::Moved) => {}
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+        }
+        match sequence::advance(&client.env, client.sequences(), &at).await? {
+            None => return Ok(known),
+            Some(next) => current = next,
+        }
     }
 }
 
-/// How a registration ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Registration {
-    /// A quorum of the root domain knows the record.
-    Registered,
-    /// A later incarnation is registered: the registering server has an older state than it once had.
-    Outdated {
-        /// The incarnation that is registered.
-        registered: u64,
-    },
-}
-
-/// Registers a server, or its new incarnation, with a quorum of the root domain.
+/// Registers a server, or its new incarnation, with a quorum of the root domain. Like a put it goes along the sequence: a
+/// registration that completed is transferred, or was repeated in the next configuration.
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum in time.
@@ -126,21 +110,17 @@ pub async fn register<E: Env>(
     root: &Arc<Configuration>,
     record: ServerRecord,
 ) -> Result<Registration, Unavailable> {
-    let fold = |outcome: &mut Registration, _from: usize, reply: Reply| match reply {
-        Reply::Registered => Fold::Count,
-        Reply::Outdated { registered } => {
-            *outcome = Registration::Outdated { registered };
-            Fold::Decide
+    let mut current = client.sequences().start(root);
+    loop {
+        let at = Visit::new(&current);
+        match registered::register(&client.env, &at, record.clone()).await {
+            Ok(Registration::Registered) | Err(Failed::Moved) => {}
+            Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         }
-        _ => Fold::Ignore,
-    };
-    let quorum = root.quorums().quorum();
-    let tally = Servers::new(
-        root.n(),
-        quorum,
-        Request::Register(record),
-        Registration::Registered,
-        fold,
-    );
-    client.env.gather(root.members(), tally).await
+        match sequence::advance(&client.env, client.sequences(), &at).await? {
+            None => return Ok(Registration::Registered),
+            Some(next) => current = next,
+        }
+    }
 }

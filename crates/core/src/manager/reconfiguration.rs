@@ -1,11 +1,13 @@
 //! Reconfiguring a domain, as a user asks for it ([`crate::reconfig`]).
 
 use super::directory;
-use crate::config::{Configuration, Descriptor};
-use crate::consensus::Members;
+use crate::config::{Configuration, Descriptor, Members};
+use crate::consensus;
 use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
+use crate::gather::{Fold, Servers};
+use crate::message::{Reply, Request};
 use crate::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
 use crate::reconfig::sequence;
 use crate::reconfig::transfer::Progress;
@@ -38,7 +40,7 @@ pub async fn reconfigure<E: Env>(
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
-        consensus: &Members(|| client.next_writer()),
+        consensus: &consensus::Members(|| client.next_writer()),
         progress,
     };
     let done = ares::reconfigure(&by, known, wanted).await?;
@@ -63,7 +65,7 @@ pub async fn resume<E: Env>(
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
-        consensus: &Members(|| client.next_writer()),
+        consensus: &consensus::Members(|| client.next_writer()),
         progress,
     };
     let installed = ares::resume(&by, known).await?;
@@ -83,5 +85,26 @@ async fn tell_directory<E: Env>(
     for to in [&root, c] {
         // A quorum that does not answer hears of it from whoever reconfigures next.
         let _ = directory::announce(client, to, c).await;
+    }
+    if c.id().domain == root.id().domain {
+        tell_servers(client, &root).await;
+    }
+}
+
+/// Every server says where the root domain is to whoever asks it first. Waits for most of them: one that is down hears of it
+/// when it registers again.
+async fn tell_servers<E: Env>(client: &Client<E>, root: &Arc<Configuration>) {
+    if let Ok(servers) = directory::servers(client, root).await {
+        let servers: Members = servers.into_keys().collect();
+        let id = root.id();
+        let latest = Request::Latest {
+            domain: id.domain,
+            partition: id.partition,
+            known: Some(root.clone()),
+        };
+        let fold = |(): &mut (), _from: usize, _reply: Reply| Fold::Count;
+        let tally = Servers::new(servers.len(), servers.len() / 2 + 1, latest, (), fold);
+        // Best effort.
+        let _ = client.env.gather(&servers, tally).await;
     }
 }

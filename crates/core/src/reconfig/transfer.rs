@@ -1,7 +1,8 @@
 //! Transfer: bringing the state of a domain's configurations into the next one (update-config; `algorithms.md` 3.4 and 3.5
 //! items 1, 7 and 13 to 15).
 //!
-//! The whole domain moves: its objects, tombstones included (`[X-18]`), and its decided-once cells (`[X-20]`). What there is
+//! The whole domain moves: its objects, tombstones included (`[X-18]`), its decided-once cells (`[X-20]`), and the register
+//! of servers if it is the root domain. What there is
 //! to move is said by a quorum of each source that knows by then what comes next. An object created before that is
 //! listed by one of them; whoever creates one later sees the pointer, and repeats the put in the target.
 //!
@@ -15,7 +16,7 @@
 use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
 use crate::consensus::paxos::{self, Outcome};
-use crate::dap::{self, PutError, Scope, listing};
+use crate::dap::{self, PutError, Scope, listing, registered};
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Visit};
@@ -25,6 +26,7 @@ use crate::object::{Kind, Name};
 use crate::pointer::Pointer;
 use crate::tag::{ClientId, Writer};
 use bytes::Bytes;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// What a reconfiguration is doing.
@@ -109,6 +111,9 @@ pub async fn transfer<E: Env>(
     Ok(Transferred::Complete)
 }
 
+/// A part of what is to be moved.
+type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
+
 /// One configuration that is being emptied into the target.
 struct Source<'a, E> {
     env: &'a E,
@@ -120,28 +125,48 @@ struct Source<'a, E> {
 }
 
 impl<E: Env> Source<'_, E> {
+    /// Moves everything. What of it needs the others not at once.
     async fn empty(&self) -> Result<(), Stop> {
-        self.cells().await?;
+        let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers()), Box::pin(self.cells())];
         for kind in Kind::ALL {
-            let mut after = String::new();
-            loop {
-                let request = ListRequest {
-                    kind,
-                    prefix: String::new(),
-                    after,
-                    limit: limits::PAGE_ENTRIES as u16,
-                };
-                let at = self.closed();
-                let listed = listing::list(self.env, &at, &request).await;
-                let page = listed.map_err(|failed| stop(failed, &at))?;
-                self.objects(kind, &page.entries).await?;
-                match page.horizon {
-                    Some(horizon) => after = horizon,
-                    None => break,
-                }
+            parts.push(Box::pin(self.kind(kind)));
+        }
+        let moved = gather::join(parts.len(), parts).await;
+        moved.into_iter().collect()
+    }
+
+    async fn kind(&self, kind: Kind) -> Result<(), Stop> {
+        let mut after = String::new();
+        loop {
+            let request = ListRequest {
+                kind,
+                prefix: String::new(),
+                after,
+                limit: limits::PAGE_ENTRIES as u16,
+            };
+            let at = self.closed();
+            let listed = listing::list(self.env, &at, &request).await;
+            let page = listed.map_err(|failed| stop(failed, &at))?;
+            self.objects(kind, &page.entries).await?;
+            match page.horizon {
+                Some(horizon) => after = horizon,
+                None => return Ok(()),
             }
         }
-        Ok(())
+    }
+
+    /// Registers what is registered here, if this is the root domain.
+    async fn servers(&self) -> Result<(), Stop> {
+        let at = self.closed();
+        let listed = registered::list(self.env, &at).await;
+        let records = listed.map_err(|failed| stop(failed, &at))?;
+        let register = records.into_values().map(|record| async move {
+            let to = Visit::new(self.target);
+            let known = registered::hand_on(self.env, &to, record).await;
+            known.map_err(|failed| stop(failed, &to))
+        });
+        let registered = gather::join(limits::TRANSFER_WINDOW, register).await;
+        registered.into_iter().collect()
     }
 
     /// A visit in which only servers that know the successor answer.

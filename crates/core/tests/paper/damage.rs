@@ -333,7 +333,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
         admin: "b".into(),
     };
     shard.receive(Instant(0), (), configured);
-    shard.receive(Instant(0), (), Request::Register(record));
+    shard.receive(Instant(0), (), Request::Know(record));
     shard.receive(Instant(0), (), Request::Status);
     let steps = shard.close();
     assert_eq!(steps, []);

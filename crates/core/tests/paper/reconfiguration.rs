@@ -2,6 +2,7 @@
 //! code and its algorithm.
 
 mod hand_over;
+mod root;
 
 use crate::world::{Actor, World, WorldEnv, configuration, successor};
 use areo_core::config::{Configuration, Dap};

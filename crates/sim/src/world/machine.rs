@@ -200,7 +200,11 @@ impl World {
                 Subject::Objects(about)
             }
             Asked::Cell { cell, .. } => Subject::Cell(key, cell.clone()),
-            Asked::List(_) | Asked::Cells { .. } | Asked::ReadConfig => Subject::Other,
+            Asked::List(_)
+            | Asked::Cells { .. }
+            | Asked::ReadConfig
+            | Asked::Register(_)
+            | Asked::Servers => Subject::Other,
         }
     }
 

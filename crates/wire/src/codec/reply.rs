@@ -9,7 +9,7 @@ use crate::frame;
 use areo_core::element::{Carried, Element};
 use areo_core::limits;
 use areo_core::message::{
-    Answer, Ballot, CellReply, CellSummary, Directory, Held, ListEntry, Listed, Reply,
+    Answer, Ballot, CellReply, CellSummary, Directory, Held, ListEntry, Listed, Reply, ServerRecord,
 };
 use areo_core::pointer::Pointer;
 use bytes::Bytes;
@@ -29,6 +29,7 @@ const WITHHELD: u8 = 12;
 const CONFIG: u8 = 13;
 const CELL_CLOSED: u8 = 14;
 const LATEST: u8 = 15;
+const SERVERS: u8 = 16;
 
 /// Of any answer for a configuration: the pointer to the next one follows the flags.
 const FLAG_POINTER: u8 = 0x80;
@@ -99,9 +100,13 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, pointer: Option<&Pointer>) {
         Reply::Cell(reply) => put_cell(out, reply, pointer),
         Reply::Cells { cells, truncated } => put_cells(out, cells, *truncated, pointer),
         Reply::Directory(directory) => put_directory(out, directory),
-        Reply::Registered => out.put(&[REGISTERED, 0]),
+        Reply::Servers(servers) => {
+            put_kind(out, SERVERS, 0, pointer);
+            put_servers(out, servers);
+        }
+        Reply::Registered => put_kind(out, REGISTERED, 0, pointer),
         Reply::Outdated { registered } => {
-            out.put(&[OUTDATED, 0]);
+            put_kind(out, OUTDATED, 0, pointer);
             out.u64(*registered);
         }
         Reply::Status(status) => {
@@ -265,14 +270,18 @@ fn put_accepted<S: Sink>(
 }
 
 fn put_directory<S: Sink>(out: &mut S, directory: &Directory) {
-    assert!(
-        directory.servers.len() <= limits::REGISTERED_SERVERS,
-        "a registry holds no more"
-    );
     out.put(&[DIRECTORY, 0]);
     parts::put_descriptor(out, &directory.root);
-    out.short(directory.servers.len());
-    for server in &directory.servers {
+    put_servers(out, &directory.servers);
+}
+
+fn put_servers<S: Sink>(out: &mut S, servers: &[ServerRecord]) {
+    assert!(
+        servers.len() <= limits::REGISTERED_SERVERS,
+        "a registry holds no more"
+    );
+    out.short(servers.len());
+    for server in servers {
         let fields = parts::server_fields(server);
         out.long(fields.len());
         out.put(&fields);
@@ -300,9 +309,10 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
     let known_flags = match kind {
         LISTED | CELLS => FLAG_POINTER | FLAG_TRUNCATED,
         CELL_PROMISED | CELL_CLOSED => FLAG_POINTER | FLAG_ACCEPTED,
-        ACCESS | CONFIG | WITHHELD | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED => FLAG_POINTER,
+        ACCESS | CONFIG | WITHHELD | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED | SERVERS
+        | REGISTERED | OUTDATED => FLAG_POINTER,
         LATEST => FLAG_KNOWN,
-        DIRECTORY | REGISTERED | OUTDATED | STATUS => 0,
+        DIRECTORY | STATUS => 0,
         kind => return Err(unknown("kind of reply", kind.into())),
     };
     let flags = reader.flags("reply", known_flags)?;
@@ -346,6 +356,7 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
             Reply::Cells { cells, truncated }
         }
         DIRECTORY => Reply::Directory(directory(reader)?),
+        SERVERS => Reply::Servers(servers(reader)?),
         REGISTERED => Reply::Registered,
         OUTDATED => Reply::Outdated {
             registered: reader.u64()?,
@@ -462,12 +473,16 @@ fn cell(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<CellReply, Decod
 
 fn directory(reader: &mut Reader<'_>) -> Result<Directory, DecodeError> {
     let root = parts::descriptor(reader)?;
+    let servers = servers(reader)?;
+    Ok(Directory { root, servers })
+}
+
+fn servers(reader: &mut Reader<'_>) -> Result<Vec<ServerRecord>, DecodeError> {
     let count = reader.short()?;
     let server = |reader: &mut Reader<'_>| {
         let length = reader.long()?;
         parts::server(&reader.bytes(length)?)
     };
     let (limit, least_bytes) = (limits::REGISTERED_SERVERS, SERVER_LEAST_BYTES);
-    let servers = reader.list("servers", count, limit, least_bytes, server)?;
-    Ok(Directory { root, servers })
+    reader.list("servers", count, limit, least_bytes, server)
 }

@@ -19,10 +19,12 @@ const CELL_PREPARE: u8 = 4;
 const CELL_ACCEPT: u8 = 5;
 const CELLS: u8 = 6;
 const DIRECTORY: u8 = 7;
-const REGISTER: u8 = 8;
+const KNOW: u8 = 8;
 const STATUS: u8 = 9;
 const READ_CONFIG: u8 = 10;
 const LATEST: u8 = 11;
+const REGISTER: u8 = 12;
+const SERVERS: u8 = 13;
 
 /// The descriptor of the configuration follows its id.
 const FLAG_DESCRIPTOR: u8 = 1;
@@ -69,8 +71,8 @@ impl Encode for Request {
                 put_body(out, body);
             }
             Request::Directory => out.put(&[DIRECTORY, 0]),
-            Request::Register(server) => {
-                out.put(&[REGISTER, 0]);
+            Request::Know(server) => {
+                out.put(&[KNOW, 0]);
                 out.put(&parts::server_fields(server));
             }
             Request::Status => out.put(&[STATUS, 0]),
@@ -101,6 +103,8 @@ fn kind_of(body: &Body) -> u8 {
         },
         Body::Cells { .. } => CELLS,
         Body::ReadConfig => READ_CONFIG,
+        Body::Register(_) => REGISTER,
+        Body::Servers => SERVERS,
     }
 }
 
@@ -118,7 +122,8 @@ fn put_body<S: Sink>(out: &mut S, body: &Body) {
         }
         Body::List(request) => put_list(out, request),
         Body::Cell { cell, step } => put_cell(out, cell, step),
-        Body::ReadConfig => {}
+        Body::Register(server) => out.put(&parts::server_fields(server)),
+        Body::ReadConfig | Body::Servers => {}
         Body::Cells { prefix, after } => {
             parts::check_cell(prefix);
             parts::check_cell(after);
@@ -206,17 +211,16 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
 pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        ACCESS | LIST | READ_CONFIG | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => {
-            FLAG_DESCRIPTOR | FLAG_POINTER
-        }
+        ACCESS | LIST | READ_CONFIG | REGISTER | SERVERS | CELL_QUERY | CELL_PREPARE
+        | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR | FLAG_POINTER,
         LATEST => FLAG_KNOWN,
-        DIRECTORY | REGISTER | STATUS => 0,
+        DIRECTORY | KNOW | STATUS => 0,
         kind => return Err(unknown("kind of request", kind)),
     };
     let flags = reader.flags("request", known_flags)?;
     Ok(match kind {
         DIRECTORY => Request::Directory,
-        REGISTER => Request::Register(parts::server(&reader.rest())?),
+        KNOW => Request::Know(parts::server(&reader.rest())?),
         STATUS => Request::Status,
         LATEST => latest(reader, flags)?,
         configured => {
@@ -274,6 +278,8 @@ fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
         }
         LIST => Body::List(list(reader)?),
         READ_CONFIG => Body::ReadConfig,
+        REGISTER => Body::Register(parts::server(&reader.rest())?),
+        SERVERS => Body::Servers,
         CELLS => {
             let (prefix_bytes, after_bytes) = (reader.short()?, reader.short()?);
             Body::Cells {

@@ -142,7 +142,7 @@ proptest! {
 #[test]
 fn every_truncation_is_refused() {
     // These end in fields that may be missing.
-    let may_end_early = |name| matches!(name, "status" | "register");
+    let may_end_early = |name| matches!(name, "status" | "register" | "know");
     for request in examples::requests() {
         let Encoded { body, payload } = encode_request(&request);
         for end in 0..body.len() {
@@ -269,10 +269,7 @@ fn unknown_flags_are_refused() {
         let name = reply_name(&reply);
         let flagged = name.starts_with("cell-promised")
             || matches!(name, "listed" | "cells" | "cell-closed" | "latest");
-        let of_no_configuration = matches!(
-            name,
-            "directory" | "registered" | "outdated" | "status" | "latest"
-        );
+        let of_no_configuration = matches!(name, "directory" | "status" | "latest");
         // The last bit says that a pointer follows.
         let end = if of_no_configuration { 8 } else { 7 };
         refuses_flags(&encode_reply(&reply), 1, u32::from(flagged)..end, "reply");
@@ -361,14 +358,11 @@ fn limits_hold_when_reading() {
         }
     });
     too_large(accept, "value of a cell of 12289 bytes");
-    let Request::Register(mut server) = example("register") else {
+    let Request::Know(mut server) = example("know") else {
         unreachable!("the example registers")
     };
     server.address = "a".repeat(256);
-    too_large(
-        Request::Register(server),
-        "address of a server of 256 bytes",
-    );
+    too_large(Request::Know(server), "address of a server of 256 bytes");
     // More accesses than are allowed cannot be written; only announced.
     let mut body = encode_request(&example("query-tags")).body.to_vec();
     body[34..36].copy_from_slice(&257_u16.to_le_bytes());

@@ -187,6 +187,8 @@ pub fn requests() -> Vec<Request> {
             after: cell(),
         },
         Body::ReadConfig,
+        Body::Register(server(1)),
+        Body::Servers,
     ];
     let configured = bodies.into_iter().map(|body| Request::Configured {
         configuration: id(),
@@ -196,7 +198,7 @@ pub fn requests() -> Vec<Request> {
     });
     let others = [
         Request::Directory,
-        Request::Register(server(1)),
+        Request::Know(server(1)),
         Request::Status,
         latest(),
     ];
@@ -242,6 +244,7 @@ pub fn replies() -> Vec<Reply> {
             root: configuration(),
             servers: vec![server(1), server(2)],
         }),
+        Reply::Servers(vec![server(1), server(2)]),
         Reply::Registered,
         Reply::Outdated { registered: 0x21 },
         Reply::Status(ServerStatus {

@@ -41,7 +41,7 @@ pub fn request() -> impl Strategy<Value = Request> {
             known,
         }),
         1 => Just(Request::Directory),
-        1 => server().prop_map(Request::Register),
+        1 => server().prop_map(Request::Know),
         1 => Just(Request::Status),
     ]
 }
@@ -59,6 +59,8 @@ fn body() -> impl Strategy<Value = Body> {
         3 => (cell(), cell_request()).prop_map(|(cell, step)| Body::Cell { cell, step }),
         1 => (cell(), cell()).prop_map(|(prefix, after)| Body::Cells { prefix, after }),
         1 => Just(Body::ReadConfig),
+        1 => server().prop_map(Body::Register),
+        1 => Just(Body::Servers),
     ]
 }
 
@@ -112,6 +114,9 @@ fn reply_for_configurations() -> impl Strategy<Value = Reply> {
         2 => cell_reply().prop_map(Reply::Cell),
         1 => cells.prop_map(|(cells, truncated)| Reply::Cells { cells, truncated }),
         1 => Just(Reply::Config),
+        1 => vec(server(), 0..5).prop_map(Reply::Servers),
+        1 => Just(Reply::Registered),
+        1 => any::<u64>().prop_map(|registered| Reply::Outdated { registered }),
     ]
 }
 
@@ -119,8 +124,6 @@ fn reply_for_servers() -> impl Strategy<Value = Reply> {
     let directory = (configuration(), vec(server(), 0..5));
     prop_oneof![
         1 => directory.prop_map(|(root, servers)| Reply::Directory(Directory { root, servers })),
-        1 => Just(Reply::Registered),
-        1 => any::<u64>().prop_map(|registered| Reply::Outdated { registered }),
         1 => status().prop_map(Reply::Status),
     ]
 }
