@@ -217,7 +217,7 @@ pub(super) fn is_question(message: &Message) -> bool {
     };
     match request {
         Request::Directory | Request::Status => true,
-        Request::Register(_) => false,
+        Request::Know(_) => false,
         Request::Latest { known, .. } => known.is_none(),
         Request::Configured {
             descriptor,
@@ -231,7 +231,8 @@ pub(super) fn is_question(message: &Message) -> bool {
                     Body::Access(accesses) => accesses
                         .iter()
                         .all(|(_, access)| !matches!(access, Access::Put { .. })),
-                    Body::List(_) | Body::ReadConfig | Body::Cells { .. } => true,
+                    Body::List(_) | Body::ReadConfig | Body::Cells { .. } | Body::Servers => true,
+                    Body::Register(_) => false,
                     Body::Cell { step, .. } => matches!(step, CellRequest::Query),
                 }
         }
