@@ -2,11 +2,13 @@
 //!
 //! `cargo bench -p areo --bench footprint [-- OBJECTS]`, 100 000 objects of 100 bytes unless told otherwise, durable, [5,3].
 
-mod cluster;
+mod common;
+
+use std::time::{Duration, Instant};
 
 use areo_client::{Domain, PutOptions};
 use bytes::Bytes;
-use cluster::{Cluster, connect};
+use common::five_servers;
 
 /// As in the binary.
 #[global_allocator]
@@ -42,11 +44,12 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let mut cluster = Cluster::start("fsync");
-    runtime.block_on(async {
-        let domain = connect(&cluster).await;
-        fill(&domain, objects).await;
-    });
+    runtime.block_on(measure(objects));
+}
+
+async fn measure(objects: usize) {
+    let (mut cluster, domain) = five_servers(false).await;
+    fill(&domain, objects).await;
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let resident: Vec<String> = cluster
         .resident()
@@ -58,7 +61,14 @@ fn main() {
         resident.join(" ")
     );
     for round in 1..=3 {
-        let opened = cluster.restart_first();
+        cluster.kill(0).await;
+        let started = Instant::now();
+        cluster.start(0).expect("the binary starts");
+        assert!(
+            cluster.ready(0, Duration::from_mins(2)).await,
+            "it comes back"
+        );
+        let opened = started.elapsed();
         let resident = mib(cluster.resident()[0]);
         println!(
             "start {round} after kill -9: serving after {:.3} s, resident {resident:.1} MiB",

@@ -4,13 +4,14 @@
 //! maximum; the rounds of all cases are run in turn. Servers are processes of their own, on loopback, [5,3]. Objects are
 //! overwritten: 64 for each lane of small ones, 4 of large ones, so that what is measured is not the first touch of memory.
 
-mod cluster;
+mod common;
 
 use std::time::{Duration, Instant};
 
+use areo_bench::cluster::Cluster;
 use areo_client::{Domain, PutOptions};
 use bytes::Bytes;
-use cluster::{Cluster, connect};
+use common::five_servers;
 
 /// As in the binary.
 #[global_allocator]
@@ -149,9 +150,8 @@ fn main() {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == durability) {
             continue;
         }
-        let cluster = Cluster::start(durability);
         runtime.block_on(async {
-            let domain = connect(&cluster).await;
+            let (cluster, domain) = five_servers(durability == "memory").await;
             let mut cases = cases(durability == "fsync");
             for case in cases.iter().filter(|case| case.put) {
                 // Every key that a get will read; also the warm-up.

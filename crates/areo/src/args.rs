@@ -1,5 +1,9 @@
 //! The command line.
 
+mod bench;
+
+pub(crate) use bench::{Bench, Nemesis};
+
 use crate::exit::{Code, Failure};
 use crate::units::{parse_size, parse_timeout};
 use areo_client::{InvalidKey, limits};
@@ -90,6 +94,9 @@ pub(crate) enum Command {
     /// Simulate a cluster with everything that can go wrong
     #[command(subcommand, arg_required_else_help = true)]
     Sim(Sim),
+    /// Measure real servers, or make trouble for them
+    #[command(subcommand, arg_required_else_help = true)]
+    Bench(Bench),
     /// Print a completion script for a shell
     Completion {
         /// The shell

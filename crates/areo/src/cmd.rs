@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod check;
 mod completion;
 mod domain;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Status => status::run(&session),
         Command::Check { history } => check::run(&session, &history),
         Command::Sim(command) => sim::run(&session, command),
+        Command::Bench(command) => bench::run(&session, command),
         Command::Completion { .. } => unreachable!("needs no settings, done above"),
     };
     ended(outcome, out.json)

@@ -8,6 +8,7 @@ mod config;
 mod exit;
 mod log;
 mod output;
+mod program;
 mod progress;
 mod session;
 mod units;

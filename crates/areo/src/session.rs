@@ -48,10 +48,15 @@ impl Session {
 
     /// How long an operation may take.
     pub(crate) fn timeout(&self) -> Outcome<Duration> {
+        self.timeout_or(DEFAULT_TIMEOUT)
+    }
+
+    /// How long an operation may take, where the user does not say and the usual is not right.
+    pub(crate) fn timeout_or(&self, usual: Duration) -> Outcome<Duration> {
         let timeout = self
             .settings
             .get(self.global.timeout, "timeout", parse_timeout)?;
-        Ok(timeout.unwrap_or(DEFAULT_TIMEOUT))
+        Ok(timeout.unwrap_or(usual))
     }
 
     /// The cluster that flag, environment or configuration file name, if one does.

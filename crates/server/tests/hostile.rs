@@ -10,8 +10,8 @@ use std::time::Duration;
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
 use areo_core::element::Value;
+use areo_core::manager;
 use areo_core::object::{DomainId, Name};
-use areo_core::{limits, manager};
 use areo_net::network::Network;
 use areo_net::{Role, crc32c};
 use areo_server::{Durability, Options, Start};
@@ -152,15 +152,8 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
         let found = network.bootstrap(&listen.to_string(), None, patience).await;
         let found = found.expect("an ordinary caller is answered");
         network.learn(found.cluster, found.directory.servers);
-        let configuration = Configuration::new(Descriptor {
-            domain: DomainId(7),
-            partition: 0,
-            index: 0,
-            members: vec![found.server],
-            dap: Dap::Abd,
-            delta: limits::DEFAULT_DELTA,
-            copy_bytes: limits::DEFAULT_COPY_BYTES,
-        });
+        let descriptor = Descriptor::new(DomainId(7), vec![found.server], Dap::Abd);
+        let configuration = Configuration::new(descriptor);
         let configuration = configuration.expect("one server can replicate alone");
         let client = Client::new(network.env(patience));
         let (name, content) = (Name::user("key").unwrap(), Bytes::from_static(value));

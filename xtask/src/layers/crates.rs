@@ -41,7 +41,10 @@ const CRATES: &[Crate] = &[
     ),
     layer("areo-s3", &["areo-client"]),
     layer("areo-console", &["areo-client"]),
-    layer("areo-bench", &["areo-client"]),
+    layer(
+        "areo-bench",
+        &["areo-client", "areo-server", "areo-wire", "areo-check"],
+    ),
     layer(
         "areo-sim",
         &["areo-core", "areo-wire", "areo-store", "areo-check"],

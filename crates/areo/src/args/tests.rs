@@ -38,6 +38,7 @@ fn the_help_names_every_command() {
             "status",
             "check",
             "sim",
+            "bench",
             "completion"
         ]
     );

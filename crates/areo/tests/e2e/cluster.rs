@@ -83,6 +83,17 @@ pub(crate) fn areo<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
     }
 }
 
+/// Starts `areo` without a cluster of ours, and does not wait for it.
+pub(crate) fn spawn(arguments: &[&str]) -> Child {
+    let mut command = command();
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().expect("areo starts")
+}
+
 /// The binary, untouched by the configuration of whoever runs the tests.
 fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_areo"));
@@ -220,13 +231,9 @@ impl Cluster {
 
     /// Starts `areo` on this cluster and does not wait for it.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
-        let mut command = command();
-        command.args(["--cluster", &self.file()]).args(arguments);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command.spawn().expect("areo starts")
+        let file = self.file();
+        let cluster = ["--cluster", &file];
+        spawn(&[&cluster, arguments].concat())
     }
 
     pub(crate) fn pid(&self, server: &str) -> i32 {

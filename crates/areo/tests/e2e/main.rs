@@ -9,6 +9,7 @@ mod cluster;
 mod crashes;
 mod disks;
 mod lifecycle;
+mod nemesis;
 mod readme;
 mod sim;
 mod values;

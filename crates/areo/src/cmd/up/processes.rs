@@ -7,6 +7,7 @@ use crate::args::LogWord;
 use crate::cluster_file::Server;
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
+use crate::program;
 use crate::units::exact_size;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -230,22 +231,13 @@ impl Process {
             .open(&log)
             .map_err(|e| failed(&e))?;
         let errors = log.try_clone().map_err(|e| failed(&e))?;
-        let program = std::env::current_exe().map_err(|e| failed(&e))?;
-        let mut command = Command::new(program);
+        let program = program::path().map_err(|e| failed(&e))?;
+        let mut command = Command::from(program::server(&program));
         command
             .args(&self.arguments)
             .stdin(Stdio::piped())
             .stdout(log)
-            .stderr(errors);
-        // Everything is said by arguments; only this process speaks to the service manager; and a Ctrl-C in the
-        // terminal is for this process, which stops the others in order.
-        let ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("AREO_");
-        for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {
-            command.env_remove(name);
-        }
-        command
-            .env_remove("NOTIFY_SOCKET")
-            .process_group(0)
+            .stderr(errors)
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|e| failed(&e))?;
         if out.json {

@@ -1,0 +1,183 @@
+//! `areo bench`: real servers, measured and troubled.
+
+use crate::args::{Bench, Nemesis};
+use crate::exit::{Code, Failure, Outcome, plain};
+use crate::output::{Column, Output};
+use crate::program;
+use crate::progress;
+use crate::session::{self, Session};
+use areo_bench::cluster::ClusterError;
+use areo_bench::{Fired, Options, Progress, Report, RunError, Trouble};
+use std::fs::File;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long an operation may take while there is trouble, unless `--timeout` says otherwise: most of what happens is
+/// over sooner.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(super) fn run(session: &Session, command: Bench) -> Outcome {
+    match command {
+        Bench::Nemesis(args) => nemesis(session, args),
+    }
+}
+
+fn nemesis(session: &Session, args: Nemesis) -> Outcome {
+    let out = session.out;
+    let seconds = args.seconds;
+    let options = options(session, args)?;
+    out.note(&format!(
+        "seed {}: {} servers, {} clients, {seconds} s of trouble",
+        options.seed, options.servers, options.clients
+    ));
+    let bar = progress::count(out, "starting", seconds);
+    let observe = |progress: Progress| {
+        let Progress {
+            operations, kills, ..
+        } = progress;
+        bar.set_position(progress.elapsed.as_secs().min(seconds));
+        bar.set_message(format!("{operations} operations, {kills} kills"));
+    };
+    let mut report = None;
+    let work = async {
+        let done = areo_bench::run(options, observe).await;
+        report = Some(done.map_err(|error| failure(&error))?);
+        Ok(())
+    };
+    let outcome = session::run(work, "");
+    bar.finish_and_clear();
+    outcome?;
+    let report = report.expect("a run that succeeds reports");
+    match out.json {
+        true => out.object(&report)?,
+        false => print(out, &report)?,
+    }
+    judge(&report)
+}
+
+fn options(session: &Session, args: Nemesis) -> Outcome<Options> {
+    let data = args.data.unwrap_or_else(std::env::temp_dir);
+    if !data.is_dir() {
+        let data = data.display();
+        return Err(Failure::usage(format!(
+            "--data {data} is no directory: name one that exists"
+        )));
+    }
+    if data.to_str().is_none() {
+        return Err(Failure::usage(
+            "--data is not UTF-8: name another directory",
+        ));
+    }
+    if let Some(history) = &args.history {
+        // Told now, and not when servers run already.
+        let created = File::create(history);
+        created.map_err(|error| Failure::file("write the history", history, &error))?;
+    }
+    let mut kinds = args.kinds;
+    if kinds.is_empty() {
+        kinds = Trouble::ALL.into();
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    let path = program::path()
+        .map_err(|error| Failure::other(format!("cannot find this program: {error}")))?;
+    Ok(Options {
+        program: Rc::new(move || program::server(&path)),
+        servers: args.servers.into(),
+        clients: args.clients.into(),
+        time: Duration::from_secs(args.seconds),
+        seed: args.seed.unwrap_or_else(random_seed),
+        kinds,
+        history: args.history,
+        data,
+        timeout: session.timeout_or(TIMEOUT)?,
+        pause: args.pause,
+    })
+}
+
+/// Short enough to be typed again.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0) % 1_000_000_000
+}
+
+fn failure(error: &RunError) -> Failure {
+    let why = match error {
+        RunError::System { what, source }
+        | RunError::Cluster {
+            source: ClusterError::System { what, source },
+        } => format!("cannot {what}: {}", plain(source)),
+        other => other.to_string(),
+    };
+    Failure::other(format!("the nemesis could not do its work: {why}"))
+}
+
+fn print(out: Output, report: &Report) -> Outcome {
+    let columns = [
+        Column::Text("trouble"),
+        Column::Number("times"),
+        Column::Text(""),
+    ];
+    let row = |fired: &Fired| {
+        let why = fired.not_run.as_ref();
+        vec![
+            fired.trouble.to_string(),
+            fired.times.to_string(),
+            why.map_or(String::new(), |why| format!("not run: {why}")),
+        ]
+    };
+    let rows: Vec<_> = report.troubles.iter().map(row).collect();
+    out.table(&columns, &rows)?;
+    out.line("")?;
+    out.bytes(report.judged.as_bytes())?;
+    out.line("")?;
+    let seconds = |ms: u64| ms as f64 / 1000.0;
+    for (domain, gap) in &report.longest_gap_ms {
+        let gap = seconds(*gap);
+        out.line(&format!(
+            "  longest time without a success in '{domain}': {gap:.2} s"
+        ))?;
+    }
+    out.line(&format!(
+        "  {} operations and {} kill -9 in {:.1} s of trouble, {:.1} s in all",
+        report.total(),
+        report.kills,
+        seconds(report.trouble_ms),
+        seconds(report.total_ms)
+    ))?;
+    for sentence in &report.violations {
+        out.line(&format!("  BROKEN: {sentence}"))?;
+    }
+    match report.holds() {
+        true => out.line("verdict: every promise was kept"),
+        false => out.line("verdict: BROKEN"),
+    }
+}
+
+fn judge(report: &Report) -> Outcome {
+    let seed = report.seed;
+    if !report.holds() {
+        let path = |path: Option<&Path>| path.map_or(String::new(), |p| p.display().to_string());
+        return Err(Failure::new(
+            Code::Other,
+            format!(
+                "a promise was broken (seed {seed}): the history is {}, directories and logs of the servers are in {}",
+                path(report.history.as_deref()),
+                path(report.kept.as_deref())
+            ),
+        ));
+    }
+    let missed: Vec<&str> = report
+        .never_fired()
+        .iter()
+        .map(|kind| kind.name())
+        .collect();
+    match missed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::other(format!(
+            "nothing was broken, but not everything was tried (seed {seed}): {} met no traffic",
+            missed.join(", ")
+        ))),
+    }
+}

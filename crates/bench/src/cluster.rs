@@ -1,0 +1,296 @@
+//! Server processes in a directory of their own.
+
+mod process;
+
+use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
+use areo_server::{NewServer, ServeError, initialise_cluster};
+use process::Process;
+use rustix::process::Signal;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+/// Makes the command that runs the program `areo`, with nothing of its caller's `AREO_*` variables.
+pub type Program = Rc<dyn Fn() -> Command>;
+
+const PORT: u16 = 7400;
+const ADMIN_PORT: u16 = 7490;
+/// Addresses of one cluster on loopback: those of servers from 1, those of what stands before them from here.
+const FRONTS: usize = 100;
+/// How long a new cluster may take to serve.
+const SERVE: Duration = Duration::from_secs(20);
+/// How often something is looked at that is waited for.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Where a server is, and how it is reached.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its directory; `None`: one in the cluster's folder.
+    pub data: Option<PathBuf>,
+    /// Where it listens.
+    pub listen: String,
+    /// Where it tells others to find it.
+    pub advertise: String,
+    /// Where it says whether it is ready.
+    pub admin: String,
+    /// The network namespace that it runs in.
+    pub namespace: Option<String>,
+}
+
+/// Addresses on loopback that only this cluster uses: `127.x.y.*`. Nothing else on the machine takes an address there
+/// while a server is down, as happens with ports from the range that systems give to outgoing connections.
+pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
+    assert!(servers > 0 && servers < FRONTS);
+    let random = RandomState::new();
+    let block = (0_u64..).find_map(|attempt| {
+        let drawn = random.hash_one(attempt);
+        let (x, y) = (16 + drawn % 200, (drawn >> 8) % 256);
+        let probe = TcpListener::bind(format!("127.{x}.{y}.1:{PORT}"));
+        probe.is_ok().then(|| format!("127.{x}.{y}"))
+    });
+    let block = block.expect("the attempts do not end");
+    let place = |i: usize| {
+        let listen = format!("{block}.{i}:{PORT}");
+        Place {
+            data: None,
+            advertise: match behind_proxy {
+                true => format!("{block}.{}:{PORT}", FRONTS + i),
+                false => listen.clone(),
+            },
+            listen,
+            admin: format!("{block}.{i}:{ADMIN_PORT}"),
+            namespace: None,
+        }
+    };
+    (1..=servers).map(place).collect()
+}
+
+/// A cluster could not be made, or a server of it not be started.
+#[derive(Debug)]
+pub enum ClusterError {
+    /// The operating system refused something.
+    System {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The directories of the servers could not be made.
+    Directories {
+        /// Why.
+        source: ServeError,
+    },
+    /// It could not be used in time.
+    NotServing {
+        /// What the last attempt ended with.
+        error: String,
+    },
+}
+
+impl std::fmt::Display for ClusterError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ClusterError::System { what, source } => write!(f, "cannot {what}: {source}"),
+            ClusterError::Directories { source } => source.fmt(f),
+            ClusterError::NotServing { error } => {
+                write!(
+                    f,
+                    "the cluster does not serve after {} s: {error}",
+                    SERVE.as_secs()
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClusterError {}
+
+/// Server processes; killed, and their folder removed, when this is dropped.
+pub struct Cluster {
+    processes: Vec<Process>,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// The directories of a new cluster, in a new folder in `parent`. No server runs yet.
+    ///
+    /// # Errors
+    /// [`ClusterError`].
+    pub fn make(
+        program: &Program,
+        places: Vec<Place>,
+        parent: &Path,
+        memory: bool,
+    ) -> Result<Cluster, ClusterError> {
+        let folder = tempfile::Builder::new().prefix("areo-").tempdir_in(parent);
+        let folder = folder.map_err(|source| ClusterError::System {
+            what: format!("make a folder in {}", parent.display()),
+            source,
+        })?;
+        let addresses: Vec<String> = places.iter().map(|p| p.advertise.clone()).collect();
+        let (mut servers, mut processes) = (Vec::new(), Vec::new());
+        for (position, place) in places.into_iter().enumerate() {
+            let name = format!("s{}", position + 1);
+            let data = place.data.clone();
+            let data = data.unwrap_or_else(|| folder.path().join(&name));
+            let log = folder.path().join(format!("{name}.log"));
+            let others = addresses.iter().filter(|a| **a != place.advertise);
+            let seeds: Vec<&str> = others.map(String::as_str).collect();
+            let arguments = process::arguments(&data, &place, &seeds.join(","), memory);
+            servers.push(NewServer {
+                data,
+                name: name.clone(),
+            });
+            let program = program.clone();
+            processes.push(Process::new(name, place, program, arguments, log));
+        }
+        let made = initialise_cluster(&servers, memory);
+        made.map_err(|source| ClusterError::Directories { source })?;
+        Ok(Cluster { processes, folder })
+    }
+
+    /// Starts every server that does not run.
+    ///
+    /// # Errors
+    /// [`ClusterError::System`].
+    pub fn start_all(&mut self) -> Result<(), ClusterError> {
+        (0..self.servers()).try_for_each(|server| self.start(server))
+    }
+
+    /// Starts a server, unless it runs.
+    ///
+    /// # Errors
+    /// [`ClusterError::System`].
+    pub fn start(&mut self, server: usize) -> Result<(), ClusterError> {
+        self.processes[server].start()
+    }
+
+    /// How many servers there are, running or not.
+    pub fn servers(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// What people call a server.
+    pub fn name(&self, server: usize) -> &str {
+        &self.processes[server].name
+    }
+
+    /// Where the servers are found, as they tell it.
+    pub fn addresses(&self) -> Vec<String> {
+        let places = self.processes.iter().map(|process| &process.place);
+        places.map(|place| place.advertise.clone()).collect()
+    }
+
+    /// The folder of the cluster: directories and logs of its servers.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Keeps the folder when this is dropped.
+    pub fn keep_folder(&mut self) {
+        self.folder.disable_cleanup(true);
+    }
+
+    /// What a server has logged.
+    pub fn log(&self, server: usize) -> String {
+        let bytes = std::fs::read(&self.processes[server].log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// kill -9; returns when the process is gone. `false`: it did not run.
+    pub async fn kill(&mut self, server: usize) -> bool {
+        self.processes[server].signal(Signal::KILL)
+            && self.gone(server, Duration::MAX).await.is_some()
+    }
+
+    /// Sends SIGTERM and waits until the process has ended; `None` if it did not within `patience`.
+    pub async fn terminate(&mut self, server: usize, patience: Duration) -> Option<ExitStatus> {
+        self.processes[server].signal(Signal::TERM);
+        self.gone(server, patience).await
+    }
+
+    async fn gone(&mut self, server: usize, patience: Duration) -> Option<ExitStatus> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.processes[server].ended() {
+                return Some(status);
+            }
+            if begun.elapsed() >= patience {
+                return None;
+            }
+            sleep(GLANCE).await;
+        }
+    }
+
+    /// SIGSTOP. `false`: it did not run.
+    pub fn stop(&mut self, server: usize) -> bool {
+        self.processes[server].signal(Signal::STOP)
+    }
+
+    /// SIGCONT.
+    pub fn resume(&mut self, server: usize) {
+        self.processes[server].signal(Signal::CONT);
+    }
+
+    /// A server that ended although nobody told it to, and how. Each is reported once.
+    pub fn ended(&mut self) -> Option<(usize, ExitStatus)> {
+        let mut processes = self.processes.iter_mut().enumerate();
+        processes.find_map(|(server, process)| Some((server, process.ended()?)))
+    }
+
+    /// Waits until a server serves; `false` if it does not within `patience`, or does not run.
+    pub async fn ready(&mut self, server: usize, patience: Duration) -> bool {
+        let begun = Instant::now();
+        loop {
+            let process = &mut self.processes[server];
+            if process.is_ready().await {
+                return true;
+            }
+            if begun.elapsed() >= patience || !process.runs() {
+                return false;
+            }
+            sleep(GLANCE).await;
+        }
+    }
+
+    /// Resident memory of each server that runs, in bytes.
+    pub fn resident(&self) -> Vec<u64> {
+        let ids = self.processes.iter().filter_map(Process::id);
+        ids.map(process::resident_of).collect()
+    }
+
+    /// User and system time of all servers that run.
+    pub fn cpu(&self) -> Duration {
+        let ids = self.processes.iter().filter_map(Process::id);
+        ids.map(process::cpu_of).sum()
+    }
+
+    /// A new domain, as soon as the cluster serves.
+    ///
+    /// # Errors
+    /// [`ClusterError::NotServing`].
+    pub async fn domain(&self, name: &str, options: DomainOptions) -> Result<Domain, ClusterError> {
+        let addresses = self.addresses().join(",");
+        let begun = Instant::now();
+        loop {
+            let error = match Client::connect(ConnectOptions::from(addresses.as_str())).await {
+                Ok(client) => match client.create_domain(name, options.clone()).await {
+                    Ok(domain) => return Ok(domain),
+                    Err(error) => error.to_string(),
+                },
+                Err(error) => error.to_string(),
+            };
+            if begun.elapsed() >= SERVE {
+                return Err(ClusterError::NotServing { error });
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+}

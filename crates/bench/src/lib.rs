@@ -1,0 +1,31 @@
+//! Clusters of real server processes, for measuring and for breaking.
+//!
+//! [`nemesis`](run()) starts `areo server` processes on loopback, lets clients read, write and delete through a proxy
+//! while processes are killed, links cut and disks filled, mends everything, and has the recorded history judged.
+//!
+//! | module | what |
+//! |---|---|
+//! | `cluster` | server processes in a directory of their own: started, killed, stopped, watched |
+//! | `proxy` | between callers and servers: holds, delays, slows, cuts and resets links |
+//! | `namespace` | servers in network namespaces of their own, with packets dropped by nftables; needs root |
+//! | `disk` | a small disk for one server, which can be filled; needs root |
+//! | `trouble` | what can be done to a cluster, and in which order, from a seed |
+//! | `nemesis` | does it |
+//! | `workload` | clients that record what they did and saw |
+//! | `run` | all of them together |
+//! | `report` | what came of it |
+
+pub mod cluster;
+mod disk;
+mod namespace;
+mod nemesis;
+mod proxy;
+mod random;
+mod report;
+mod run;
+mod trouble;
+mod workload;
+
+pub use report::{Fired, Operations, Report};
+pub use run::{Options, Progress, RunError, run};
+pub use trouble::Trouble;

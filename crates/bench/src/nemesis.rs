@@ -1,0 +1,311 @@
+//! Doing troubles to a cluster, lane by lane, until the time is over.
+
+use crate::cluster::{Cluster, ClusterError};
+use crate::disk::SmallDisk;
+use crate::namespace::{Namespaces, Way};
+use crate::proxy::{Direction, Effect, Proxy, Rule};
+use crate::random::Random;
+use crate::trouble::{Schedule, Trouble};
+use crate::workload::Shared;
+use areo_client::{Domain, Error, PutOptions, Refusal, Response};
+use bytes::Bytes;
+use std::cell::Cell;
+use std::io;
+use std::process::ExitStatus;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// How long a server may take to stop: it drains for 5 s at most.
+pub(crate) const STOP: Duration = Duration::from_secs(20);
+/// How long the next trouble waits for a server that was started: others may be unreachable for it.
+const READY: Duration = Duration::from_secs(5);
+/// How long a full disk is waited for until the server says that it is.
+const FILL: Duration = Duration::from_secs(45);
+/// What is written meanwhile, so that the room that the server has set aside is used up.
+const BALLAST: Bytes = Bytes::from_static(&[7; 4 << 20]);
+/// What the system calls a full disk.
+const NO_SPACE: &str = "No space left on device";
+/// Lines of a log that are shown of a server that ended by itself.
+const SHOWN_LINES: usize = 8;
+
+/// What troubles are done to, but for the processes.
+pub(crate) struct World {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) proxy: Proxy,
+    pub(crate) servers: usize,
+    /// When no new trouble begins.
+    pub(crate) until: Instant,
+    /// Between two troubles of a lane, on average.
+    pub(crate) pause: Duration,
+    pub(crate) disk: Option<Disk>,
+    pub(crate) namespaces: Option<Namespaces>,
+}
+
+/// The small disk of the last server.
+pub(crate) struct Disk {
+    pub(crate) small: SmallDisk,
+    /// A domain that only this server holds.
+    pub(crate) domain: Domain,
+    /// It is full.
+    pub(crate) full: Cell<bool>,
+    /// A server that was started on the full disk said so and ended.
+    pub(crate) start_refused: Cell<bool>,
+}
+
+impl World {
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    async fn pause(&self, random: &mut Random) {
+        let most = 2 * self.pause.as_millis() as u64;
+        sleep(random.millis(0..most.max(1))).await;
+    }
+
+    /// The full disk that a server, which ended with this log, may be excused by.
+    fn excuse(&self, server: usize, log: &str) -> Option<&Disk> {
+        let disk = self.disk.as_ref().filter(|_| server + 1 == self.servers);
+        // It may have got room again before the end of the server is noticed.
+        disk.filter(|disk| disk.full.get() || says_no_space(log))
+    }
+}
+
+fn says_no_space(log: &str) -> bool {
+    let last = log.lines().next_back();
+    last.is_some_and(|line| line.contains(NO_SPACE))
+}
+
+/// Kills, stops and restarts servers; notices those that end by themselves, also when it has nothing else to do.
+pub(crate) async fn processes(
+    world: &World,
+    cluster: &mut Cluster,
+    mut schedule: Schedule,
+) -> Result<(), ClusterError> {
+    loop {
+        notice_deaths(world, cluster)?;
+        match schedule.next(world.is_over()) {
+            Some(trouble) => trouble_process(world, cluster, trouble, &mut schedule.random).await?,
+            None if world.is_over() => return Ok(()),
+            None => {}
+        }
+        world.pause(&mut schedule.random).await;
+    }
+}
+
+/// Reports servers that ended although nobody told them to, and starts them again.
+pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), ClusterError> {
+    while let Some((server, status)) = cluster.ended() {
+        let log = cluster.log(server);
+        if let Some(disk) = world.excuse(server, &log) {
+            disk.start_refused.set(says_no_space(&log));
+        } else {
+            let (name, end) = (cluster.name(server), last_lines(&log));
+            world.shared.violation(format!(
+                "{name} ended by itself ({status}); its log ends with: {end}"
+            ));
+        }
+        cluster.start(server)?;
+    }
+    Ok(())
+}
+
+fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join(" | ")
+}
+
+async fn trouble_process(
+    world: &World,
+    cluster: &mut Cluster,
+    trouble: Trouble,
+    random: &mut Random,
+) -> Result<(), ClusterError> {
+    let victim = random.index(world.servers);
+    match trouble {
+        Trouble::Kill => {
+            if cluster.kill(victim).await {
+                world.shared.fired(trouble);
+                world.shared.killed(1);
+            }
+            sleep(random.millis(0..300)).await;
+            start(cluster, victim).await?;
+        }
+        Trouble::KillAll => {
+            let mut killed = 0;
+            for server in 0..world.servers {
+                killed += u64::from(cluster.kill(server).await);
+            }
+            world.shared.killed(killed);
+            if killed == world.servers as u64 {
+                world.shared.fired(trouble);
+            }
+            sleep(random.millis(0..300)).await;
+            cluster.start_all()?;
+            for server in 0..world.servers {
+                start(cluster, server).await?;
+            }
+        }
+        Trouble::Restart => {
+            let ended = cluster.terminate(victim, STOP).await;
+            if world.excuse(victim, &cluster.log(victim)).is_none() {
+                check_stopped(&world.shared, cluster.name(victim), ended);
+            }
+            world.shared.fired(trouble);
+            start(cluster, victim).await?;
+        }
+        Trouble::Stop => {
+            if cluster.stop(victim) {
+                world.shared.fired(trouble);
+            }
+            sleep(random.millis(200..2_000)).await;
+            cluster.resume(victim);
+        }
+        other => unreachable!("{other} is not of this lane"),
+    }
+    Ok(())
+}
+
+/// A server that was told to stop does, with exit code 0.
+pub(crate) fn check_stopped(shared: &Shared, name: &str, ended: Option<ExitStatus>) {
+    match ended {
+        Some(status) if status.success() => {}
+        Some(status) => shared.violation(format!("{name} did not stop cleanly: {status}")),
+        None => shared.violation(format!("{name} did not stop within {} s", STOP.as_secs())),
+    }
+}
+
+async fn start(cluster: &mut Cluster, server: usize) -> Result<(), ClusterError> {
+    cluster.start(server)?;
+    // One that does not come up in time goes on trying; that it ends is noticed.
+    let _ = cluster.ready(server, READY).await;
+    Ok(())
+}
+
+/// Does what the proxy can do to links.
+pub(crate) async fn links(world: &World, mut schedule: Schedule) {
+    while let Some(trouble) = schedule.next(world.is_over()) {
+        let random = &mut schedule.random;
+        // Some callers may have nothing to say just then; all of them together always have.
+        for callers in [Some(random.next()), None] {
+            let rule = link_rule(trouble, world.servers, callers.unwrap_or(u64::MAX), random);
+            let active = world.proxy.apply(rule);
+            sleep(random.millis(200..1_200)).await;
+            world.proxy.lift(&active);
+            if active.touched() > 0 {
+                world.shared.fired(trouble);
+                break;
+            }
+        }
+        world.pause(random).await;
+    }
+}
+
+fn link_rule(trouble: Trouble, servers: usize, callers: u64, random: &mut Random) -> Rule {
+    let f = (servers - 1) / 2;
+    let any = 1 + random.index(servers);
+    let few = 1 + random.index(f.max(1));
+    let (count, callers, effect) = match trouble {
+        Trouble::Cut => (any, callers, Effect::Close),
+        Trouble::OneWay => (any, callers, Effect::Hold),
+        Trouble::Partition => (few, u64::MAX, Effect::Hold),
+        Trouble::Majority => (servers - f, u64::MAX, Effect::Hold),
+        Trouble::Delay => (any, callers, Effect::Delay(random.millis(2..60))),
+        Trouble::Slow => (any, callers, Effect::Slow((20 + random.below(500)) << 10)),
+        Trouble::Reset => (any, callers, Effect::Reset),
+        other => unreachable!("{other} is not of this lane"),
+    };
+    let ways = [Direction::ToServer, Direction::ToCaller];
+    let way = ways[random.index(2)];
+    Rule {
+        servers: random.subset(count, servers),
+        callers,
+        direction: [Trouble::OneWay, Trouble::Reset]
+            .contains(&trouble)
+            .then_some(way),
+        effect,
+    }
+}
+
+/// Drops packets of servers that have network namespaces of their own.
+pub(crate) async fn packets(world: &World, mut schedule: Schedule) -> Result<(), String> {
+    let Some(namespaces) = &world.namespaces else {
+        return Ok(());
+    };
+    while let Some(trouble) = schedule.next(world.is_over()) {
+        let random = &mut schedule.random;
+        let server = random.index(world.servers);
+        let ways = [&[Way::In][..], &[Way::Out], &[Way::In, Way::Out]][random.index(3)];
+        let percent = match trouble {
+            Trouble::Silence => 100,
+            _ => 5 + random.below(40),
+        };
+        for way in ways {
+            namespaces.drop_packets(server, *way, percent).await?;
+        }
+        sleep(random.millis(300..1_500)).await;
+        if namespaces.mend(server).await? > 0 {
+            world.shared.fired(trouble);
+        }
+        world.pause(random).await;
+    }
+    Ok(())
+}
+
+/// Fills the small disk until its server says so, and gives the room back.
+pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()> {
+    let Some(disk) = &world.disk else {
+        return Ok(());
+    };
+    while let Some(trouble) = schedule.next(world.is_over()) {
+        disk.full.set(true);
+        disk.small.fill()?;
+        disk.start_refused.set(false);
+        let begun = Instant::now();
+        while begun.elapsed() < FILL {
+            if says_full(&disk.domain).await || disk.start_refused.get() {
+                world.shared.fired(trouble);
+                break;
+            }
+        }
+        sleep(schedule.random.millis(200..1_000)).await;
+        disk.small.free()?;
+        disk.full.set(false);
+        world.pause(&mut schedule.random).await;
+    }
+    Ok(())
+}
+
+/// Whether the server of this domain refuses a write because its disk is full.
+async fn says_full(domain: &Domain) -> bool {
+    let full = Response::Refused(Refusal::Full);
+    match domain.put("ballast", BALLAST, PutOptions::default()).await {
+        Err(Error::Unavailable { call } | Error::Unknown { call }) => {
+            call.servers.iter().any(|server| server.response == full)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_leave_a_quorum_and_majorities_do_not() {
+        let mut random = Random::new(1);
+        for servers in 3..10 {
+            let quorum = servers / 2 + 1;
+            for _ in 0..100 {
+                let mut separated = |trouble| {
+                    let rule = link_rule(trouble, servers, 1, &mut random);
+                    assert_eq!((rule.callers, rule.direction), (u64::MAX, None));
+                    rule.servers.count_ones() as usize
+                };
+                let partition = separated(Trouble::Partition);
+                assert!(partition >= 1 && servers - partition >= quorum);
+                assert!(servers - separated(Trouble::Majority) < quorum);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Moving the bytes of one connection, both ways, under the rules.
+
+use super::rule::{Direction, Manner, Rules};
+use std::io;
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::sleep;
+
+/// Bytes that are moved at once.
+const PIECE: usize = 32 << 10;
+/// A piece that is cut short loses at most so many bytes: less than the frame that it ends with.
+const LOST_MAX: usize = 30;
+
+/// A caller and a server.
+pub(super) struct Link {
+    pub(super) rules: Rc<Rules>,
+    pub(super) server: usize,
+    pub(super) group: usize,
+}
+
+impl Link {
+    fn manner(&self, direction: Direction, bytes: usize) -> Manner {
+        self.rules
+            .manner((self.group, self.server), direction, bytes)
+    }
+
+    /// Waits for as long as a piece of so many bytes is held, and delays it.
+    ///
+    /// # Errors
+    /// The connection is to be closed.
+    pub(super) async fn wait(&self, direction: Direction, bytes: usize) -> io::Result<Manner> {
+        let mut changes = self.rules.changes();
+        loop {
+            changes.mark_unchanged();
+            let manner = self.manner(direction, bytes);
+            if manner.closed {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            if !manner.held {
+                sleep(manner.delay).await;
+                return Ok(manner);
+            }
+            // The sender is in `self.rules`, so that it cannot be gone.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Returns when a rule closes the connection.
+    async fn closed(&self) {
+        let mut changes = self.rules.changes();
+        loop {
+            changes.mark_unchanged();
+            let closed = |direction| self.manner(direction, 0).closed;
+            if closed(Direction::ToServer) || closed(Direction::ToCaller) {
+                return;
+            }
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Moves bytes until one side ends, or a rule ends both.
+    pub(super) async fn join(&self, mut caller: TcpStream, mut server: TcpStream) {
+        let (from_caller, to_caller) = caller.split();
+        let (from_server, to_server) = server.split();
+        let ended = tokio::select! {
+            ended = self.pump(Direction::ToServer, from_caller, to_server) => ended,
+            ended = self.pump(Direction::ToCaller, from_server, to_caller) => ended,
+            () = self.closed() => Err(io::ErrorKind::ConnectionReset.into()),
+        };
+        if ended.is_err() {
+            // As a peer that is gone would: nobody is told politely. Fails only where the connection has ended already.
+            let _ = caller.set_zero_linger();
+            let _ = server.set_zero_linger();
+        }
+    }
+
+    async fn pump(
+        &self,
+        direction: Direction,
+        mut from: ReadHalf<'_>,
+        mut to: WriteHalf<'_>,
+    ) -> io::Result<()> {
+        let mut piece = vec![0; PIECE];
+        loop {
+            let bytes = from.read(&mut piece).await?;
+            if bytes == 0 {
+                return Ok(());
+            }
+            let manner = self.wait(direction, bytes).await?;
+            if manner.reset {
+                let kept = bytes - bytes.min(1 + bytes % LOST_MAX);
+                to.write_all(&piece[..kept]).await?;
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+            to.write_all(&piece[..bytes]).await?;
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is to happen to links.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Callers are told apart as so many groups, by their ids.
+pub(crate) const GROUPS: usize = 16;
+
+/// The group of a caller.
+pub(crate) fn group(own_id: u128) -> usize {
+    // Ids are random; the lowest bits are as good as any.
+    (own_id % GROUPS as u128) as usize
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    ToServer,
+    ToCaller,
+}
+
+/// What happens to a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effect {
+    /// Bytes wait until the rule is lifted, as they do in a network that lost its way.
+    Hold,
+    /// Connections are closed, and new ones too.
+    Close,
+    /// Bytes arrive later.
+    Delay(Duration),
+    /// At most so many bytes per second.
+    Slow(u64),
+    /// The next bytes are cut short, and then the connection is reset: in the middle of a frame.
+    Reset,
+}
+
+/// An effect on some links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rule {
+    /// Servers, as bits.
+    pub(crate) servers: u64,
+    /// Groups of callers, as bits.
+    pub(crate) callers: u64,
+    /// One direction; `None`: both.
+    pub(crate) direction: Option<Direction>,
+    pub(crate) effect: Effect,
+}
+
+/// A rule in force.
+pub(crate) struct Active {
+    rule: Rule,
+    touched: Cell<u64>,
+}
+
+impl Active {
+    /// How many pieces of data, or connections, it had its effect on.
+    pub(crate) fn touched(&self) -> u64 {
+        self.touched.get()
+    }
+}
+
+/// All rules together, for one piece of data on one link.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Manner {
+    pub(crate) held: bool,
+    pub(crate) closed: bool,
+    pub(crate) reset: bool,
+    pub(crate) delay: Duration,
+}
+
+pub(crate) struct Rules {
+    active: RefCell<Vec<Rc<Active>>>,
+    changes: watch::Sender<u64>,
+    ended: Cell<bool>,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            active: RefCell::default(),
+            changes: watch::Sender::new(0),
+            ended: Cell::new(false),
+        }
+    }
+}
+
+impl Rules {
+    pub(crate) fn add(&self, rule: Rule) -> Rc<Active> {
+        let touched = Cell::new(0);
+        let active = Rc::new(Active { rule, touched });
+        self.active.borrow_mut().push(active.clone());
+        self.changed();
+        active
+    }
+
+    pub(crate) fn remove(&self, active: &Rc<Active>) {
+        self.active
+            .borrow_mut()
+            .retain(|one| !Rc::ptr_eq(one, active));
+        self.changed();
+    }
+
+    /// Closes every connection for good.
+    pub(crate) fn end(&self) {
+        self.ended.set(true);
+        self.changed();
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|version| *version += 1);
+    }
+
+    /// Hears of every change from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// What happens to a piece of so many bytes on this link; counts it. With no bytes it is only asked about.
+    pub(crate) fn manner(
+        &self,
+        (group, server): (usize, usize),
+        direction: Direction,
+        bytes: usize,
+    ) -> Manner {
+        let mut manner = Manner {
+            closed: self.ended.get(),
+            ..Manner::default()
+        };
+        for active in &*self.active.borrow() {
+            let rule = active.rule;
+            let concerns = rule.servers >> server & 1 == 1
+                && rule.callers >> group & 1 == 1
+                && rule.direction.is_none_or(|only| only == direction);
+            if !concerns {
+                continue;
+            }
+            match rule.effect {
+                Effect::Hold => manner.held = true,
+                Effect::Close => manner.closed = true,
+                Effect::Reset => manner.reset = true,
+                Effect::Delay(time) => manner.delay += time,
+                Effect::Slow(rate) => {
+                    manner.delay += Duration::from_secs_f64(bytes as f64 / rate as f64);
+                }
+            }
+            // A connection that is closed is touched whether bytes were on their way or not.
+            let counts = bytes > 0 || rule.effect == Effect::Close;
+            active.touched.set(active.touched.get() + u64::from(counts));
+        }
+        manner
+    }
+}

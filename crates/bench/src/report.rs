@@ -1,0 +1,137 @@
+//! What came of a run.
+
+use crate::trouble::Trouble;
+use areo_check::{Counts, Verdict};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// How often a trouble happened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fired {
+    /// Which.
+    pub trouble: Trouble,
+    /// How often.
+    pub times: u64,
+    /// Why it could not be done at all, if it could not.
+    pub not_run: Option<String>,
+}
+
+/// Operations of one kind, by how they ended.
+pub type Operations = Counts;
+
+/// A run of the nemesis.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// The seed of the schedule and of the clients.
+    pub seed: u64,
+    /// Server processes.
+    pub servers: usize,
+    /// Clients at a time.
+    pub clients: usize,
+    /// How long there was trouble, in milliseconds.
+    pub trouble_ms: u64,
+    /// How long everything took, judging included, in milliseconds.
+    pub total_ms: u64,
+    /// Operations by kind.
+    pub operations: Vec<Operations>,
+    /// Every kind of trouble that was asked for.
+    pub troubles: Vec<Fired>,
+    /// kill -9 of a server, alone or with others.
+    pub kills: u64,
+    /// The longest time without a successful operation, by domain, in milliseconds.
+    pub longest_gap_ms: Vec<(&'static str, u64)>,
+    /// Of the history.
+    pub verdict: Verdict,
+    /// Broken promises, in sentences; those of the history are in `judged`.
+    pub violations: Vec<String>,
+    /// What the judges said of the history, for people.
+    pub judged: String,
+    /// Where the history is, if it was kept.
+    pub history: Option<PathBuf>,
+    /// Where directories and logs of the servers are, if they were kept.
+    pub kept: Option<PathBuf>,
+}
+
+impl Report {
+    /// Operations of all kinds.
+    pub fn total(&self) -> u64 {
+        let ended = |counts: &Operations| counts.ok + counts.fail + counts.unknown;
+        self.operations.iter().map(ended).sum()
+    }
+
+    /// Troubles that could have happened and did not.
+    pub fn never_fired(&self) -> Vec<Trouble> {
+        let never = |fired: &&Fired| fired.times == 0 && fired.not_run.is_none();
+        let never = self.troubles.iter().filter(never);
+        never.map(|fired| fired.trouble).collect()
+    }
+
+    /// Whether every promise was kept, as far as it was tried.
+    pub fn holds(&self) -> bool {
+        self.verdict == Verdict::Holds && self.violations.is_empty()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use areo_check::Kind;
+
+    fn report() -> Report {
+        let fired = |trouble, times, not_run: Option<&str>| Fired {
+            trouble,
+            times,
+            not_run: not_run.map(Into::into),
+        };
+        Report {
+            seed: 1,
+            servers: 5,
+            clients: 2,
+            trouble_ms: 1_000,
+            total_ms: 2_000,
+            operations: vec![Operations {
+                kind: Kind::Read,
+                ok: 3,
+                fail: 2,
+                unknown: 1,
+            }],
+            troubles: vec![
+                fired(Trouble::Kill, 2, None),
+                fired(Trouble::Cut, 0, None),
+                fired(Trouble::FullDisk, 0, Some("needs root")),
+            ],
+            kills: 2,
+            longest_gap_ms: vec![("abd", 7)],
+            verdict: Verdict::Holds,
+            violations: Vec::new(),
+            judged: String::new(),
+            history: None,
+            kept: None,
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_done_is_not_missed_but_what_did_not_happen_is() {
+        let report = report();
+        assert_eq!(report.never_fired(), [Trouble::Cut]);
+        assert_eq!(report.total(), 6);
+        assert!(report.holds());
+    }
+
+    #[test]
+    fn one_broken_promise_is_enough() {
+        for verdict in [Verdict::Violated, Verdict::Unjudged, Verdict::Nothing] {
+            let broken = Report {
+                verdict,
+                ..report()
+            };
+            assert!(!broken.holds(), "{verdict}");
+        }
+        let violations = vec!["s1 ended by itself".to_owned()];
+        let broken = Report {
+            violations,
+            ..report()
+        };
+        assert!(!broken.holds());
+    }
+}

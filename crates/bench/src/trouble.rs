@@ -1,0 +1,220 @@
+//! What can be done to a cluster, and in which order.
+
+use crate::random::Random;
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// One kind of trouble.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// kill -9 of a server, which is started again.
+    Kill,
+    /// kill -9 of all servers at once.
+    KillAll,
+    /// SIGTERM, which a server obeys with exit code 0, and started again.
+    Restart,
+    /// SIGSTOP, and SIGCONT after a while.
+    Stop,
+    /// A client ends in the middle of an operation, and another one takes its place.
+    Client,
+    /// Connections of some callers to some servers are closed, and new ones for a while.
+    Cut,
+    /// Bytes of some links arrive in one direction only.
+    OneWay,
+    /// Up to f servers are separated from everybody.
+    Partition,
+    /// A majority of the servers is separated from everybody.
+    Majority,
+    /// Bytes of some links arrive later.
+    Delay,
+    /// Some links are slow.
+    Slow,
+    /// Connections of some links are reset in the middle of a frame.
+    Reset,
+    /// Packets of a server are lost, in a namespace of its own.
+    Loss,
+    /// All packets to or from a server are lost.
+    Silence,
+    /// The disk of a server is full.
+    FullDisk,
+}
+
+impl Trouble {
+    /// Every kind.
+    pub const ALL: [Trouble; 15] = [
+        Trouble::Kill,
+        Trouble::KillAll,
+        Trouble::Restart,
+        Trouble::Stop,
+        Trouble::Client,
+        Trouble::Cut,
+        Trouble::OneWay,
+        Trouble::Partition,
+        Trouble::Majority,
+        Trouble::Delay,
+        Trouble::Slow,
+        Trouble::Reset,
+        Trouble::Loss,
+        Trouble::Silence,
+        Trouble::FullDisk,
+    ];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Trouble::Kill => "kill",
+            Trouble::KillAll => "kill-all",
+            Trouble::Restart => "restart",
+            Trouble::Stop => "stop",
+            Trouble::Client => "client",
+            Trouble::Cut => "cut",
+            Trouble::OneWay => "one-way",
+            Trouble::Partition => "partition",
+            Trouble::Majority => "majority",
+            Trouble::Delay => "delay",
+            Trouble::Slow => "slow",
+            Trouble::Reset => "reset",
+            Trouble::Loss => "loss",
+            Trouble::Silence => "silence",
+            Trouble::FullDisk => "full-disk",
+        }
+    }
+
+    /// Done by whom: troubles of different lanes happen at the same time, those of one lane one after the other.
+    pub(crate) fn lane(self) -> Lane {
+        match self {
+            Trouble::Kill | Trouble::KillAll | Trouble::Restart | Trouble::Stop => Lane::Processes,
+            Trouble::Client => Lane::Clients,
+            Trouble::Loss | Trouble::Silence => Lane::Packets,
+            Trouble::FullDisk => Lane::Disk,
+            _ => Lane::Links,
+        }
+    }
+
+    /// How often it is drawn, relative to others of its lane.
+    fn weight(self) -> u64 {
+        match self {
+            Trouble::Kill => 12,
+            Trouble::Partition => 6,
+            Trouble::Restart | Trouble::Stop | Trouble::Cut | Trouble::Reset => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Who does a trouble.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lane {
+    Processes,
+    Links,
+    Packets,
+    Disk,
+    Clients,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Trouble {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Trouble, String> {
+        let found = Trouble::ALL.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| {
+            let names = Trouble::ALL.map(Trouble::name).join(", ");
+            format!("'{text}' is no kind of trouble: there are {names}")
+        })
+    }
+}
+
+/// The troubles of one lane, in order: first each kind once, so that none is left out of a short run, then by weight.
+pub(crate) struct Schedule {
+    kinds: Vec<Trouble>,
+    first: Vec<Trouble>,
+    pub(crate) random: Random,
+}
+
+impl Schedule {
+    pub(crate) fn new(lane: Lane, kinds: &[Trouble], seed: &Random) -> Schedule {
+        let mut random = seed.derive(lane as u64);
+        let of_lane = kinds.iter().copied().filter(|kind| kind.lane() == lane);
+        let kinds: Vec<Trouble> = of_lane.collect();
+        let mut first = kinds.clone();
+        for last in (1..first.len()).rev() {
+            first.swap(last, random.index(last + 1));
+        }
+        Schedule {
+            kinds,
+            first,
+            random,
+        }
+    }
+
+    /// The next one. `over`: only those that have not had their turn at all.
+    pub(crate) fn next(&mut self, over: bool) -> Option<Trouble> {
+        if let Some(kind) = self.first.pop() {
+            return Some(kind);
+        }
+        let total: u64 = self.kinds.iter().map(|kind| kind.weight()).sum();
+        if over || total == 0 {
+            return None;
+        }
+        let mut drawn = self.random.below(total);
+        let hit = |kind: &&Trouble| {
+            let within = drawn < kind.weight();
+            drawn = drawn.saturating_sub(kind.weight());
+            within
+        };
+        self.kinds.iter().find(hit).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn names_are_read_back() {
+        for kind in Trouble::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
+        let refused = "quake".parse::<Trouble>().unwrap_err();
+        assert!(refused.contains("kill-all"), "{refused}");
+    }
+
+    #[test]
+    fn a_schedule_depends_on_its_seed_only_and_leaves_nothing_out() {
+        for lane in [Lane::Processes, Lane::Links, Lane::Packets, Lane::Disk] {
+            let draw = |seed| {
+                let mut schedule = Schedule::new(lane, &Trouble::ALL, &Random::new(seed));
+                let kinds = schedule.kinds.len();
+                let first: Vec<Trouble> = (0..kinds).filter_map(|_| schedule.next(true)).collect();
+                assert_eq!(schedule.next(true), None);
+                let mut counts = BTreeMap::<Trouble, u32>::new();
+                for kind in &first {
+                    *counts.entry(*kind).or_default() += 1;
+                }
+                assert!(counts.len() == kinds && counts.values().all(|count| *count == 1));
+                let later = (0..100).map(|_| schedule.next(false).unwrap());
+                (first, later.collect::<Vec<_>>())
+            };
+            let drawn = draw(1);
+            assert_eq!(drawn, draw(1));
+            assert!(lane == Lane::Disk || drawn != draw(2));
+            let kinds = drawn.1.iter();
+            assert!(kinds.clone().all(|kind| kind.lane() == lane));
+        }
+    }
+
+    #[test]
+    fn a_lane_without_kinds_has_nothing_to_do() {
+        let mut schedule = Schedule::new(Lane::Links, &[Trouble::Kill], &Random::new(1));
+        assert_eq!(schedule.next(false), None);
+    }
+}
