@@ -8,7 +8,7 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
@@ -16,9 +16,8 @@ use bytes::Bytes;
 use rustix::fs::FlockOperation;
 
 use crate::checksum::crc32c;
-use crate::disk::FileDisk;
-use crate::disk::sync_directory;
-use crate::format::{get_u32, get_u64, put_u32, put_u64};
+use crate::disk::{Disk, FileDisk, new_name, publish, sync_directory};
+use crate::format::{HeaderFault, get_u32, get_u64, put_u32, put_u64};
 
 const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
@@ -141,7 +140,8 @@ impl Directory {
         // Looked at again under the lock: another process may have been faster.
         if is_new && check_entries(&path)? {
             let text = format!("{FORMAT_TITLE}\nformat {FORMAT_VERSION}\n");
-            replace(&path, FORMAT, text.as_bytes()).map_err(|source| refused(&path, source))?;
+            replace(&FileDisk::new(&path), FORMAT, text.as_bytes())
+                .map_err(|source| refused(&path, source))?;
         }
         check_format(&path)?;
         Ok(Self { path, _lock: lock })
@@ -188,20 +188,13 @@ impl Directory {
             Err(source) if source.kind() == ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(IdentityError::Io { path, source }),
         };
-        if bytes.len() < IDENTITY_HEADER_BYTES
-            || get_u64(&bytes, 0) != IDENTITY_MAGIC
-            || get_u32(&bytes, 16) != identity_checksum(&bytes)
-        {
-            return Err(IdentityError::Damaged { path });
+        match decode_identity(&bytes) {
+            Ok(identity) => Ok(Some(identity)),
+            Err(HeaderFault::Damaged) => Err(IdentityError::Damaged { path }),
+            Err(HeaderFault::Version(found)) => {
+                Err(IdentityError::UnsupportedVersion { path, found })
+            }
         }
-        match get_u32(&bytes, 8) {
-            FORMAT_VERSION => {}
-            found => return Err(IdentityError::UnsupportedVersion { path, found }),
-        }
-        if get_u32(&bytes, 12) as usize != bytes.len() - IDENTITY_HEADER_BYTES {
-            return Err(IdentityError::Damaged { path });
-        }
-        Ok(Some(bytes.slice(IDENTITY_HEADER_BYTES..)))
     }
 
     /// Replaces the identity, atomically and durably: after a crash it is the old or the new one.
@@ -214,23 +207,47 @@ impl Directory {
                 bytes: identity.len(),
             });
         }
-        let mut bytes = vec![0; IDENTITY_HEADER_BYTES];
-        put_u64(&mut bytes, 0, IDENTITY_MAGIC);
-        put_u32(&mut bytes, 8, FORMAT_VERSION);
-        let length = u32::try_from(identity.len()).expect("at most 64 KiB");
-        put_u32(&mut bytes, 12, length);
-        bytes.extend_from_slice(identity);
-        let checksum = identity_checksum(&bytes);
-        put_u32(&mut bytes, 16, checksum);
-        replace(&self.path, IDENTITY, &bytes).map_err(|source| IdentityError::Io {
+        let disk = FileDisk::new(&self.path);
+        replace(&disk, IDENTITY, &encode_identity(identity)).map_err(|source| IdentityError::Io {
             path: self.path.join(IDENTITY),
             source,
         })
     }
 }
 
+/// The file of an identity, which is not too long.
+pub(crate) fn encode_identity(identity: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; IDENTITY_HEADER_BYTES];
+    put_u64(&mut bytes, 0, IDENTITY_MAGIC);
+    put_u32(&mut bytes, 8, FORMAT_VERSION);
+    let length = u32::try_from(identity.len()).expect("at most 64 KiB");
+    put_u32(&mut bytes, 12, length);
+    bytes.extend_from_slice(identity);
+    let checksum = identity_checksum(&bytes);
+    put_u32(&mut bytes, 16, checksum);
+    bytes
+}
+
+/// The identity in its file.
+pub(crate) fn decode_identity(bytes: &Bytes) -> Result<Bytes, HeaderFault> {
+    if bytes.len() < IDENTITY_HEADER_BYTES
+        || get_u64(bytes, 0) != IDENTITY_MAGIC
+        || get_u32(bytes, 16) != identity_checksum(bytes)
+    {
+        return Err(HeaderFault::Damaged);
+    }
+    match get_u32(bytes, 8) {
+        FORMAT_VERSION => {}
+        found => return Err(HeaderFault::Version(found)),
+    }
+    if get_u32(bytes, 12) as usize != bytes.len() - IDENTITY_HEADER_BYTES {
+        return Err(HeaderFault::Damaged);
+    }
+    Ok(bytes.slice(IDENTITY_HEADER_BYTES..))
+}
+
 /// Covers everything but itself.
-fn identity_checksum(bytes: &[u8]) -> u32 {
+pub(crate) fn identity_checksum(bytes: &[u8]) -> u32 {
     let mut covered = bytes[..16].to_vec();
     covered.extend_from_slice(&bytes[IDENTITY_HEADER_BYTES..]);
     crc32c(&covered)
@@ -265,7 +282,7 @@ fn check_entries(path: &Path) -> Result<bool, DirectoryError> {
         if name == FORMAT {
             return Ok(false);
         }
-        if name != LOCK && name != LOST_AND_FOUND && name != temporary(FORMAT) {
+        if name != LOCK && name != LOST_AND_FOUND && name != new_name(FORMAT) {
             foreign = Some(name);
         }
     }
@@ -301,18 +318,16 @@ fn check_format(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Replaces a file: written beside it, synced, renamed, and the name synced.
-fn replace(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let beside = directory.join(temporary(name));
-    let mut file = File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&beside, directory.join(name))?;
-    sync_directory(directory)
-}
-
-fn temporary(name: &str) -> String {
-    format!("{name}.new")
+/// Replaces a file, atomically and durably: after a crash it is the old or the new one.
+fn replace<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let beside = new_name(name);
+    // One that was cut short left this.
+    match disk.remove(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.create(&beside, bytes.len() as u64)?;
+    publish(disk, &file, name, &mut [IoSlice::new(bytes)])
 }
 
 fn refused(path: &Path, source: io::Error) -> DirectoryError {

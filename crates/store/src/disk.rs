@@ -125,6 +125,25 @@ pub(crate) fn write_all_at<F: File>(
     Ok(())
 }
 
+/// Gives a file that was created as [`new_name`]`(name)` its first bytes and its name, both durable: after a crash it is
+/// whole, or there is what had the name before.
+pub(crate) fn publish<D: Disk>(
+    disk: &D,
+    file: &D::File,
+    name: &str,
+    parts: &mut [IoSlice<'_>],
+) -> io::Result<()> {
+    write_all_at(file, parts, 0)?;
+    file.sync_data()?;
+    disk.rename(&new_name(name), name)?;
+    disk.sync_dir()
+}
+
+/// The name of a file while it is being made.
+pub(crate) fn new_name(name: &str) -> String {
+    format!("{name}.new")
+}
+
 /// Reads exactly `length` bytes at `offset`, or `None` when the file ends before that.
 pub(crate) fn read_exactly<F: File>(
     file: &F,

@@ -59,11 +59,6 @@ pub(crate) fn hint_name(number: u64) -> String {
     format!("segment-{number:016x}.hint")
 }
 
-/// The name of a file while it is being made; such files are removed when the log is opened.
-pub(crate) fn new_name(name: &str) -> String {
-    format!("{name}.new")
-}
-
 /// The number in `segment-<16 hex>` + `suffix`.
 pub(crate) fn parse_name(name: &str, suffix: &str) -> Option<u64> {
     let digits = name.strip_prefix("segment-")?.strip_suffix(suffix)?;
@@ -375,7 +370,7 @@ mod tests {
         ] {
             assert_eq!(parse_name(foreign, ".log"), None);
         }
-        assert_eq!(parse_name(&new_name(&segment_name(1)), ".log"), None);
+        assert_eq!(parse_name(&format!("{}.new", segment_name(1)), ".log"), None);
     }
 
     #[test]

@@ -1,127 +1,200 @@
 //! Crashes at every write, sync, rename and removal, with any part of what was unsynced surviving, against a model.
+//!
+//! A *crash point* is a disk as a crash can leave it, together with what must be found on it. Points are told apart by
+//! the bytes of all files and by the records that were acknowledged; each counts once. `AREO_STORE_CRASH_POINTS` says
+//! how many each test visits at least.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, too.
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use areo_store::checksum::crc32c;
 use areo_store::disk::{Survive, Unsynced};
-use areo_store::{Handle, Log, MemoryDisk, StepOutcome, footprint};
-use common::{Opened, Random, header, open, payload};
+use areo_store::{Log, MemoryDisk};
+use common::work::{Model, SEGMENT, Worker};
+use common::{Random, count, open, options};
 
-const SEGMENT: u64 = 24 << 10;
+const VARIABLE: &str = "AREO_STORE_CRASH_POINTS";
+/// On every change.
+const USUAL: usize = 4000;
+const SECTOR: usize = 512;
 
-/// What the layer above knows.
-#[derive(Clone, Default)]
-struct Model {
-    /// Appended and acknowledged, and not freed since: must be there.
-    acknowledged: BTreeSet<u64>,
-    /// Ever appended: may be there.
-    appended: BTreeSet<u64>,
-    next_key: u64,
-}
+/// The crash points that were visited.
+#[derive(Default)]
+struct Points(HashSet<(u64, BTreeSet<u64>)>);
 
-/// The layer above: writes keys, replaces some, frees what it replaced, keeps house. Stops at the first error.
-struct Worker {
-    log: Log<MemoryDisk>,
-    model: Model,
-    live: BTreeMap<u64, Handle>,
-    pending: Vec<u64>,
-    replaced: Vec<u64>,
-}
-
-impl Worker {
-    fn start(disk: &MemoryDisk, mut model: Model) -> Self {
-        let Opened { log, found, .. } = open(disk, SEGMENT);
-        let mut worker = Self {
-            log,
-            model: Model::default(),
-            live: BTreeMap::new(),
-            pending: Vec::new(),
-            replaced: Vec::new(),
-        };
-        for (key, copies) in found {
-            // Copies of one record are joined; one that was freed before is freed again.
-            let keep = usize::from(model.acknowledged.contains(&key));
-            for (handle, _) in &copies[keep.min(copies.len())..] {
-                worker.log.free(*handle);
-            }
-            if keep == 1 {
-                worker.live.insert(key, copies[0].0);
-            }
+impl Points {
+    /// Opens after a crash and compares with the model, unless this was done before.
+    fn visit(&mut self, disk: &MemoryDisk, model: &Model, what: &str) {
+        let point = (disk.fingerprint(), model.acknowledged.clone());
+        if self.0.insert(point) {
+            check(disk, model, what);
         }
-        model.acknowledged = worker.live.keys().copied().collect();
-        worker.model = model;
-        worker
     }
+}
 
-    fn append(&mut self, random: &mut Random) -> Option<()> {
-        let key = self.model.next_key;
-        let length = random.below(2500) as usize * usize::from(!random.one_in(5));
-        let header = header(key, length);
-        self.log.reserve(footprint(header.len(), length)).ok()?;
-        let bytes = payload(key, length);
-        let half = bytes.len() / 2;
-        let parts = [bytes.slice(..half), bytes.slice(half..)];
-        let handle = self.log.append(&header, &parts, crc32c(&bytes));
-        self.model.next_key += 1;
-        self.model.appended.insert(key);
-        self.pending.push(key);
-        self.live.insert(key, handle);
-        // It replaces some older one, so that segments die.
-        if random.below(10) < 7 {
-            let candidates: Vec<u64> = self.model.acknowledged.iter().copied().collect();
-            if let Some(old) = candidates.get(random.below(candidates.len().max(1) as u64) as usize)
+fn check(disk: &MemoryDisk, model: &Model, what: &str) {
+    let opened = open(disk, SEGMENT);
+    assert_eq!(opened.report.unknown_damaged, 0, "{what}");
+    assert_eq!(opened.report.damaged_payloads, 0, "{what}");
+    assert_eq!(opened.report.damaged_batches, 0, "{what}");
+    assert_eq!(opened.report.damaged_segment_headers, 0, "{what}");
+    assert_eq!(opened.report.damaged_hints, 0, "{what}");
+    let readable: BTreeSet<u64> = opened.readable().into_iter().collect();
+    let found: BTreeSet<u64> = opened.found.keys().copied().collect();
+    assert_eq!(readable, found, "every record found is whole: {what}");
+    let lost: Vec<_> = model.acknowledged.difference(&readable).collect();
+    assert!(lost.is_empty(), "acknowledged and lost: {lost:?}, {what}");
+    let invented: Vec<_> = found.difference(&model.appended).collect();
+    assert!(invented.is_empty(), "{invented:?}, {what}");
+}
+
+/// The workload of a seed, with the power cut at one of its operations: the disk before anything is decided about what
+/// was not synced. `true`: it ended before.
+fn stopped_at(seed: u64, cut: u64, rounds: u64) -> (MemoryDisk, Model, bool) {
+    let disk = MemoryDisk::new();
+    let mut worker = Worker::start(&disk, Model::default());
+    disk.power_off_at(disk.operations() + cut);
+    let is_done = worker.work(&mut Random::new(seed), rounds).is_some();
+    (disk, worker.stop(), is_done)
+}
+
+// ---- every fate of what was not synced ----
+
+/// What became of one unsynced change, as far as it tells how hard a point is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// The first bytes of a write.
+    Prefix,
+    /// Sectors of a write, not the first ones.
+    LaterSectors,
+    /// Names that changed later than others which are lost.
+    LaterNames,
+    /// A change of a file that survives one before it, of names or bytes.
+    LaterChange,
+}
+
+/// Every fate that tells anything about a write of so many bytes.
+fn fates_of_write(length: usize, random: &mut Random) -> Vec<Survive> {
+    let mut fates = vec![Survive::Nothing, Survive::All];
+    let sectors = length.div_ceil(SECTOR);
+    fates.extend((1..sectors).map(|sector| Survive::Prefix(sector * SECTOR)));
+    let within = [1, 63, 64, 100, length / 2 + 7, length - 1];
+    fates.extend(within.map(Survive::Prefix));
+    let mut masks: Vec<u64> = (0..sectors.min(64)).map(|sector| 1 << sector).collect();
+    masks.extend((0..sectors.min(64)).map(|sector| !(1 << sector)));
+    masks.extend((0..6).map(|_| random.draw()));
+    fates.extend(
+        masks
+            .into_iter()
+            .map(|mask| Survive::Sectors { size: SECTOR, mask }),
+    );
+    let pages = (0..4).map(|_| random.draw());
+    fates.extend(pages.map(|mask| Survive::Sectors { size: 4096, mask }));
+    fates
+}
+
+fn fates_of(change: &Unsynced<'_>, random: &mut Random) -> Vec<Survive> {
+    match change {
+        Unsynced::Write { length, .. } => fates_of_write(*length, random),
+        Unsynced::Length { .. } => vec![Survive::Nothing, Survive::All],
+        Unsynced::Names { changes } => {
+            assert!(*changes <= 8, "a directory is synced before much happens");
+            let masks = 0..1_u64 << changes;
+            masks
+                .map(|mask| Survive::Sectors { size: 1, mask })
+                .collect()
+        }
+    }
+}
+
+/// Every combination of the fates of all changes.
+fn every_fate(disk: &MemoryDisk, random: &mut Random) -> Vec<Vec<Survive>> {
+    let mut each = Vec::new();
+    disk.duplicate().crash(|change| {
+        each.push(fates_of(&change, random));
+        Survive::All
+    });
+    each.iter().fold(vec![Vec::new()], |combined, fates| {
+        let extended = combined.iter().flat_map(|before| {
+            fates.iter().map(|fate| {
+                let mut longer = before.clone();
+                longer.push(*fate);
+                longer
+            })
+        });
+        extended.collect()
+    })
+}
+
+/// Applies the fates in order, and takes down which of them are more than all or nothing.
+fn crash(disk: &MemoryDisk, fates: &[Survive], kinds: &mut BTreeMap<Kind, u64>) {
+    let mut next = fates.iter();
+    let mut is_lost = false;
+    disk.crash(|change| {
+        let fate = *next.next().expect("a fate for each change");
+        let kind = match (change, fate) {
+            (_, Survive::Nothing) => None,
+            _ if is_lost => Some(Kind::LaterChange),
+            (Unsynced::Write { .. }, Survive::Prefix(_)) => Some(Kind::Prefix),
+            (Unsynced::Write { .. }, Survive::Sectors { mask, .. }) if mask & 1 == 0 => {
+                Some(Kind::LaterSectors)
+            }
+            (Unsynced::Names { changes }, Survive::Sectors { mask, .. })
+                if (mask.trailing_ones() as usize) < changes && !(mask + 1).is_power_of_two() =>
             {
-                self.log.free(self.live.remove(old)?);
-                self.model.acknowledged.remove(old);
-                self.replaced.push(*old);
+                Some(Kind::LaterNames)
+            }
+            _ => None,
+        };
+        is_lost |= !matches!(fate, Survive::All);
+        if let Some(kind) = kind {
+            *kinds.entry(kind).or_default() += 1;
+        }
+        fate
+    });
+}
+
+#[test]
+fn no_prefix_or_reordering_of_unsynced_writes_loses_what_was_acknowledged() {
+    let (mut points, mut kinds) = (Points::default(), BTreeMap::new());
+    let (mut seeds, mut operations) = (0, 0);
+    while points.0.len() < count(VARIABLE, USUAL) {
+        let mut random = Random::new(seeds ^ 0xfa7e);
+        for cut in 0.. {
+            let (disk, model, is_done) = stopped_at(seeds, cut, 40);
+            for fates in every_fate(&disk, &mut random) {
+                let copy = disk.duplicate();
+                crash(&copy, &fates, &mut kinds);
+                let what = format!("seed {seeds}, cut at {cut}, {fates:?}");
+                points.visit(&copy, &model, &what);
+            }
+            operations += 1;
+            if is_done {
+                break;
             }
         }
-        Some(())
+        seeds += 1;
     }
-
-    fn commit(&mut self) -> Option<()> {
-        self.log.commit().ok()?;
-        self.model.acknowledged.extend(self.pending.drain(..));
-        self.replaced.clear();
-        Some(())
-    }
-
-    fn work(&mut self, random: &mut Random, rounds: u64) -> Option<()> {
-        for _ in 0..rounds {
-            for _ in 0..=random.below(3) {
-                self.append(random)?;
-            }
-            if random.one_in(3) {
-                for _ in 0..random.below(8) {
-                    match self.log.step().ok()? {
-                        // Whoever asks too early must get nothing by it.
-                        StepOutcome::CommitFirst if random.one_in(3) => {}
-                        StepOutcome::CommitFirst => self.commit()?,
-                        StepOutcome::Idle => break,
-                        StepOutcome::More => {}
-                        StepOutcome::Damaged(_) => panic!("nothing is damaged here"),
-                    }
-                }
-            }
-            self.commit()?;
-            if random.one_in(6) {
-                self.log.seal().ok()?;
-            }
-        }
-        Some(())
-    }
-
-    /// What must be there if the machine stops now: also what was replaced by a batch that is not durable.
-    fn stop(self) -> Model {
-        let mut model = self.model;
-        model.acknowledged.extend(self.replaced);
-        model
+    println!(
+        "{} distinct crash points at {operations} operations of {seeds} workloads: {kinds:?}",
+        points.0.len()
+    );
+    for kind in [
+        Kind::Prefix,
+        Kind::LaterSectors,
+        Kind::LaterNames,
+        Kind::LaterChange,
+    ] {
+        assert!(
+            kinds.get(&kind).is_some_and(|times| *times > 20),
+            "{kinds:?}"
+        );
     }
 }
+
+// ---- crashes on crashes ----
 
 fn any_fate(random: &mut Random) -> Survive {
     match random.below(5) {
@@ -139,46 +212,24 @@ fn any_fate(random: &mut Random) -> Survive {
     }
 }
 
-/// Opens after a crash and compares with the model; returns the log's own view to go on with.
-fn check(disk: &MemoryDisk, model: &Model, what: &str) {
-    let opened = open(disk, SEGMENT);
-    assert_eq!(opened.report.unknown_damaged, 0, "{what}");
-    assert_eq!(opened.report.damaged_payloads, 0, "{what}");
-    assert_eq!(opened.report.damaged_batches, 0, "{what}");
-    assert_eq!(opened.report.damaged_segment_headers, 0, "{what}");
-    assert_eq!(opened.report.damaged_hints, 0, "{what}");
-    let readable: BTreeSet<u64> = opened.readable().into_iter().collect();
-    let found: BTreeSet<u64> = opened.found.keys().copied().collect();
-    assert_eq!(readable, found, "every record found is whole: {what}");
-    let lost: Vec<_> = model.acknowledged.difference(&readable).collect();
-    assert!(lost.is_empty(), "acknowledged and lost: {lost:?}, {what}");
-    let invented: Vec<_> = found.difference(&model.appended).collect();
-    assert!(invented.is_empty(), "{invented:?}, {what}");
-}
-
-/// One run with a power cut at `cut`, a crash, and a comparison. `None`: the run ended before.
-fn crash_once(seed: u64, cut: u64, rounds: u64) -> bool {
-    let disk = MemoryDisk::new();
-    let mut random = Random::new(seed);
+/// A power cut, and further ones in its recovery and in the work that follows. `true`: the run ended before the first.
+fn crash_again_and_again(seed: u64, cut: u64, rounds: u64, points: &mut Points) -> bool {
+    let (disk, mut model, is_done) = stopped_at(seed, cut, rounds);
     let mut fates = Random::new(seed ^ cut.wrapping_mul(77));
-    let mut worker = Worker::start(&disk, Model::default());
-    disk.power_off_at(disk.operations() + cut);
-    let is_done = worker.work(&mut random, rounds).is_some();
-    let mut model = worker.stop();
     let what = format!("seed {seed}, cut at {cut}");
     // A power cut can follow another one, also during recovery.
     for again in 0..3 {
         disk.crash(|_| any_fate(&mut fates));
         let copy = disk.duplicate();
         copy.power_off_at(copy.operations() + fates.below(12));
-        let _ = Log::open(copy.clone(), common::options(SEGMENT), |_| ());
+        let _ = Log::open(copy.clone(), options(SEGMENT), |_| ());
         copy.crash(|_| any_fate(&mut fates));
-        check(&copy, &model, &format!("{what}, crash {again} in recovery"));
+        points.visit(&copy, &model, &format!("{what}, crash {again} in recovery"));
 
         check(&disk, &model, &what);
         // What was handed over is durable from then on.
         disk.crash(|_| Survive::Nothing);
-        check(&disk, &model, &format!("{what}, after recovery"));
+        points.visit(&disk, &model, &format!("{what}, after recovery"));
 
         let mut worker = Worker::start(&disk, model);
         disk.power_off_at(disk.operations() + fates.below(60));
@@ -189,42 +240,34 @@ fn crash_once(seed: u64, cut: u64, rounds: u64) -> bool {
 }
 
 #[test]
-fn no_crash_at_any_operation_loses_what_was_acknowledged() {
-    // `AREO_STORE_SEEDS=1000` is a full run.
-    let seeds = std::env::var("AREO_STORE_SEEDS").map_or(3, |seeds| seeds.parse().unwrap());
-    let mut points = 0;
-    for seed in 0..seeds {
-        for cut in 0.. {
-            points += 1;
-            if crash_once(seed, cut, 40) {
-                break;
-            }
-        }
+fn no_crash_of_a_recovery_or_of_what_follows_loses_what_was_acknowledged() {
+    let (mut points, mut seeds) = (Points::default(), 0);
+    while points.0.len() < count(VARIABLE, USUAL) {
+        let mut cuts = 0..;
+        while !crash_again_and_again(seeds, cuts.next().unwrap(), 40, &mut points) {}
+        seeds += 1;
     }
     println!(
-        "{points} first crashes, each followed by three crashes of its recovery and two of later work"
+        "{} distinct crash points of {seeds} workloads",
+        points.0.len()
     );
-    assert!(points > 200 * seeds, "{points} first crashes");
 }
 
 #[test]
 fn no_random_crash_in_a_long_run_loses_what_was_acknowledged() {
+    let mut points = Points::default();
     for seed in 1000..1060 {
         let cut = Random::new(seed).below(1500);
-        crash_once(seed, cut, 200);
+        crash_again_and_again(seed, cut, 200, &mut points);
     }
+    assert!(points.0.len() > 300, "{}", points.0.len());
 }
 
 #[test]
 fn all_faults_of_a_crash_fire_in_these_runs() {
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     for cut in 0..120 {
-        let disk = MemoryDisk::new();
-        let mut random = Random::new(5);
-        let mut worker = Worker::start(&disk, Model::default());
-        disk.power_off_at(disk.operations() + cut);
-        worker.work(&mut random, 40);
-        drop(worker);
+        let (disk, _, _) = stopped_at(5, cut, 40);
         let mut fates = Random::new(cut);
         disk.crash(|unsynced| {
             let kind = match unsynced {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::disk::{MemoryDisk, Survive, Unsynced};
 
 fn temporary_path() -> (tempfile::TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
@@ -124,4 +125,46 @@ fn an_interrupted_replacement_leaves_the_old_identity() {
     assert_eq!(directory.read_identity().unwrap().unwrap(), &b"old"[..]);
     directory.write_identity(b"new").unwrap();
     assert_eq!(directory.read_identity().unwrap().unwrap(), &b"new"[..]);
+}
+
+/// The power goes at every operation of a replacement, and any part of what was not synced survives.
+#[test]
+fn a_crash_leaves_the_old_file_or_the_new_one_and_the_new_one_once_that_was_said() {
+    let (old, new) = (encode_identity(b"old"), encode_identity(&[7; 3000]));
+    let mut seen = [0, 0];
+    for cut in 0..=9 {
+        for fate in 0..64_u64 {
+            let disk = MemoryDisk::new();
+            replace(&disk, IDENTITY, &old).unwrap();
+            if cut == 9 {
+                // What an earlier attempt left is in nobody's way.
+                disk.put("IDENTITY.new", vec![1; 77]);
+            }
+            disk.power_off_at(disk.operations() + cut);
+            let replaced = replace(&disk, IDENTITY, &new);
+            let mut changes = 0;
+            disk.crash(|unsynced| {
+                changes += 1;
+                let mask = fate >> (2 * (changes - 1));
+                match unsynced {
+                    Unsynced::Names { .. } => Survive::Sectors { size: 1, mask },
+                    _ if mask & 3 == 3 => Survive::Prefix(500),
+                    _ if mask & 1 == 1 => Survive::All,
+                    _ => Survive::Nothing,
+                }
+            });
+            let content = disk.content(IDENTITY).expect("one of them is there");
+            assert!(content == old || content == new, "cut {cut}, fate {fate:b}");
+            assert!(
+                replaced.is_err() || content == new,
+                "cut {cut}, fate {fate:b}"
+            );
+            seen[usize::from(content == new)] += 1;
+            // And the next attempt succeeds.
+            replace(&disk, IDENTITY, &new).unwrap();
+            disk.crash(|_| Survive::Nothing);
+            assert_eq!(disk.content(IDENTITY).unwrap(), new);
+        }
+    }
+    assert!(seen[0] > 100 && seen[1] > 100, "{seen:?}");
 }

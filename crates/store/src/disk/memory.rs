@@ -45,8 +45,8 @@ pub enum Unsynced<'a> {
         /// The file's name, empty if it has none.
         name: &'a str,
     },
-    /// All changes of names since the last [`Disk::sync_dir`]. [`Survive::Prefix`] keeps the first so many: file systems
-    /// with a journal keep their order.
+    /// All changes of names since the last [`Disk::sync_dir`]. File systems with a journal keep their order, as
+    /// [`Survive::Prefix`] does; others do not, and with [`Survive::Sectors`] each change is a sector of its own.
     Names {
         /// How many there are.
         changes: usize,
@@ -186,6 +186,18 @@ impl MemoryDisk {
         state.durable_names.remove(name);
     }
 
+    /// What nothing but [`Self::content`] of every file says, as one number: disks that differ in any byte or name have
+    /// different ones, by all odds.
+    pub fn fingerprint(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let state = self.lock();
+        let mut hasher = DefaultHasher::new();
+        for (name, inode) in &state.names {
+            (name, state.inodes[inode].bytes()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     /// An independent copy of this disk with all its unsynced changes, and with no power cut planned.
     #[must_use]
     pub fn duplicate(&self) -> Self {
@@ -247,19 +259,22 @@ impl State {
 
     fn crash_names(&mut self, survive: &mut impl FnMut(Unsynced<'_>) -> Survive) {
         let changes = std::mem::take(&mut self.name_changes);
-        let mut kept = 0;
-        if !changes.is_empty() {
-            kept = match survive(Unsynced::Names {
-                changes: changes.len(),
-            }) {
-                Survive::Nothing => 0,
-                Survive::All => changes.len(),
-                Survive::Prefix(length) => length.min(changes.len()),
-                Survive::Sectors { mask, .. } => mask.trailing_ones() as usize,
-            };
+        if changes.is_empty() {
+            return;
         }
-        for change in changes.into_iter().take(kept) {
-            change.apply(&mut self.durable_names);
+        let fate = survive(Unsynced::Names {
+            changes: changes.len(),
+        });
+        let is_kept = |place: usize| match fate {
+            Survive::Nothing => false,
+            Survive::All => true,
+            Survive::Prefix(length) => place < length,
+            Survive::Sectors { mask, .. } => mask >> (place % 64) & 1 == 1,
+        };
+        for (place, change) in changes.into_iter().enumerate() {
+            if is_kept(place) {
+                change.apply(&mut self.durable_names);
+            }
         }
         self.names = self.durable_names.clone();
     }

@@ -2,9 +2,9 @@
 
 use std::io::{self, IoSlice};
 
-use crate::disk::{Disk, File, is_full, write_all_at};
+use crate::disk::{Disk, File, is_full, new_name, publish};
 use crate::error::{CommitError, StepError};
-use crate::format::{HintEntry, HintHeader, hint_name, new_name};
+use crate::format::{HintEntry, HintHeader, hint_name};
 use crate::index::NONE;
 
 use super::segment::{Segment, SegmentState};
@@ -168,11 +168,7 @@ impl<D: Disk> Log<D> {
             Err(source) => return Err(hint_failed(source)),
         };
         let mut parts = [IoSlice::new(&fixed), IoSlice::new(&job.body)];
-        let made = write_all_at(&file, &mut parts, 0)
-            .and_then(|()| file.sync_data())
-            .and_then(|()| self.disk.rename(&new_name(&name), &name))
-            .and_then(|()| self.disk.sync_dir());
-        if let Err(source) = made {
+        if let Err(source) = publish(&self.disk, &file, &name, &mut parts) {
             self.poison.set();
             return Err(hint_failed(source));
         }
@@ -190,7 +186,7 @@ impl<D: Disk> Log<D> {
             end: segment.write_at,
             must_scan: job.must_scan,
             records: job.records,
-            unknown_damaged: segment.unknown_damaged + job.unreadable,
+            unknown_damaged: segment.unknown_damaged.saturating_add(job.unreadable),
         }
     }
 }

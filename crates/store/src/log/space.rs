@@ -5,9 +5,9 @@
 
 use std::io::{self, IoSlice};
 
-use crate::disk::{Disk, File, is_full, write_all_at};
+use crate::disk::{Disk, is_full, new_name, publish};
 use crate::error::{CommitError, ReserveError};
-use crate::format::{BATCH_HEADER_BYTES, PAGE, SegmentHeader, align, new_name, segment_name};
+use crate::format::{BATCH_HEADER_BYTES, PAGE, SegmentHeader, align, segment_name};
 
 use super::Log;
 use super::segment::{Segment, SegmentState};
@@ -215,11 +215,8 @@ impl<D: Disk> Log<D> {
             number,
         };
         // Under its final name a segment always has its header: recovery may take a missing one for damage.
-        let made = write_all_at(&file, &mut [IoSlice::new(&header.encode())], 0)
-            .and_then(|()| file.sync_data())
-            .and_then(|()| self.disk.rename(&new_name(&name), &name))
-            .and_then(|()| self.disk.sync_dir());
-        if let Err(error) = made {
+        let header = header.encode();
+        if let Err(error) = publish(&self.disk, &file, &name, &mut [IoSlice::new(&header)]) {
             self.poison.set();
             return Err(error);
         }

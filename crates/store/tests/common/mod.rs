@@ -9,7 +9,15 @@ use areo_store::checksum::crc32c;
 use areo_store::{Handle, Log, LogOptions, MemoryDisk, OpenReport, PayloadState, footprint};
 use bytes::Bytes;
 
+pub mod work;
+
 pub const STORE: u64 = 0x5eed_cafe_0042_1234;
+
+/// How many times a test tries: the usual number, or what the environment says for a full run.
+pub fn count(variable: &str, usual: usize) -> usize {
+    let said = std::env::var(variable).ok();
+    said.map_or(usual, |number| number.parse().expect("a number"))
+}
 
 /// A small generator (xorshift64*): the same seed, the same sequence, on every machine.
 pub struct Random(u64);
