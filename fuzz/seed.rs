@@ -1,8 +1,10 @@
-//! Writes the golden examples into `corpus/`, where `cargo fuzz` looks for inputs to begin with.
+//! Writes the golden examples into `corpus/`, where `cargo fuzz` looks for inputs to begin with. Targets that take text have
+//! theirs there already.
 
 use areo_wire::frame::{self, BodyPlace, Header, Kind, SegmentRow};
 use areo_wire::fuzzing::Golden;
 use areo_wire::hello::{self, Channel, Hello, Role};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -19,7 +21,22 @@ fn main() -> io::Result<()> {
     write("record_header", &headers)?;
     write("frame", &requests.iter().map(framed).collect::<Vec<_>>())?;
     let hello = Hello::new(Role::Client, Channel::Calls, 7);
-    write("hello", &[hello::encode_hello(&hello)])
+    write("hello", &[hello::encode_hello(&hello)])?;
+    let files = data_files()?;
+    write("identity", &[files["IDENTITY"].clone()])?;
+    write("recovery", &[areo_store::fuzzing::join(&files)])
+}
+
+/// The golden data files, by name.
+fn data_files() -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/store/tests/golden/format-1");
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        files.insert(name, std::fs::read(entry.path())?);
+    }
+    Ok(files)
 }
 
 fn framed(golden: &Golden) -> Vec<u8> {

@@ -422,7 +422,7 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
 }
 
 /// The first paragraph of clap's message, on one line.
-fn sentence(error: &clap::Error) -> String {
+pub(crate) fn sentence(error: &clap::Error) -> String {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
         return format!("there is no command '{name}'");
     }

@@ -83,6 +83,11 @@ impl ClusterFile {
         parse(&text).map(Some).map_err(|why| foreign(path, &why))
     }
 
+    /// The file as TOML.
+    pub(crate) fn text(&self) -> String {
+        toml::to_string(self).expect("names and numbers are TOML")
+    }
+
     /// Puts the file at `path`, complete or not at all, through a crash of the machine too.
     ///
     /// # Errors
@@ -90,7 +95,7 @@ impl ClusterFile {
     pub(crate) fn write(&self, path: &Path) -> Outcome {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        let text = toml::to_string(self).expect("names and numbers are TOML");
+        let text = self.text();
         let write = || {
             let mut file = tempfile::Builder::new()
                 .prefix(".cluster")
@@ -105,7 +110,8 @@ impl ClusterFile {
     }
 }
 
-fn parse(text: &str) -> Result<ClusterFile, String> {
+/// Reads the text of a file; says why not.
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, String> {
     let one_line = |error: toml::de::Error| error.message().replace('\n', ", ");
     let table = text.parse::<toml::Table>().map_err(one_line)?;
     match table.get("version").and_then(toml::Value::as_integer) {

@@ -114,7 +114,8 @@ impl Settings {
         Ok(settings)
     }
 
-    fn read_file(&mut self, path: &Path, text: &str) -> Outcome {
+    /// Takes in a file.
+    pub(crate) fn read_file(&mut self, path: &Path, text: &str) -> Outcome {
         let path = path.display();
         let table = text.parse::<toml::Table>().map_err(|error| {
             let before = error.span().map_or("", |span| &text[..span.start]);
@@ -138,7 +139,8 @@ impl Settings {
         Ok(())
     }
 
-    fn read_environment(&mut self, variables: &[(OsString, OsString)]) -> Outcome {
+    /// Takes in the variables that are ours.
+    pub(crate) fn read_environment(&mut self, variables: &[(OsString, OsString)]) -> Outcome {
         for (name, value) in variables {
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;

@@ -1,19 +1,5 @@
-//! The binary `areo`: command line, configuration, output. What a command means is the business of `areo_client` and
-//! `areo_server`.
+//! The binary `areo`.
 
-mod args;
-mod cluster_file;
-mod cmd;
-mod config;
-mod exit;
-mod log;
-mod output;
-mod program;
-mod progress;
-mod session;
-mod units;
-
-use clap::Parser;
 use std::process::ExitCode;
 
 /// The system's allocator took a third of the CPU time of small operations (decision record 0005).
@@ -21,8 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match args::Cli::try_parse() {
-        Ok(cli) => cmd::run(cli),
-        Err(error) => args::report(&error),
-    }
+    areo::run()
 }

@@ -31,6 +31,7 @@ mod coverable;
 mod error;
 mod event;
 mod fragmented;
+pub mod fuzzing;
 mod history;
 mod judge;
 mod linearizable;

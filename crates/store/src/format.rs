@@ -9,7 +9,7 @@ mod census;
 mod hint;
 
 pub(crate) use census::Census;
-pub(crate) use hint::{Hint, HintEntry, HintHeader};
+pub(crate) use hint::{HINT_HEADER_BYTES, Hint, HintEntry, HintHeader};
 
 /// The version of this format. Another number in a segment or hint header is refused politely.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -26,6 +26,11 @@ pub(crate) const RECORD_HEADER_BYTES: usize = 48;
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 /// The longest payload of a record, in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
+
+/// A segment is below this: records are found by their grain, in 32 bits.
+pub(crate) const MAX_SEGMENT_BYTES: u64 = GRAIN << 32;
+/// No log lives to write so many batches; a number above it is damage that a checksum did not show.
+pub(crate) const MAX_SEQUENCE: u64 = 1 << 62;
 
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"AreoSegm");
 const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"AreoBtch");
@@ -173,13 +178,21 @@ impl BatchHeader {
             && get_u64(bytes, 16) == place.segment
             && get_u64(bytes, 24) == place.offset
             && get_u32(bytes, 60) == crc32c(&bytes[..60]);
-        let header = is_ours.then(|| Self {
+        let header = is_ours.then(|| Self::unchecked(bytes))?;
+        let is_plausible = (BATCH_HEADER_BYTES as u64..=MAX_SEGMENT_BYTES).contains(&header.length)
+            && (1..=MAX_SEQUENCE).contains(&header.sequence)
+            && u64::from(header.records) <= header.length / GRAIN;
+        is_plausible.then_some(header)
+    }
+
+    /// What the bytes say, right or wrong.
+    pub(crate) fn unchecked(bytes: &[u8]) -> Self {
+        Self {
             sequence: get_u64(bytes, 32),
             predecessor: get_u64(bytes, 40),
             length: get_u64(bytes, 48),
             records: get_u32(bytes, 56),
-        })?;
-        (header.length >= BATCH_HEADER_BYTES as u64).then_some(header)
+        }
     }
 }
 
@@ -222,7 +235,17 @@ impl RecordHeader {
         {
             return None;
         }
-        let header = Self {
+        let header = Self::unchecked(bytes);
+        let is_plausible = header.header_length as usize <= MAX_HEADER_BYTES
+            && header.payload_length as usize <= MAX_PAYLOAD_BYTES
+            && header.kind <= KIND_CENSUS
+            && header.index < u32::MAX;
+        is_plausible.then_some(header)
+    }
+
+    /// What the bytes say, right or wrong.
+    pub(crate) fn unchecked(bytes: &[u8]) -> Self {
+        Self {
             kind: get_u32(bytes, 4),
             header_length: get_u32(bytes, 8),
             payload_length: get_u32(bytes, 12),
@@ -230,11 +253,7 @@ impl RecordHeader {
             header_checksum: get_u32(bytes, 20),
             sequence: get_u64(bytes, 24),
             index: get_u32(bytes, 40),
-        };
-        let is_plausible = header.header_length as usize <= MAX_HEADER_BYTES
-            && header.payload_length as usize <= MAX_PAYLOAD_BYTES
-            && header.kind <= KIND_CENSUS;
-        is_plausible.then_some(header)
+        }
     }
 
     pub(crate) fn footprint(&self) -> u64 {
@@ -359,6 +378,36 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_cannot_be_are_damage_behind_a_right_checksum() {
+        let batch = BatchHeader {
+            sequence: 9,
+            predecessor: 2,
+            length: 640,
+            records: 4,
+        };
+        let decoded = |header: BatchHeader| BatchHeader::decode(&header.encode(PLACE), PLACE);
+        assert_eq!(decoded(batch), Some(batch));
+        let sequences =
+            [0, MAX_SEQUENCE + 1, u64::MAX].map(|sequence| BatchHeader { sequence, ..batch });
+        let lengths =
+            [63, MAX_SEGMENT_BYTES + 1, u64::MAX].map(|length| BatchHeader { length, ..batch });
+        let records = [11, u32::MAX].map(|records| BatchHeader { records, ..batch });
+        for wrong in sequences.into_iter().chain(lengths).chain(records) {
+            assert_eq!(decoded(wrong), None, "{wrong:?}");
+        }
+        let record = RecordHeader {
+            kind: KIND_USER,
+            header_length: 0,
+            payload_length: 0,
+            payload_checksum: 0,
+            header_checksum: 0,
+            sequence: 9,
+            index: u32::MAX,
+        };
+        assert_eq!(RecordHeader::decode(&record.encode(PLACE), PLACE), None);
+    }
+
+    #[test]
     fn names_come_back() {
         assert_eq!(parse_name(&segment_name(0x1f), ".log"), Some(0x1f));
         assert_eq!(parse_name(&hint_name(u64::MAX), ".hint"), Some(u64::MAX));
@@ -370,7 +419,10 @@ mod tests {
         ] {
             assert_eq!(parse_name(foreign, ".log"), None);
         }
-        assert_eq!(parse_name(&format!("{}.new", segment_name(1)), ".log"), None);
+        assert_eq!(
+            parse_name(&format!("{}.new", segment_name(1)), ".log"),
+            None
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod directory;
 pub mod disk;
 mod error;
 mod format;
+pub mod fuzzing;
 mod index;
 mod log;
 pub mod records;

@@ -70,12 +70,14 @@ const CRATES: &[Crate] = &[
         others: Some(&["bytes", "tracing"]),
     },
     layer("areo-check", &[]),
+    layer("areo-fuzzing", &[]),
     layer("areo-erasure", &[]),
     layer("xtask", &[]),
 ];
 
-/// What tests of any crate may use beside the table: judging a history makes no design depend on the judge.
-const FOR_TESTS: &[&str] = &["areo-check"];
+/// What tests of any crate may use beside the table: judging a history makes no design depend on the judge, nor does
+/// feeding a parser with rubbish.
+const FOR_TESTS: &[&str] = &["areo-check", "areo-fuzzing"];
 
 /// Every forbidden arrow in the output of `cargo metadata`.
 pub(crate) fn check(metadata: &Value) -> Result<Vec<Finding>, String> {

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use super::{get_u64, put_u64};
+use super::{MAX_SEQUENCE, get_u64, put_u64};
 
 /// The payload of an internal record. Of several, the one with the largest generation counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +34,14 @@ impl Census {
         if bytes.len() < 16 || !bytes.len().is_multiple_of(8) {
             return None;
         }
-        Some(Self {
+        let census = Self {
             generation: get_u64(bytes, 0),
             horizon: get_u64(bytes, 8),
             numbers: bytes[16..].chunks_exact(8).map(|b| get_u64(b, 0)).collect(),
-        })
+        };
+        // Segments and censuses are made by batches, so there are no more of them.
+        let is_plausible = census.generation.max(census.horizon) <= MAX_SEQUENCE;
+        is_plausible.then_some(census)
     }
 }
 

@@ -5,7 +5,10 @@
 
 use crate::checksum::crc32c;
 
-use super::{FORMAT_VERSION, HeaderFault, MAX_HEADER_BYTES, get_u32, get_u64, put_u32, put_u64};
+use super::{
+    FORMAT_VERSION, HeaderFault, KIND_CENSUS, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, MAX_SEQUENCE,
+    PAGE, get_u32, get_u64, put_u32, put_u64,
+};
 
 pub(crate) const HINT_HEADER_BYTES: usize = 96;
 const ENTRY_BYTES: usize = 16;
@@ -51,6 +54,28 @@ pub(crate) struct Hint<'a> {
 }
 
 impl HintHeader {
+    /// What the bytes say, right or wrong.
+    pub(crate) fn unchecked(bytes: &[u8]) -> Self {
+        Self {
+            store_id: get_u64(bytes, 16),
+            segment: get_u64(bytes, 24),
+            first_sequence: get_u64(bytes, 32),
+            last_sequence: get_u64(bytes, 40),
+            predecessor: get_u64(bytes, 48),
+            end: get_u64(bytes, 56),
+            must_scan: get_u32(bytes, 12) & FLAG_SCAN != 0,
+            records: get_u32(bytes, 72),
+            unknown_damaged: get_u32(bytes, 76),
+        }
+    }
+
+    fn is_plausible(&self) -> bool {
+        (PAGE..=MAX_SEGMENT_BYTES).contains(&self.end)
+            && self.end.is_multiple_of(PAGE)
+            && self.first_sequence <= self.last_sequence
+            && self.last_sequence <= MAX_SEQUENCE
+    }
+
     pub(crate) fn encode(&self, body: &[u8]) -> [u8; HINT_HEADER_BYTES] {
         let mut bytes = [0; HINT_HEADER_BYTES];
         put_u64(&mut bytes, 0, HINT_MAGIC);
@@ -106,24 +131,16 @@ impl<'a> Hint<'a> {
         if version != FORMAT_VERSION {
             return Err(HeaderFault::Version(version));
         }
-        let header = HintHeader {
-            store_id: get_u64(bytes, 16),
-            segment: get_u64(bytes, 24),
-            first_sequence: get_u64(bytes, 32),
-            last_sequence: get_u64(bytes, 40),
-            predecessor: get_u64(bytes, 48),
-            end: get_u64(bytes, 56),
-            must_scan: get_u32(bytes, 12) & FLAG_SCAN != 0,
-            records: get_u32(bytes, 72),
-            unknown_damaged: get_u32(bytes, 76),
-        };
+        let header = HintHeader::unchecked(bytes);
         let body = &bytes[HINT_HEADER_BYTES..];
         let hint = Self { header, body };
         let is_whole = header.store_id == store_id
             && header.segment == segment
+            && header.is_plausible()
             && get_u64(bytes, 64) == body.len() as u64
             && get_u32(bytes, 80) == crc32c(body)
             && hint.entries().count() == header.records as usize
+            && hint.entries().all(|entry| entry.kind <= KIND_CENSUS)
             && hint.entries().map(|e| Self::length_of(&e)).sum::<usize>() == body.len();
         is_whole.then_some(hint).ok_or(HeaderFault::Damaged)
     }
@@ -217,6 +234,23 @@ mod tests {
             assert!(Hint::decode(&file, 1, 2).is_err(), "byte {at}");
             file[at] ^= 0x10;
             assert!(Hint::decode(&file[..at], 1, 2).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_damage_behind_a_right_checksum() {
+        let (header, body) = sample();
+        let ends =
+            [0, 4095, 8193, MAX_SEGMENT_BYTES + PAGE].map(|end| HintHeader { end, ..header });
+        let lasts = [2, MAX_SEQUENCE + 1].map(|last_sequence| HintHeader {
+            last_sequence,
+            ..header
+        });
+        for wrong in ends.into_iter().chain(lasts) {
+            let mut file = wrong.encode(&body).to_vec();
+            file.extend_from_slice(&body);
+            let decoded = Hint::decode(&file, 1, 2);
+            assert_eq!(decoded.err(), Some(HeaderFault::Damaged), "{wrong:?}");
         }
     }
 }

@@ -36,7 +36,8 @@ impl<D: Disk> Opener<'_, D> {
             Some(tail) if hint_is_lost || lacks_batches || self.is_older(tail) => {
                 self.adopt_batch(*at, &tail.salvage);
                 let is_enough = required <= scan.last_sequence + 1;
-                unknown += tail.salvage.unknown.max(u32::from(!is_enough));
+                let lost = tail.salvage.unknown.max(u32::from(!is_enough));
+                unknown = unknown.saturating_add(lost);
                 damaged_batches += 1;
                 // What is damaged keeps its sequence: it must not be given again.
                 let sequence = tail.header.map_or(0, |header| header.sequence);
@@ -46,7 +47,7 @@ impl<D: Disk> Opener<'_, D> {
             Some(tail) => self.cut(*at, scan, tail)?,
             // Zeros, or the end of the file, where there was a batch.
             None if lacks_batches => {
-                unknown += 1;
+                unknown = unknown.saturating_add(1);
                 damaged_batches += 1;
             }
             None => {}

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use crate::checksum::crc32c;
 use crate::disk::{Disk, File, read_exactly};
 use crate::error::OpenError;
 use crate::format::{
@@ -365,7 +366,10 @@ impl<D: Disk> Opener<'_, D> {
             header: record.header,
             payload_length: record.payload_length.into(),
             payload_checksum: record.payload_checksum,
-            state: if record.payload_length == 0 && !is_damaged {
+            state: if record.payload_length == 0
+                && record.payload_checksum == crc32c(&[])
+                && !is_damaged
+            {
                 PayloadState::Intact
             } else {
                 record.state

@@ -120,7 +120,7 @@ impl<F: File> Subject<'_, F> {
                 break;
             }
             scan.damaged_batches += 1;
-            scan.unknown += batch.unknown;
+            scan.unknown = scan.unknown.saturating_add(batch.unknown);
             scan.end = end;
             emit(&batch);
         }

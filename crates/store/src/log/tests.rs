@@ -254,6 +254,18 @@ fn a_wrong_payload_checksum_makes_a_damaged_record() {
 }
 
 #[test]
+fn an_empty_payload_with_a_wrong_checksum_is_never_called_intact() {
+    let disk = MemoryDisk::new();
+    let (mut log, _, _) = open(&disk);
+    log.append(b"a", &[], 7);
+    log.close().unwrap();
+    let mut states = Vec::new();
+    let each = |record: Recovered<'_>| states.push(record.state);
+    Log::open(disk, options(), each).unwrap();
+    assert_eq!(states, [PayloadState::PayloadUnverified]);
+}
+
+#[test]
 fn closing_leaves_hints_for_everything() {
     let disk = MemoryDisk::new();
     let (mut log, _, _) = open(&disk);
