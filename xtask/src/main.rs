@@ -6,7 +6,7 @@
 //! | `fix` | applies rustfmt and the machine-applicable suggestions of clippy | yes |
 //! | `layers` | dependency arrows between crates, and between the modules of `core` | never |
 //! | `tidy` | house rules that no other tool checks | never |
-//! | `mutants` | plants bugs in a copy of the tree: the simulator must catch each | never |
+//! | `mutants` | plants bugs in a copy of the tree: simulator or tests must catch each | never |
 
 mod findings;
 mod fix;
@@ -32,7 +32,7 @@ Usage: cargo xtask <command>
   fix      apply rustfmt and clippy's machine-applicable suggestions
   layers   check dependency arrows between crates and between the modules of core
   tidy     check the house rules that no other tool checks
-  mutants  plant bugs in a copy of the tree and require that the simulator catches each; takes minutes
+  mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
            (--only NAME: those whose names contain NAME)
 ";
 

@@ -1,8 +1,8 @@
-//! `cargo xtask mutants`: plants one bug after the other and requires that the simulator catches each. A harness that
+//! `cargo xtask mutants`: plants one bug after the other and requires that each is caught: those under
+//! `crates/sim/mutants` by the simulator, those under `crates/store/mutants` by the tests of the store. A harness that
 //! nobody has seen fail proves nothing.
 //!
-//! A bug is a patch under `crates/sim/mutants` whose first line says what is wrong. It is applied to a copy of the tree,
-//! never to the tree itself.
+//! A bug is a patch whose first line says what is wrong. It is applied to a copy of the tree, never to the tree itself.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,13 +12,27 @@ use std::process::{Command, Stdio};
 
 use crate::workspace::Workspace;
 
-const PATCHES: &str = "crates/sim/mutants";
+/// Where the patches are, and what must catch them.
+const PATCHES: &[(&str, Harness)] = &[
+    ("crates/sim/mutants", Harness::Simulator),
+    ("crates/store/mutants", Harness::StoreTests),
+];
 /// A bug that so many seeds do not show counts as not caught.
 const SEEDS: &str = "1000";
 const OPERATIONS: &str = "300";
 
+/// What must catch a planted bug.
+#[derive(Clone, Copy)]
+enum Harness {
+    /// Seeds, one after the other.
+    Simulator,
+    /// The tests of `areo-store`, as often as they are run on every change.
+    StoreTests,
+}
+
 /// A planted bug.
 struct Mutant {
+    harness: Harness,
     name: String,
     path: PathBuf,
     description: String,
@@ -28,16 +42,19 @@ struct Mutant {
 struct Verdict {
     name: String,
     description: String,
-    /// Seeds until it was caught and the rule that it broke, or why it was not.
+    /// Seeds until it was caught, if seeds did, and the rule or the test that noticed; or why it was not.
     outcome: Result<(String, String), String>,
 }
 
 /// Plants every bug, or those whose names contain `only`.
 pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), String> {
-    let mut mutants = list(&workspace.root().join(PATCHES))?;
+    let mut mutants = Vec::new();
+    for (folder, harness) in PATCHES {
+        mutants.extend(list(&workspace.root().join(folder), folder, *harness)?);
+    }
     mutants.retain(|mutant| only.is_none_or(|only| mutant.name.contains(only)));
     if mutants.is_empty() {
-        return Err(format!("no patch in {PATCHES} has such a name"));
+        return Err("no planted bug has such a name".to_owned());
     }
     let copy = std::env::temp_dir().join(format!("areo-mutants-{}", std::process::id()));
     let copied = copy_tree(workspace.root(), &copy);
@@ -47,7 +64,10 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), Strin
             let target = workspace.root().join("target/mutants");
             let judge = |mutant: Mutant| {
                 println!("planting {}: {}", mutant.name, mutant.description);
-                judge(workspace, &copy, &target, mutant)
+                let verdict = judge(workspace, &copy, &target, mutant);
+                // Told at once: a run takes long, and may be stopped.
+                println!("{}", row(&verdict));
+                verdict
             };
             mutants.into_iter().map(judge).collect::<Vec<Verdict>>()
         });
@@ -65,7 +85,8 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), Strin
     }
 }
 
-fn list(directory: &Path) -> Result<Vec<Mutant>, String> {
+/// The patches of a folder, named `crate/patch`.
+fn list(directory: &Path, folder: &str, harness: Harness) -> Result<Vec<Mutant>, String> {
     let failed = |error: io::Error| format!("cannot read {}: {error}", directory.display());
     let mut mutants = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
@@ -77,9 +98,11 @@ fn list(directory: &Path) -> Result<Vec<Mutant>, String> {
             continue;
         }
         let text = fs::read_to_string(&path).map_err(failed)?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let krate = folder.split('/').nth(1).unwrap_or_default();
         mutants.push(Mutant {
-            name: name.into_owned(),
+            harness,
+            name: format!("{krate}/{stem}"),
             description: text.lines().next().unwrap_or_default().to_owned(),
             path,
         });
@@ -107,7 +130,10 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 
 fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> Verdict {
     let outcome = apply(copy, &mutant.path, false).and_then(|()| {
-        let caught = build(workspace, copy, target).and_then(|()| hunt(target));
+        let caught = match mutant.harness {
+            Harness::Simulator => build(workspace, copy, target).and_then(|()| hunt(target)),
+            Harness::StoreTests => test_store(workspace, copy, target),
+        };
         apply(copy, &mutant.path, true)?;
         caught
     });
@@ -135,30 +161,63 @@ fn apply(copy: &Path, patch: &Path, reverse: bool) -> Result<(), String> {
     Err(format!("the patch does not apply: {}", reason.trim()))
 }
 
-fn build(workspace: &Workspace, copy: &Path, target: &Path) -> Result<(), String> {
-    let status = Command::new(workspace.cargo_path())
+/// Cargo in the copy. A few seconds of running do not earn the time to optimise every mutant.
+fn cargo(workspace: &Workspace, copy: &Path, target: &Path, subcommand: &str) -> Command {
+    let mut command = Command::new(workspace.cargo_path());
+    command
         .current_dir(copy)
-        .args([
-            "build",
-            "--quiet",
-            "--locked",
-            "--profile",
-            "verify",
-            "-p",
-            "areo-sim",
-        ])
-        .args(["--example", "hunt", "--target-dir"])
+        .args([subcommand, "--quiet", "--locked", "--profile", "verify"])
+        .arg("--target-dir")
         .arg(target)
-        // A few seconds of running do not earn the time to optimise every mutant.
         .env("CARGO_PROFILE_VERIFY_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_VERIFY_DEBUG", "0")
-        .stderr(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+fn build(workspace: &Workspace, copy: &Path, target: &Path) -> Result<(), String> {
+    let status = cargo(workspace, copy, target, "build")
+        .args(["-p", "areo-sim", "--example", "hunt"])
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     match status.success() {
         true => Ok(()),
         false => Err("the planted bug does not compile".to_owned()),
     }
+}
+
+/// Runs the tests of the store; the first that fails caught the bug.
+fn test_store(
+    workspace: &Workspace,
+    copy: &Path,
+    target: &Path,
+) -> Result<(String, String), String> {
+    // Only a bug that compiles can be caught.
+    let built = cargo(workspace, copy, target, "test")
+        .args(["-p", "areo-store", "--no-run"])
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        return Err("the planted bug does not compile".to_owned());
+    }
+    let output = cargo(workspace, copy, target, "test")
+        .args(["-p", "areo-store", "--no-fail-fast"])
+        .output()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let failed = failed_tests(&text);
+    match failed.first() {
+        None => Err("NOT CAUGHT by the tests of the store".to_owned()),
+        Some(first) => Ok((String::new(), format!("{first} ({} tests)", failed.len()))),
+    }
+}
+
+/// The names of the tests that failed, from what the test harness prints of each.
+fn failed_tests(text: &str) -> Vec<String> {
+    let panicked = text.lines().filter_map(|line| line.strip_prefix("---- "));
+    let names = panicked.filter_map(|line| line.strip_suffix(" stdout ----"));
+    names
+        .map(|name| name.replace(" - should panic", ""))
+        .collect()
 }
 
 /// Runs seeds until the bug shows.
@@ -186,19 +245,23 @@ fn caught(text: &str) -> Option<(String, String)> {
 fn table(verdicts: &[Verdict]) -> String {
     let mut text = String::from("| planted bug | | seeds until caught | by |\n|---|---|---|---|\n");
     for verdict in verdicts {
-        let (seeds, rule) = match &verdict.outcome {
-            Ok((seeds, rule)) => (seeds.as_str(), rule.as_str()),
-            Err(reason) => (reason.as_str(), ""),
-        };
-        let (name, description) = (&verdict.name, &verdict.description);
-        writeln!(text, "| {name} | {description} | {seeds} | {rule} |").expect("memory takes it");
+        writeln!(text, "{}", row(verdict)).expect("memory takes it");
     }
     text
 }
 
+fn row(verdict: &Verdict) -> String {
+    let (seeds, rule) = match &verdict.outcome {
+        Ok((seeds, rule)) => (seeds.as_str(), rule.as_str()),
+        Err(reason) => (reason.as_str(), ""),
+    };
+    let (name, description) = (&verdict.name, &verdict.description);
+    format!("| {name} | {description} | {seeds} | {rule} |")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Verdict, caught, table};
+    use super::{Verdict, caught, failed_tests, table};
 
     #[test]
     fn the_last_line_of_a_hunt_is_understood() {
@@ -206,6 +269,13 @@ mod tests {
         let (seeds, rule) = caught(text).expect("it was caught");
         assert_eq!((seeds.as_str(), rule.as_str()), ("8", "one_value_per_tag"));
         assert_eq!(caught("8 seeds, 9 operations\n"), None);
+    }
+
+    #[test]
+    fn failed_tests_are_understood() {
+        let text = "running 2 tests\n.F\nfailures:\n\n---- a::b stdout ----\nthread 'a::b' panicked\n\nfailures:\n    a::b\n";
+        assert_eq!(failed_tests(text), ["a::b"]);
+        assert_eq!(failed_tests("running 2 tests\n..\n"), [""; 0]);
     }
 
     #[test]
