@@ -10,6 +10,9 @@ use std::time::Duration;
 #[derive(Subcommand, Debug)]
 pub(crate) enum Bench {
     /// Kill, stop and cut off real servers under load; mend everything, and judge what clients saw
+    ///
+    /// While there is trouble an operation may take 2 s, unless `--timeout` says otherwise. Some troubles need root; where
+    /// they cannot be had, the report says so.
     Nemesis(Nemesis),
 }
 
