@@ -88,7 +88,7 @@ impl Shape {
 
     fn quorums(self) -> Quorums {
         match self.dap {
-            Dap::Abd => Quorums::majority(self.n),
+            Dap::Abd | Dap::Removed => Quorums::majority(self.n),
             Dap::Ec { k } => Quorums::erasure_coded(self.n, k.into()),
         }
     }

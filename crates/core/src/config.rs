@@ -36,6 +36,8 @@ pub type Members = Arc<[ServerId]>;
 pub enum Dap {
     /// Replication: every member holds the value ([`crate::dap::abd`]).
     Abd,
+    /// The domain was removed: nothing is kept, and nothing comes after this.
+    Removed,
     /// Erasure coding: every member holds one fragment, any `k` make the value ([`crate::dap::ec`]).
     Ec {
         /// Data fragments.
@@ -47,7 +49,7 @@ impl Dap {
     /// Elements needed for a value.
     pub fn k(self) -> u8 {
         match self {
-            Dap::Abd => 1,
+            Dap::Abd | Dap::Removed => 1,
             Dap::Ec { k } => k,
         }
     }
@@ -57,6 +59,7 @@ impl fmt::Display for Dap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Dap::Abd => write!(f, "abd"),
+            Dap::Removed => write!(f, "removed"),
             Dap::Ec { .. } => write!(f, "ec"),
         }
     }
@@ -273,7 +276,7 @@ impl Configuration {
             digest: stable_hash(&encoded),
         };
         let quorums = match descriptor.dap {
-            Dap::Abd => Quorums::majority(members),
+            Dap::Abd | Dap::Removed => Quorums::majority(members),
             Dap::Ec { k } => Quorums::erasure_coded(members, k.into()),
         };
         Ok(Arc::new(Configuration {
@@ -366,7 +369,7 @@ mod tests {
 
     #[test]
     fn descriptors_survive_and_keep_their_id() {
-        for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
+        for dap in [Dap::Abd, Dap::Ec { k: 3 }, Dap::Removed] {
             let made = Configuration::new(descriptor(5, dap)).unwrap();
             let read = Configuration::decode(made.encoded().clone()).unwrap();
             assert_eq!(made, read);

@@ -109,7 +109,8 @@ pub async fn get_data<E: Env>(
     scope: Scope,
 ) -> Result<Found, Failed> {
     match at.c().dap() {
-        Dap::Abd => abd::get_data(env, at, name, known, scope).await,
+        // Nothing is there; the servers say so.
+        Dap::Abd | Dap::Removed => abd::get_data(env, at, name, known, scope).await,
         Dap::Ec { .. } => ec::get_data(env, at, name, known, scope).await,
     }
 }
@@ -129,7 +130,7 @@ pub async fn put_data<E: Env>(
 ) -> Result<(), PutError> {
     assert!(!tag.is_initial(), "the initial value is everywhere already");
     match at.c().dap() {
-        Dap::Abd => abd::put_data(env, at, name, tag, value, holders).await,
+        Dap::Abd | Dap::Removed => abd::put_data(env, at, name, tag, value, holders).await,
         Dap::Ec { .. } => ec::put_data(env, at, name, tag, value, holders).await,
     }
 }

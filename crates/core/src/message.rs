@@ -462,6 +462,8 @@ pub enum Refusal {
     Unknown,
     /// The deadline had passed when the server came to it.
     DeadlinePassed,
+    /// The domain was removed.
+    Removed,
 }
 
 impl Refusal {
@@ -487,6 +489,7 @@ impl fmt::Display for Refusal {
             Refusal::Malformed => "could not read the request",
             Refusal::Unknown => "does not know the request",
             Refusal::DeadlinePassed => "too late",
+            Refusal::Removed => "domain removed",
         })
     }
 }

@@ -17,7 +17,7 @@ mod registry;
 pub mod starts;
 mod tenancy;
 
-use crate::config::{Configuration, ServerId};
+use crate::config::{Configuration, Dap, ServerId};
 use crate::element::Handle;
 use crate::instant::Instant;
 use crate::limits;
@@ -218,6 +218,12 @@ impl Server {
         reads: &mut Vec<Read>,
     ) -> Result<Reply, Refusal> {
         let tenancy = self.tenancies.get_mut(&key).expect("admitted");
+        let is_removed = tenancy
+            .configuration()
+            .is_some_and(|c| c.dap() == Dap::Removed);
+        if is_removed && body != Body::ReadConfig {
+            return Err(Refusal::Removed);
+        }
         match body {
             Body::Access(accesses) => {
                 if accesses.len() > limits::ACCESSES {

@@ -14,6 +14,7 @@ const DAP_ABD: u16 = MUST_UNDERSTAND | 5;
 const DAP_EC: u16 = MUST_UNDERSTAND | 6;
 const DELTA: u16 = MUST_UNDERSTAND | 7;
 const COPY_BYTES: u16 = 8;
+const DAP_REMOVED: u16 = MUST_UNDERSTAND | 10;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 
 /// Bits of the field [`OPTIONS`], which is left out where none is set.
@@ -35,6 +36,7 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     field(MEMBERS, &members);
     match descriptor.dap {
         Dap::Abd => field(DAP_ABD, &[]),
+        Dap::Removed => field(DAP_REMOVED, &[]),
         Dap::Ec { k } => field(DAP_EC, &[k]),
     }
     field(DELTA, &descriptor.delta.to_le_bytes());
@@ -90,6 +92,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 );
             }
             DAP_ABD => dap = Some(Dap::Abd),
+            DAP_REMOVED => dap = Some(Dap::Removed),
             DAP_EC => {
                 let k = u8::from_le_bytes(tlv::number(kind, &value)?);
                 dap = Some(Dap::Ec { k });

@@ -323,7 +323,7 @@ impl Collect {
         };
         let bytes = match (element.form, c.dap()) {
             (Form::Copy, _) => length,
-            (Form::Fragment { .. }, Dap::Abd) => return false,
+            (Form::Fragment { .. }, Dap::Abd | Dap::Removed) => return false,
             (Form::Fragment { n, k, index }, Dap::Ec { k: ours }) => {
                 let hash = self.name.placement_hash(c.descriptor().domain);
                 let ours = usize::from(n) == c.n() && k == ours;

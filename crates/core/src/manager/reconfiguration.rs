@@ -44,11 +44,7 @@ pub async fn reconfigure<E: Env>(
         progress,
     };
     let done = ares::reconfigure(&by, known, wanted).await?;
-    let (Reconfigured::Installed(c)
-    | Reconfigured::Unchanged(c)
-    | Reconfigured::Lost(c)
-    | Reconfigured::Superseded(c)) = &done;
-    tell_directory(client, root, c).await;
+    tell_directory(client, root, &done.clone().into_configuration()).await;
     Ok(done)
 }
 

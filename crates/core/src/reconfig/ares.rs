@@ -20,7 +20,7 @@
 
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, Transferred};
-use crate::config::{Configuration, Descriptor, InvalidConfiguration};
+use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
 use crate::consensus::Consensus;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
@@ -54,9 +54,23 @@ pub enum Reconfigured {
     Superseded(Arc<Configuration>),
 }
 
+impl Reconfigured {
+    /// The configuration that is final.
+    pub fn into_configuration(self) -> Arc<Configuration> {
+        match self {
+            Reconfigured::Installed(c)
+            | Reconfigured::Unchanged(c)
+            | Reconfigured::Lost(c)
+            | Reconfigured::Superseded(c) => c,
+        }
+    }
+}
+
 /// A reconfiguration that did not come to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReconfigError {
+    /// The domain was removed: nothing comes after its last configuration.
+    Removed,
     /// No such configuration can be.
     Invalid(InvalidConfiguration),
     /// What consensus decided cannot be read by this version.
@@ -82,6 +96,12 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         let index = last.id().index;
+        if last.dap() == Dap::Removed && wanted.dap != Dap::Removed {
+            if path.len() > 1 {
+                finish(by, path).await?;
+            }
+            return Err(ReconfigError::Removed);
+        }
         let next = Descriptor {
             index: index
                 .checked_add(1)
@@ -160,7 +180,11 @@ async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Arc<Configuration>, ReconfigError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
-        let transferred = transfer::transfer(by.env, sources, target, by.progress).await;
+        let transferred = match target.dap() {
+            // It keeps nothing.
+            Dap::Removed => Ok(Transferred::Complete),
+            _ => transfer::transfer(by.env, sources, target, by.progress).await,
+        };
         match transferred.map_err(ReconfigError::Pending)? {
             Transferred::Complete => {
                 let predecessor = sources.last().expect("a pending one has a predecessor");

@@ -146,7 +146,7 @@ impl Tenancy {
             None => object(&mut self.objects, name),
         };
         let admission = match dap {
-            Dap::Abd => abd::admit(versions, tag),
+            Dap::Abd | Dap::Removed => abd::admit(versions, tag),
             Dap::Ec { .. } => ec::admit(versions, tag, write_back, delta),
         };
         match admission {
@@ -162,7 +162,7 @@ impl Tenancy {
         }
         let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
         let evicted = match dap {
-            Dap::Abd => abd::trim(versions),
+            Dap::Abd | Dap::Removed => abd::trim(versions),
             Dap::Ec { .. } => ec::trim(versions, delta, false),
         };
         ledger.supersede(evicted.iter().map(|stored| stored.handle));

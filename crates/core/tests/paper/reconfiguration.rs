@@ -2,6 +2,7 @@
 //! code and its algorithm.
 
 mod hand_over;
+mod removal;
 mod root;
 
 use crate::world::{Actor, World, WorldEnv, configuration, successor};

@@ -25,7 +25,7 @@ impl Invariant for Rule {
         let kept = usize::from(c.descriptor().delta) + 1;
         let stored = &held.stored;
         let too_many = match c.dap() {
-            Dap::Abd => stored.len() > 1,
+            Dap::Abd | Dap::Removed => stored.len() > 1,
             Dap::Ec { .. } => stored
                 .iter()
                 .rev()

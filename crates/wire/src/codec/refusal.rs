@@ -19,6 +19,7 @@ impl From<Refusal> for frame::Refusal {
             Refusal::Malformed => frame::Refusal::Malformed,
             Refusal::Unknown => frame::Refusal::UnknownRequest,
             Refusal::DeadlinePassed => frame::Refusal::DeadlinePassed,
+            Refusal::Removed => frame::Refusal::Removed,
         }
     }
 }
@@ -40,6 +41,7 @@ impl From<frame::Refusal> for Refusal {
             frame::Refusal::Malformed => Refusal::Malformed,
             frame::Refusal::UnknownRequest | frame::Refusal::UnsupportedVersion => Refusal::Unknown,
             frame::Refusal::DeadlinePassed => Refusal::DeadlinePassed,
+            frame::Refusal::Removed => Refusal::Removed,
         }
     }
 }

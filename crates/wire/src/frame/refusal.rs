@@ -40,11 +40,13 @@ pub enum Refusal {
     RolledBack = 14,
     /// The two sides have no version, or no must-understand feature set, in common.
     UnsupportedVersion = 15,
+    /// The domain was removed.
+    Removed = 16,
 }
 
 impl Refusal {
     /// Every code, in the order of its number.
-    pub const ALL: [Refusal; 15] = [
+    pub const ALL: [Refusal; 16] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -60,6 +62,7 @@ impl Refusal {
         Refusal::Starting,
         Refusal::RolledBack,
         Refusal::UnsupportedVersion,
+        Refusal::Removed,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -94,6 +97,7 @@ impl fmt::Display for Refusal {
             Refusal::Starting => "starting",
             Refusal::RolledBack => "data directory is an old copy",
             Refusal::UnsupportedVersion => "unsupported version",
+            Refusal::Removed => "domain removed",
         })
     }
 }

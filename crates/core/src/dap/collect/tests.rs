@@ -29,7 +29,7 @@ fn elements(c: &Arc<Configuration>, number: u64) -> Vec<Element> {
     let content = Bytes::from(vec![number as u8; length]);
     let value = Value::new(Bytes::new(), content);
     match c.dap() {
-        Dap::Abd => vec![abd::copy_element(&value); c.n()],
+        Dap::Abd | Dap::Removed => vec![abd::copy_element(&value); c.n()],
         Dap::Ec { .. } => ec::elements(c, &name(), &value),
     }
 }
@@ -114,7 +114,7 @@ impl Members {
         };
         let wants: Vec<Want> = (0..self.c.n()).map(want).collect();
         let rule: Rule = match self.c.dap() {
-            Dap::Abd => abd::largest,
+            Dap::Abd | Dap::Removed => abd::largest,
             Dap::Ec { .. } => ec::acceptable,
         };
         Collect::new(&self.c, &name(), rule, Scope::Whole, have, &wants)

@@ -132,7 +132,7 @@ impl Tenancy {
         for (name, versions) in &mut self.objects {
             // An old record may have come back; what it holds goes again, and is remembered as it was.
             let evicted = match dap {
-                Dap::Abd => abd::trim(versions),
+                Dap::Abd | Dap::Removed => abd::trim(versions),
                 Dap::Ec { .. } => ec::trim(versions, delta, true),
             };
             if !evicted.is_empty() {

@@ -1,0 +1,253 @@
+//! Domains by name. A name is decided by consensus among the members of the root domain, so that of two creators one wins
+//! and the other is told (`[X-20]`). A removed domain has a last configuration that keeps nothing.
+
+use super::{directory, reconfiguration};
+use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
+use crate::dsm::{Client, decided_once};
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::reconfig::ares::ReconfigError;
+use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
+
+/// A name for a domain that cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidDomainName {
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for InvalidDomainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' cannot name a domain: names have 1 to {} characters out of a-z, 0-9, '-', '_' and '.', and begin with a letter or a digit",
+            self.name,
+            limits::NAME_BYTES
+        )
+    }
+}
+
+impl std::error::Error for InvalidDomainName {}
+
+/// A domain that could not be looked up or created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DomainError {
+    /// The name is none.
+    Name(InvalidDomainName),
+    /// No quorum of the root domain in time. A creation may have taken effect.
+    Unavailable(Unavailable),
+    /// What was decided cannot be read by this version.
+    Descriptor(InvalidConfiguration),
+}
+
+impl From<Unavailable> for DomainError {
+    fn from(unavailable: Unavailable) -> Self {
+        DomainError::Unavailable(unavailable)
+    }
+}
+
+/// How a creation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Creation {
+    /// The domain is new.
+    Created,
+    /// The name was taken; this is its domain's latest configuration that the directory knows.
+    Exists(Arc<Configuration>),
+}
+
+/// Checks a domain's name.
+///
+/// # Errors
+/// [`InvalidDomainName`].
+pub fn check_domain_name(name: &str) -> Result<(), InvalidDomainName> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let valid = name.len() <= limits::NAME_BYTES
+        && name.bytes().next().is_some_and(letter)
+        && name
+            .bytes()
+            .all(|byte| letter(byte) || b"-_.".contains(&byte));
+    match valid {
+        true => Ok(()),
+        false => Err(InvalidDomainName { name: name.into() }),
+    }
+}
+
+const DOMAIN_CELLS: &[u8] = b"domain/";
+
+/// The cell in which a domain's name is decided for the `generation`th time: a name is used again when its domain was
+/// removed.
+fn domain_cell(name: &str, generation: u32) -> Bytes {
+    let cell = format!("/{generation:08x}");
+    [DOMAIN_CELLS, name.as_bytes(), cell.as_bytes()]
+        .concat()
+        .into()
+}
+
+fn domain_of_cell(cell: &[u8]) -> Option<String> {
+    let name = cell
+        .strip_prefix(DOMAIN_CELLS)?
+        .split(|byte| *byte == b'/')
+        .next()?;
+    String::from_utf8(name.to_vec()).ok()
+}
+
+/// The latest configuration of the domain that was decided with this value.
+async fn latest_of<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    decided: Bytes,
+) -> Result<Arc<Configuration>, DomainError> {
+    let first = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
+    Ok(directory::latest(client, root, &first).await?)
+}
+
+/// The domain of this name: a final configuration of it, the latest that the directory knows. `None` if there is none.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn find_domain<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    name: &str,
+) -> Result<Option<Arc<Configuration>>, DomainError> {
+    check_domain_name(name).map_err(DomainError::Name)?;
+    for generation in 0.. {
+        let cell = domain_cell(name, generation);
+        let Some(decided) = decided_once::learn(client, root, &cell).await? else {
+            return Ok(None);
+        };
+        let latest = latest_of(client, root, decided).await?;
+        if latest.dap() != Dap::Removed {
+            return Ok(Some(latest));
+        }
+    }
+    unreachable!("names are not used 2^32 times")
+}
+
+/// Creates a domain with this first configuration, or finds that the name is taken.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn create_domain<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    name: &str,
+    first: &Arc<Configuration>,
+) -> Result<Creation, DomainError> {
+    assert_eq!(first.id().index, 0, "a domain begins with configuration 0");
+    check_domain_name(name).map_err(DomainError::Name)?;
+    for generation in 0.. {
+        let cell = domain_cell(name, generation);
+        let decided = decided_once::decide(client, root, &cell, first.encoded()).await?;
+        // The domain id is random, so that the same descriptor is the same creation.
+        if decided == *first.encoded() {
+            return Ok(Creation::Created);
+        }
+        let latest = latest_of(client, root, decided).await?;
+        if latest.dap() != Dap::Removed {
+            return Ok(Creation::Exists(latest));
+        }
+    }
+    unreachable!("names are not used 2^32 times")
+}
+
+/// All domains with the latest of their configurations that the directory knows, by name.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn domains<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
+    let mut domains = Vec::new();
+    let mut after = Bytes::new();
+    let prefix = Bytes::from_static(DOMAIN_CELLS);
+    loop {
+        let page = decided_once::list(client, root, &prefix, &after).await?;
+        for (cell, decided) in &page.cells {
+            let value = match decided {
+                Some(value) => Some(value.clone()),
+                // Somebody's attempt that may have been decided: finish it, then it has been.
+                None => decided_once::learn(client, root, cell).await?,
+            };
+            let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
+                continue;
+            };
+            let latest = latest_of(client, root, value).await?;
+            if latest.dap() != Dap::Removed {
+                domains.push((name, latest));
+            }
+        }
+        match (page.truncated, page.cells.into_keys().next_back()) {
+            (true, Some(last)) => after = last,
+            _ => return Ok(domains),
+        }
+    }
+}
+
+/// How a removal ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removal {
+    /// The domain is gone, with everything in it. Its name may be used again.
+    Removed,
+    /// There was none.
+    NotFound,
+}
+
+/// A removal that did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemovalError {
+    /// The domain could not be looked up, or the directory not be told; try again.
+    Domain(DomainError),
+    /// It could not be reconfigured for the last time.
+    Reconfig(ReconfigError),
+}
+
+/// Removes a domain: appends a last configuration that keeps nothing, which makes its members let everything go; then the
+/// directory says so, and the name is free.
+///
+/// # Errors
+/// [`RemovalError`]. Trying again goes on where it ended.
+pub async fn remove_domain<E: Env>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    name: &str,
+) -> Result<Removal, RemovalError> {
+    let found = find_domain(client, root, name).await;
+    let Some(mut last) = found.map_err(RemovalError::Domain)? else {
+        return Ok(Removal::NotFound);
+    };
+    while last.dap() != Dap::Removed {
+        let wanted = Descriptor {
+            dap: Dap::Removed,
+            ..last.descriptor().clone()
+        };
+        let done = reconfiguration::reconfigure(client, root, &last, &wanted, &|_| {}).await;
+        // Another reconfigurer may have won: then once more after its configuration.
+        last = done.map_err(RemovalError::Reconfig)?.into_configuration();
+    }
+    let root = client.sequences().start(root);
+    let told = directory::announce(client, &root, &last).await;
+    told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;
+    Ok(Removal::Removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domain_names_are_plain() {
+        for good in ["a", "photos", "my-photos_2.old", "0"] {
+            assert!(check_domain_name(good).is_ok(), "{good}");
+            let cell = domain_cell(good, 7);
+            assert_eq!(domain_of_cell(&cell).as_deref(), Some(good));
+        }
+        for wrong in ["", "-a", "A", "a/b", "ä", "a b", &"x".repeat(64)] {
+            assert!(check_domain_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}
