@@ -124,7 +124,7 @@ pub(super) fn meaning(shape: Shape) -> String {
     );
     let crashes = if f == 1 { "crash" } else { "crashes" };
     let lost = match shape.dap() {
-        Dap::Abd => format!("{spare} of {n} copies may be lost"),
+        Dap::Abd | Dap::Removed => format!("{spare} of {n} copies may be lost"),
         Dap::Ec { .. } => format!("{spare} of {n} fragments may be lost"),
     };
     let stored = shape.stored_per_byte();
