@@ -1,7 +1,7 @@
-//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|replay]`. Ends with 1 if one did. With
-//! `replay`, FIRST is run once and its schedule is printed.
+//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|replay|random|pct]`. Ends with 1 if one did.
+//! With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the scheduler of all.
 
-use areo_sim::{Options, replay, run};
+use areo_sim::{Options, Scheduler, replay, run};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -17,10 +17,15 @@ fn main() -> ExitCode {
         seeds: number(1, 100),
         operations: number(2, 300),
         faults: how != Some("nofaults"),
-        threads: 1,
+        scheduler: match how {
+            Some("random" | "replay-random") => Scheduler::Random,
+            Some("pct") => Scheduler::Pct { depth: None },
+            _ => Scheduler::Mixed,
+        },
         stop_at_first: true,
+        ..Options::default()
     };
-    if how == Some("replay") {
+    if how.is_some_and(|how| how.starts_with("replay")) {
         let outcome = replay(options.first_seed, &options);
         println!("{}\n{}", outcome.history, outcome.schedule.join("\n"));
         println!("{:016x} {:?}", outcome.hash, outcome.violation);

@@ -2,6 +2,7 @@
 
 use crate::random::Random;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 macro_rules! faults {
@@ -31,6 +32,10 @@ faults! {
     Reset = "reset",
     /// A message takes a hundred times as long as others.
     Delay = "delay",
+    /// A connection ends in the middle of a frame; the request goes out again on the next one.
+    CutFrame = "cut frame",
+    /// A bit of a frame flips on its way.
+    FlippedFrame = "flipped frame",
     /// A message overtakes an earlier one of the same link.
     Reorder = "reorder",
     /// A request arrives twice.
@@ -65,6 +70,18 @@ faults! {
     SyncError = "sync error",
     /// A bit flips in a data file.
     BitFlip = "bit flip",
+    /// A bit flips in a hint file, which spares the reading of a segment.
+    HintFlip = "hint flip",
+    /// A data file is gone.
+    SegmentMissing = "segment missing",
+    /// A hint file is gone.
+    HintMissing = "hint missing",
+    /// A server's disk is wiped; what starts there afterwards is another server.
+    DiskWiped = "disk wiped",
+    /// A server is started from an old copy of its disk, again and again.
+    DiskRolledBack = "disk rolled back",
+    /// A second process is started from an old copy of a server's disk.
+    DiskCopied = "disk copied",
     /// The disk has no room.
     DiskFull = "disk full",
     /// A commit takes long.
@@ -73,6 +90,8 @@ faults! {
     Pause = "pause",
     /// A server that starts waits before it serves.
     SlowStart = "slow start",
+    /// The clock of a process is an hour ahead from one moment to the next.
+    ClockJump = "clock jump",
     /// A client's process dies between two steps of an operation and another takes its place.
     ClientCrash = "client crash",
     /// More writes of one object at once than its configuration's delta allows for.
@@ -121,8 +140,22 @@ impl fmt::Display for Fired {
     }
 }
 
+/// What a run leaves out, so that what is left shows what a violation needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restriction {
+    /// Faults that never strike.
+    pub without: BTreeSet<Fault>,
+    /// Strikes that do not happen, counted from 0 for each fault.
+    pub skipped: BTreeSet<(Fault, u64)>,
+}
+
 /// Which faults a seed draws, how often, and what has fired so far.
 pub(crate) struct Plan {
+    /// Of each fault its own, so that one that is left out does not move the others.
+    sources: Vec<Random>,
+    /// By fault: how often it was drawn, whether it then happened or not.
+    drawn: RefCell<Vec<u64>>,
+    restriction: Restriction,
     /// Per mille per opportunity, by fault; 0: never.
     rates: RefCell<Vec<u64>>,
     fired: RefCell<Fired>,
@@ -130,7 +163,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Each fault is in about half of all seeds, so that every combination of two turns up soon.
-    pub(crate) fn drawn(random: &Random) -> Plan {
+    pub(crate) fn drawn(random: &Random, restriction: Restriction) -> Plan {
         let rate = |fault: &Fault| {
             let (often, strength) = (random.chance(500), random.between(1, 4));
             match often {
@@ -138,15 +171,20 @@ impl Plan {
                 false => 0,
             }
         };
-        Plan::of(Fault::ALL.iter().map(rate).collect())
+        Plan::of(Fault::ALL.iter().map(rate).collect(), random, restriction)
     }
 
-    pub(crate) fn none() -> Plan {
-        Plan::of(vec![0; Fault::ALL.len()])
+    pub(crate) fn none(random: &Random) -> Plan {
+        let rates = vec![0; Fault::ALL.len()];
+        Plan::of(rates, random, Restriction::default())
     }
 
-    fn of(rates: Vec<u64>) -> Plan {
+    fn of(rates: Vec<u64>, random: &Random, restriction: Restriction) -> Plan {
+        let source = |_| Random::new(random.draw());
         Plan {
+            sources: rates.iter().map(source).collect(),
+            drawn: RefCell::new(vec![0; rates.len()]),
+            restriction,
             rates: RefCell::new(rates),
             fired: RefCell::default(),
         }
@@ -158,8 +196,8 @@ impl Plan {
     }
 
     /// Whether it happens now; counted if it does.
-    pub(crate) fn strikes(&self, fault: Fault, random: &Random) -> bool {
-        let strikes = self.draws(fault, random);
+    pub(crate) fn strikes(&self, fault: Fault) -> bool {
+        let strikes = self.draws(fault);
         if strikes {
             self.note(fault);
         }
@@ -167,8 +205,26 @@ impl Plan {
     }
 
     /// Whether it is to happen now, if it can; whoever makes it happen counts it.
-    pub(crate) fn draws(&self, fault: Fault, random: &Random) -> bool {
-        random.chance(self.rates.borrow()[fault as usize])
+    pub(crate) fn draws(&self, fault: Fault) -> bool {
+        let place = fault as usize;
+        if !self.sources[place].chance(self.rates.borrow()[place]) {
+            return false;
+        }
+        let number = self.drawn.borrow()[place];
+        self.drawn.borrow_mut()[place] += 1;
+        let Restriction { without, skipped } = &self.restriction;
+        !without.contains(&fault) && !skipped.contains(&(fault, number))
+    }
+
+    /// All strikes that were drawn, in the order of faults.
+    pub(crate) fn strikes_drawn(&self) -> Vec<(Fault, u64)> {
+        let drawn = self.drawn.borrow();
+        let of = |fault: Fault| (0..drawn[fault as usize]).map(move |number| (fault, number));
+        let strikes = Fault::ALL.iter().copied().flat_map(of);
+        strikes
+            .filter(|strike| !self.restriction.without.contains(&strike.0))
+            .filter(|strike| !self.restriction.skipped.contains(strike))
+            .collect()
     }
 
     pub(crate) fn is_planned(&self, fault: Fault) -> bool {
@@ -187,7 +243,13 @@ impl Plan {
 /// Per mille: of messages, of commits, of starts, or of the moments at which something may happen to processes and links.
 fn usual_rate(fault: Fault) -> u64 {
     match fault {
-        Fault::Reset | Fault::Delay | Fault::DuplicateRequest | Fault::DuplicateReply => 10,
+        Fault::Reset
+        | Fault::Delay
+        | Fault::DuplicateRequest
+        | Fault::DuplicateReply
+        | Fault::ClockJump
+        | Fault::HintFlip
+        | Fault::HintMissing => 10,
         Fault::Drop | Fault::CrashBeforeReply | Fault::SyncError => 2,
         Fault::CrashInCommit => 3,
         Fault::CrashInRecovery => 60,
@@ -195,6 +257,10 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::SlowDisk | Fault::WrongHint => 20,
         Fault::IsolateMajority | Fault::KillAll => 4,
         Fault::BitFlip => 100,
+        Fault::CutFrame | Fault::FlippedFrame => 5,
+        Fault::DiskRolledBack | Fault::DiskCopied => 40,
+        Fault::SegmentMissing => 1,
+        Fault::DiskWiped => 8,
         _ => 25,
     }
 }

@@ -2,6 +2,7 @@
 //! operations end with, and compares it with what is really on the disks ([`crate::truth`]). It never asks a server.
 
 mod acknowledged_is_durable;
+mod copies_never_serve;
 mod damaged_is_never_counted;
 mod decided_once;
 mod evicted_is_remembered;
@@ -49,6 +50,8 @@ pub(crate) enum Observation<'a> {
     },
     /// A server started from its disk, on which these durable records were not found again.
     Recovered { server: usize, missing: &'a [Kept] },
+    /// The start of a server was confirmed by a quorum of the root domain.
+    Confirmed { server: usize, is_copy: bool },
     /// A read or a write ended with this version.
     Completed { object: ObjectId, tag: Tag },
 }
@@ -80,6 +83,7 @@ pub(crate) trait Invariant {
 pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::<acknowledged_is_durable::Rule>::default(),
+        Box::<copies_never_serve::Rule>::default(),
         Box::<damaged_is_never_counted::Rule>::default(),
         Box::<decided_once::Rule>::default(),
         Box::<evicted_is_remembered::Rule>::default(),

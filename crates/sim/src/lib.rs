@@ -19,8 +19,10 @@ mod history;
 mod invariant;
 mod random;
 mod run;
+mod shrink;
 mod truth;
 mod workload;
 mod world;
 
-pub use run::{Options, Outcome, Report, replay, run};
+pub use run::{Options, Outcome, Report, Scheduler, replay, run};
+pub use shrink::{RUNS as SHRINK_RUNS, Shrunk, concerning, shrink};

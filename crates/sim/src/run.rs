@@ -1,9 +1,9 @@
 //! One seed, and many.
 
-use crate::fault::{Fault, Fired};
-use crate::random::mix;
+use crate::fault::{Fault, Fired, Restriction};
+use crate::random::{Random, mix};
 use crate::workload::{self, PROCESSES, SERVERS, Workload};
-use crate::world::World;
+use crate::world::{Setup, World};
 use areo_check::{History, Verdict};
 use areo_core::instant::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +11,33 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
+
+/// Who decides what happens next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduler {
+    /// Each seed draws one of the others.
+    #[default]
+    Mixed,
+    /// Time, which is drawn.
+    Random,
+    /// Probabilistic concurrency testing, with this depth or one that each seed draws.
+    Pct {
+        /// How many events have to be ordered for a bug to show.
+        depth: Option<u64>,
+    },
+}
+
+impl Scheduler {
+    /// The depth if it is PCT.
+    pub(crate) fn depth(self, random: &Random) -> Option<u64> {
+        let (is_pct, drawn) = (random.chance(300), random.between(1, 6));
+        match self {
+            Scheduler::Mixed => is_pct.then_some(drawn),
+            Scheduler::Random => None,
+            Scheduler::Pct { depth } => Some(depth.unwrap_or(drawn)),
+        }
+    }
+}
 
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +50,12 @@ pub struct Options {
     pub operations: u64,
     /// Whether anything goes wrong.
     pub faults: bool,
+    /// Who decides what happens next.
+    pub scheduler: Scheduler,
+    /// A fault whose first strike is called a violation: proof that violations are found, replayed and shrunk.
+    pub planted: Option<Fault>,
+    /// Run each seed twice: equal hashes are a rule, too.
+    pub twice: bool,
     /// Threads; each runs whole seeds.
     pub threads: usize,
     /// Stop at the first seed that breaks a rule.
@@ -36,6 +69,9 @@ impl Default for Options {
             seeds: 1,
             operations: 1000,
             faults: true,
+            scheduler: Scheduler::Mixed,
+            twice: false,
+            planted: None,
             threads: 1,
             stop_at_first: false,
         }
@@ -57,6 +93,8 @@ pub struct Outcome {
     pub virtual_time: Duration,
     /// The faults that fired.
     pub fired: Fired,
+    /// The strikes of faults, each with its number.
+    pub strikes: Vec<(Fault, u64)>,
     /// The rule that was broken, if one was.
     pub violation: Option<String>,
     /// What clients saw, as JSON lines.
@@ -95,7 +133,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
                     if seed >= end {
                         return;
                     }
-                    let outcome = run_seed(seed, options, false);
+                    let outcome = once_or_twice(seed, options);
                     if options.stop_at_first && outcome.violation.is_some() {
                         next.store(end, Ordering::Relaxed);
                     }
@@ -123,18 +161,44 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
 
 /// Runs one seed again, and writes its schedule down.
 pub fn replay(seed: u64, options: &Options) -> Outcome {
-    run_seed(seed, options, true)
+    restricted(seed, options, &Restriction::default(), true)
+}
+
+fn once_or_twice(seed: u64, options: &Options) -> Outcome {
+    let everything = Restriction::default();
+    let mut outcome = restricted(seed, options, &everything, false);
+    if options.twice && outcome.violation.is_none() {
+        let again = restricted(seed, options, &everything, false);
+        if (again.hash, &again.history) != (outcome.hash, &outcome.history) {
+            outcome.violation = Some("replay: the same seed made another run".to_owned());
+        }
+    }
+    outcome
 }
 
 /// Longest virtual time that a run may take before somebody must be stuck.
 const LONGEST: Duration = Duration::from_hours(24);
 
-fn run_seed(seed: u64, options: &Options, traced: bool) -> Outcome {
+/// Runs one seed without some of what it would do.
+pub(crate) fn restricted(
+    seed: u64,
+    options: &Options,
+    restriction: &Restriction,
+    traced: bool,
+) -> Outcome {
     let root = workload::root();
-    let size = (PROCESSES, SERVERS);
-    let world = World::new(seed, options.faults, &root, size, traced);
+    let setup = Setup {
+        faults: options.faults,
+        restriction: restriction.clone(),
+        scheduler: options.scheduler,
+        size: (PROCESSES, SERVERS),
+        traced,
+    };
+    let world = World::new(seed, &root, setup);
     let work = Workload::new(&world, &root, options.operations);
-    let ended = catch_unwind(AssertUnwindSafe(|| safety_then_liveness(&world, &work)));
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        safety_then_liveness(&world, &work, options.planted);
+    }));
     if let Err(panic) = &ended {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -148,6 +212,7 @@ fn run_seed(seed: u64, options: &Options, traced: bool) -> Outcome {
         events: world.events(),
         virtual_time: world.now().since(Instant::default()),
         fired: world.plan().fired(),
+        strikes: world.plan().strikes_drawn(),
         violation: world.violation().or_else(|| second_opinion(&work)),
         history: work.history.borrow().lines().to_owned(),
         schedule: world.schedule(),
@@ -175,13 +240,14 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         events: world.events(),
         virtual_time: Duration::ZERO,
         fired: Fired::default(),
+        strikes: world.plan().strikes_drawn(),
         violation: Some(format!("panic: {panic}")),
         history: String::new(),
         schedule: world.schedule(),
     }
 }
 
-fn safety_then_liveness(world: &World, work: &Rc<Workload>) {
+fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Fault>) {
     for process in 0..PROCESSES {
         work.start(process);
     }
@@ -191,8 +257,11 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>) {
         if !world.step() || world.now().since(Instant::default()) > LONGEST {
             return world.violate("liveness: nothing happens any more".to_owned());
         }
+        if let Some(fault) = planted.filter(|fault| world.plan().fired().count(*fault) > 0) {
+            world.violate(format!("planted: {} has struck", fault.name()));
+        }
         steps += 1;
-        if steps.is_multiple_of(100) && world.plan().strikes(Fault::ClientCrash, world.random()) {
+        if steps.is_multiple_of(100) && world.plan().strikes(Fault::ClientCrash) {
             work.crash(world.random().index(PROCESSES));
         }
     }
@@ -200,7 +269,7 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>) {
     pass(world, Duration::from_secs(3));
     // A server that is still starting would miss the finale, and what confirms the versions that it has.
     let patience = world.now().plus(Duration::from_mins(1));
-    while (0..SERVERS).any(|server| !world.is_up(server)) && world.violation().is_none() {
+    while (0..SERVERS).any(|server| !world.is_serving(server)) && world.violation().is_none() {
         if world.now() > patience {
             return world.violate("liveness: a server does not start".to_owned());
         }

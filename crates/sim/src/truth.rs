@@ -81,6 +81,20 @@ impl Kept {
     }
 }
 
+/// What became of a disk for good.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) enum Harm {
+    /// Nothing.
+    #[default]
+    None,
+    /// Hints were lost, so that an unfinished batch cannot always be told from rot.
+    LacksHints,
+    /// Bits flipped, or files are missing: what of it can be read is known only when it is read.
+    Rotten,
+    /// It was wiped: what it once had is gone.
+    Wiped,
+}
+
 /// The disk of one server.
 #[derive(Default)]
 pub(crate) struct Truth {
@@ -90,8 +104,10 @@ pub(crate) struct Truth {
     elements: BTreeMap<ObjectId, BTreeMap<Tag, Vec<(Form, bool)>>>,
     /// Steps of the batch that is being written.
     pending: Vec<(u32, Option<Kept>)>,
-    /// Bits flipped in it: what of it can be read is known only when it is read.
-    pub(crate) rotten: bool,
+    /// A copy is in the place of the server's own disk, which is this.
+    aside: Option<Box<Truth>>,
+    /// What lasting fault it had.
+    harm: Harm,
     /// It knows that records are missing of which not even the key is known.
     pub(crate) unreadable: bool,
 }
@@ -229,6 +245,52 @@ impl Truth {
             }
         }
         (sound, damaged)
+    }
+
+    /// A lasting fault struck.
+    pub(crate) fn suffer(&mut self, harm: Harm) {
+        self.harm = harm.max(self.harm);
+    }
+
+    /// Some of it cannot be read, or may not be.
+    pub(crate) fn is_rotten(&self) -> bool {
+        self.harm >= Harm::Rotten
+    }
+
+    /// All of it is there, and is known to be.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.harm == Harm::None
+    }
+
+    /// The disk is wiped.
+    pub(crate) fn wipe(&mut self) {
+        *self = Truth {
+            harm: Harm::Wiped,
+            ..Truth::default()
+        };
+    }
+
+    /// A copy takes the place of the disk.
+    pub(crate) fn put_aside(&mut self) {
+        let own = std::mem::take(self);
+        self.aside = Some(Box::new(own));
+    }
+
+    /// The disk is in its place again.
+    pub(crate) fn put_back(&mut self) {
+        if let Some(own) = self.aside.take() {
+            *self = *own;
+        }
+    }
+
+    /// The server's own disk, wherever it is.
+    pub(crate) fn own(&self) -> &Truth {
+        self.aside.as_deref().unwrap_or(self)
+    }
+
+    /// What it once had may be gone.
+    pub(crate) fn is_harmed(&self) -> bool {
+        self.harm >= Harm::Rotten || self.unreadable
     }
 
     /// Undamaged elements of versions from `from` on.

@@ -3,13 +3,18 @@
 
 pub(crate) mod call;
 mod executor;
+mod frames;
+mod identity;
 mod machine;
 mod network;
+mod queue;
+mod rot;
 mod trouble;
 
-use crate::fault::{Fault, Plan};
+use crate::fault::{Fault, Plan, Restriction};
 use crate::invariant::{self, Context, Invariant, Observation};
 use crate::random::{Random, mix};
+use crate::run::Scheduler;
 use crate::truth::Objects;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
@@ -19,9 +24,9 @@ use call::{Outstanding, Sink};
 use executor::Tasks;
 use machine::Machines;
 use network::{Links, Message};
+use queue::Queue;
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
@@ -29,7 +34,7 @@ use std::time::Duration;
 pub(crate) use trouble::Trouble;
 
 /// Lines of the schedule that are kept for a report.
-const SCHEDULE_LINES: usize = 400;
+const SCHEDULE_LINES: usize = 20_000;
 
 /// The world; clones are the same one.
 #[derive(Clone)]
@@ -39,8 +44,9 @@ struct Inner {
     now: Cell<Instant>,
     random: Random,
     plan: Plan,
-    queue: RefCell<BinaryHeap<Reverse<Entry>>>,
-    sequence: Cell<u64>,
+    queue: RefCell<Queue>,
+    /// By caller (clients, then servers): how far its clock is ahead of the world's.
+    clocks: RefCell<Vec<Duration>>,
     tasks: Tasks,
     calls: RefCell<BTreeMap<u64, Outstanding>>,
     links: RefCell<Links>,
@@ -60,41 +66,15 @@ struct Watch {
     violation: Option<String>,
 }
 
-struct Entry {
-    at: Instant,
-    sequence: u64,
-    event: Event,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.sequence == other.sequence
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> std::cmp::Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
-    }
-}
-
 /// Something that happens at a time.
 enum Event {
     Deliver(Message),
-    /// A task's timer.
-    Wake(Waker),
+    /// A task's timer; with the caller whose it is, as the next two.
+    Wake(usize, Waker),
     /// A quorum call's patience of this number has run out.
-    Impatient(Weak<dyn Sink>, u64),
+    Impatient(usize, Weak<dyn Sink>, u64),
     /// A quorum call's deadline.
-    Deadline(Weak<dyn Sink>),
+    Deadline(usize, Weak<dyn Sink>),
     /// The connection of a call was lost; it goes out again.
     Resend(u64),
     /// A server's commit has been handed to the disk for long enough. The number tells lives of a server apart.
@@ -104,6 +84,38 @@ enum Event {
     Resume(usize, u64),
     Restart(usize),
     Trouble(Trouble),
+}
+
+impl Event {
+    /// Where an asynchronous system may choose what comes first: the direction of a link, or a disk.
+    fn channel(&self) -> Option<usize> {
+        match self {
+            Event::Deliver(message) => Some(message.channel()),
+            Event::Commit(server, _) => Some(*server),
+            _ => None,
+        }
+    }
+
+    /// The caller whose timer it is.
+    fn timer_of(&self) -> Option<usize> {
+        match self {
+            Event::Wake(caller, _) | Event::Impatient(caller, ..) | Event::Deadline(caller, _) => {
+                Some(*caller)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a world is made of beside its seed.
+pub(crate) struct Setup {
+    pub(crate) faults: bool,
+    pub(crate) restriction: Restriction,
+    pub(crate) scheduler: Scheduler,
+    /// Clients and servers.
+    pub(crate) size: (usize, usize),
+    /// Whether somebody is going to read the schedule.
+    pub(crate) traced: bool,
 }
 
 /// The number of a server, from 0.
@@ -118,27 +130,25 @@ pub(crate) fn id_of(server: usize) -> ServerId {
 
 impl World {
     /// Servers that are up and empty, and as many clients as there may be.
-    pub(crate) fn new(
-        seed: u64,
-        faults: bool,
-        root: &Arc<Configuration>,
-        (clients, servers): (usize, usize),
-        traced: bool,
-    ) -> World {
+    pub(crate) fn new(seed: u64, root: &Arc<Configuration>, setup: Setup) -> World {
         let random = Random::new(mix(seed ^ 0x5eed));
-        let plan = match faults {
-            true => Plan::drawn(&random),
-            false => Plan::none(),
+        let plan = match setup.faults {
+            true => Plan::drawn(&random, setup.restriction),
+            false => Plan::none(&random),
         };
-        let links = Links::new(clients, servers, &random);
+        // Servers call, too: each other, to register.
+        let (clients, servers) = setup.size;
+        let callers = clients + servers;
+        let links = Links::new(callers, servers, &random);
+        let depth = setup.scheduler.depth(&random);
         let world = World(Rc::new(Inner {
             now: Cell::default(),
             machines: RefCell::new(Machines::new(servers, root, &random)),
             links: RefCell::new(links),
             random,
             plan,
-            queue: RefCell::default(),
-            sequence: Cell::default(),
+            queue: RefCell::new(Queue::new(seed, depth)),
+            clocks: RefCell::new(vec![Duration::ZERO; callers]),
             tasks: Tasks::default(),
             calls: RefCell::default(),
             watch: RefCell::new(Watch {
@@ -149,7 +159,7 @@ impl World {
             }),
             hash: Cell::new(seed),
             events: Cell::default(),
-            schedule: RefCell::new(traced.then(VecDeque::new)),
+            schedule: RefCell::new(setup.traced.then(VecDeque::new)),
         }));
         for server in 0..servers {
             world.start(server);
@@ -170,12 +180,23 @@ impl World {
         &self.0.plan
     }
 
-    /// Whether the fault happens now.
-    fn strikes(&self, fault: Fault) -> bool {
-        self.0.plan.strikes(fault, &self.0.random)
+    /// What the clock of a caller says.
+    fn clock(&self, caller: usize) -> Instant {
+        self.now().plus(self.0.clocks.borrow()[caller])
     }
 
-    /// Clients and servers.
+    /// The caller of a server's process.
+    fn caller_of(&self, server: usize) -> usize {
+        let (callers, servers) = self.size();
+        callers - servers + server
+    }
+
+    /// Whether the fault happens now.
+    fn strikes(&self, fault: Fault) -> bool {
+        self.0.plan.strikes(fault)
+    }
+
+    /// Callers and servers. Callers are clients, then the servers themselves.
     pub(crate) fn size(&self) -> (usize, usize) {
         self.0.links.borrow().size()
     }
@@ -189,22 +210,15 @@ impl World {
     // ---- events ----
 
     fn at(&self, delay: Duration, event: Event) {
-        let sequence = self.0.sequence.get();
-        self.0.sequence.set(sequence + 1);
         let at = self.now().plus(delay);
-        let entry = Entry {
-            at,
-            sequence,
-            event,
-        };
-        self.0.queue.borrow_mut().push(Reverse(entry));
+        self.0.queue.borrow_mut().push(at, event);
     }
 
     /// Lets the next thing happen; false if there is none.
     pub(crate) fn step(&self) -> bool {
         self.poll();
-        let next = self.0.queue.borrow_mut().pop();
-        let Some(Reverse(Entry { at, event, .. })) = next else {
+        let next = self.0.queue.borrow_mut().pop(self.now());
+        let Some((at, event)) = next else {
             return false;
         };
         assert!(at >= self.now(), "time never goes back");
@@ -212,13 +226,13 @@ impl World {
         self.0.events.set(self.0.events.get() + 1);
         match event {
             Event::Deliver(message) => self.deliver(message),
-            Event::Wake(waker) => waker.wake(),
-            Event::Impatient(sink, number) => {
+            Event::Wake(_, waker) => waker.wake(),
+            Event::Impatient(_, sink, number) => {
                 if let Some(sink) = sink.upgrade() {
                     sink.impatient(number);
                 }
             }
-            Event::Deadline(sink) => {
+            Event::Deadline(_, sink) => {
                 if let Some(sink) = sink.upgrade() {
                     sink.deadline();
                 }
@@ -307,7 +321,7 @@ impl World {
             .truths()
             .iter()
             .enumerate()
-            .filter(|(_, t)| !t.rotten)
+            .filter(|(_, t)| !t.is_rotten())
         {
             crowded = crowded.or(truth.crowded().map(|object| (server, object)));
         }

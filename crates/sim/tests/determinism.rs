@@ -1,12 +1,15 @@
 //! A run is a function of its seed: what was found can be found again.
 
-use areo_sim::{Options, Outcome, replay, run};
+use areo_sim::{Options, Outcome, Scheduler, replay, run};
 
 const OPTIONS: Options = Options {
     first_seed: 100,
     seeds: 12,
     operations: 300,
     faults: true,
+    scheduler: Scheduler::Mixed,
+    twice: false,
+    planted: None,
     threads: 2,
     stop_at_first: false,
 };

@@ -43,7 +43,7 @@ impl Invariant for Rule {
                 })
             }
             Observation::Recovered { server, missing } => {
-                let excused = context.truths[server].rotten || missing.is_empty();
+                let excused = context.truths[server].is_rotten() || missing.is_empty();
                 (!excused).then(|| format!("server {server} did not find again: {missing:?}"))
             }
             _ => None,

@@ -31,13 +31,13 @@ impl Invariant for Rule {
         }
         let truth = |member: &areo_core::config::ServerId| {
             let server = crate::world::server_of(*member);
-            &context.truths[server]
+            context.truths[server].own()
         };
         let members = c.members().iter().map(truth);
-        // A rotten disk once had it: what it has lost is the other rule's business.
+        // A harmed disk once had it: what it has lost is the other rule's business.
         let holders = members
             .clone()
-            .filter(|truth| truth.rotten || truth.newest(object) >= tag)
+            .filter(|truth| truth.is_harmed() || truth.newest(object) >= tag)
             .count();
         let needed = c.quorums().quorum();
         if holders < needed {
@@ -47,7 +47,7 @@ impl Invariant for Rule {
             ));
         }
         let elements = members
-            .filter(|truth| !truth.rotten)
+            .filter(|truth| !truth.is_harmed())
             .map(|truth| truth.sound_from(object, tag));
         (!is_decodable(c, &elements.flatten().collect())).then(|| {
             let object = context.objects.describe(object);

@@ -142,3 +142,11 @@ fn a_cell_with_two_values_is_caught() {
     assert!(!shown(&cell, &one) && !shown(&other, &two) && !shown(&cell, &one));
     assert!(shown(&cell, &two));
 }
+
+#[test]
+fn a_copy_that_serves_is_caught() {
+    let (scene, mut rule) = (Scene::new(&[]), copies_never_serve::Rule);
+    let confirmed = |is_copy| Observation::Confirmed { server: 0, is_copy };
+    assert!(!scene.tell(&mut rule, &confirmed(false)));
+    assert!(scene.tell(&mut rule, &confirmed(true)));
+}

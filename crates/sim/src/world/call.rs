@@ -27,7 +27,7 @@ pub(crate) struct SimEnv {
 
 impl SimEnv {
     pub(crate) fn new(world: &World, client: usize, timeout: Duration) -> SimEnv {
-        let started = world.now();
+        let started = world.clock(client);
         SimEnv {
             world: world.clone(),
             client,
@@ -157,7 +157,7 @@ impl<T: Tally + 'static> Gather<T> {
         state.timers += 1;
         if let Some(patience) = wanted {
             let sink: Weak<dyn Sink> = self.myself.clone();
-            let timer = Happening::Impatient(sink, state.timers);
+            let timer = Happening::Impatient(self.env.client, sink, state.timers);
             self.env.world.at(patience, timer);
         }
     }
@@ -267,7 +267,9 @@ impl Env for SimEnv {
             call.carry_out(Decision::Ask((0..call.members.len()).collect()));
             let remaining = call.env.deadline.since(call.env.now());
             let sink: Weak<dyn Sink> = call.myself.clone();
-            call.env.world.at(remaining, Happening::Deadline(sink));
+            call.env
+                .world
+                .at(remaining, Happening::Deadline(call.env.client, sink));
             poll_fn(|context| call.take(context.waker())).await
         }
     }
@@ -282,22 +284,23 @@ impl Env for SimEnv {
     }
 
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> {
-        let (world, until) = (self.world.clone(), self.world.now().plus(time));
+        let (env, until) = (self.clone(), self.now().plus(time));
         let mut armed = false;
         poll_fn(move |context| {
-            if world.now() >= until {
+            if env.now() >= until {
                 return Poll::Ready(());
             }
             if !std::mem::replace(&mut armed, true) {
-                let left = until.since(world.now());
-                world.at(left, Happening::Wake(context.waker().clone()));
+                let left = until.since(env.now());
+                let wake = Happening::Wake(env.client, context.waker().clone());
+                env.world.at(left, wake);
             }
             Poll::Pending
         })
     }
 
     fn now(&self) -> Instant {
-        self.world.now()
+        self.world.clock(self.client)
     }
 
     fn random(&self) -> u64 {
@@ -305,7 +308,7 @@ impl Env for SimEnv {
     }
 
     fn slow(&self, server: ServerId) -> bool {
-        let slow = !self.world.is_responsive(server_of(server));
+        let slow = !self.world.is_serving(server_of(server));
         slow != self.world.strikes(Fault::WrongHint)
     }
 }

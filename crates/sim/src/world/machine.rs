@@ -3,8 +3,9 @@
 
 mod life;
 
+use super::identity::{Exchange, Platter};
 use super::network::Body;
-use super::{Event as Happening, World};
+use super::{Event as Happening, World, id_of};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::random::Random;
@@ -55,13 +56,17 @@ struct Live {
     commit: Option<Commit<MemoryFile>>,
     committing: bool,
     committed_since_upkeep: bool,
+    serving: bool,
 }
 
 pub(super) struct Machine {
-    pub(super) disk: MemoryDisk,
+    pub(super) platter: Platter,
+    pub(super) exchange: Exchange,
     live: Option<Live>,
     inbox: Vec<Job>,
     pub(super) paused: bool,
+    /// The task that registers its start.
+    pub(super) registering: Option<usize>,
     /// Counts starts: events of an earlier life mean nothing.
     pub(super) life: u64,
 }
@@ -69,14 +74,18 @@ pub(super) struct Machine {
 pub(super) struct Machines {
     pub(super) list: Vec<Machine>,
     truths: Vec<Truth>,
+    /// The one server that has lost data, if one has: a second would be more than may fail.
+    pub(super) harmed: Option<usize>,
     root: Arc<Configuration>,
     commit_us: (u64, u64),
 }
 
 impl Machines {
     pub(super) fn new(servers: usize, root: &Arc<Configuration>, random: &Random) -> Machines {
-        let machine = |_| Machine {
-            disk: MemoryDisk::new(),
+        let machine = |server| Machine {
+            platter: Platter::new(id_of(server)),
+            exchange: Exchange::default(),
+            registering: None,
             live: None,
             inbox: Vec::new(),
             paused: false,
@@ -85,6 +94,7 @@ impl Machines {
         let fast = random.between(10, 300);
         Machines {
             list: (0..servers).map(machine).collect(),
+            harmed: None,
             truths: (0..servers).map(|_| Truth::default()).collect(),
             root: root.clone(),
             commit_us: (fast, fast * random.between(1, 10)),
@@ -119,10 +129,15 @@ impl World {
         self.0.machines.borrow().list[server].is_up()
     }
 
-    /// It is up and does not stand still.
-    pub(super) fn is_responsive(&self, server: usize) -> bool {
-        let machines = self.0.machines.borrow();
-        machines.list[server].is_up() && !machines.list[server].paused
+    /// It answers: it is up, its start is confirmed, and it does not stand still.
+    pub(crate) fn is_serving(&self, server: usize) -> bool {
+        let machine = &self.0.machines.borrow().list[server];
+        let is_serving = machine.live.as_ref().is_some_and(|live| live.serving);
+        is_serving && !machine.paused
+    }
+
+    pub(super) fn root(&self) -> Arc<Configuration> {
+        self.0.machines.borrow().root.clone()
     }
 
     // ---- requests ----
@@ -220,7 +235,7 @@ impl World {
             if live.committing || machine.paused || machine.inbox.is_empty() {
                 return;
             }
-            let now = self.now();
+            let now = self.clock(self.caller_of(server));
             let (mut bytes, mut works) = (SLACK_BYTES, true);
             for job in machine.inbox.drain(..) {
                 let payload_bytes = match &job {
@@ -310,10 +325,10 @@ impl World {
             };
             let commit = live.commit.take().expect("one event for each commit");
             if self.strikes(Fault::CrashInCommit) {
-                let operation = machine.disk.operations() + self.random().below(3);
-                machine.disk.power_off_at(operation);
+                let operation = machine.platter.disk.operations() + self.random().below(3);
+                machine.platter.disk.power_off_at(operation);
             } else if self.strikes(Fault::SyncError) {
-                machine.disk.fail_sync(0);
+                machine.platter.disk.fail_sync(0);
             }
             let written = commit.run().map(|done| live.records.finish_commit(done));
             if written.is_ok() {

@@ -22,13 +22,13 @@ pub(super) struct Body {
 pub(super) struct Message {
     client: usize,
     server: usize,
-    content: Content,
+    pub(super) content: Content,
     /// Counts the messages of the world, to see them overtake each other.
     number: u64,
 }
 
 #[derive(Clone)]
-enum Content {
+pub(super) enum Content {
     Request(u64, Body),
     Note(Body),
     Reply(u64, Result<Body, Refusal>),
@@ -39,6 +39,14 @@ impl Content {
         matches!(self, Content::Reply(..))
     }
 
+    /// The call that it belongs to; a note belongs to none.
+    pub(super) fn call(&self) -> Option<u64> {
+        match self {
+            Content::Request(call, _) | Content::Reply(call, _) => Some(*call),
+            Content::Note(_) => None,
+        }
+    }
+
     /// A number that stands for it, and what it is called.
     fn identity(&self) -> (u64, &'static str) {
         match self {
@@ -47,6 +55,22 @@ impl Content {
             Content::Reply(call, Ok(body)) => (call << 2 ^ stable_hash(&body.body) ^ 2, "reply"),
             Content::Reply(call, Err(refusal)) => (call << 2 ^ *refusal as u64 ^ 3, "refusal"),
         }
+    }
+}
+
+/// Channels below this are the servers' disks.
+const FIRST_LINK: usize = 8;
+
+impl Message {
+    /// The same link carries this instead.
+    pub(super) fn with(self, content: Content) -> Message {
+        Message { content, ..self }
+    }
+
+    /// The direction of a link that it travels on.
+    pub(super) fn channel(&self) -> usize {
+        let link = self.client * FIRST_LINK + self.server;
+        FIRST_LINK + link * 2 + usize::from(self.content.is_reply())
     }
 }
 
@@ -204,6 +228,9 @@ impl World {
             self.break_connection(&message);
             return;
         }
+        let Some(message) = self.through_frames(message) else {
+            return;
+        };
         let duplicate = match message.content.is_reply() {
             true => Fault::DuplicateReply,
             false => Fault::DuplicateRequest,
@@ -220,8 +247,8 @@ impl World {
     }
 
     /// The message is lost with its connection; its call, if it has one, is made again.
-    fn break_connection(&self, message: &Message) {
-        if let Content::Request(call, _) | Content::Reply(call, _) = message.content {
+    pub(super) fn break_connection(&self, message: &Message) {
+        if let Some(call) = message.content.call() {
             let later = Duration::from_millis(self.random().between(1, 60));
             self.at(later, Happening::Resend(call));
         }
@@ -238,7 +265,11 @@ impl World {
         self.record([1, client as u64, server as u64, identity], || {
             let arrow = if content.is_reply() { "<-" } else { "->" };
             let said = describe(&content);
-            format!("client {client} {arrow} server {server}  {kind} {said}")
+            let caller = match client.checked_sub(self.caller_of(0)) {
+                Some(server) => format!("server {server}"),
+                None => format!("client {client}"),
+            };
+            format!("{caller} {arrow} server {server}  {kind} {said}")
         });
         self.note_order(client, server, number, content.is_reply());
         match content {

@@ -27,14 +27,21 @@ const DRAWN: &[Fault] = &[
     Fault::KillAll,
     Fault::PowerLoss,
     Fault::BitFlip,
+    Fault::HintFlip,
+    Fault::SegmentMissing,
+    Fault::HintMissing,
+    Fault::DiskWiped,
+    Fault::DiskRolledBack,
+    Fault::DiskCopied,
     Fault::DiskFull,
+    Fault::ClockJump,
     Fault::Pause,
 ];
 
 /// Servers that may be away at the same time, unless all are: of three, and of five with k = 3.
 const MAY_FAIL: usize = 1;
 /// The one server of a run whose disk may rot: more than may fail would lose data, and rightly so.
-const ROTTEN: usize = 1;
+pub(super) const ROTTEN: usize = 1;
 
 impl World {
     /// Trouble begins.
@@ -45,16 +52,18 @@ impl World {
     /// Trouble ends for good: everything is mended.
     pub(crate) fn heal(&self) {
         self.plan().end();
+        self.0.queue.borrow_mut().end_priorities();
         self.open_links();
+        self.heal_disks();
         let (_, servers) = self.size();
         for server in 0..servers {
             let (life, is_off) = {
                 let machine = &self.0.machines.borrow().list[server];
-                machine.disk.set_capacity(None);
+                machine.platter.disk.set_capacity(None);
                 // Asked before a cut that has not struck yet is called off: one may have gone unnoticed.
-                let is_off = machine.disk.list().is_err();
+                let is_off = machine.platter.disk.list().is_err();
                 if !is_off {
-                    machine.disk.power_off_at(u64::MAX);
+                    machine.platter.disk.power_off_at(u64::MAX);
                 }
                 (machine.life, machine.is_up() && is_off)
             };
@@ -71,7 +80,7 @@ impl World {
         match trouble {
             Trouble::Moment => {
                 for fault in DRAWN {
-                    if self.plan().draws(*fault, self.random()) {
+                    if self.plan().draws(*fault) {
                         self.perhaps(*fault);
                     }
                 }
@@ -85,7 +94,7 @@ impl World {
             }
             Trouble::Room(server) => {
                 let machine = &self.0.machines.borrow().list[server];
-                machine.disk.set_capacity(None);
+                machine.platter.disk.set_capacity(None);
             }
         }
     }
@@ -93,11 +102,12 @@ impl World {
     fn perhaps(&self, fault: Fault) {
         let (_, servers) = self.size();
         let victim = self.random().index(servers);
-        let away = (0..servers).filter(|server| !self.is_responsive(*server));
-        let may_go = self.is_up(victim) && away.count() < MAY_FAIL;
+        let may_go = self.may_go(victim);
         let possible = match fault {
             Fault::Kill | Fault::PowerLoss | Fault::Pause | Fault::DiskFull => may_go,
-            Fault::BitFlip => self.is_up(ROTTEN),
+            Fault::BitFlip | Fault::HintFlip | Fault::SegmentMissing | Fault::HintMissing => {
+                self.is_up(ROTTEN) && self.may_be_harmed(ROTTEN)
+            }
             _ => true,
         };
         if !possible {
@@ -128,10 +138,42 @@ impl World {
                     self.kill(victim);
                 }
             }
+            Fault::HintFlip | Fault::SegmentMissing | Fault::HintMissing => {
+                self.harm_file(fault);
+            }
+            Fault::DiskWiped => self.wipe(),
+            Fault::DiskRolledBack | Fault::DiskCopied => self.exchange(fault),
+            Fault::ClockJump => self.jump(),
             Fault::DiskFull => self.fill(victim),
             Fault::Pause => self.pause(victim),
             _ => unreachable!("{fault:?} is not drawn here"),
         }
+    }
+
+    /// It is up, and those that are away are few enough for it to go, too. One that was wiped is away for ever, and stands
+    /// in nobody's way: what it misses costs progress only while another is away.
+    pub(super) fn may_go(&self, server: usize) -> bool {
+        let (_, servers) = self.size();
+        let harmed = self.0.machines.borrow().harmed;
+        let away = (0..servers).filter(|server| !self.is_serving(*server));
+        let away = away.filter(|server| Some(*server) != harmed);
+        self.is_up(server) && away.count() < MAY_FAIL
+    }
+
+    /// No other server has lost data.
+    pub(super) fn may_be_harmed(&self, server: usize) -> bool {
+        let harmed = self.0.machines.borrow().harmed;
+        harmed.is_none_or(|harmed| harmed == server)
+    }
+
+    /// The clock of a process goes on by an hour: its timers fire, and what it looks after has been quiet for long.
+    fn jump(&self) {
+        self.plan().note(Fault::ClockJump);
+        let caller = self.random().index(self.0.clocks.borrow().len());
+        self.remark(&format!("the clock of caller {caller} jumps by an hour"));
+        self.0.clocks.borrow_mut()[caller] += Duration::from_hours(1);
+        let is_its = |event: &Happening| event.timer_of() == Some(caller);
+        self.0.queue.borrow_mut().hasten(self.now(), is_its);
     }
 
     fn partition(&self, fault: Fault) {
@@ -187,40 +229,11 @@ impl World {
         self.plan().note(Fault::DiskFull);
         self.remark(&format!("the disk of server {server} is full"));
         self.0.machines.borrow().list[server]
+            .platter
             .disk
             .set_capacity(Some(0));
         let time = Duration::from_millis(self.random().between(1, 500));
         self.at(time, Happening::Trouble(Trouble::Room(server)));
-    }
-
-    /// Flips a bit of a segment, somewhere in what was written and proven.
-    fn flip(&self, server: usize) {
-        let machines = &mut *self.0.machines.borrow_mut();
-        let machine = &mut machines.list[server];
-        if !machine.seal() {
-            return;
-        }
-        // Sealing may have written nothing, so that nobody has noticed yet that the power went.
-        let Ok(mut names) = machine.disk.list() else {
-            return;
-        };
-        names.retain(|name| name.starts_with("segment-") && !name.contains(".hint"));
-        if names.is_empty() {
-            // Nothing was written since the disk was new.
-            return;
-        }
-        let name = &names[self.random().index(names.len())];
-        let content = machine.disk.content(name).expect("it was listed");
-        let Some(last) = content.iter().rposition(|byte| *byte != 0) else {
-            return;
-        };
-        let (offset, bit) = (self.random().index(last + 1), self.random().below(8));
-        machine.disk.flip(name, offset, 1 << bit);
-        machines.truth(server).rotten = true;
-        self.plan().note(Fault::BitFlip);
-        self.remark(&format!(
-            "server {server}: bit {bit} of byte {offset} of {name} flips"
-        ));
     }
 
     /// The machine is gone, and with it any part of what it had not synced.

@@ -4,7 +4,8 @@ use super::{Caller, Live, SEGMENT_BYTES};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::Kept;
-use crate::world::{Event as Happening, World, id_of};
+use crate::world::identity::Platter;
+use crate::world::{Event as Happening, World};
 use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
@@ -17,10 +18,10 @@ use std::time::Duration;
 /// How often the store is looked after, as in `server`.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 
-fn identity(server: usize, incarnation: u64, root: &Arc<Configuration>) -> Identity {
+fn identity(platter: &Platter, root: &Arc<Configuration>) -> Identity {
     Identity {
-        id: id_of(server),
-        incarnation,
+        id: platter.id,
+        incarnation: platter.starts.incarnation,
         root: root.clone(),
         durable: true,
         max_value_bytes: 1 << 20,
@@ -41,18 +42,19 @@ impl World {
             machine.life += 1;
             (machine.paused, machine.inbox) = (false, Vec::new());
             if machine.life > 1 && self.strikes(Fault::CrashInRecovery) {
-                let operation = machine.disk.operations() + self.random().below(6);
-                machine.disk.power_off_at(operation);
+                let operation = machine.platter.disk.operations() + self.random().below(6);
+                machine.platter.disk.power_off_at(operation);
             }
-            let mut shard = Shard::new(identity(server, machine.life, &machines.root));
+            machine.platter.starts.begin(self.random().draw());
+            let mut shard = Shard::new(identity(&machine.platter, &machines.root));
             let objects = &mut self.0.watch.borrow_mut().objects;
             let mut found = Vec::new();
             let options = LogOptions {
-                store_id: server as u64 + 1,
+                store_id: machine.platter.id.0 as u64,
                 segment_bytes: SEGMENT_BYTES,
                 reclaim_dead_percent: 50,
             };
-            let opened = Records::open(machine.disk.clone(), options, |header, damaged| {
+            let opened = Records::open(machine.platter.disk.clone(), options, |header, damaged| {
                 let kept = Kept::of(&header, damaged, objects);
                 let handle = shard.recover(header, damaged);
                 found.push((handle.0, kept));
@@ -65,7 +67,11 @@ impl World {
                 self.take_over(server, shard, records, (unreadable, found));
             }
             Err(error) => {
-                let is_off = self.0.machines.borrow().list[server].disk.list().is_err();
+                let is_off = self.0.machines.borrow().list[server]
+                    .platter
+                    .disk
+                    .list()
+                    .is_err();
                 self.remark(&format!("server {server} does not open its disk: {error}"));
                 if is_off {
                     self.lose_power(server);
@@ -93,10 +99,12 @@ impl World {
                 commit: None,
                 committing: false,
                 committed_since_upkeep: true,
+                serving: false,
             });
             let missing = &missing;
             self.observe(machines, &Observation::Recovered { server, missing });
-            if unreadable && !machines.truths[server].rotten {
+            let truth = &machines.truths[server];
+            if unreadable && truth.is_sound() {
                 self.violate(format!(
                     "store: server {server} lost records of sound disks"
                 ));
@@ -106,20 +114,17 @@ impl World {
         self.record([2, server as u64, life, u64::from(unreadable)], || {
             format!("server {server} is up, life {life}, unreadable: {unreadable}")
         });
-        let delay = match life > 1 && self.strikes(Fault::SlowStart) {
-            true => Duration::from_millis(self.random().between(1, 100)),
-            false => Duration::ZERO,
-        };
-        self.at(delay, Happening::Serve(server, life));
         let offset = Duration::from_millis(self.random().below(200));
         self.at(UPKEEP_PERIOD + offset, Happening::Upkeep(server, life));
         self.reconnect(server);
+        self.register(server, life);
     }
 
     pub(in crate::world) fn serve(&self, server: usize, life: u64) {
         let machine = &mut self.0.machines.borrow_mut().list[server];
         if let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) {
             live.shard.serve();
+            live.serving = true;
         }
     }
 
@@ -135,7 +140,7 @@ impl World {
             };
             match live.committing || paused {
                 true => None,
-                false => Some(self.keep_house(live)),
+                false => Some(self.keep_house(server, live)),
             }
         };
         self.at(UPKEEP_PERIOD, Happening::Upkeep(server, life));
@@ -147,8 +152,8 @@ impl World {
     }
 
     /// False: the disk does not work any more.
-    fn keep_house(&self, live: &mut Live) -> bool {
-        live.shard.tick(self.now());
+    fn keep_house(&self, server: usize, live: &mut Live) -> bool {
+        live.shard.tick(self.clock(self.caller_of(server)));
         for _ in 0..4 {
             match live.records.step() {
                 Ok((outcome, damaged)) => {
@@ -186,14 +191,19 @@ impl World {
         server: usize,
         survive: impl FnMut(Unsynced<'_>) -> Survive,
     ) {
-        {
+        let registering = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             machine.live = None;
             machine.life += 1;
             machine.inbox.clear();
-            machine.disk.crash(survive);
+            machine.platter.disk.crash(survive);
+            let registering = machine.registering.take();
             machines.truths[server].lost();
+            registering
+        };
+        if let Some(task) = registering {
+            self.abort(task);
         }
         self.record([4, server as u64, 0, 0], || {
             format!("server {server} is down")

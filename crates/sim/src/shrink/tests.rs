@@ -1,0 +1,87 @@
+//! A planted violation: an invariant that fires when a kill strikes needs that kill, few operations, and nothing else.
+
+use super::*;
+use crate::run::{Scheduler, replay};
+
+const OPTIONS: Options = Options {
+    first_seed: 0,
+    seeds: 1,
+    operations: 200,
+    faults: true,
+    scheduler: Scheduler::Mixed,
+    twice: false,
+    planted: Some(Fault::Kill),
+    threads: 1,
+    stop_at_first: false,
+};
+
+/// The first seed in which the fault strikes beside others.
+fn broken() -> Outcome {
+    let mut outcomes = (0..100).map(|seed| replay(seed, &OPTIONS));
+    let is_rich = |outcome: &Outcome| {
+        let kinds: BTreeSet<Fault> = outcome.strikes.iter().map(|(fault, _)| *fault).collect();
+        outcome.violation.is_some() && kinds.len() > 5
+    };
+    outcomes
+        .find(is_rich)
+        .expect("kills are in half of all seeds")
+}
+
+#[test]
+fn what_is_left_is_what_the_violation_needs() {
+    let broken = broken();
+    let shrunk = shrink(&OPTIONS, &broken, || {}).expect("it broke a rule");
+    assert!(shrunk.runs < RUNS);
+    let strikes = &shrunk.outcome.strikes;
+    assert!(strikes.iter().any(|(fault, _)| *fault == Fault::Kill));
+    // Most often the kill alone; another strike may be what puts it at its place.
+    assert!(strikes.len() <= 3, "{strikes:?}");
+    assert!(strikes.len() < broken.strikes.len());
+    assert!(shrunk.operations < broken.operations);
+    let again = restricted(
+        broken.seed,
+        &Options {
+            operations: shrunk.operations,
+            ..OPTIONS
+        },
+        &shrunk.restriction,
+        true,
+    );
+    assert_eq!(again, shrunk.outcome, "it is found again");
+    let violation = again.violation.expect("it still breaks the rule");
+    assert!(violation.starts_with("planted: kill"), "{violation}");
+    let near = concerning(&violation, &again.schedule);
+    assert!(!near.is_empty() && near.len() <= again.schedule.len());
+}
+
+#[test]
+fn a_run_that_breaks_no_rule_is_not_shrunk() {
+    let options = Options {
+        planted: None,
+        ..OPTIONS
+    };
+    assert!(shrink(&options, &replay(1, &options), || {}).is_none());
+}
+
+#[test]
+fn only_what_concerns_the_violation_is_shown() {
+    let schedule = [
+        "client 0 -> server 1  request 4 key-0",
+        "client 0 -> server 1  request 4 key-1",
+        "client 0 -> server 2  request 4 key-0",
+        "client 1 <- server 1  reply 9 Stored",
+        "server 1 commits: Ok(())",
+        "server 12 is down",
+        "links are open",
+    ]
+    .map(str::to_owned);
+    let near = concerning(
+        "acknowledged_is_durable: server 1 shows 2 of key-0",
+        &schedule,
+    );
+    let expected: Vec<String> = [0, 3, 4, 6]
+        .map(|line: usize| schedule[line].clone())
+        .into();
+    assert_eq!(near, expected);
+    assert_eq!(concerning("listing: what", &schedule), schedule);
+}
