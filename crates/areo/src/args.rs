@@ -279,6 +279,9 @@ pub(crate) enum Sim {
         /// Seeds that run at the same time [default: one per processor]
         #[arg(long, value_name = "N")]
         threads: Option<usize>,
+        /// Run each seed twice and compare everything that happened
+        #[arg(long)]
+        verify_replay: bool,
         #[command(flatten)]
         options: SimOptions,
     },
@@ -286,6 +289,9 @@ pub(crate) enum Sim {
     Replay {
         /// The seed
         seed: u64,
+        /// Look for the smallest part of the run that breaks the same rule, and show that
+        #[arg(long)]
+        shrink: bool,
         #[command(flatten)]
         options: SimOptions,
     },
@@ -309,6 +315,17 @@ pub(crate) struct SimExplore {
     pub(crate) history: PathBuf,
 }
 
+/// Who decides what happens next in a simulation.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SchedulerWord {
+    /// Each seed draws one of the others
+    Mixed,
+    /// Time, which is drawn
+    Random,
+    /// Priorities that change at few moments: probabilistic concurrency testing
+    Pct,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct SimOptions {
     /// Operations of each seed, before everything is mended; a replay needs the number of its run
@@ -317,6 +334,12 @@ pub(crate) struct SimOptions {
     /// Let nothing go wrong
     #[arg(long)]
     pub(crate) no_faults: bool,
+    /// Who decides what happens next; a replay needs that of its run
+    #[arg(long, value_name = "WHO", default_value = "mixed")]
+    pub(crate) scheduler: SchedulerWord,
+    /// How many events have to be ordered for `pct` to find a bug surely often [default: drawn by each seed]
+    #[arg(long, value_name = "D", requires = "scheduler")]
+    pub(crate) depth: Option<u64>,
     /// Directory for histories, as `areo check` reads them: of seeds that broke a rule, and of replays
     #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: PathBuf,

@@ -2,18 +2,25 @@
 
 mod explore;
 
-use crate::args::{Sim, SimOptions};
+use crate::args::{SchedulerWord, Sim, SimOptions};
 use crate::exit::{Failure, Outcome};
 use crate::progress;
 use crate::session::Session;
-use areo_sim::{Options, Outcome as Ended, Report};
+use areo_sim::{Options, Outcome as Ended, Report, Scheduler, Shrunk};
 use serde::Serialize;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// The commit that this was built from: a seed means something for one version of the source only.
+const COMMIT: &str = env!("AREO_COMMIT");
+/// Lines of a schedule that are shown.
+const LINES: usize = 400;
 
 /// What `--json` prints of a run.
 #[derive(Serialize)]
 struct Summary {
+    commit: &'static str,
     seeds: u64,
     operations: u64,
     events: u64,
@@ -27,6 +34,8 @@ struct Violated {
     seed: u64,
     violation: String,
     history: PathBuf,
+    /// What is left of the run when all that the violation does not need is left out.
+    shrunk: PathBuf,
 }
 
 pub(super) fn run(session: &Session, command: Sim) -> Outcome {
@@ -35,12 +44,23 @@ pub(super) fn run(session: &Session, command: Sim) -> Outcome {
             seeds,
             first_seed,
             threads,
+            verify_replay,
             options,
         } => {
-            let threads = threads.unwrap_or_else(processors);
-            many(session, (first_seed, seeds), threads, &options)
+            let run = Options {
+                first_seed,
+                seeds,
+                threads: threads.unwrap_or_else(processors),
+                twice: verify_replay,
+                ..options_of(&options)?
+            };
+            many(session, &run, &options.history)
         }
-        Sim::Replay { seed, options } => replay(session, seed, &options),
+        Sim::Replay {
+            seed,
+            shrink,
+            options,
+        } => replay(session, seed, shrink, &options),
         Sim::Explore(args) => explore::run(session, &args),
     }
 }
@@ -49,30 +69,26 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn options_of(options: &SimOptions) -> Options {
-    Options {
+fn options_of(options: &SimOptions) -> Result<Options, Failure> {
+    let scheduler = match (options.scheduler, options.depth) {
+        (SchedulerWord::Pct, depth) => Scheduler::Pct { depth },
+        (_, Some(_)) => return Err(Failure::usage("--depth goes with `--scheduler pct`")),
+        (SchedulerWord::Mixed, None) => Scheduler::Mixed,
+        (SchedulerWord::Random, None) => Scheduler::Random,
+    };
+    Ok(Options {
         operations: options.ops,
         faults: !options.no_faults,
+        scheduler,
         ..Options::default()
-    }
+    })
 }
 
-fn many(
-    session: &Session,
-    (first_seed, seeds): (u64, u64),
-    threads: usize,
-    options: &SimOptions,
-) -> Outcome {
-    let out = session.out;
-    let run = Options {
-        first_seed,
-        seeds,
-        threads,
-        ..options_of(options)
-    };
+fn many(session: &Session, run: &Options, directory: &Path) -> Outcome {
+    let (out, seeds) = (session.out, run.seeds);
     let bar = progress::count(out, "simulating", seeds);
     let began = Instant::now();
-    let report = areo_sim::run(&run, |_| bar.inc(1));
+    let report = areo_sim::run(run, |_| bar.inc(1));
     bar.finish_and_clear();
     let seconds = began.elapsed().as_secs_f64();
     let mut violations = Vec::new();
@@ -80,7 +96,8 @@ fn many(
         violations.push(Violated {
             seed: ended.seed,
             violation: ended.violation.clone().unwrap_or_default(),
-            history: write_history(&options.history, ended)?,
+            history: write_history(directory, ended)?,
+            shrunk: write_shrunk(session, directory, run, ended)?,
         });
     }
     let broken = violations.len();
@@ -100,6 +117,7 @@ fn many(
 fn summary(report: &Report, seconds: f64, violations: Vec<Violated>) -> Summary {
     let faults = areo_sim::fault::Fault::ALL.iter();
     Summary {
+        commit: COMMIT,
         seeds: report.seeds,
         operations: report.operations,
         events: report.events,
@@ -112,7 +130,6 @@ fn summary(report: &Report, seconds: f64, violations: Vec<Violated>) -> Summary 
 }
 
 fn text(report: &Report, seconds: f64, violations: &[Violated]) -> String {
-    use std::fmt::Write;
     let Report {
         seeds,
         operations,
@@ -127,24 +144,38 @@ fn text(report: &Report, seconds: f64, violations: &[Violated]) -> String {
         seed,
         violation,
         history,
+        shrunk,
     } in violations
     {
-        let history = history.display();
-        writeln!(text, "seed {seed}: {violation}\n  history: {history}").expect("memory takes it");
+        let (history, shrunk) = (history.display(), shrunk.display());
+        let line = writeln!(
+            text,
+            "seed {seed} at commit {COMMIT}: {violation}\n  history: {history}\n  what it needs: {shrunk}"
+        );
+        line.expect("memory takes it");
     }
     text
 }
 
-fn replay(session: &Session, seed: u64, options: &SimOptions) -> Outcome {
-    let ended = areo_sim::replay(seed, &options_of(options));
+fn replay(session: &Session, seed: u64, shrink: bool, options: &SimOptions) -> Outcome {
+    let run = options_of(options)?;
+    let ended = areo_sim::replay(seed, &run);
     let history = write_history(&options.history, &ended)?;
     let (out, hash) = (session.out, ended.hash);
-    for line in &ended.schedule {
-        out.line(line)?;
+    let shrunk = match shrink {
+        true => shrunk_text(session, &run, &ended),
+        false => None,
+    };
+    if let Some(text) = &shrunk {
+        out.bytes(text.as_bytes())?;
+    } else {
+        for line in last(&ended.schedule) {
+            out.line(line)?;
+        }
     }
     let history = history.display();
     out.note(&format!(
-        "history: {history}, hash of all events: {hash:016x}"
+        "commit: {COMMIT}, history: {history}, hash of all events: {hash:016x}"
     ));
     match ended.violation {
         None => Ok(()),
@@ -152,6 +183,55 @@ fn replay(session: &Session, seed: u64, options: &SimOptions) -> Outcome {
             "seed {seed} broke a rule: {violation}"
         ))),
     }
+}
+
+fn last(schedule: &[String]) -> &[String] {
+    &schedule[schedule.len().saturating_sub(LINES)..]
+}
+
+/// The smallest part of a run that breaks the same rule, as people read it; `None` if no rule was broken.
+fn shrunk_text(session: &Session, run: &Options, ended: &Ended) -> Option<String> {
+    let bar = progress::count(session.out, "shrinking", areo_sim::SHRINK_RUNS);
+    let shrunk = areo_sim::shrink(run, ended, || bar.inc(1));
+    bar.finish_and_clear();
+    shrunk.map(|shrunk| describe(run, ended, &shrunk))
+}
+
+fn describe(run: &Options, ended: &Ended, shrunk: &Shrunk) -> String {
+    let violation = shrunk.outcome.violation.as_deref().unwrap_or_default();
+    let (seed, operations, given) = (ended.seed, shrunk.operations, run.operations);
+    let mut text = format!(
+        "seed {seed} at commit {COMMIT}: {violation}\n{operations} of {given} operations and these strikes of faults do it:"
+    );
+    let mut write = |line: &str| writeln!(text, "{line}").expect("memory takes it");
+    match shrunk.outcome.strikes.as_slice() {
+        [] => write(" none"),
+        strikes => {
+            write("");
+            for (fault, number) in strikes {
+                write(&format!("  {} number {number}", fault.name()));
+            }
+        }
+    }
+    let near = areo_sim::concerning(violation, &shrunk.outcome.schedule);
+    write("the last events that concern it:");
+    for line in last(&near) {
+        write(line);
+    }
+    text
+}
+
+fn write_shrunk(
+    session: &Session,
+    directory: &Path,
+    run: &Options,
+    ended: &Ended,
+) -> Result<PathBuf, Failure> {
+    let path = directory.join(format!("sim-{}.txt", ended.seed));
+    let text = shrunk_text(session, run, ended).unwrap_or_default();
+    std::fs::write(&path, text)
+        .map_err(|error| Failure::file("cannot write what is left of the run", &path, &error))?;
+    Ok(path)
 }
 
 fn write_history(directory: &Path, ended: &Ended) -> Result<PathBuf, Failure> {

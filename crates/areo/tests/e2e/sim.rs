@@ -16,6 +16,7 @@ fn seeds_run_and_can_be_run_again() {
             "50",
             "--history",
             history,
+            "--verify-replay",
             "--json",
         ],
         b"",
@@ -36,6 +37,23 @@ fn seeds_run_and_can_be_run_again() {
     areo(&["check", file], b"").done();
 
     areo(&["sim", "run", "--seeds", "many"], b"").refused(2, &["many"]);
+    areo(
+        &["sim", "run", "--depth", "3", "--scheduler", "random"],
+        b"",
+    )
+    .refused(2, &["pct"]);
+    let pct = [
+        "sim",
+        "replay",
+        "1",
+        "--ops",
+        "20",
+        "--scheduler",
+        "pct",
+        "--depth",
+        "2",
+    ];
+    areo(&[&pct[..], &["--history", history]].concat(), b"").done();
 }
 
 #[test]
