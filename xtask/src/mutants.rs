@@ -20,6 +20,8 @@ const PATCHES: &[(&str, Harness)] = &[
 /// A bug that so many seeds do not show counts as not caught.
 const SEEDS: &str = "1000";
 const OPERATIONS: &str = "300";
+/// Who decides what happens next; a bug is to be caught by one of them.
+const SCHEDULERS: [&str; 2] = ["random", "pct"];
 
 /// What must catch a planted bug.
 #[derive(Clone, Copy)]
@@ -220,15 +222,22 @@ fn failed_tests(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs seeds until the bug shows.
+/// Runs seeds until the bug shows, with one scheduler after the other.
 fn hunt(target: &Path) -> Result<(String, String), String> {
-    let output = Command::new(target.join("verify/examples/hunt"))
-        .args(["0", SEEDS, OPERATIONS])
-        .stderr(Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot start the simulator: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    caught(&text).ok_or_else(|| format!("NOT CAUGHT by {SEEDS} seeds"))
+    let (mut seeds, mut rules) = (Vec::new(), Vec::new());
+    for scheduler in SCHEDULERS {
+        let output = Command::new(target.join("verify/examples/hunt"))
+            .args(["0", SEEDS, OPERATIONS, scheduler])
+            .stderr(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot start the simulator: {error}"))?;
+        let (until, rule) = caught(&String::from_utf8_lossy(&output.stdout)).unzip();
+        seeds.push(until.unwrap_or_else(|| "–".into()));
+        rules.extend(rule);
+    }
+    let rule = rules.into_iter().next();
+    let rule = rule.ok_or_else(|| format!("NOT CAUGHT by {SEEDS} seeds"))?;
+    Ok((seeds.join(" / "), rule))
 }
 
 /// Seeds and rule from the last line of the hunt.
@@ -243,7 +252,9 @@ fn caught(text: &str) -> Option<(String, String)> {
 }
 
 fn table(verdicts: &[Verdict]) -> String {
-    let mut text = String::from("| planted bug | | seeds until caught | by |\n|---|---|---|---|\n");
+    let mut text = String::from(
+        "| planted bug | | seeds until caught, random / pct | by |\n|---|---|---|---|\n",
+    );
     for verdict in verdicts {
         writeln!(text, "{}", row(verdict)).expect("memory takes it");
     }
