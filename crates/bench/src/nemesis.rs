@@ -25,6 +25,8 @@ const FILL: Duration = Duration::from_secs(45);
 /// Pauses after a full disk. Its server takes no writes for seconds, and with one server fewer every other trouble leaves
 /// no quorum: more often, and little would ever succeed.
 const DISK_PAUSES: usize = 20;
+/// Within this time the end of a server is noticed.
+const NOTICED: Duration = Duration::from_secs(15);
 /// What is written meanwhile, so that the room that the server has set aside is used up.
 const BALLAST: Bytes = Bytes::from_static(&[7; 4 << 20]);
 /// What the system calls a full disk.
@@ -52,8 +54,10 @@ pub(crate) struct Disk {
     pub(crate) domain: Domain,
     /// It is full.
     pub(crate) full: Cell<bool>,
-    /// A server that was started on the full disk said so and ended.
-    pub(crate) start_refused: Cell<bool>,
+    /// When it last ceased to be.
+    pub(crate) freed: Cell<Option<Instant>>,
+    /// Its server ended while it was full.
+    pub(crate) ended: Cell<bool>,
 }
 
 impl World {
@@ -70,7 +74,10 @@ impl World {
     fn excuse(&self, server: usize, log: &str) -> Option<&Disk> {
         let disk = self.disk.as_ref().filter(|_| server + 1 == self.servers);
         // It may have got room again before the end of the server is noticed.
-        disk.filter(|disk| disk.full.get() || says_no_space(log))
+        let lately = |freed: Instant| freed.elapsed() < NOTICED;
+        disk.filter(|disk| {
+            disk.full.get() || disk.freed.get().is_some_and(lately) || says_no_space(log)
+        })
     }
 }
 
@@ -101,7 +108,7 @@ pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), 
     while let Some((server, status)) = cluster.ended() {
         let log = cluster.log(server);
         if let Some(disk) = world.excuse(server, &log) {
-            disk.start_refused.set(says_no_space(&log));
+            disk.ended.set(true);
         } else {
             let (name, end) = (cluster.name(server), last_lines(&log));
             world.shared.violation(format!(
@@ -263,10 +270,10 @@ pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()
     while let Some(trouble) = schedule.next(world.is_over()) {
         disk.full.set(true);
         disk.small.fill()?;
-        disk.start_refused.set(false);
+        disk.ended.set(false);
         let begun = Instant::now();
         while begun.elapsed() < FILL {
-            if says_full(&disk.domain).await || disk.start_refused.get() {
+            if says_full(&disk.domain).await || disk.ended.get() {
                 world.shared.fired(trouble);
                 break;
             }
@@ -274,6 +281,7 @@ pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()
         sleep(schedule.random.millis(200..1_000)).await;
         disk.small.free()?;
         disk.full.set(false);
+        disk.freed.set(Some(Instant::now()));
         for _ in 0..DISK_PAUSES {
             world.pause(&mut schedule.random).await;
         }

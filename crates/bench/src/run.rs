@@ -241,7 +241,8 @@ impl Scene {
                     small,
                     domain,
                     full: Cell::new(false),
-                    start_refused: Cell::new(false),
+                    freed: Cell::new(None),
+                    ended: Cell::new(false),
                 })
             }
         };
