@@ -26,15 +26,9 @@ impl Server {
             return Err(Refusal::Malformed);
         }
         // Below the highest final configuration nothing is created (`[X-13]`).
-        if let (None, Some(pointer)) = (self.known(&key), self.finals.after(&key)) {
-            self.hear(key, pointer.clone());
-            let pointer = self.finals.after(&key).unwrap_or(pointer);
-            return Ok(Reply::Next {
-                pointer,
-                reply: None,
-            });
+        if self.known(&key).is_some() || self.finals.after(&key).is_none() {
+            self.admit(id, descriptor)?;
         }
-        self.admit(id, descriptor)?;
         let is_closed = pointer.is_some();
         if let Some(pointer) = pointer {
             self.hear(key, pointer);

@@ -1,23 +1,31 @@
 //! Reconfiguration while operations go on (`algorithms.md` 3): what a domain holds survives the change of its servers, its
 //! code and its algorithm.
 
+mod gate;
 mod hand_over;
+mod interrupted;
+mod pointers;
 mod removal;
 mod root;
+mod rounds;
+mod schedules;
 
 use crate::world::{Actor, World, WorldEnv, configuration, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::Members;
 use areo_core::dsm::Client;
+use areo_core::env::Env;
+use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use areo_core::reconfig::sequence;
 use std::sync::Arc;
 
 /// Reconfigures the domain of `known` to `next`, but for its index.
-pub fn reconfigure(
-    client: Client<WorldEnv>,
+pub fn reconfigure<E: Env>(
+    client: Client<E>,
     known: &Arc<Configuration>,
     next: &Arc<Configuration>,
-) -> impl Future<Output = Result<Reconfigured, ReconfigError>> + use<> {
+) -> impl Future<Output = Result<Reconfigured, ReconfigError>> + use<E> {
     let (known, next) = (known.clone(), next.clone());
     async move {
         let by = Reconfigurer {
@@ -30,7 +38,32 @@ pub fn reconfigure(
     }
 }
 
-/// The same, which must succeed.
+/// Finishes what others left pending.
+fn resume(
+    client: Client<WorldEnv>,
+    known: &Arc<Configuration>,
+) -> impl Future<Output = Result<Option<Arc<Configuration>>, ReconfigError>> + use<> {
+    let known = known.clone();
+    async move {
+        let by = Reconfigurer {
+            env: &client.env,
+            sequences: client.sequences(),
+            consensus: &Members(|| client.next_writer()),
+            progress: &|_| {},
+        };
+        ares::resume(&by, &known).await
+    }
+}
+
+/// Makes a pointer known to all members of `c`.
+fn announce(world: &World, c: &Arc<Configuration>, pointer: &Pointer) {
+    let (env, from, pointer) = (world.env(), c.clone(), pointer.clone());
+    let put = world.run(async move { sequence::put_config(&env, &from, &pointer).await });
+    put.expect("a quorum is there");
+    world.settle();
+}
+
+/// A reconfiguration which must succeed.
 fn move_to(world: &World, actor: &Actor, next: &Arc<Configuration>) {
     let done = world.run(reconfigure(actor.client(), &actor.c, next));
     assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));

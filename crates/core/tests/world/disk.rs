@@ -81,6 +81,11 @@ impl Disk {
         chosen.map(|record| record.rotten = true).count()
     }
 
+    /// Loses the records for which `filter` holds, as no disk should.
+    pub fn lose(&mut self, filter: impl Fn(&Header) -> bool) {
+        self.records.retain(|_, record| !filter(&record.header));
+    }
+
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
     }

@@ -75,6 +75,11 @@ impl World {
         machine.shard = Some(shard);
     }
 
+    /// How many servers there are.
+    pub fn servers(&self) -> usize {
+        self.0.machines.borrow().len()
+    }
+
     pub fn is_up(&self, number: usize) -> bool {
         self.is_server_up(server(number))
     }
@@ -125,8 +130,8 @@ impl World {
     /// One access to an object, asked of a server directly.
     pub fn access(&self, number: usize, key: &str, access: Access) -> Result<Answer, Refusal> {
         let body = Body::Access(vec![(name(key), access)]);
-        match self.ask_configured(number, body)? {
-            Reply::Access(mut answers) => match answers.remove(0) {
+        match self.ask_configured(number, body)?.open().1 {
+            Some(Reply::Access(mut answers)) => match answers.remove(0) {
                 Answer::Refused(refusal) => Err(refusal),
                 answer => Ok(answer),
             },

@@ -7,6 +7,7 @@
 
 mod actor;
 mod call;
+mod chain;
 mod disk;
 mod machine;
 mod network;

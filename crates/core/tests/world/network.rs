@@ -121,6 +121,16 @@ impl World {
         self.take(filter).len()
     }
 
+    /// Takes messages out of the network, for [`World::put_back`].
+    pub fn set_aside(&self, filter: impl Fn(&Message) -> bool) -> Vec<Message> {
+        self.take(filter)
+    }
+
+    /// They are in flight again: late ones.
+    pub fn put_back(&self, messages: Vec<Message>) {
+        self.0.flight.borrow_mut().extend(messages);
+    }
+
     /// Delivers these now, held or not, in the order of sending; returns how many. Clients notice at the next step.
     pub fn deliver(&self, filter: impl Fn(&Message) -> bool) -> usize {
         let chosen = self.take(filter);

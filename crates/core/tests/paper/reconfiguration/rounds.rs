@@ -1,0 +1,137 @@
+//! Rounds of operations in a quiet system (`algorithms.md` 3.3, 3.4; issue 4 point 8).
+
+use super::announce;
+use crate::world::{Actor, World, configuration, successor};
+use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
+use areo_core::pointer::Pointer;
+use areo_core::reconfig::sequence;
+use std::sync::Arc;
+
+fn with(options: Options, dap: Dap) -> Arc<Configuration> {
+    let c = configuration(3, dap, 1, 0);
+    let descriptor = Descriptor {
+        options,
+        ..c.descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("options change nothing else")
+}
+
+/// Quorum calls that `act` takes.
+fn rounds(world: &World, act: impl FnOnce()) -> usize {
+    let before = world.gathers();
+    act();
+    world.gathers() - before
+}
+
+fn write_and_read(world: &World, actor: &Actor, reader: &Actor) -> [usize; 2] {
+    let write = rounds(world, || assert_ne!(actor.put("k", "v").number, 0));
+    world.settle();
+    let read = rounds(world, || {
+        assert_eq!(reader.get("k").1.as_deref(), Some("v"))
+    });
+    [write, read]
+}
+
+/// Ares takes 4 rounds for a write and for a read; Ares II takes 2, and 1 for a read of what is known to be at a quorum.
+#[test]
+fn ares_takes_four_rounds_and_ares_2_two_or_one() {
+    for dap in [Dap::Abd, Dap::Ec { k: 1 }] {
+        for collect in [Collect::On, Collect::Off, Collect::Paper] {
+            for (piggyback, expected) in [(false, [4, 4]), (true, [2, 1])] {
+                let options = Options { piggyback, collect };
+                let c = with(options, dap);
+                let world = World::new(&c, 1);
+                let taken = write_and_read(&world, &world.actor(&c), &world.actor(&c));
+                assert_eq!(taken, expected, "{options:?}");
+            }
+        }
+    }
+    let ares = with(Options::ARES, Dap::Abd);
+    let world = World::new(&ares, 1);
+    assert_eq!(
+        write_and_read(&world, &world.actor(&ares), &world.actor(&ares)),
+        [4, 4]
+    );
+}
+
+/// A read of what is at fewer than a quorum, and not confirmed, writes it back: 2 rounds.
+#[test]
+fn a_read_of_an_incomplete_version_takes_two_rounds() {
+    let c = with(Options::default(), Dap::Abd);
+    let world = World::new(&c, 1);
+    world.hold(|m| m.is_put() && !m.at(&[0]));
+    assert!(world.run(world.actor(&c).write("k", "v")).is_err());
+    world.lose(|m| m.is_put());
+    world.release();
+    // The version must be met.
+    world.hold(|m| m.at(&[2]));
+    let reader = world.actor(&c);
+    let taken = rounds(&world, || {
+        assert_eq!(reader.get("k").1.as_deref(), Some("v"))
+    });
+    assert_eq!(taken, 2);
+}
+
+/// Each configuration on the way costs a round; with Ares, that has no pointers on its replies, two.
+#[test]
+fn a_hop_costs_a_round() {
+    for (options, write, read, hop) in [(Options::default(), 2, 1, 1), (Options::ARES, 4, 4, 2)] {
+        for hops in 0..4 {
+            let c = with(options, Dap::Abd);
+            let world = World::of(&c, 3 * 4, 1);
+            let mut last = c.clone();
+            for step in 1..=hops {
+                let next = successor(&last, 3 * step, 3, Dap::Abd);
+                announce(&world, &last, &Pointer::pending(&next));
+                last = next;
+            }
+            // A client for each, so that none knows the way.
+            let taken = write_and_read(&world, &world.actor(&c), &world.actor(&c));
+            assert_eq!(
+                taken,
+                [write + hop * hops, read + hop * hops],
+                "{options:?}, {hops}"
+            );
+        }
+    }
+}
+
+/// A final configuration costs the way to it once: the client starts there the next time (`[A-7]`), also with another
+/// operation.
+#[test]
+fn the_way_to_a_final_configuration_is_gone_once() {
+    let c = with(Options::default(), Dap::Abd);
+    let world = World::of(&c, 6, 1);
+    let actor = world.actor(&c);
+    actor.put("k", "v");
+    super::move_to(&world, &actor, &successor(&c, 3, 3, Dap::Abd));
+    world.settle();
+    let reader = world.actor(&c);
+    assert_eq!(rounds(&world, || drop(reader.get("k"))), 2);
+    assert_eq!(rounds(&world, || drop(reader.get("k"))), 1);
+    assert_eq!(
+        rounds(&world, || assert_eq!(reader.put("other", "v").number, 1)),
+        2
+    );
+}
+
+/// A pending pointer that is at fewer than a quorum is put there before it is made use of: one round more (`[A-4]`,
+/// decision 0007).
+#[test]
+fn a_pointer_at_a_minority_costs_a_round() {
+    let c = with(Options::default(), Dap::Abd);
+    let world = World::of(&c, 6, 1);
+    let next = successor(&c, 3, 3, Dap::Abd);
+    world.hold(|m| m.at(&[1, 2]) && m.is_config());
+    let (env, from, pointer) = (world.env(), c.clone(), Pointer::pending(&next));
+    let put = async move { sequence::put_config(&env, &from, &pointer).await };
+    assert!(world.run(put).is_err(), "it stays at server 0");
+    world.lose(|m| m.is_config());
+    world.release();
+    world.hold(|m| m.at(&[2]));
+    let writer = world.actor(&c);
+    assert_eq!(
+        rounds(&world, || assert_eq!(writer.put("k", "v").number, 1)),
+        2 + 1 + 1
+    );
+}

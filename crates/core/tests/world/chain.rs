@@ -1,0 +1,37 @@
+//! What the disks of all servers together say of a domain's sequence (oracle O3).
+
+use super::World;
+use areo_core::config::Configuration;
+use areo_core::server::record::Header;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl World {
+    /// Pointers lead upwards, pending ones to the next configuration (`[A-2]`), and there is one configuration of each
+    /// index: consensus was kept.
+    pub fn assert_one_chain(&self) {
+        let mut chain: BTreeMap<_, Arc<Configuration>> = BTreeMap::new();
+        let mut see = |c: &Arc<Configuration>| {
+            let id = c.id();
+            let place = (id.domain, id.partition, id.index);
+            let known = chain.entry(place).or_insert_with(|| c.clone());
+            assert_eq!(known, c, "two configurations of one index");
+        };
+        for number in 0..self.servers() {
+            self.disk(number, |disk| {
+                for header in disk.headers() {
+                    match header {
+                        Header::Configuration(c) | Header::Final(c) => see(c),
+                        Header::Pointer { key, pointer } => {
+                            let next = pointer.index() == key.index + 1;
+                            let on = pointer.index() > key.index && (next || pointer.is_final());
+                            assert!(on, "{key:?} -> {pointer:?}");
+                            see(&pointer.configuration);
+                        }
+                        _ => {}
+                    }
+                }
+            });
+        }
+    }
+}
