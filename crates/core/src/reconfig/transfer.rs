@@ -84,31 +84,67 @@ pub async fn transfer<E: Env>(
     target: &Arc<Configuration>,
     progress: &dyn Fn(Progress),
 ) -> Result<Transferred, Unavailable> {
+    let source = &|position: usize| Source {
+        env,
+        c: &sources[position],
+        pointer: Pointer::pending(sources.get(position + 1).unwrap_or(target)),
+        target,
+        progress,
+    };
+    let parts: Vec<Part<'_>> = vec![
+        Box::pin(all_cells(sources, source)),
+        Box::pin(everything_else(sources, source)),
+    ];
+    let moved = gather::join(parts.len(), parts).await;
+    match moved.into_iter().collect() {
+        Ok(()) => Ok(Transferred::Complete),
+        Err(Stop::Unavailable(unavailable)) => Err(unavailable),
+        Err(Stop::Overtaken) => Ok(Transferred::Overtaken),
+        Err(Stop::Final(later)) => Ok(Transferred::Final(later)),
+    }
+}
+
+/// Moves the cells of all sources, from the last one on: what was accepted in a later configuration goes before what was
+/// accepted in an earlier one (`docs/decisions/0007-what-a-pointer-does.md`), and here the first value to come counts.
+async fn all_cells<'a, E: Env>(
+    sources: &[Arc<Configuration>],
+    source: impl Fn(usize) -> Source<'a, E>,
+) -> Result<(), Stop> {
+    let (mut first, mut rest) = (0, sources.len());
+    while rest > first {
+        rest -= 1;
+        match source(rest).cells().await {
+            Err(Stop::Final(later)) => first = place(sources, later)?,
+            moved => moved?,
+        }
+    }
+    Ok(())
+}
+
+/// Moves the rest, of which the largest counts wherever it comes from.
+async fn everything_else<'a, E: Env>(
+    sources: &[Arc<Configuration>],
+    source: impl Fn(usize) -> Source<'a, E>,
+) -> Result<(), Stop> {
     let mut position = 0;
     while position < sources.len() {
-        let successor = sources.get(position + 1).unwrap_or(target);
-        let source = Source {
-            env,
-            c: &sources[position],
-            pointer: Pointer::pending(successor),
-            target,
-            progress,
-        };
-        match source.empty().await {
-            Ok(()) => position += 1,
-            Err(Stop::Unavailable(unavailable)) => return Err(unavailable),
-            Err(Stop::Overtaken) => return Ok(Transferred::Overtaken),
-            Err(Stop::Final(later)) => {
-                // A source that is final has what those before it had; pairs already moved do no harm.
-                let is_later = |c: &Arc<Configuration>| c.id().index >= later.id().index;
-                match sources.iter().position(is_later) {
-                    Some(found) => position = found,
-                    None => return Ok(Transferred::Final(later)),
-                }
+        match source(position).objects_and_servers().await {
+            Err(Stop::Final(later)) => position = place(sources, later)?,
+            moved => {
+                moved?;
+                position += 1;
             }
         }
     }
-    Ok(Transferred::Complete)
+    Ok(())
+}
+
+/// Where a final configuration is among the sources: it has what those before it had, pairs already moved do no harm. Stops
+/// if it comes after all of them.
+fn place(sources: &[Arc<Configuration>], later: Arc<Configuration>) -> Result<usize, Stop> {
+    let is_later = |c: &Arc<Configuration>| c.id().index >= later.id().index;
+    let found = sources.iter().position(is_later);
+    found.ok_or(Stop::Final(later))
 }
 
 /// A part of what is to be moved.
@@ -125,9 +161,9 @@ struct Source<'a, E> {
 }
 
 impl<E: Env> Source<'_, E> {
-    /// Moves everything. What of it needs the others not at once.
-    async fn empty(&self) -> Result<(), Stop> {
-        let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers()), Box::pin(self.cells())];
+    /// Moves everything but the cells. What of it needs the others not at once.
+    async fn objects_and_servers(&self) -> Result<(), Stop> {
+        let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers())];
         for kind in Kind::ALL {
             parts.push(Box::pin(self.kind(kind)));
         }

@@ -13,11 +13,11 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn cell() -> Bytes {
+pub fn cell() -> Bytes {
     Bytes::from_static(b"cell")
 }
 
-fn propose(
+pub fn propose(
     actor: &Actor,
     value: &'static str,
 ) -> impl Future<Output = Result<Bytes, Unavailable>> + use<> {
@@ -28,7 +28,7 @@ fn propose(
     }
 }
 
-fn learn(actor: &Actor) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + use<> {
+pub fn learn(actor: &Actor) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + use<> {
     let (client, c) = (actor.client(), actor.c.clone());
     async move { decided_once::learn(&client, &c, &cell()).await }
 }
@@ -125,7 +125,7 @@ fn learning_finishes_what_was_left_undecided() {
     );
 }
 
-fn step_at(world: &World, number: usize, step: CellRequest) -> CellReply {
+pub fn step_at(world: &World, number: usize, step: CellRequest) -> CellReply {
     match world.ask_configured(number, Body::Cell { cell: cell(), step }) {
         Ok(Reply::Cell(reply)) => reply,
         reply => panic!("{reply:?} answers no step"),
@@ -136,7 +136,7 @@ fn step(world: &World, step: CellRequest) -> CellReply {
     step_at(world, 0, step)
 }
 
-fn ballot(number: u64) -> Ballot {
+pub fn ballot(number: u64) -> Ballot {
     let proposer = Writer {
         client: ClientId(1),
         counter: number,
