@@ -66,12 +66,12 @@ impl Env for Gated {
         async move {
             let place = gate.begun.get();
             gate.begun.set(place + 1);
-            poll_fn(|_| match place < gate.limit.get() {
-                true => Poll::Ready(()),
-                false => {
-                    gate.stopped.set(true);
-                    Poll::Pending
+            poll_fn(|_| {
+                if place < gate.limit.get() {
+                    return Poll::Ready(());
                 }
+                gate.stopped.set(true);
+                Poll::Pending
             })
             .await;
             call.await

@@ -1,7 +1,7 @@
 //! Rounds of operations in a quiet system (`algorithms.md` 3.3, 3.4; issue 4 point 8).
 
 use super::announce;
-use crate::world::{Actor, World, configuration, successor};
+use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
@@ -27,7 +27,7 @@ fn write_and_read(world: &World, actor: &Actor, reader: &Actor) -> [usize; 2] {
     let write = rounds(world, || assert_ne!(actor.put("k", "v").number, 0));
     world.settle();
     let read = rounds(world, || {
-        assert_eq!(reader.get("k").1.as_deref(), Some("v"))
+        assert_eq!(reader.get("k").1.as_deref(), Some("v"));
     });
     [write, read]
 }
@@ -61,13 +61,13 @@ fn a_read_of_an_incomplete_version_takes_two_rounds() {
     let world = World::new(&c, 1);
     world.hold(|m| m.is_put() && !m.at(&[0]));
     assert!(world.run(world.actor(&c).write("k", "v")).is_err());
-    world.lose(|m| m.is_put());
+    world.lose(Message::is_put);
     world.release();
     // The version must be met.
     world.hold(|m| m.at(&[2]));
     let reader = world.actor(&c);
     let taken = rounds(&world, || {
-        assert_eq!(reader.get("k").1.as_deref(), Some("v"))
+        assert_eq!(reader.get("k").1.as_deref(), Some("v"));
     });
     assert_eq!(taken, 2);
 }
@@ -126,7 +126,7 @@ fn a_pointer_at_a_minority_costs_a_round() {
     let (env, from, pointer) = (world.env(), c.clone(), Pointer::pending(&next));
     let put = async move { sequence::put_config(&env, &from, &pointer).await };
     assert!(world.run(put).is_err(), "it stays at server 0");
-    world.lose(|m| m.is_config());
+    world.lose(Message::is_config);
     world.release();
     world.hold(|m| m.at(&[2]));
     let writer = world.actor(&c);
