@@ -2,7 +2,8 @@
 //! `crates/sim/mutants` by the simulator, those under `crates/store/mutants` by the tests of the store. A harness that
 //! nobody has seen fail proves nothing.
 //!
-//! A bug is a patch whose first line says what is wrong. It is applied to a copy of the tree, never to the tree itself.
+//! A bug is a patch whose first line says what is wrong; a second line `explored: CASE` says that following every schedule of
+//! that case must show it, too. It is applied to a copy of the tree, never to the tree itself.
 
 use std::fmt::Write;
 use std::fs;
@@ -23,6 +24,9 @@ const OPERATIONS: &str = "300";
 /// Who decides what happens next; a bug is to be caught by one of them.
 const SCHEDULERS: [&str; 2] = ["random", "pct"];
 
+/// How a patch names the case whose exploration must show its bug.
+const EXPLORED: &str = "explored: ";
+
 /// What must catch a planted bug.
 #[derive(Clone, Copy)]
 enum Harness {
@@ -38,6 +42,8 @@ struct Mutant {
     name: String,
     path: PathBuf,
     description: String,
+    /// The case whose exploration must show it.
+    case: Option<String>,
 }
 
 /// What became of it.
@@ -106,6 +112,7 @@ fn list(directory: &Path, folder: &str, harness: Harness) -> Result<Vec<Mutant>,
             harness,
             name: format!("{krate}/{stem}"),
             description: text.lines().next().unwrap_or_default().to_owned(),
+            case: case_of(&text),
             path,
         });
     }
@@ -133,7 +140,9 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> Verdict {
     let outcome = apply(copy, &mutant.path, false).and_then(|()| {
         let caught = match mutant.harness {
-            Harness::Simulator => build(workspace, copy, target).and_then(|()| hunt(target)),
+            Harness::Simulator => {
+                build(workspace, copy, target).and_then(|()| hunt(target, mutant.case.as_deref()))
+            }
             Harness::StoreTests => test_store(workspace, copy, target),
         };
         apply(copy, &mutant.path, true)?;
@@ -179,7 +188,14 @@ fn cargo(workspace: &Workspace, copy: &Path, target: &Path, subcommand: &str) ->
 
 fn build(workspace: &Workspace, copy: &Path, target: &Path) -> Result<(), String> {
     let status = cargo(workspace, copy, target, "build")
-        .args(["-p", "areo-sim", "--example", "hunt"])
+        .args([
+            "-p",
+            "areo-sim",
+            "--example",
+            "hunt",
+            "--example",
+            "explore",
+        ])
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     match status.success() {
@@ -222,33 +238,50 @@ fn failed_tests(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs seeds until the bug shows, with one scheduler after the other.
-fn hunt(target: &Path) -> Result<(String, String), String> {
+/// Runs seeds until the bug shows, with one scheduler after the other; then follows every schedule of the case that must
+/// show it.
+fn hunt(target: &Path, case: Option<&str>) -> Result<(String, String), String> {
     let (mut seeds, mut rules) = (Vec::new(), Vec::new());
     for scheduler in SCHEDULERS {
-        let output = Command::new(target.join("verify/examples/hunt"))
-            .args(["0", SEEDS, OPERATIONS, scheduler])
-            .stderr(Stdio::null())
-            .output()
-            .map_err(|error| format!("cannot start the simulator: {error}"))?;
-        let (until, rule) = caught(&String::from_utf8_lossy(&output.stdout)).unzip();
+        let text = output(target, "hunt", &["0", SEEDS, OPERATIONS, scheduler])?;
+        let (until, rule) = caught(&text, "seeds").unzip();
         seeds.push(until.unwrap_or_else(|| "–".into()));
         rules.extend(rule);
     }
     let rule = rules.into_iter().next();
     let rule = rule.ok_or_else(|| format!("NOT CAUGHT by {SEEDS} seeds"))?;
-    Ok((seeds.join(" / "), rule))
+    let seeds = seeds.join(" / ");
+    let Some(case) = case else {
+        return Ok((seeds, rule));
+    };
+    let text = output(target, "explore", &[case])?;
+    let (states, explored) = caught(&text, "states")
+        .ok_or_else(|| format!("NOT CAUGHT by following every schedule of {case}"))?;
+    let rule = format!("{rule}; exploring `{case}`: {explored}, {states} states");
+    Ok((seeds, rule))
 }
 
-/// Seeds and rule from the last line of the hunt.
-fn caught(text: &str) -> Option<(String, String)> {
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("caught by seed"))?;
+fn output(target: &Path, example: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(target.join("verify/examples").join(example))
+        .args(arguments)
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot start the simulator: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn case_of(patch: &str) -> Option<String> {
+    let second = patch.lines().nth(1)?;
+    second.strip_prefix(EXPLORED).map(str::to_owned)
+}
+
+/// How many it took, and the rule, from the line that says that the bug was caught.
+fn caught(text: &str, what: &str) -> Option<(String, String)> {
+    let line = text.lines().find(|line| line.starts_with("caught by "))?;
     let (_, after) = line.split_once(" after ")?;
-    let (seeds, violation) = after.split_once(" seeds: ")?;
+    let (number, violation) = after.split_once(&format!(" {what}: "))?;
     let (rule, _) = violation.split_once(':').unwrap_or((violation, ""));
-    Some((seeds.to_owned(), rule.to_owned()))
+    Some((number.to_owned(), rule.to_owned()))
 }
 
 fn table(verdicts: &[Verdict]) -> String {
@@ -272,14 +305,24 @@ fn row(verdict: &Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Verdict, caught, failed_tests, table};
+    use super::{Verdict, case_of, caught, failed_tests, table};
 
     #[test]
     fn the_last_line_of_a_hunt_is_understood() {
         let text = "drop 3\ncaught by seed 7 after 8 seeds: one_value_per_tag: two values\n";
-        let (seeds, rule) = caught(text).expect("it was caught");
+        let (seeds, rule) = caught(text, "seeds").expect("it was caught");
         assert_eq!((seeds.as_str(), rule.as_str()), ("8", "one_value_per_tag"));
-        assert_eq!(caught("8 seeds, 9 operations\n"), None);
+        assert_eq!(caught("8 seeds, 9 operations\n", "seeds"), None);
+        let text = "client 0 begins\ncaught by abd-3 after 61 states: linearizable: a read\n";
+        let (states, rule) = caught(text, "states").expect("it was caught");
+        assert_eq!((states.as_str(), rule.as_str()), ("61", "linearizable"));
+    }
+
+    #[test]
+    fn a_patch_names_the_case_that_shows_it() {
+        let case = case_of("What is wrong.\nexplored: abd-3\n\n--- a/x\n");
+        assert_eq!(case.as_deref(), Some("abd-3"));
+        assert_eq!(case_of("What is wrong.\n\n--- a/x\n"), None);
     }
 
     #[test]

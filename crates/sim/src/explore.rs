@@ -127,6 +127,7 @@ pub enum Ended {
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Ended::Read(tag, None) if tag.is_initial() => f.write_str("reads nothing, version t0"),
             Ended::Read(tag, None) => write!(f, "reads nothing, version {tag}"),
             Ended::Read(tag, Some(value)) => write!(f, "reads {value}, version {tag}"),
             Ended::Written(tag) => write!(f, "has written version {tag}"),

@@ -116,9 +116,14 @@ fn ec() -> Case {
 }
 
 fn ec_crash() -> Case {
+    let c = configuration(4, Dap::Ec { k: 2 });
+    let case = register(&c, &[&["a"], &["R", "R"]]);
     Case {
+        description: format!("{}; one server stops", case.description),
+        bound: "patience runs out only when no answer is to come".to_owned(),
         crashes: 1,
-        ..register(&configuration(4, Dap::Ec { k: 2 }), &[&["a"], &["R"]])
+        ticks: 0,
+        ..case
     }
 }
 
@@ -127,8 +132,10 @@ fn one_round() -> Case {
 }
 
 fn one_round_unconfirmed() -> Case {
+    let case = one_round();
     Case {
+        description: format!("{}; every confirmation is lost", case.description),
         notes: false,
-        ..one_round()
+        ..case
     }
 }

@@ -6,6 +6,15 @@ use super::engine::Engine;
 use super::env::Message;
 use super::state::{State, Step};
 use areo_core::message::{Access, Answer, Body, Note, Reply, Request, Want};
+use areo_core::tag::Tag;
+
+/// A version, short if it is the initial one.
+fn version(tag: &Tag) -> String {
+    match tag.is_initial() {
+        true => "t0".to_owned(),
+        false => tag.to_string(),
+    }
+}
 
 /// What a message asks for, or says.
 pub(super) fn message(message: &Message) -> String {
@@ -53,12 +62,12 @@ pub(super) fn answer(answered: &Answered) -> String {
             let answers = answers.iter().map(|answer| match answer {
                 Answer::Held(held) => {
                     let tags: Vec<String> =
-                        held.stored.iter().map(|(tag, _)| tag.to_string()).collect();
+                        held.stored.iter().map(|(tag, _)| version(tag)).collect();
                     let element = match &held.element {
                         Some((tag, _)) => format!(", with the element of {tag}"),
                         None => String::new(),
                     };
-                    let (floor, stable) = (held.floor, held.stable);
+                    let (floor, stable) = (version(&held.floor), version(&held.stable));
                     let tags = tags.join(" ");
                     format!("holds [{tags}], floor {floor}, stable {stable}{element}")
                 }

@@ -1,3 +1,4 @@
+use super::script::Script;
 use super::*;
 use areo_core::config::Dap;
 use areo_core::gather::{self, Fold, Quorum, Visit};
@@ -99,7 +100,6 @@ fn compare_with(naive: &naive::Explored, case: Case, identity: Identity) {
         .iter()
         .any(|observed| judge(observed).is_some());
     assert_eq!(broken, !naive.broken.is_empty());
-    println!("{} states, reduced to {}", naive.states, reduced.states);
 }
 
 #[test]
@@ -112,7 +112,6 @@ fn reductions_hide_nothing_of_abd() {
 fn reductions_do_not_hide_a_hasty_read() {
     compare(|| with_hasty(2, 2));
     let violation = all(with_hasty(3, 2)).violation.expect("it is wrong");
-    println!("{}\n{}", violation.rule, violation.schedule.join("\n"));
     assert!(
         violation.rule.starts_with("linearizable"),
         "{}",
@@ -120,4 +119,156 @@ fn reductions_do_not_hide_a_hasty_read() {
     );
     let text = violation.schedule.join("\n");
     assert!(text.contains("client 1: read reads nothing"), "{text}");
+}
+
+#[test]
+fn the_small_cases_hold() {
+    for name in ["abd-3", "one-round-read", "one-round-read-unconfirmed"] {
+        let explored = all(cases::find(name).expect("it is in the table"));
+        assert_eq!(explored.violation, None, "{name}");
+        assert!(explored.exhaustive && explored.leaves > 0, "{name}");
+        assert_eq!(explored.identity, Identity::Said, "{name}");
+        let reads = |value: Option<&str>| {
+            let reads = |of: &Observed| match &of.ended {
+                Some(Ended::Read(_, read)) => read.as_deref() == value,
+                _ => false,
+            };
+            explored.outcomes.iter().any(|seen| seen.iter().any(reads))
+        };
+        assert!(reads(None) && reads(Some("a")), "{name}");
+    }
+}
+
+#[test]
+fn a_coded_object_survives_a_server_that_stops_at_any_moment() {
+    let c = cases::configuration(4, Dap::Ec { k: 2 });
+    let case = |crashes| Case {
+        crashes,
+        ticks: 0,
+        ..cases::register(&c, &[&["a"], &["R"]])
+    };
+    let one = all(case(1));
+    assert_eq!(one.violation, None);
+    assert!(one.exhaustive);
+    let two = all(case(2)).violation.expect("more than may stop");
+    assert!(two.rule.starts_with("liveness"), "{}", two.rule);
+    let stops = two
+        .schedule
+        .iter()
+        .filter(|line| line.ends_with("stops for ever"));
+    assert_eq!(stops.count(), 2, "{:#?}", two.schedule);
+}
+
+#[test]
+fn a_search_that_was_cut_short_says_so() {
+    let options = Options {
+        states: 100,
+        ..Options::default()
+    };
+    let case = cases::find("abd-3").expect("it is in the table");
+    assert!(!explore(case, &options, |_, _| {}).exhaustive);
+}
+
+/// A client that learns something in one operation and says it in the next.
+fn secretive(c: &Arc<Configuration>, name: &Name) -> Rc<[Operation]> {
+    let learn = hasty(c, name);
+    let listen = Operation::new("listen", Kind::Other, move |client| {
+        let heard = (learn.run)(client.clone());
+        async move {
+            if !matches!(heard.await, Ended::Read(_, None)) {
+                // Its counter of writes is memory that nobody sees.
+                let _ = client.next_writer();
+            }
+            Ended::Other("has listened".to_owned())
+        }
+    });
+    let tell = Operation::new("tell", Kind::Other, |client| async move {
+        Ended::Other(format!("counts {}", client.next_writer().counter))
+    });
+    Rc::new([listen, tell])
+}
+
+#[test]
+fn a_client_that_remembers_more_than_it_says_is_told_by_what_it_was_fed() {
+    let c = cases::configuration(2, Dap::Abd);
+    let mut case = cases::register(&c, &[&["a"], &[]]);
+    case.clients[1] = secretive(&c, &cases::object());
+    let explored = all(case);
+    assert_eq!(explored.identity, Identity::Fed);
+    let told: std::collections::BTreeSet<String> = explored
+        .outcomes
+        .iter()
+        .flatten()
+        .filter(|of| of.label == "tell")
+        .filter_map(|of| of.ended.as_ref().map(ToString::to_string))
+        .collect();
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    assert_eq!(told, ["counts 1", "counts 2"]);
+}
+
+#[test]
+#[should_panic(expected = "the probes do not show all of a server's state")]
+fn a_case_that_does_not_ask_its_servers_enough_is_refused() {
+    let c = cases::configuration(3, Dap::Abd);
+    let mut case = cases::register(&c, &[&["a"], &["R"]]);
+    case.subjects.clear();
+    case.judge.seen = |_| None;
+    let _ = all(case);
+}
+
+/// Client 0 has written at servers 0 and 1, and server 2 has taken nothing yet.
+fn written() -> Script {
+    let c = cases::configuration(3, Dap::Abd);
+    let mut script = Script::new(cases::register(&c, &[&["a"], &["R"]]));
+    script.invoke(0);
+    for what in ["query", "put"] {
+        script.exchange(0, 0, what);
+        script.exchange(0, 1, what);
+    }
+    assert_eq!(
+        script.on_way(0)[..2],
+        [
+            "server 2: query x",
+            "server 2: put 1-00000000000000011 of x"
+        ]
+    );
+    script
+}
+
+#[test]
+fn a_confirmed_version_is_read_in_one_round() {
+    let mut script = written();
+    script.take(0, 0, "confirm");
+    script.invoke(1);
+    script.exchange(1, 0, "query");
+    script.exchange(1, 2, "query");
+    assert!(
+        script.ended(1)[0].to_string().starts_with("reads a"),
+        "{:#?}",
+        script.schedule()
+    );
+    assert_eq!(script.broken(), None);
+}
+
+#[test]
+fn an_unconfirmed_version_that_a_minority_was_seen_to_hold_is_written_back() {
+    let mut script = written();
+    script.invoke(1);
+    script.exchange(1, 0, "query");
+    script.exchange(1, 2, "query");
+    assert!(script.is_busy(1), "{:#?}", script.schedule());
+    script.exchange(1, 2, "put 1-00000000000000011 of x, writing back");
+    assert!(
+        script.ended(1)[0].to_string().starts_with("reads a"),
+        "{:#?}",
+        script.schedule()
+    );
+}
+
+#[test]
+#[should_panic(expected = "nothing of client 1 for server 0 begins with \"put\"")]
+fn a_script_that_does_not_fit_fails() {
+    let mut script = written();
+    script.invoke(1);
+    script.take(1, 0, "put");
 }
