@@ -6,6 +6,7 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+#[allow(dead_code)] // each of two tests uses a part of it
 mod history;
 mod planted;
 
