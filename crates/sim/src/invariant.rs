@@ -12,7 +12,7 @@ mod quorum_holds;
 mod tags_never_go_back;
 mod trimming_bounds_versions;
 
-use crate::truth::{Kept, ObjectId, Objects, Truth};
+use crate::truth::{Domain, Kept, ObjectId, Objects, Truth};
 use areo_core::config::Configuration;
 use areo_core::element::Element;
 use areo_core::message::Held;
@@ -52,8 +52,12 @@ pub(crate) enum Observation<'a> {
     Recovered { server: usize, missing: &'a [Kept] },
     /// The start of a server was confirmed by a quorum of the root domain.
     Confirmed { server: usize, is_copy: bool },
-    /// A read or a write ended with this version.
-    Completed { object: ObjectId, tag: Tag },
+    /// A read or a write ended with this version. Where the object may be: in each configuration of its domain, from the
+    /// first one on.
+    Completed {
+        homes: &'a [(ObjectId, Arc<Configuration>)],
+        tag: Tag,
+    },
 }
 
 /// What invariants compare observations with.
@@ -68,6 +72,12 @@ impl Context<'_> {
     fn shape(&self, object: ObjectId) -> Option<&Arc<Configuration>> {
         self.shapes.get(&self.objects.key(object))
     }
+}
+
+/// The highest configuration of the domain that any server has ever known to be final.
+pub(crate) fn final_index(truths: &[Truth], domain: Domain) -> u32 {
+    let known = truths.iter().map(|truth| truth.own().final_index(domain));
+    known.max().unwrap_or(0)
 }
 
 /// One rule.

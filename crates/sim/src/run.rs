@@ -87,6 +87,8 @@ pub struct Outcome {
     pub hash: u64,
     /// Operations that began.
     pub operations: u64,
+    /// Configurations that were installed.
+    pub reconfigurations: u64,
     /// Things that happened: messages, commits, timers, faults.
     pub events: u64,
     /// Virtual time that passed.
@@ -110,6 +112,8 @@ pub struct Report {
     pub seeds: u64,
     /// Their operations.
     pub operations: u64,
+    /// Configurations that were installed.
+    pub reconfigurations: u64,
     /// Their events.
     pub events: u64,
     /// All their faults.
@@ -148,6 +152,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
             progress(&outcome);
             report.seeds += 1;
             report.operations += outcome.operations;
+            report.reconfigurations += outcome.reconfigurations;
             report.events += outcome.events;
             report.fired.add(&outcome.fired);
             if outcome.violation.is_some() {
@@ -209,6 +214,7 @@ pub(crate) fn restricted(
         seed,
         hash: mix(world.hash() ^ work.started()),
         operations: work.started(),
+        reconfigurations: work.reconfigurations(),
         events: world.events(),
         virtual_time: world.now().since(Instant::default()),
         fired: world.plan().fired(),
@@ -237,6 +243,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         seed,
         hash: 0,
         operations: 0,
+        reconfigurations: 0,
         events: world.events(),
         virtual_time: Duration::ZERO,
         fired: Fired::default(),

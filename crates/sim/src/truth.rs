@@ -3,6 +3,7 @@
 
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::Form;
+use areo_core::object::DomainId;
 use areo_core::server::record::{Header, Key, Step};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -11,7 +12,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of an object in the order in which the run came across them.
 pub(crate) type ObjectId = usize;
 
-/// Gives objects their numbers.
+/// A domain, or a part of one: what has a sequence of configurations.
+pub(crate) type Domain = (DomainId, u32);
+
+/// The domain of a configuration.
+pub(crate) fn domain_of(key: &Key) -> Domain {
+    (key.domain, key.partition)
+}
+
+/// Gives objects their numbers: one for each configuration of their domain.
 #[derive(Default)]
 pub(crate) struct Objects {
     numbers: BTreeMap<(Key, Bytes), ObjectId>,
@@ -32,7 +41,8 @@ impl Objects {
     pub(crate) fn describe(&self, object: ObjectId) -> String {
         let (key, name) = &self.names[object];
         let text = String::from_utf8_lossy(&name[1..]);
-        format!("{text} of domain {:04x}", key.domain.0 & 0xffff)
+        let domain = key.domain.0 & 0xffff;
+        format!("{text} of domain {domain:04x}, configuration {}", key.index)
     }
 
     pub(crate) fn key(&self, object: ObjectId) -> Key {
@@ -54,6 +64,8 @@ pub(crate) enum Kept {
         cell: Bytes,
         acceptor: Acceptor,
     },
+    /// This configuration of its domain is final.
+    Final { key: Key },
     /// Of no interest to any invariant.
     Other,
 }
@@ -75,6 +87,9 @@ impl Kept {
                 key: *key,
                 cell: cell.clone(),
                 acceptor: acceptor.clone(),
+            },
+            Header::Final(c) => Kept::Final {
+                key: Key::of(&c.id()),
             },
             _ => Kept::Other,
         }
@@ -102,6 +117,8 @@ pub(crate) struct Truth {
     records: BTreeMap<u32, Kept>,
     /// Durable elements by object and tag; counted, because one version may have several records after a crash.
     elements: BTreeMap<ObjectId, BTreeMap<Tag, Vec<(Form, bool)>>>,
+    /// Of each domain the highest configuration that was ever known here to be final.
+    finals: BTreeMap<Domain, u32>,
     /// Steps of the batch that is being written.
     pending: Vec<(u32, Option<Kept>)>,
     /// A copy is in the place of the server's own disk, which is this.
@@ -175,12 +192,18 @@ impl Truth {
             } => cells.get(&(*key, cell.clone())).is_none_or(|found| {
                 found.promised < acceptor.promised || acceptor.decided && !found.decided
             }),
+            // A higher one may stand for it.
+            Kept::Final { key } => self.final_index(domain_of(key)) < key.index,
             Kept::Other => false,
         };
         before.into_values().filter(missing).collect()
     }
 
     fn insert(&mut self, handle: u32, kept: Kept) {
+        if let Kept::Final { key } = &kept {
+            let highest = self.finals.entry(domain_of(key)).or_default();
+            *highest = key.index.max(*highest);
+        }
         if let Kept::Element {
             object,
             tag,
@@ -214,12 +237,17 @@ impl Truth {
         }
     }
 
-    /// An object of which several versions are stored.
-    pub(crate) fn crowded(&self) -> Option<ObjectId> {
-        let mut objects = self.elements.iter();
+    /// Objects of which several versions are stored.
+    pub(crate) fn crowded(&self) -> impl Iterator<Item = ObjectId> {
+        let objects = self.elements.iter();
         objects
-            .find(|(_, tags)| tags.len() > 1)
+            .filter(|(_, tags)| tags.len() > 1)
             .map(|(object, _)| *object)
+    }
+
+    /// The highest configuration of the domain that was ever known here to be final.
+    pub(crate) fn final_index(&self, domain: Domain) -> u32 {
+        self.finals.get(&domain).copied().unwrap_or(0)
     }
 
     /// An element of this version is durable, readable or not.

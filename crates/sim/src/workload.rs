@@ -2,15 +2,18 @@
 
 use crate::fault::Fault;
 use crate::history::{History, Kind, Object, Operation};
+use crate::random::Random;
+use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
-use areo_core::config::{Configuration, Dap, Descriptor, Options};
+use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
-use areo_core::manager::{self, Creation, DeleteError, Deletion};
+use areo_core::manager::{self, Creation, DeleteError, Deletion, reconfiguration};
 use areo_core::object::{DomainId, Name};
+use areo_core::reconfig::ares::Reconfigured;
 use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -28,6 +31,8 @@ const TASKS: usize = 2;
 pub(crate) const SERVERS: usize = 5;
 /// The two domains.
 const DOMAINS: [&str; 2] = ["copies", "coded"];
+/// How long a reconfiguration may take.
+const MOVING: Duration = Duration::from_secs(5);
 /// How long an operation may take when nothing is wrong any more.
 const PATIENT: Duration = Duration::from_secs(30);
 
@@ -47,6 +52,8 @@ pub(crate) struct Workload {
     tasks: RefCell<Vec<Vec<usize>>>,
     /// Tasks that have not ended.
     busy: Cell<usize>,
+    /// Configurations that were installed.
+    reconfigurations: Cell<u64>,
 }
 
 /// What a seed draws about its clients.
@@ -58,6 +65,9 @@ struct Shape {
     think_us: u64,
     large_per_mille: u64,
     idle_per_mille: u64,
+    /// Reconfigurations.
+    moves_per_mille: u64,
+    options: Options,
 }
 
 /// The root configuration of every run.
@@ -84,6 +94,17 @@ fn configuration(
     .expect("a valid descriptor")
 }
 
+/// Mostly the default.
+fn drawn_options(random: &Random) -> Options {
+    let collect = match random.index(6) {
+        0 => Collect::Off,
+        1 => Collect::Paper,
+        _ => Collect::On,
+    };
+    let piggyback = random.index(4) > 0;
+    Options { piggyback, collect }
+}
+
 /// What an operation came to.
 enum End {
     Done,
@@ -102,6 +123,8 @@ impl Workload {
             think_us: [1, 1000, 10_000][random.index(3)],
             large_per_mille: [0, 100][random.index(2)],
             idle_per_mille: [0, 3][random.index(2)],
+            moves_per_mille: [0, 10, 40][random.index(3)],
+            options: drawn_options(random),
         };
         Rc::new(Workload {
             world: world.clone(),
@@ -114,6 +137,7 @@ impl Workload {
             running: RefCell::new(vec![None; PROCESSES * TASKS]),
             tasks: RefCell::new(vec![Vec::new(); PROCESSES]),
             busy: Cell::new(0),
+            reconfigurations: Cell::new(0),
         })
     }
 
@@ -124,6 +148,11 @@ impl Workload {
     /// Operations that have begun.
     pub(crate) fn started(&self) -> u64 {
         self.started.get()
+    }
+
+    /// Configurations that were installed.
+    pub(crate) fn reconfigurations(&self) -> u64 {
+        self.reconfigurations.get()
     }
 
     /// Starts a process with all its tasks.
@@ -197,6 +226,7 @@ impl Workload {
                 task,
             };
             let end = match what {
+                _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
                 0..40 => operation.get().await,
                 40..80 => operation.put().await,
                 80..88 => operation.delete().await,
@@ -249,9 +279,9 @@ impl Workload {
         let first = match name == DOMAINS[1] {
             true => {
                 let members: Vec<usize> = (SERVERS - n..SERVERS).collect();
-                configuration(domain, &members, Dap::Ec { k }, self.shape.copy_bytes)
+                self.first(domain, &members, Dap::Ec { k }, self.shape.copy_bytes)
             }
-            false => configuration(domain, &[0, 2, 4], Dap::Abd, 0),
+            false => self.first(domain, &[0, 2, 4], Dap::Abd, 0),
         };
         let created = manager::create_domain(client, &self.root, name, &first).await;
         let winner = match created {
@@ -264,11 +294,48 @@ impl Workload {
         let known = decided
             .entry(name.to_owned())
             .or_insert_with(|| winner.clone());
-        if *known != winner {
+        if known.id().domain != winner.id().domain {
             let sentence = format!("one_winner: domain {name} was decided to two configurations");
             self.world.violate(sentence);
         }
         Some(winner)
+    }
+
+    /// The first configuration of a domain.
+    fn first(
+        &self,
+        domain: DomainId,
+        servers: &[usize],
+        dap: Dap,
+        copy_bytes: u32,
+    ) -> Arc<Configuration> {
+        let plain = configuration(domain, servers, dap, copy_bytes);
+        let descriptor = Descriptor {
+            options: self.shape.options,
+            ..plain.descriptor().clone()
+        };
+        Configuration::new(descriptor).expect("a valid descriptor")
+    }
+
+    /// Any configuration that tolerates a crash, of the servers that there are.
+    fn any_configuration(&self, like: &Configuration) -> Descriptor {
+        let random = self.world.random();
+        let (n, dap) = match random.index(4) {
+            0 => (3, Dap::Abd),
+            1 => (5, Dap::Abd),
+            2 => (4, Dap::Ec { k: 2 }),
+            _ => (5, Dap::Ec { k: 3 }),
+        };
+        let mut servers: Vec<usize> = (0..SERVERS).collect();
+        while servers.len() > n {
+            servers.swap_remove(random.index(servers.len()));
+        }
+        Descriptor {
+            members: servers.into_iter().map(id_of).collect(),
+            dap,
+            copy_bytes: self.shape.copy_bytes,
+            ..like.descriptor().clone()
+        }
     }
 
     // ---- after everything was mended ----
@@ -294,6 +361,11 @@ impl Workload {
             else {
                 return self.stuck("create", process);
             };
+            let resumed = client.with(self.env(process, PATIENT));
+            let finished = reconfiguration::resume(&resumed, &self.root, &c, &|_| {}).await;
+            if finished.is_err() {
+                return self.stuck("reconfig --resume", process);
+            }
             for key in 0..self.shape.keys {
                 let one = || One {
                     work: self,
@@ -363,8 +435,8 @@ impl One<'_> {
         work.running.borrow_mut()[self.task] = None;
         write(&mut work.history.borrow_mut());
         if let Some(tag) = version {
-            let key = Key::of(&self.c.id());
-            work.world.completed(key, self.name().as_bytes(), tag);
+            let domain = domain_of(&Key::of(&self.c.id()));
+            work.world.completed(domain, self.name().as_bytes(), tag);
         }
         let violation = work.history.borrow().violation().map(str::to_owned);
         if let Some(violation) = violation {
@@ -466,6 +538,34 @@ impl One<'_> {
         };
         self.end(None, |history| history.end_listing(&listing, &page.entries));
         End::Done
+    }
+
+    /// Changes the domain's configuration, or finishes what another one began.
+    async fn reconfigure(&self) -> End {
+        let (work, c) = (self.work, &self.c);
+        let random = work.world.random();
+        // Objects are many, and rounds as well.
+        let client = self.client.with(work.env(self.process, MOVING));
+        let installed = match random.chance(200) {
+            true => {
+                let resumed = reconfiguration::resume(&client, &work.root, c, &|_| {}).await;
+                resumed.ok().flatten()
+            }
+            false => {
+                let wanted = work.any_configuration(c);
+                let moved =
+                    reconfiguration::reconfigure(&client, &work.root, c, &wanted, &|_| {}).await;
+                moved.ok().map(Reconfigured::into_configuration)
+            }
+        };
+        match installed {
+            Some(_) => {
+                let count = &work.reconfigurations;
+                count.set(count.get() + 1);
+                End::Done
+            }
+            None => End::TimedOut,
+        }
     }
 
     /// A new domain, whose name others may want at the same time.

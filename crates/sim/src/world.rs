@@ -15,7 +15,7 @@ use crate::fault::{Fault, Plan, Restriction};
 use crate::invariant::{self, Context, Invariant, Observation};
 use crate::random::{Random, mix};
 use crate::run::Scheduler;
-use crate::truth::Objects;
+use crate::truth::{Domain, ObjectId, Objects, domain_of};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
 use areo_core::server::record::Key;
@@ -305,11 +305,28 @@ impl World {
         }
     }
 
-    /// A read or a write of an object ended with this version.
-    pub(crate) fn completed(&self, key: Key, name: &Bytes, tag: areo_core::tag::Tag) {
-        let object = self.0.watch.borrow_mut().objects.number(key, name);
+    /// A read or a write of an object of the domain ended with this version.
+    pub(crate) fn completed(&self, domain: Domain, name: &Bytes, tag: areo_core::tag::Tag) {
+        let first = Key {
+            domain: domain.0,
+            partition: domain.1,
+            index: 0,
+        };
+        let last = Key {
+            index: u32::MAX,
+            ..first
+        };
+        let homes: Vec<(ObjectId, Arc<Configuration>)> = {
+            let Watch {
+                objects, shapes, ..
+            } = &mut *self.0.watch.borrow_mut();
+            let sequence = shapes.range(first..=last);
+            let home = sequence.map(|(key, c)| (objects.number(*key, name), c.clone()));
+            home.collect()
+        };
         let machines = self.0.machines.borrow();
-        self.observe(&machines, &Observation::Completed { object, tag });
+        let homes = &homes[..];
+        self.observe(&machines, &Observation::Completed { homes, tag });
     }
 
     /// At rest one version of each object is stored (`[X-3]`): everything was confirmed and has been quiet.
@@ -317,13 +334,16 @@ impl World {
         let machines = self.0.machines.borrow();
         let watch = self.0.watch.borrow();
         let mut crowded = None;
-        for (server, truth) in machines
-            .truths()
-            .iter()
-            .enumerate()
-            .filter(|(_, t)| !t.is_rotten())
-        {
-            crowded = crowded.or(truth.crowded().map(|object| (server, object)));
+        let truths = machines.truths();
+        // Where a later configuration is final nobody confirms anything any more.
+        let is_current = |object: &ObjectId| {
+            let key = watch.objects.key(*object);
+            key.index >= invariant::final_index(truths, domain_of(&key))
+        };
+        let sound = truths.iter().enumerate().filter(|(_, t)| !t.is_rotten());
+        for (server, truth) in sound {
+            let object = truth.crowded().find(is_current);
+            crowded = crowded.or(object.map(|object| (server, object)));
         }
         let crowded = crowded.map(|(server, object)| (server, watch.objects.describe(object)));
         drop(watch);

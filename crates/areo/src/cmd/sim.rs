@@ -23,6 +23,7 @@ struct Summary {
     commit: &'static str,
     seeds: u64,
     operations: u64,
+    reconfigurations: u64,
     events: u64,
     seconds: f64,
     faults: std::collections::BTreeMap<&'static str, u64>,
@@ -120,6 +121,7 @@ fn summary(report: &Report, seconds: f64, violations: Vec<Violated>) -> Summary 
         commit: COMMIT,
         seeds: report.seeds,
         operations: report.operations,
+        reconfigurations: report.reconfigurations,
         events: report.events,
         seconds,
         faults: faults
@@ -133,12 +135,13 @@ fn text(report: &Report, seconds: f64, violations: &[Violated]) -> String {
     let Report {
         seeds,
         operations,
+        reconfigurations,
         events,
         fired,
         ..
     } = report;
     let mut text = format!(
-        "{seeds} seeds, {operations} operations, {events} events in {seconds:.1} s\nfaults\n{fired}"
+        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {events} events in {seconds:.1} s\nfaults\n{fired}"
     );
     for Violated {
         seed,

@@ -1,9 +1,10 @@
 //! I3 of section 1.1, (C1) of section 2, `[F-1]` to `[F-3]`: when an operation ends with a version, a quorum holds that or
 //! a newer one on its disks; and some such version can be put together from elements that are not damaged, whichever
-//! servers answer.
+//! servers answer. Of the domain's configurations that is true of one that comes not before the highest that anybody knows
+//! to be final: whoever starts there must miss nothing (O4 of section 8, the hand-over of 3.4).
 
-use super::{Context, Invariant, Observation};
-use crate::truth::ObjectId;
+use super::{Context, Invariant, Observation, final_index};
+use crate::truth::{ObjectId, domain_of};
 use areo_core::config::Configuration;
 use areo_core::element::Form;
 use areo_core::tag::Tag;
@@ -20,40 +21,53 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
-        let Observation::Completed { object, tag } = *observation else {
+        let Observation::Completed { homes, tag } = *observation else {
             return None;
         };
-        let newest = self.newest.entry(object).or_default();
+        let (first, _) = homes.first()?;
+        let newest = self.newest.entry(*first).or_default();
         *newest = tag.max(*newest);
-        let (tag, c) = (*newest, context.shape(object)?);
+        let tag = *newest;
         if tag.is_initial() {
             return None;
         }
-        let truth = |member: &areo_core::config::ServerId| {
-            let server = crate::world::server_of(*member);
-            context.truths[server].own()
-        };
-        let members = c.members().iter().map(truth);
-        // A harmed disk once had it: what it has lost is the other rule's business.
-        let holders = members
-            .clone()
-            .filter(|truth| truth.is_harmed() || truth.newest(object) >= tag)
-            .count();
-        let needed = c.quorums().quorum();
-        if holders < needed {
-            let object = context.objects.describe(object);
-            return Some(format!(
-                "{tag} of {object} is complete, and {holders} of {needed} needed servers hold it or a newer version"
-            ));
+        let domain = domain_of(&context.objects.key(*first));
+        let start = final_index(context.truths, domain);
+        let from_start = homes.iter().filter(|(_, c)| c.id().index >= start);
+        let mut broken = None;
+        for (object, c) in from_start {
+            broken = Some(missing(*object, c, tag, context)?);
         }
-        let elements = members
-            .filter(|truth| !truth.is_harmed())
-            .map(|truth| truth.sound_from(object, tag));
-        (!is_decodable(c, &elements.flatten().collect())).then(|| {
-            let object = context.objects.describe(object);
-            format!("{tag} of {object} is complete, and the disks have no version from it on")
-        })
+        broken
     }
+}
+
+/// Says what of the version is missing in one configuration; nothing if it is there.
+fn missing(object: ObjectId, c: &Configuration, tag: Tag, context: &Context<'_>) -> Option<String> {
+    let truth = |member: &areo_core::config::ServerId| {
+        let server = crate::world::server_of(*member);
+        context.truths[server].own()
+    };
+    let members = c.members().iter().map(truth);
+    // A harmed disk once had it: what it has lost is the other rule's business.
+    let holders = members
+        .clone()
+        .filter(|truth| truth.is_harmed() || truth.newest(object) >= tag)
+        .count();
+    let needed = c.quorums().quorum();
+    if holders < needed {
+        let object = context.objects.describe(object);
+        return Some(format!(
+            "{tag} is complete, and {holders} of {needed} needed servers hold it or a newer version of {object}"
+        ));
+    }
+    let elements = members
+        .filter(|truth| !truth.is_harmed())
+        .map(|truth| truth.sound_from(object, tag));
+    (!is_decodable(c, &elements.flatten().collect())).then(|| {
+        let object = context.objects.describe(object);
+        format!("{tag} is complete, and the disks have no version from it on of {object}")
+    })
 }
 
 /// Some version has a full copy, or k distinct fragments.

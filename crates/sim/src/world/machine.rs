@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::truth::{ObjectId, Truth};
 use areo_core::config::Configuration;
 use areo_core::message::{Access, Answer, Body as Asked, CellReply, Refusal, Reply, Request};
-use areo_core::server::record::Key;
+use areo_core::server::record::{Header, Key, Step};
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
 use areo_store::disk::MemoryFile;
@@ -281,8 +281,11 @@ impl World {
             let machine = &mut machines.list[server];
             let live = machine.live.as_mut().expect("only what is up commits");
             let steps = live.shard.close();
-            let objects = &mut self.0.watch.borrow_mut().objects;
-            machines.truths[server].close(&steps, objects);
+            let watch = &mut *self.0.watch.borrow_mut();
+            machines.truths[server].close(&steps, &mut watch.objects);
+            let described = steps.iter().filter_map(configuration_of);
+            let described = described.map(|c| (Key::of(&c.id()), c.clone()));
+            watch.shapes.extend(described);
             live.records.apply(steps);
             let life = machine.life;
             live.records.begin_commit().map(|commit| {
@@ -374,8 +377,13 @@ impl World {
         subject: &Subject,
         reply: &Result<Reply, Refusal>,
     ) {
+        // What is withheld shows nothing.
+        let reply = match reply {
+            Ok(Reply::Next { reply, .. }) => reply.as_deref(),
+            reply => reply.as_ref().ok(),
+        };
         match (subject, reply) {
-            (Subject::Objects(about), Ok(Reply::Access(answers))) => {
+            (Subject::Objects(about), Some(Reply::Access(answers))) => {
                 for ((object, put), answer) in about.iter().zip(answers) {
                     let object = *object;
                     let observation = match (answer, put) {
@@ -394,11 +402,22 @@ impl World {
                     self.observe(machines, &observation);
                 }
             }
-            (Subject::Cell(key, cell), Ok(Reply::Cell(CellReply::Decided(value)))) => {
+            (Subject::Cell(key, cell), Some(Reply::Cell(CellReply::Decided(value)))) => {
                 let key = *key;
                 self.observe(machines, &Observation::CellShown { key, cell, value });
             }
             _ => {}
         }
+    }
+}
+
+/// The configuration that a server gets to know.
+fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
+    match step {
+        Step::Append { header, .. } => match &**header {
+            Header::Configuration(c) => Some(c),
+            _ => None,
+        },
+        Step::Free(_) => None,
     }
 }
