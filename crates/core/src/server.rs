@@ -326,6 +326,8 @@ impl Server {
             return;
         };
         match note {
+            // Late: what it speaks of is gone, and nothing is begun anew.
+            Note::Confirm { .. } | Note::Decided { .. } if tenancy.withholds() => {}
             Note::Confirm { name, tag, .. } => {
                 let newest = tenancy.confirm(key, &name, tag, &mut self.ledger);
                 self.await_quiet(now, key, &name, newest);

@@ -5,6 +5,7 @@ mod cells;
 mod gate;
 mod hand_over;
 mod interrupted;
+mod late_notes;
 mod pointers;
 mod removal;
 mod root;
