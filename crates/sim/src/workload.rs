@@ -1,27 +1,23 @@
 //! The clients: processes with two tasks each, that work on a few keys of two domains.
 
 use crate::fault::Fault;
-use crate::history::{History, Kind, Object, Operation};
+use crate::history::{History, Operation};
 use crate::random::Random;
-use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dsm::Client;
-use areo_core::element::Value;
-use areo_core::error::WriteError;
-use areo_core::hash::stable_hash;
-use areo_core::manager::{self, Creation, DeleteError, Deletion, reconfiguration};
-use areo_core::object::{DomainId, Name};
-use areo_core::reconfig::ares::Reconfigured;
-use areo_core::server::record::Key;
-use areo_core::tag::Tag;
-use bytes::Bytes;
+use areo_core::manager::{self, Creation, reconfiguration};
+use areo_core::object::DomainId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+
+mod operation;
+
+use operation::One;
 
 /// Client processes.
 pub(crate) const PROCESSES: usize = 3;
@@ -397,183 +393,5 @@ impl Workload {
         let sentence =
             format!("liveness: {what} of client {process} does not finish when all is mended");
         self.world.violate(sentence);
-    }
-}
-
-/// One operation of one task.
-struct One<'a> {
-    work: &'a Workload,
-    client: Client<SimEnv>,
-    c: Arc<Configuration>,
-    object: Object,
-    process: usize,
-    task: usize,
-}
-
-impl One<'_> {
-    fn name(&self) -> Name {
-        Name::user(&self.object.1).expect("keys are short")
-    }
-
-    fn begin(&self, kind: Kind, value: Option<u64>) -> Operation {
-        let work = self.work;
-        let now = work.world.now();
-        let (operation, writes) =
-            work.history
-                .borrow_mut()
-                .begin(now, (self.process, kind), &self.object, value);
-        if writes > usize::from(self.c.descriptor().delta) + 1 {
-            work.world.plan().note(Fault::ManyWriters);
-        }
-        work.running.borrow_mut()[self.task] = Some(operation.clone());
-        operation
-    }
-
-    /// The operation ended: `write` says how, to the history. A version that is now complete is shown to the invariants.
-    fn end(&self, version: Option<Tag>, write: impl FnOnce(&mut History)) {
-        let work = self.work;
-        work.running.borrow_mut()[self.task] = None;
-        write(&mut work.history.borrow_mut());
-        if let Some(tag) = version {
-            let domain = domain_of(&Key::of(&self.c.id()));
-            work.world.completed(domain, self.name().as_bytes(), tag);
-        }
-        let violation = work.history.borrow().violation().map(str::to_owned);
-        if let Some(violation) = violation {
-            work.world.violate(violation);
-        }
-    }
-
-    async fn get(&self) -> End {
-        let operation = self.begin(Kind::Read, None);
-        let found = manager::get(&self.client, &self.c, &self.name()).await;
-        let now = self.work.world.now();
-        let Ok(found) = found else {
-            self.end(None, |history| history.end_failed(now, &operation));
-            return End::TimedOut;
-        };
-        let live = found.value.as_ref().filter(|value| !value.deleted);
-        let hash = live.map(|value| stable_hash(&value.contiguous()));
-        self.end(Some(found.tag), |history| {
-            history.end_read(now, &operation, found.tag, hash);
-        });
-        End::Done
-    }
-
-    async fn stat(&self) -> End {
-        let operation = self.begin(Kind::Read, None);
-        let found = manager::stat(&self.client, &self.c, &self.name()).await;
-        let now = self.work.world.now();
-        let Ok(found) = found else {
-            self.end(None, |history| history.end_failed(now, &operation));
-            return End::TimedOut;
-        };
-        let live = found.value.is_some_and(|value| !value.deleted);
-        self.end(Some(found.tag), |history| {
-            history.end_stat(now, &operation, found.tag, live);
-        });
-        End::Done
-    }
-
-    async fn put(&self) -> End {
-        let random = self.work.world.random();
-        let length = match random.chance(self.work.shape.large_per_mille) {
-            true => 100 + random.index(3000),
-            false => 24 + random.index(40),
-        };
-        let text = format!(
-            "{:->length$}",
-            format!("{}:{:016x}", self.task, random.draw())
-        );
-        let hash = stable_hash(text.as_bytes());
-        let operation = self.begin(Kind::Write, Some(hash));
-        let value = Value::new(Bytes::new(), text.into());
-        let written = manager::put(&self.client, &self.c, &self.name(), &value).await;
-        self.end_write(&operation, &written)
-    }
-
-    async fn delete(&self) -> End {
-        let operation = self.begin(Kind::Delete, None);
-        let ended = manager::delete(&self.client, &self.c, &self.name(), Bytes::new()).await;
-        let now = self.work.world.now();
-        match ended {
-            Ok(Deletion::Deleted(tag)) => self.end_write(&operation, &Ok(tag)),
-            Ok(Deletion::NotFound) => {
-                self.end(None, |history| history.end_nothing(now, &operation));
-                End::Done
-            }
-            Err(DeleteError::Write(error)) => self.end_write(&operation, &Err(error)),
-            Err(DeleteError::Read(_)) => {
-                self.end(None, |history| history.end_failed(now, &operation));
-                End::TimedOut
-            }
-        }
-    }
-
-    fn end_write(&self, operation: &Operation, written: &Result<Tag, WriteError>) -> End {
-        let now = self.work.world.now();
-        match written {
-            Ok(tag) => {
-                self.end(Some(*tag), |history| {
-                    history.end_write(now, operation, *tag);
-                });
-                return End::Done;
-            }
-            Err(WriteError::Unknown(_)) => {
-                self.end(None, |history| history.end_unknown(now, operation));
-            }
-            Err(WriteError::NotApplied(_)) => {
-                self.end(None, |history| history.end_failed(now, operation));
-            }
-        }
-        End::TimedOut
-    }
-
-    async fn list(&self) -> End {
-        let domain = self.object.0;
-        let listing = self.work.history.borrow().begin_listing(domain);
-        let page = manager::list(&self.client, &self.c, "key-", "", 100).await;
-        let Ok(page) = page else {
-            return End::TimedOut;
-        };
-        self.end(None, |history| history.end_listing(&listing, &page.entries));
-        End::Done
-    }
-
-    /// Changes the domain's configuration, or finishes what another one began.
-    async fn reconfigure(&self) -> End {
-        let (work, c) = (self.work, &self.c);
-        let random = work.world.random();
-        // Objects are many, and rounds as well.
-        let client = self.client.with(work.env(self.process, MOVING));
-        let installed = match random.chance(200) {
-            true => {
-                let resumed = reconfiguration::resume(&client, &work.root, c, &|_| {}).await;
-                resumed.ok().flatten()
-            }
-            false => {
-                let wanted = work.any_configuration(c);
-                let moved =
-                    reconfiguration::reconfigure(&client, &work.root, c, &wanted, &|_| {}).await;
-                moved.ok().map(Reconfigured::into_configuration)
-            }
-        };
-        match installed {
-            Some(_) => {
-                let count = &work.reconfigurations;
-                count.set(count.get() + 1);
-                End::Done
-            }
-            None => End::TimedOut,
-        }
-    }
-
-    /// A new domain, whose name others may want at the same time.
-    async fn create(&self) -> End {
-        let name = format!("race-{}", self.work.started() / 50);
-        match self.work.create(&self.client, &name).await {
-            Some(_) => End::Done,
-            None => End::TimedOut,
-        }
     }
 }
