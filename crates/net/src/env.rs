@@ -24,37 +24,87 @@ use crate::message::{Outgoing, Segment};
 use crate::network::Network;
 use crate::peer::{Answer, CallKey, Peer, Refused, Sink, Status};
 
+pub use meter::Counts;
+use meter::{Meter, length_of};
+
+mod meter;
+
 /// A server that owes an answer and has sent nothing for so long is no good choice for the next read.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// The world of one operation: the servers of a cluster, and the operation's deadline.
+/// The world of one operation: the servers of a cluster, the operation's deadline, and what it has cost so far.
 #[derive(Clone)]
 pub struct NetEnv {
     network: Network,
     started: Instant,
-    deadline: Instant,
+    limit: Limit,
+    meter: Rc<Meter>,
+}
+
+/// When an operation gives up.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// At this time.
+    Deadline(Instant),
+    /// When none of its calls was decided for so long.
+    Patience(Duration),
 }
 
 impl Network {
     /// The world for an operation that has so much time.
     pub fn env(&self, timeout: Duration) -> NetEnv {
         let started = Instant::now();
+        self.limited(started, Limit::Deadline(started + timeout))
+    }
+
+    /// The world for an operation that may take any time as long as it gets on: it fails when none of its calls was decided
+    /// for so long.
+    pub fn patient_env(&self, patience: Duration) -> NetEnv {
+        self.limited(Instant::now(), Limit::Patience(patience))
+    }
+
+    fn limited(&self, started: Instant, limit: Limit) -> NetEnv {
         NetEnv {
             network: self.clone(),
             started,
-            deadline: started + timeout,
+            limit,
+            meter: Rc::default(),
         }
     }
 }
 
 impl NetEnv {
+    /// What the operation has cost so far.
+    pub fn counts(&self) -> Counts {
+        self.meter.counts()
+    }
+
+    /// When a call that began at `begun` gives up, as things are.
+    fn until(&self, begun: Instant) -> Instant {
+        match self.limit {
+            Limit::Deadline(deadline) => deadline,
+            Limit::Patience(patience) => self.idle_since(begun) + patience,
+        }
+    }
+
+    /// Since when a call that began at `begun` has been waiting, in the terms of the limit.
+    fn idle_since(&self, begun: Instant) -> Instant {
+        match self.limit {
+            Limit::Deadline(_) => self.started,
+            Limit::Patience(_) => begun.max(self.meter.moved_on().unwrap_or(begun)),
+        }
+    }
+
     fn send(&self, outgoing: codec::Encoded, started: Instant, expects_bulk: bool) -> Outgoing {
         let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
         Outgoing {
             body: outgoing.body,
             payload: outgoing.payload.into_iter().map(segment).collect(),
             started,
-            deadline: Some(self.deadline),
+            deadline: match self.limit {
+                Limit::Deadline(deadline) => Some(deadline),
+                Limit::Patience(_) => None,
+            },
             trace: None,
             expects_bulk,
         }
@@ -69,6 +119,7 @@ impl Env for NetEnv {
     ) -> impl Future<Output = Result<T::Output, Unavailable>> {
         let gather = Rc::new_cyclic(|myself| Gather {
             env: self.clone(),
+            begun: Instant::now(),
             members: to.clone(),
             myself: myself.clone(),
             state: RefCell::new(State {
@@ -85,6 +136,7 @@ impl Env for NetEnv {
             }),
         });
         async move {
+            gather.env.meter.count_round();
             gather.start();
             gather.wait().await
         }
@@ -124,6 +176,7 @@ impl Env for NetEnv {
 /// One quorum call.
 struct Gather<T: Tally> {
     env: NetEnv,
+    begun: Instant,
     members: Members,
     /// For the answers that make it ask more.
     myself: Weak<Gather<T>>,
@@ -204,21 +257,22 @@ impl<T: Tally + 'static> Gather<T> {
             return None;
         }
         let request = state.tally.ask(position)?;
-        let Some(peer) = self.env.network.peer(self.members[position]) else {
-            state.responses[position] = Response::Unreachable;
-            return Some(Event::Unreachable);
-        };
+        // If nobody has said where it is, the call waits until somebody does.
+        let server = self.members[position];
+        let peer = self.env.network.peer_or_stranger(server);
         let expects_bulk = expects_bulk(&request);
         let message = self
             .env
             .send(codec::encode_request(&request), now, expects_bulk);
+        let bytes = length_of(&message);
         let connections = peer.connections_made();
         let myself = self.myself.upgrade().expect("whoever asks holds it");
         match peer.call(message, myself, position as u64) {
             Ok(call) => {
+                self.env.meter.count_request(&request, bytes);
                 state.calls[position].push(call.key);
                 state.bulk[position] = expects_bulk.then(|| peer.clone());
-                if call.reachable {
+                if call.reachable && !self.env.network.is_stranger(server) {
                     state.handed_over = true;
                     return None;
                 }
@@ -239,6 +293,9 @@ impl<T: Tally + 'static> Gather<T> {
         let mut state = self.state.borrow_mut();
         if !matches!(state.outcome, Outcome::Open) {
             return;
+        }
+        if matches!(outcome, Outcome::Done(_)) {
+            self.env.meter.move_on();
         }
         state.outcome = outcome;
         let waker = state.waker.take();
@@ -263,7 +320,7 @@ impl<T: Tally + 'static> Gather<T> {
     /// Waits for the decision, the deadline, and whatever the tally is impatient for.
     async fn wait(self: Rc<Self>) -> Result<T::Output, Unavailable> {
         let _over = Abandon(&self);
-        let mut deadline = pin!(sleep_until(self.env.deadline.into()));
+        let mut deadline = pin!(sleep_until(self.env.until(self.begun).into()));
         let mut patience: Pin<Box<Option<Sleep>>> = Box::pin(None);
         poll_fn(|context| {
             loop {
@@ -271,7 +328,12 @@ impl<T: Tally + 'static> Gather<T> {
                     return Poll::Ready(result);
                 }
                 if deadline.as_mut().poll(context).is_ready() {
-                    return Poll::Ready(Err(self.unavailable()));
+                    let until = self.env.until(self.begun);
+                    if until <= Instant::now() {
+                        return Poll::Ready(Err(self.unavailable()));
+                    }
+                    deadline.as_mut().reset(until.into());
+                    continue;
                 }
                 if self.rearm() {
                     let armed = self.state.borrow().armed;
@@ -329,7 +391,7 @@ impl<T: Tally + 'static> Gather<T> {
         Unavailable {
             needed: state.tally.needed(),
             servers: self.members.iter().copied().zip(responses).collect(),
-            waited: self.env.started.elapsed(),
+            waited: self.env.idle_since(self.begun).elapsed(),
             handed_over: state.handed_over || state.waiting.iter().any(sent_since),
         }
     }
@@ -351,6 +413,7 @@ impl<T: Tally + 'static> Drop for Abandon<'_, T> {
 impl<T: Tally + 'static> Sink for Gather<T> {
     fn on_answer(&self, token: u64, answer: Answer<'_>) {
         let position = usize::try_from(token).expect("positions are small");
+        self.env.meter.count_answer(&answer);
         let event = event_of(answer);
         let decision = {
             let mut state = self.state.borrow_mut();

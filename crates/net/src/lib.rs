@@ -35,6 +35,7 @@ pub mod pool;
 pub use areo_wire::frame::crc32c;
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
+pub use env::Counts;
 pub use listener::{Identity, Listener, ListenerConfig, Responder, Service};
 pub use message::{Body, Incoming, Outgoing, Segment};
 pub use peer::{

@@ -1,7 +1,7 @@
 //! The servers of a cluster as one process sees them: a [`Peer`] for each, found by id.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use areo_wire::codec;
 use areo_wire::frame::Refusal;
 use areo_wire::hello::Role;
 use bytes::Bytes;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::message::Outgoing;
@@ -37,6 +37,10 @@ struct Shared {
     random: Cell<u64>,
     pool: Pool,
     peers: RefCell<BTreeMap<ServerId, Peer>>,
+    /// Of the peers, those of which nobody has said where they are: what is asked of them waits.
+    strangers: RefCell<BTreeSet<ServerId>>,
+    /// A stranger was asked something.
+    strangers_asked: Notify,
 }
 
 /// Who answered at an address.
@@ -96,6 +100,8 @@ impl Network {
                 random: Cell::new(seed),
                 pool: Pool::new(IDLE_BUFFERS),
                 peers: RefCell::default(),
+                strangers: RefCell::default(),
+                strangers_asked: Notify::new(),
             }),
         }
     }
@@ -159,6 +165,9 @@ impl Network {
             if let Some(peer) = peers.get(&record.id) {
                 peer.learn_incarnation(record.incarnation);
                 peer.set_address(record.address);
+                if self.shared.strangers.borrow_mut().remove(&record.id) {
+                    peer.connect();
+                }
                 continue;
             }
             let config = PeerConfig {
@@ -170,9 +179,25 @@ impl Network {
         }
     }
 
-    /// What is known about a server's connections.
+    /// What is known about a server's connections; nothing if nobody has said where it is.
     pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
-        self.peer(server).map(|peer| peer.state())
+        let known = !self.is_stranger(server);
+        let peer = self.peer(server).filter(|_| known);
+        peer.map(|peer| peer.state())
+    }
+
+    /// Waits until a server is asked something of which nobody has said where it is. Whoever can should find out then, and
+    /// [`Network::learn`] it: the calls go on.
+    pub async fn stranger_asked(&self) {
+        self.shared.strangers_asked.notified().await;
+    }
+
+    /// Whether calls wait for servers of which nobody has said where they are.
+    pub fn strangers_wanted(&self) -> bool {
+        let peers = self.shared.peers.borrow();
+        let strangers = self.shared.strangers.borrow();
+        let waits = |server: &ServerId| peers[server].state().calls > 0;
+        strangers.iter().any(waits)
     }
 
     /// What all connections to known servers have moved so far, those that have ended included.
@@ -200,6 +225,30 @@ impl Network {
 
     pub(crate) fn peer(&self, server: ServerId) -> Option<Peer> {
         self.shared.peers.borrow().get(&server).cloned()
+    }
+
+    /// The server, or a stand-in that keeps what is asked of it until it is known where that server is.
+    pub(crate) fn peer_or_stranger(&self, server: ServerId) -> Peer {
+        if let Some(peer) = self.peer(server) {
+            if self.is_stranger(server) {
+                self.shared.strangers_asked.notify_one();
+            }
+            return peer;
+        }
+        let config = PeerConfig {
+            server: server.0,
+            ..self.config("")
+        };
+        let peer = Peer::new(config);
+        let mut peers = self.shared.peers.borrow_mut();
+        peers.insert(server, peer.clone());
+        self.shared.strangers.borrow_mut().insert(server);
+        self.shared.strangers_asked.notify_one();
+        peer
+    }
+
+    pub(crate) fn is_stranger(&self, server: ServerId) -> bool {
+        self.shared.strangers.borrow().contains(&server)
     }
 
     pub(crate) fn now(&self) -> CoreInstant {

@@ -1,0 +1,152 @@
+//! The worlds of operations: servers that nobody has heard of, operations without a deadline, and what is counted.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use areo_core::config::{Members, ServerId};
+use areo_core::env::Env;
+use areo_core::error::{Response, Unavailable};
+use areo_core::gather::{Fold, Servers};
+use areo_core::message::{Reply, Request, ServerRecord, ServerStatus};
+use areo_net::env::NetEnv;
+use areo_net::listener::{Identity, Service};
+use areo_net::network::Network;
+use areo_net::{Incoming, Listener, ListenerConfig, Pool, Responder, Role};
+use areo_wire::codec;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::sleep;
+
+const SERVER: ServerId = ServerId(7);
+const CLUSTER: u128 = 1;
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Well below the patience; so many of them are above it.
+const DELAY: Duration = Duration::from_millis(100);
+const CALLS: u64 = 30;
+
+/// A server that takes its time, or says nothing.
+struct Slow {
+    answers: bool,
+}
+
+impl Service for Slow {
+    fn identity(&self) -> Identity {
+        Identity {
+            cluster: CLUSTER,
+            server: SERVER.0,
+            incarnation: 1,
+        }
+    }
+
+    fn on_request(&self, _request: Incoming<'_>, responder: Responder) {
+        let answers = self.answers;
+        spawn_local(async move {
+            sleep(DELAY).await;
+            if answers {
+                let reply = Reply::Status(ServerStatus::default());
+                responder.reply(&codec::encode_reply(&reply).body, &[]);
+            } else {
+                std::future::pending::<()>().await;
+            }
+        });
+    }
+
+    fn on_note(&self, _note: Incoming<'_>) {}
+
+    fn on_batch_end(&self) {}
+}
+
+/// Where such a server is.
+async fn serve(answers: bool) -> ServerRecord {
+    let config = ListenerConfig::new(Pool::new(1 << 20));
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = Listener::bind(any, config, Rc::new(Slow { answers })).await;
+    let listener = listener.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    spawn_local(async move { listener.run().await });
+    ServerRecord {
+        id: SERVER,
+        incarnation: 1,
+        start: 1,
+        name: "s1".into(),
+        address,
+        admin: String::new(),
+    }
+}
+
+async fn ask(env: &NetEnv) -> Result<(), Unavailable> {
+    let members: Members = vec![SERVER].into();
+    let fold = |(): &mut (), _from: usize, _reply: Reply| Fold::Count;
+    let tally = Servers::new(1, 1, Request::Status, (), fold);
+    env.gather(&members, tally).await
+}
+
+fn local(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    LocalSet::new().block_on(&runtime.expect("a runtime"), test);
+}
+
+#[test]
+fn what_is_asked_of_a_stranger_waits_until_somebody_says_where_it_is() {
+    local(async {
+        let network = Network::new(Role::Client, 1);
+        network.learn(CLUSTER, []);
+        let env = network.env(Duration::from_mins(1));
+        let introduce = async {
+            network.stranger_asked().await;
+            assert!(network.strangers_wanted());
+            assert!(network.server_state(SERVER).is_none(), "nobody said where");
+            network.learn(CLUSTER, [serve(true).await]);
+        };
+        let (asked, ()) = tokio::join!(ask(&env), introduce);
+        assert_eq!(asked, Ok(()));
+        assert!(!network.strangers_wanted());
+        assert!(network.server_state(SERVER).is_some());
+    });
+}
+
+#[test]
+fn a_stranger_that_nobody_knows_is_unreachable_and_was_sent_nothing() {
+    local(async {
+        let network = Network::new(Role::Client, 1);
+        network.learn(CLUSTER, []);
+        let failed = ask(&network.env(Duration::from_millis(200))).await;
+        let failed = failed.expect_err("nobody says where it is");
+        assert_eq!(failed.servers, [(SERVER, Response::Unreachable)]);
+        assert!(!failed.handed_over);
+    });
+}
+
+#[test]
+fn an_operation_without_a_deadline_goes_on_as_long_as_it_gets_on() {
+    local(async {
+        let network = Network::new(Role::Client, 1);
+        network.learn(CLUSTER, [serve(true).await]);
+        let env = network.patient_env(PATIENCE);
+        for call in 0..CALLS {
+            assert_eq!(ask(&env).await, Ok(()), "call {call}");
+        }
+        let counts = env.counts();
+        assert_eq!((counts.rounds, counts.configurations), (CALLS, 0));
+        let request = codec::encode_request(&Request::Status).body.len() as u64;
+        let reply = codec::encode_reply(&Reply::Status(ServerStatus::default()));
+        let reply = reply.body.len() as u64;
+        assert_eq!(counts.sent_bytes, CALLS * request);
+        assert_eq!(counts.received_bytes, CALLS * reply);
+        assert_eq!(network.env(PATIENCE).counts().rounds, 0, "each has its own");
+    });
+}
+
+#[test]
+fn an_operation_without_a_deadline_ends_when_nothing_happens() {
+    local(async {
+        let network = Network::new(Role::Client, 1);
+        network.learn(CLUSTER, [serve(false).await]);
+        let env = network.patient_env(Duration::from_millis(300));
+        let failed = ask(&env).await.expect_err("nobody answers");
+        assert_eq!(failed.servers, [(SERVER, Response::Silent)]);
+        assert!(failed.handed_over);
+    });
+}
