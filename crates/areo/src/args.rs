@@ -16,6 +16,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+mod reconfig;
+
+pub(crate) use reconfig::{ChangeArgs, OptionArgs, Reconfig, Start};
+
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
 ///
 /// Every read and write is linearizable through the crash of any f servers, and no leader or lock is on their path.
@@ -83,6 +87,9 @@ pub(crate) enum Command {
     /// Domains: named sets of objects with servers and a way to keep values
     #[command(subcommand, arg_required_else_help = true)]
     Domain(Domain),
+    /// Change servers, [n,k] and algorithm of a domain while clients read and write
+    #[command(subcommand, arg_required_else_help = true)]
+    Reconfig(Reconfig),
     /// Show servers and domains
     Status,
     /// Judge a history: is it linearizable, coverable, is there one winner per version?
@@ -221,6 +228,16 @@ pub(crate) struct Put {
     /// Largest value to send [default: what the cluster file says, else 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
     pub(crate) max_object: Option<u64>,
+    #[command(flatten)]
+    pub(crate) stats: Stats,
+}
+
+/// Whether to say what an operation cost.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub(crate) struct Stats {
+    /// Say what the operation cost: rounds, configurations, bytes sent and received
+    #[arg(long)]
+    pub(crate) stats: bool,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -234,6 +251,8 @@ pub(crate) struct Get {
     /// Print the version and not the value
     #[arg(long, conflicts_with = "output")]
     pub(crate) version_only: bool,
+    #[command(flatten)]
+    pub(crate) stats: Stats,
 }
 
 #[derive(Args, Debug, Clone, Default)]
@@ -257,6 +276,8 @@ pub(crate) struct Stat {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) stats: Stats,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -264,6 +285,8 @@ pub(crate) struct Rm {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) stats: Stats,
 }
 
 #[derive(Subcommand, Debug)]
@@ -351,7 +374,15 @@ pub(crate) enum Domain {
     Create(DomainCreate),
     /// List domains
     Ls,
-    /// Show a domain's configuration
+    /// Remove a domain and everything in it; its name may be used again then
+    Rm {
+        /// Name of the domain
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Show a domain's configuration sequence
     Show {
         /// Name of the domain
         name: String,
@@ -377,6 +408,8 @@ pub(crate) struct DomainCreate {
     /// Values up to this size are kept as full copies [default: 16KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_copy_limit)]
     pub(crate) copy_limit: Option<u32>,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
     /// Accept a domain that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,

@@ -7,10 +7,12 @@ mod domain;
 mod get;
 mod ls;
 mod put;
+mod reconfig;
 mod rm;
 mod server;
 mod sim;
 mod stat;
+mod statistics;
 mod status;
 mod up;
 
@@ -41,9 +43,10 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Put(args) => put::run(&session, args),
         Command::Get(args) => get::run(&session, &args),
         Command::Ls(args) => ls::run(&session, &args),
-        Command::Stat(args) => stat::run(&session, &args.key),
-        Command::Rm(args) => rm::run(&session, &args.key),
+        Command::Stat(args) => stat::run(&session, &args),
+        Command::Rm(args) => rm::run(&session, &args),
         Command::Domain(command) => domain::run(&session, command),
+        Command::Reconfig(command) => reconfig::run(&session, command),
         Command::Status => status::run(&session),
         Command::Check { history } => check::run(&session, &history),
         Command::Sim(command) => sim::run(&session, command),

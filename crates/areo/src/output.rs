@@ -75,6 +75,21 @@ impl Output {
         self.line(&line)
     }
 
+    /// Whether the person agrees. Where nobody can be asked, whoever runs the command has agreed.
+    ///
+    /// # Errors
+    /// The answer cannot be read.
+    pub(crate) fn confirmed(self, question: &str) -> Outcome<bool> {
+        if !self.terminal || !io::stdin().is_terminal() {
+            return Ok(true);
+        }
+        eprint!("{question} [y/N] ");
+        let mut answer = String::new();
+        let read = io::stdin().read_line(&mut answer);
+        read.map_err(|error| Failure::other(format!("cannot read the answer: {error}")))?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
     /// Something worth knowing that is no result: on standard error, unless `-q`.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet && !self.json {

@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::units::parse_timeout;
 use areo_client::{
     Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
-    Error,
+    Error, InvalidChoice, ROOT_DOMAIN,
 };
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -89,6 +89,14 @@ impl Session {
         let options = target.options(self.timeout()?);
         let connected = Client::connect(options).await;
         connected.map_err(|error| unreachable(&error, &target))
+    }
+
+    /// The domain of this name; or the root domain, of which the configurations can be seen and changed.
+    pub(crate) async fn find(client: &Client, name: &str) -> Outcome<Domain> {
+        match name {
+            ROOT_DOMAIN => Ok(client.root_domain().await),
+            name => client.domain(name).await.map_err(failure),
+        }
     }
 
     /// A client, and the domain that is meant. The operation that follows has what is left of the time.
@@ -215,15 +223,25 @@ pub(crate) fn failure(error: Error) -> Failure {
     Failure::new(code, format!("{error}{hint}"))
 }
 
+/// How a configuration that cannot be ends the process.
+pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
+    let code = match error {
+        InvalidChoice::UnknownServer { .. } | InvalidChoice::NotAMember { .. } => Code::NotFound,
+        InvalidChoice::AmbiguousServer { .. }
+        | InvalidChoice::ServerTwice { .. }
+        | InvalidChoice::MemberAlready { .. }
+        | InvalidChoice::SameAddress { .. }
+        | InvalidChoice::NoFragments { .. }
+        | InvalidChoice::NoCrashTolerated { .. }
+        | InvalidChoice::InvalidShape { .. } => Code::Usage,
+    };
+    Failure::new(code, error.to_string())
+}
+
 /// How a domain that was not created ends the process.
 pub(crate) fn creation_failure(error: CreateDomainError) -> Failure {
     let code = match &error {
-        CreateDomainError::UnknownServer { .. } => Code::NotFound,
-        CreateDomainError::AmbiguousServer { .. }
-        | CreateDomainError::ServerTwice { .. }
-        | CreateDomainError::SameAddress { .. }
-        | CreateDomainError::NoCrashTolerated { .. }
-        | CreateDomainError::InvalidShape { .. } => Code::Usage,
+        CreateDomainError::Choice { error } => return choice_failure(error),
         CreateDomainError::Exists { .. } => Code::Precondition,
         CreateDomainError::Unavailable { .. } => Code::Unavailable,
         CreateDomainError::Unknown { .. } => Code::Unknown,

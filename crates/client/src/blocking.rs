@@ -2,8 +2,9 @@
 //! hold up.
 
 use crate::{
-    ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions, CreateDomainError,
-    DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, PutOptions, ServerInfo, Traffic,
+    Change, ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions,
+    CreateDomainError, DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, Plan, Progress,
+    PutOptions, ReconfigError, Reconfigured, SequenceEntry, ServerInfo, Statistics, Traffic,
     Version,
 };
 use bytes::Bytes;
@@ -67,6 +68,20 @@ impl Client {
     ) -> Result<Domain, CreateDomainError> {
         let domain = block_on(self.client.create_domain(name, options))?;
         Ok(Domain { domain })
+    }
+
+    /// As [`crate::Client::remove_domain`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_domain(&self, name: &str) -> Result<(), Error> {
+        block_on(self.client.remove_domain(name))
+    }
+
+    /// As [`crate::Client::root_domain`].
+    pub fn root_domain(&self) -> Domain {
+        let domain = block_on(self.client.root_domain());
+        Domain { domain }
     }
 
     /// As [`crate::Client::domains`].
@@ -173,6 +188,52 @@ impl Domain {
     /// As there.
     pub fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
         block_on(self.domain.list(prefix, after, limit))
+    }
+
+    /// As [`crate::Domain::measured`].
+    #[must_use]
+    pub fn measured(&self) -> (Domain, Arc<Statistics>) {
+        let (domain, statistics) = self.domain.measured();
+        (Domain { domain }, statistics)
+    }
+
+    /// As [`crate::Domain::plan`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn plan(&self, change: &Change) -> Result<Plan, ReconfigError> {
+        block_on(self.domain.plan(change))
+    }
+
+    /// As [`crate::Domain::reconfigure`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn reconfigure(
+        &self,
+        change: &Change,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Reconfigured, ReconfigError> {
+        block_on(self.domain.reconfigure(change, progress))
+    }
+
+    /// As [`crate::Domain::resume`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resume(
+        &self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
+        block_on(self.domain.resume(progress))
+    }
+
+    /// As [`crate::Domain::sequence`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sequence(&self) -> Result<Vec<SequenceEntry>, Error> {
+        block_on(self.domain.sequence())
     }
 }
 

@@ -5,23 +5,30 @@ use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::known::{self, Known, Session};
+use crate::strangers;
 use crate::thread::{FAREWELL, Thread, World};
 use crate::{ClusterId, ConnectError, ConnectOptions};
-use areo_core::config::{Configuration, Members, ServerId};
+use areo_core::config::{Configuration, InvalidConfiguration, Members, ServerId};
 use areo_core::env::Env;
 use areo_core::gather;
-use areo_core::manager::{self, Creation, DomainError};
+use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError, reconfiguration};
 use areo_core::message::{Reply, Request};
 use areo_core::object::DomainId;
+use areo_core::reconfig::ares::ReconfigError;
 use areo_net::Traffic;
 use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::spawn_local;
 
 /// How long [`Client::status`] waits for servers that say nothing.
-const STATUS_PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const STATUS_PATIENCE: Duration = Duration::from_secs(3);
+/// What the root domain is called: no name of another one.
+pub const ROOT_DOMAIN: &str = "@root";
+/// Domains that are asked at once what is pending in them.
+const DOMAINS_AT_ONCE: usize = 64;
 
 /// A connection to a cluster, and an identity in it: versions that it writes carry a number drawn when it connected.
 ///
@@ -63,7 +70,11 @@ impl Client {
         let thread = started.map_err(|error| ConnectError::Thread {
             error: error.to_string(),
         })?;
-        let find = |world| known::find_cluster(world, options);
+        let find = |world: Rc<World>| async move {
+            let known = known::find_cluster(world.clone(), options).await?;
+            drop(spawn_local(strangers::introduce(world, known.clone())));
+            Ok(known)
+        };
         let known = thread.run(find).await?;
         let inner = Arc::new(Inner { thread, known });
         Ok(Client { inner, timeout })
@@ -109,6 +120,16 @@ impl Client {
         }
     }
 
+    /// The root domain, which knows servers and domains: to look at its configurations and to change them. It is called
+    /// [`ROOT_DOMAIN`].
+    pub async fn root_domain(&self) -> Domain {
+        let configuration = self.run(|session| async move {
+            session.find_root().await;
+            session.client.sequences().start(&session.known.root)
+        });
+        Domain::new(self.clone(), ROOT_DOMAIN, configuration.await)
+    }
+
     /// Creates a domain. Of two creators of one name one wins; the other gets [`CreateDomainError::Exists`]. What was
     /// created, and what it costs, says [`Domain::configuration`].
     ///
@@ -126,13 +147,30 @@ impl Client {
         Ok(Domain::new(self.clone(), name, configuration))
     }
 
+    /// Removes a domain and everything in it. Its name may be used again then.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Unauthorised`]; [`Error::Unknown`] if it may be removed, or half:
+    /// removing it again goes on.
+    pub async fn remove_domain(&self, name: &str) -> Result<(), Error> {
+        manager::check_domain_name(name)?;
+        let domain = name.to_owned();
+        self.run(move |session| remove_domain(session, domain))
+            .await
+    }
+
     /// All domains, by name.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
     pub async fn domains(&self) -> Result<Vec<DomainInfo>, Error> {
-        self.run(|session| async move { list_domains(&session, None).await })
-            .await
+        self.run(|session| async move {
+            let domains = list_domains(&session, None).await?;
+            let names = session.known.names();
+            let info = |(name, c): &(String, Arc<Configuration>)| names.domain(name, c);
+            Ok(domains.iter().map(info).collect())
+        })
+        .await
     }
 
     /// All servers that a quorum of the root domain knows, in order of their names.
@@ -193,14 +231,18 @@ async fn find_domain(session: Session, name: String) -> Result<Option<Arc<Config
     let root = &session.known.root;
     let found = manager::find_domain(&session.client, root, &name).await;
     let found = found.map_err(|error| domain_error(&session, Operation::FindDomain, error))?;
-    if let Some(configuration) = &found {
-        let names = session.known.names();
-        let is_known = |member: &ServerId| names.records().contains_key(member);
-        if !configuration.members().iter().all(is_known) {
-            session.refresh().await;
-        }
-    }
+    find_members(&session, found.as_slice()).await;
     Ok(found)
+}
+
+/// Finds out who the members are, if one of them is not known.
+pub(crate) async fn find_members(session: &Session, configurations: &[Arc<Configuration>]) {
+    let names = session.known.names();
+    let is_known = |member: &ServerId| names.records().contains_key(member);
+    let mut members = configurations.iter().flat_map(|c| c.members().iter());
+    if !members.all(is_known) {
+        session.refresh().await;
+    }
 }
 
 async fn create_domain(
@@ -235,22 +277,81 @@ async fn create_domain(
     }
 }
 
+async fn remove_domain(session: Session, name: String) -> Result<(), Error> {
+    session.find_root().await;
+    let operation = Operation::RemoveDomain;
+    let root = &session.known.root;
+    let found = manager::find_domain(&session.client, root, &name).await;
+    let found = found.map_err(|error| domain_error(&session, operation, error))?;
+    let not_found = || Error::NotFound {
+        domain: name.clone(),
+        key: None,
+    };
+    let c = found.ok_or_else(not_found)?;
+    let asked = Session::asked(operation, Some(&name), &c, None);
+    match manager::remove_domain(&session.client, root, &name).await {
+        Ok(Removal::Removed) => Ok(()),
+        Ok(Removal::NotFound) | Err(RemovalError::Reconfig(ReconfigError::Removed)) => {
+            Err(not_found())
+        }
+        Err(RemovalError::Domain(error)) => Err(domain_error(&session, operation, error)),
+        Err(RemovalError::Reconfig(ReconfigError::NotBegun(failed))) => {
+            Err(session.not_applied(&asked, &failed))
+        }
+        Err(RemovalError::Reconfig(ReconfigError::Pending(failed))) => {
+            Err(session.unknown(&asked, &failed))
+        }
+        Err(RemovalError::Reconfig(
+            ReconfigError::Invalid(error) | ReconfigError::Decided(error),
+        )) => Err(later_version(&error)),
+    }
+}
+
 /// All domains, by name; `patience` replaces the operation's deadline.
 async fn list_domains(
     session: &Session,
     patience: Option<Duration>,
-) -> Result<Vec<DomainInfo>, Error> {
+) -> Result<Vec<(String, Arc<Configuration>)>, Error> {
     let client = match patience {
         Some(patience) => session.within(patience),
         None => session.client.clone(),
     };
     session.find_root().await;
     let domains = manager::domains(&client, &session.known.root).await;
-    let domains = domains.map_err(|error| domain_error(session, Operation::ListDomains, error))?;
+    domains.map_err(|error| domain_error(session, Operation::ListDomains, error))
+}
+
+/// All domains with what is pending in them.
+async fn domains_in_full(session: &Session, patience: Duration) -> Result<Vec<DomainInfo>, Error> {
+    let domains = list_domains(session, Some(patience)).await?;
+    let client = session.within(patience);
+    let paths = domains
+        .iter()
+        .map(|(_, c)| reconfiguration::path(&client, c));
+    let paths = gather::join(DOMAINS_AT_ONCE, paths).await;
+    let known: Vec<_> = paths.iter().flatten().flatten().cloned().collect();
+    find_members(session, &known).await;
     let names = session.known.names();
-    let info =
-        |(name, configuration): &(String, Arc<Configuration>)| names.domain(name, configuration);
-    Ok(domains.iter().map(info).collect())
+    let info = |((name, listed), path): (&(String, Arc<Configuration>), _)| match path {
+        Err(_) => names.domain(name, listed),
+        Ok(path) => {
+            let path: Vec<Arc<Configuration>> = path;
+            let pending = path[1..].iter().map(|c| names.configuration(c));
+            DomainInfo {
+                pending: Some(pending.collect()),
+                ..names.domain(name, &path[0])
+            }
+        }
+    };
+    Ok(domains.iter().zip(paths).map(info).collect())
+}
+
+/// How a server is, by what it said if it said anything.
+pub(crate) fn health(session: &Session, server: ServerId, reply: Option<Reply>) -> Health {
+    match reply {
+        Some(Reply::Status(status)) => Health::Answered(status),
+        _ => cluster::unreachable(session.describe(server).1),
+    }
 }
 
 async fn status(session: Session, patience: Duration) -> ClusterStatus {
@@ -261,18 +362,15 @@ async fn status(session: Session, patience: Duration) -> ClusterStatus {
     let env = session.within(patience).env;
     let (replies, domains) = tokio::join!(
         gather::survey(&env, &members, Request::Status),
-        list_domains(&session, Some(patience)),
+        domains_in_full(&session, patience),
     );
-    let health = |(server, reply): (ServerInfo, Option<Reply>)| {
-        let status = match reply {
-            Some(Reply::Status(status)) => Health::Answered(status),
-            _ => cluster::unreachable(session.describe(server.id).1),
-        };
-        ServerHealth { server, status }
+    let health = |(server, reply): (ServerInfo, Option<Reply>)| ServerHealth {
+        status: health(&session, server.id, reply),
+        server,
     };
     ClusterStatus {
         cluster: session.known.cluster,
-        root: names.configuration(&session.known.root),
+        root: names.configuration(&session.client.sequences().start(&session.known.root)),
         servers: servers.into_iter().zip(replies).map(health).collect(),
         domains,
     }
@@ -284,10 +382,13 @@ fn domain_error(session: &Session, operation: Operation, error: DomainError) -> 
         DomainError::Unavailable(failed) => {
             session.not_applied(&session.asked_root(operation), &failed)
         }
-        DomainError::Descriptor(error) => {
-            let field = error.to_string();
-            let reason = Invalid::LaterVersion { field };
-            Error::Invalid { reason }
-        }
+        DomainError::Descriptor(error) => later_version(&error),
     }
+}
+
+/// What was decided cannot be read here.
+pub(crate) fn later_version(error: &InvalidConfiguration) -> Error {
+    let field = error.to_string();
+    let reason = Invalid::LaterVersion { field };
+    Error::Invalid { reason }
 }

@@ -1,6 +1,6 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
-use crate::{Error, ServerId, Shape};
+use crate::{Error, Options, ServerId, Shape};
 use areo_core::config::Configuration;
 use areo_core::error::Response;
 use areo_core::message::ServerRecord;
@@ -96,6 +96,8 @@ pub struct ConfigurationInfo {
     pub delta: u16,
     /// Values up to so many bytes are kept as full copies.
     pub copy_bytes: u32,
+    /// Which optimisations of Ares II are made use of.
+    pub options: Options,
     /// Its members, in order.
     pub members: Vec<Member>,
 }
@@ -118,8 +120,10 @@ pub struct DomainInfo {
     pub name: String,
     /// Its random id, as 32 hexadecimal digits: a name that is used again is another domain.
     pub id: String,
-    /// Its configuration.
+    /// Its latest final configuration that is known.
     pub configuration: ConfigurationInfo,
+    /// The pending ones after it; `None` if that was not asked, or no quorum answered.
+    pub pending: Option<Vec<ConfigurationInfo>>,
 }
 
 /// How a cluster is, as far as this client can see.
@@ -230,6 +234,7 @@ impl Names {
             shape: Shape::of(configuration),
             delta: configuration.descriptor().delta,
             copy_bytes: configuration.descriptor().copy_bytes,
+            options: configuration.options(),
             members: configuration.members().iter().map(member).collect(),
         }
     }
@@ -239,6 +244,7 @@ impl Names {
             name: name.into(),
             id: format!("{:032x}", configuration.descriptor().domain.0),
             configuration: self.configuration(configuration),
+            pending: None,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Choosing the first configuration of a domain: from what people say to a descriptor, or why not.
 
+use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
-use crate::{ConfigurationInfo, Dap, Error, InvalidConfiguration, NoQuorum, ServerId, Shape};
-use areo_core::config::{Configuration, Descriptor, Options};
+use crate::{ConfigurationInfo, Dap, Error, NoQuorum, Options};
+use areo_core::config::{Configuration, Descriptor};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
@@ -23,6 +24,8 @@ pub struct DomainOptions {
     pub delta: Option<u16>,
     /// Values up to so many bytes are kept as full copies by erasure coding, too; `None`: 16 KiB.
     pub copy_bytes: Option<u32>,
+    /// Which optimisations of Ares II are made use of.
+    pub options: Options,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,
 }
@@ -35,6 +38,7 @@ impl Default for DomainOptions {
             servers: Vec::new(),
             delta: None,
             copy_bytes: None,
+            options: Options::default(),
             allow_f0: false,
         }
     }
@@ -43,43 +47,10 @@ impl Default for DomainOptions {
 /// A domain that was not created. Nothing is left behind, except with [`CreateDomainError::Unknown`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateDomainError {
-    /// No server of the cluster has this name or id.
-    UnknownServer {
-        /// What was asked for.
-        name: String,
-        /// The names that there are.
-        known: Vec<String>,
-    },
-    /// Several servers have this name: say the id of the one that is meant.
-    AmbiguousServer {
-        /// The name.
-        name: String,
-        /// Their ids.
-        ids: Vec<ServerId>,
-    },
-    /// A server was named twice.
-    ServerTwice {
-        /// Its name.
-        name: String,
-    },
-    /// Two servers have the same address, so that one of them no longer exists.
-    SameAddress {
-        /// Name of the one.
-        a: String,
-        /// Name of the other.
-        b: String,
-        /// The address.
-        address: String,
-    },
-    /// One crash would stop the domain (f = 0), and that was not allowed.
-    NoCrashTolerated {
-        /// The shape.
-        shape: Shape,
-    },
-    /// No such configuration can be.
-    InvalidShape {
+    /// No such configuration can be, or should.
+    Choice {
         /// Why.
-        error: InvalidConfiguration,
+        error: InvalidChoice,
     },
     /// The name is taken.
     Exists {
@@ -108,42 +79,7 @@ pub enum CreateDomainError {
 impl fmt::Display for CreateDomainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CreateDomainError::UnknownServer { name, known } if known.is_empty() => {
-                write!(f, "there is no server '{name}': the cluster knows none")
-            }
-            CreateDomainError::UnknownServer { name, known } => {
-                write!(
-                    f,
-                    "there is no server '{name}': there are {}",
-                    known.join(", ")
-                )
-            }
-            CreateDomainError::AmbiguousServer { name, ids } => {
-                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "several servers are called '{name}': say which by its id, {}",
-                    ids.join(" or ")
-                )
-            }
-            CreateDomainError::ServerTwice { name } => {
-                write!(
-                    f,
-                    "server '{name}' is named twice: every member holds its own element"
-                )
-            }
-            CreateDomainError::SameAddress { a, b, address } => write!(
-                f,
-                "servers '{a}' and '{b}' have the same address {address}, so one of them no longer exists: name the servers to use"
-            ),
-            CreateDomainError::NoCrashTolerated { shape } => write!(
-                f,
-                "{shape} tolerates no crash: every quorum needs {} of {} servers; take more servers{}, or allow f = 0 (--allow-f0)",
-                shape.quorum(),
-                shape.n(),
-                if shape.k() > 1 { " or a smaller k" } else { "" }
-            ),
-            CreateDomainError::InvalidShape { error } => error.fmt(f),
+            CreateDomainError::Choice { error } => error.fmt(f),
             CreateDomainError::Exists {
                 name,
                 configuration,
@@ -173,6 +109,12 @@ impl From<Error> for CreateDomainError {
     }
 }
 
+impl From<InvalidChoice> for CreateDomainError {
+    fn from(error: InvalidChoice) -> CreateDomainError {
+        CreateDomainError::Choice { error }
+    }
+}
+
 /// The first configuration of a new domain.
 ///
 /// # Errors
@@ -181,74 +123,34 @@ pub(crate) fn first_configuration(
     options: &DomainOptions,
     names: &Names,
     domain: DomainId,
-) -> Result<Arc<Configuration>, CreateDomainError> {
+) -> Result<Arc<Configuration>, InvalidChoice> {
     let members = members(&options.servers, names)?;
-    distinct(&members)?;
-    let invalid = |error| CreateDomainError::InvalidShape { error };
-    let shape = Shape::new(options.dap, members.len()).map_err(invalid)?;
-    if shape.f() == 0 && !options.allow_f0 {
-        return Err(CreateDomainError::NoCrashTolerated { shape });
-    }
+    choice::distinct(&members)?;
     let descriptor = Descriptor {
-        domain,
-        partition: 0,
-        index: 0,
-        members: members.iter().map(|record| record.id).collect(),
-        dap: options.dap,
         delta: options.delta.unwrap_or(limits::DEFAULT_DELTA),
         copy_bytes: options.copy_bytes.unwrap_or(limits::DEFAULT_COPY_BYTES),
-        options: Options::default(),
+        options: options.options,
+        ..Descriptor::new(
+            domain,
+            members.iter().map(|record| record.id).collect(),
+            options.dap,
+        )
     };
-    Configuration::new(descriptor).map_err(invalid)
+    choice::checked(descriptor, options.allow_f0)
 }
 
 /// The servers that are meant; all of them if none is named.
 fn members<'a>(
     wanted: &[String],
     names: &'a Names,
-) -> Result<Vec<&'a ServerRecord>, CreateDomainError> {
+) -> Result<Vec<&'a ServerRecord>, InvalidChoice> {
     let records = names.records();
     if wanted.is_empty() {
         let sorted = names.sorted();
         return Ok(sorted.iter().map(|server| &records[&server.id]).collect());
     }
-    wanted.iter().map(|name| member(name, names)).collect()
-}
-
-fn member<'a>(name: &str, names: &'a Names) -> Result<&'a ServerRecord, CreateDomainError> {
-    let named: Vec<&ServerRecord> = names
-        .records()
-        .values()
-        .filter(|record| record.name == name || record.id.to_string() == name)
-        .collect();
-    match named.as_slice() {
-        [record] => Ok(record),
-        [] => Err(CreateDomainError::UnknownServer {
-            name: name.into(),
-            known: names.sorted().into_iter().map(|s| s.name).collect(),
-        }),
-        several => Err(CreateDomainError::AmbiguousServer {
-            name: name.into(),
-            ids: several.iter().map(|record| record.id).collect(),
-        }),
-    }
-}
-
-fn distinct(members: &[&ServerRecord]) -> Result<(), CreateDomainError> {
-    for (position, a) in members.iter().enumerate() {
-        for b in &members[position + 1..] {
-            if a.id == b.id {
-                let name = a.name.clone();
-                return Err(CreateDomainError::ServerTwice { name });
-            }
-            if a.address == b.address {
-                return Err(CreateDomainError::SameAddress {
-                    a: a.name.clone(),
-                    b: b.name.clone(),
-                    address: a.address.clone(),
-                });
-            }
-        }
-    }
-    Ok(())
+    wanted
+        .iter()
+        .map(|name| choice::member(name, names))
+        .collect()
 }

@@ -7,10 +7,13 @@ use crate::known::Session;
 use crate::object::{
     ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions, now_ms,
 };
-use crate::{Dap, Shape, Version, checksum};
+use crate::reconfig::Work;
+use crate::{Counts, Dap, Shape, Version, checksum};
 use areo_core::config::Configuration;
 use areo_core::dap::Found;
+use areo_core::dsm;
 use areo_core::element::Value;
+use areo_core::env::Env;
 use areo_core::error::{ReadError, WriteError};
 use areo_core::limits;
 use areo_core::manager::{self, DeleteError, Deletion};
@@ -19,7 +22,8 @@ use areo_core::tlv::TlvError;
 use bytes::Bytes;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -32,18 +36,73 @@ mod tests;
 pub struct Domain {
     client: Client,
     about: Arc<About>,
+    statistics: Option<Arc<Statistics>>,
 }
 
-struct About {
-    name: String,
-    configuration: Arc<Configuration>,
+/// What is known of a domain.
+pub(crate) struct About {
+    pub(crate) name: String,
+    /// The final configuration with which it was looked up.
+    found: Arc<Configuration>,
+    /// Index of the latest final one that an operation went to, and that one if it is another.
+    index: AtomicU32,
+    latest: RwLock<Option<Arc<Configuration>>>,
+}
+
+impl About {
+    /// A final configuration, for the operations: they know where to go from there.
+    pub(crate) fn known(&self) -> &Arc<Configuration> {
+        &self.found
+    }
+
+    /// The latest final configuration that the client knows; on the network thread.
+    pub(crate) fn latest<E: Env>(&self, client: &dsm::Client<E>) -> Arc<Configuration> {
+        client.sequences().start(&self.found)
+    }
+
+    /// Takes note of where an operation went, for those who ask on other threads.
+    fn note_latest<E: Env>(&self, client: &dsm::Client<E>) {
+        let latest = self.latest(client);
+        let index = latest.id().index;
+        // Nearly always it is the same as ever, and no lock is taken.
+        if self.index.fetch_max(index, Ordering::Relaxed) < index {
+            let mut known = self.latest.write().expect("no holder of the lock panics");
+            if known.as_ref().is_none_or(|known| known.id().index < index) {
+                *known = Some(latest);
+            }
+        }
+    }
+
+    fn noted(&self) -> Arc<Configuration> {
+        let known = self.latest.read().expect("no holder of the lock panics");
+        known.as_ref().unwrap_or(&self.found).clone()
+    }
+}
+
+/// What operations have cost together: those of one [`Domain::measured`] handle and its clones.
+#[derive(Default, Debug)]
+pub struct Statistics(Mutex<Counts>);
+
+impl Statistics {
+    /// What the operations that have ended cost. Configurations are counted per operation.
+    pub fn counts(&self) -> Counts {
+        *self.0.lock().expect("no holder of the lock panics")
+    }
+
+    fn add(&self, of: Counts) {
+        let mut counts = self.0.lock().expect("no holder of the lock panics");
+        counts.rounds += of.rounds;
+        counts.configurations += of.configurations;
+        counts.sent_bytes += of.sent_bytes;
+        counts.received_bytes += of.received_bytes;
+    }
 }
 
 impl fmt::Debug for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Domain")
             .field("name", &self.about.name)
-            .field("configuration", &self.about.configuration)
+            .field("configuration", &self.about.noted())
             .finish_non_exhaustive()
     }
 }
@@ -52,9 +111,26 @@ impl Domain {
     pub(crate) fn new(client: Client, name: &str, configuration: Arc<Configuration>) -> Domain {
         let about = Arc::new(About {
             name: name.into(),
-            configuration,
+            index: AtomicU32::new(configuration.id().index),
+            found: configuration,
+            latest: RwLock::default(),
         });
-        Domain { client, about }
+        Domain {
+            client,
+            about,
+            statistics: None,
+        }
+    }
+
+    /// The same domain, and what the operations through it cost.
+    #[must_use]
+    pub fn measured(&self) -> (Domain, Arc<Statistics>) {
+        let statistics = Arc::new(Statistics::default());
+        let domain = Domain {
+            statistics: Some(statistics.clone()),
+            ..self.clone()
+        };
+        (domain, statistics)
     }
 
     /// Its name.
@@ -64,13 +140,13 @@ impl Domain {
 
     /// Its random id, as 32 hexadecimal digits: a name that is used again is another domain.
     pub fn id(&self) -> String {
-        format!("{:032x}", self.about.configuration.descriptor().domain.0)
+        format!("{:032x}", self.about.found.descriptor().domain.0)
     }
 
-    /// Its configuration: algorithm, n, k, quorum, f, members.
+    /// Its configuration, the latest final one that operations through this handle met: algorithm, n, k, quorum, f, members.
     pub fn configuration(&self) -> ConfigurationInfo {
         let names = self.client.known().names();
-        names.configuration(&self.about.configuration)
+        names.configuration(&self.about.noted())
     }
 
     /// The same domain with another deadline for each operation.
@@ -78,7 +154,7 @@ impl Domain {
     pub fn with_timeout(&self, timeout: Duration) -> Domain {
         Domain {
             client: self.client.with_timeout(timeout),
-            about: self.about.clone(),
+            ..self.clone()
         }
     }
 
@@ -138,7 +214,7 @@ impl Domain {
         let found = self.run(Operation::Stat, name.clone(), read).await?;
         let length = found.length;
         let (version, metadata, _) = self.opened(key, found)?;
-        let configuration = &*self.about.configuration;
+        let configuration = &*self.about.noted();
         let names = self.client.known().names();
         Ok(ObjectInfo {
             version,
@@ -189,14 +265,15 @@ impl Domain {
         let (prefix, after) = (prefix.to_owned(), after.to_owned());
         let about = self.about.clone();
         let list = move |session: Session| async move {
-            let c = &about.configuration;
+            let c = about.known();
             let listed = manager::list(&session.client, c, &prefix, &after, limit).await;
             listed.map_err(|failed| {
+                let c = &about.latest(&session.client);
                 let asked = Session::asked(Operation::List, Some(&about.name), c, None);
                 session.not_applied(&asked, &failed)
             })
         };
-        let page = self.client.run(list).await?;
+        let page = self.operate(None, list).await?;
         let entries = page.entries.into_iter().map(|entry| Entry {
             key: entry.key,
             version: entry.tag,
@@ -228,7 +305,52 @@ impl Domain {
                 name,
             })
         };
-        self.client.run(call).await
+        self.operate(None, call).await
+    }
+
+    /// Runs an operation on the network thread; afterwards takes note of where it went and of what it cost. With `patience`
+    /// it has no deadline as long as it gets on.
+    async fn operate<T, F>(
+        &self,
+        patience: Option<Duration>,
+        operation: impl FnOnce(Session) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let (about, statistics) = (self.about.clone(), self.statistics.clone());
+        let noted = move |mut session: Session| async move {
+            if let Some(patience) = patience {
+                let env = session.world.network.patient_env(patience);
+                session.client = session.client.with(env);
+            }
+            let client = session.client.clone();
+            let result = operation(session).await;
+            about.note_latest(&client);
+            if let Some(statistics) = statistics {
+                statistics.add(client.env.counts());
+            }
+            result
+        };
+        self.client.run(noted).await
+    }
+
+    /// Runs work on the domain's sequence: it has no deadline as long as it gets on.
+    pub(crate) async fn work<T, F>(&self, work: impl FnOnce(Work) -> F + Send + 'static) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let (about, patience) = (self.about.clone(), self.client.timeout());
+        let begin = move |session| {
+            work(Work {
+                session,
+                about,
+                patience,
+            })
+        };
+        self.operate(Some(patience), begin).await
     }
 
     /// What was found, if it is an object: version, metadata, value.
@@ -269,12 +391,13 @@ struct Call {
 
 impl Call {
     fn c(&self) -> &Arc<Configuration> {
-        &self.about.configuration
+        self.about.known()
     }
 
     fn asked(&self) -> Asked<'_> {
         let (domain, key) = (Some(&*self.about.name), Some(self.name.key()));
-        Session::asked(self.operation, domain, self.c(), key)
+        let latest = self.about.latest(&self.session.client);
+        Session::asked(self.operation, domain, &latest, key)
     }
 
     fn not_found(&self) -> Error {

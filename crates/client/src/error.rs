@@ -150,10 +150,16 @@ pub enum Operation {
     FindDomain,
     /// Creating a domain.
     CreateDomain,
+    /// Removing a domain.
+    RemoveDomain,
     /// Listing the domains.
     ListDomains,
     /// Asking which servers there are.
     ListServers,
+    /// Asking which configurations a domain has.
+    ReadSequence,
+    /// Changing the configuration of a domain.
+    Reconfigure,
 }
 
 impl Operation {
@@ -161,7 +167,11 @@ impl Operation {
     pub fn writes(self) -> bool {
         matches!(
             self,
-            Operation::Put | Operation::Delete | Operation::CreateDomain
+            Operation::Put
+                | Operation::Delete
+                | Operation::CreateDomain
+                | Operation::RemoveDomain
+                | Operation::Reconfigure
         )
     }
 
@@ -170,6 +180,8 @@ impl Operation {
         match self {
             Operation::Delete => "delete",
             Operation::CreateDomain => "creation",
+            Operation::RemoveDomain => "removal",
+            Operation::Reconfigure => "change",
             _ => "write",
         }
     }
@@ -236,6 +248,12 @@ impl Asked<'_> {
         };
         if refused(Refusal::Unauthorised) > 0 {
             return Error::Unauthorised { call };
+        }
+        if let Some(domain) = self.domain
+            && refused(Refusal::Removed) > 0
+        {
+            let domain = domain.into();
+            return Error::NotFound { domain, key: None };
         }
         // With the damaged ones there would have been a quorum: damage is why there is none. A write leaves it at
         // "nothing was written", which is what its caller has to know.

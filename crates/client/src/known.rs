@@ -137,7 +137,8 @@ impl Session {
 
     /// What was asked of the root domain.
     pub(crate) fn asked_root(&self, operation: Operation) -> Asked<'static> {
-        Session::asked(operation, None, &self.known.root, None)
+        let root = self.client.sequences().start(&self.known.root);
+        Session::asked(operation, None, &root, None)
     }
 
     /// The error of an operation that had no effect.
@@ -178,7 +179,7 @@ fn reason(state: &PeerState) -> Option<String> {
 
 /// Asks a quorum which servers there are. Where that comes to nothing, a single server may know where the others are
 /// now: all that are known, and those at the addresses that the user gave, are asked for what they know.
-async fn refresh(world: &World, known: &Known, patience: Duration) {
+pub(crate) async fn refresh(world: &World, known: &Known, patience: Duration) {
     if knows_root_quorum(world, known) {
         let client = world.client.with(world.network.env(patience));
         if let Ok(records) = manager::servers(&client, &known.root).await {

@@ -14,6 +14,8 @@
 //!   cluster(&self) -> ClusterId
 //!   async domain(&self, &str) -> Result<Domain, Error>
 //!   async create_domain(&self, &str, DomainOptions) -> Result<Domain, CreateDomainError>     its shape: domain.configuration()
+//!   async root_domain(&self) -> Domain               for its configurations, not for objects
+//!   async remove_domain(&self, &str) -> Result<(), Error>
 //!   async domains(&self) -> Result<Vec<DomainInfo>, Error>
 //!   async servers(&self) -> Result<Vec<ServerInfo>, Error>
 //!   async status(&self) -> ClusterStatus
@@ -28,12 +30,18 @@
 //!   async stat(&self, &str) -> Result<ObjectInfo, Error>
 //!   async delete(&self, &str) -> Result<Version, Error>
 //!   async list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error>
+//!   async plan(&self, &Change) -> Result<Plan, ReconfigError>
+//!   async reconfigure(&self, &Change, impl Fn(Progress)) -> Result<Reconfigured, ReconfigError>
+//!   async resume(&self, impl Fn(Progress)) -> Result<Option<ConfigurationInfo>, ReconfigError>
+//!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
+//!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
 //! blocking::{Client, Domain}                         the same without async
 //! ```
 
 pub mod blocking;
 mod checksum;
+mod choice;
 mod client;
 mod cluster;
 mod connect;
@@ -42,27 +50,31 @@ mod domain;
 mod error;
 mod known;
 mod object;
+mod reconfig;
 mod shape;
+mod strangers;
 mod thread;
 
-pub use areo_core::config::{Dap, InvalidConfiguration, ServerId};
+pub use areo_core::config::{Collect, Dap, InvalidConfiguration, Options, ServerId};
 pub use areo_core::error::Response;
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
-pub use areo_net::Traffic;
-pub use client::Client;
+pub use areo_net::{Counts, Traffic};
+pub use choice::{InvalidChoice, OptionsChange};
+pub use client::{Client, ROOT_DOMAIN};
 pub use cluster::{
     ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
     ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
-pub use domain::Domain;
+pub use domain::{Domain, Statistics};
 pub use error::{Damage, Error, Invalid, NoQuorum, Operation, ServerOutcome};
 pub use object::{ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions};
+pub use reconfig::{Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry};
 pub use shape::Shape;
 
 /// Users move clients and domains between threads.

@@ -35,6 +35,7 @@ fn the_help_names_every_command() {
             "stat",
             "rm",
             "domain",
+            "reconfig",
             "status",
             "check",
             "sim",

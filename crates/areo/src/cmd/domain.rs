@@ -1,11 +1,14 @@
 //! `areo domain create|ls|show`.
 
 use crate::args::{self, DapWord};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
-use crate::session::{self, Session, creation_failure, failure};
+use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
-use areo_client::{ConfigurationInfo, Dap, DomainInfo, DomainOptions, Member, Shape};
+use areo_client::{
+    Collect, ConfigurationInfo, Dap, DomainInfo, DomainOptions, InvalidChoice, Member, Options,
+    SequenceEntry, Shape,
+};
 use serde::Serialize;
 
 /// One domain with its configuration, as it is printed with `--json`.
@@ -13,8 +16,17 @@ use serde::Serialize;
 pub(super) struct Described<'a> {
     domain: &'a str,
     id: &'a str,
-    configuration: u32,
     status: &'static str,
+    #[serde(flatten)]
+    configuration: DescribedConfiguration<'a>,
+    /// Configurations that are decided and not installed yet; nothing if it was not asked, or nobody answered.
+    pending: Option<Vec<DescribedConfiguration<'a>>>,
+}
+
+/// One configuration, as it is printed with `--json`.
+#[derive(Serialize)]
+pub(super) struct DescribedConfiguration<'a> {
+    configuration: u32,
     dap: String,
     n: usize,
     k: usize,
@@ -25,7 +37,17 @@ pub(super) struct Described<'a> {
     stored_per_byte: f64,
     delta: u16,
     copy_limit_bytes: u32,
+    piggyback: bool,
+    collect: &'static str,
     servers: Vec<DescribedMember<'a>>,
+}
+
+/// One place of a sequence, as it is printed with `--json`.
+#[derive(Serialize)]
+pub(super) struct DescribedEntry<'a> {
+    status: &'static str,
+    #[serde(flatten)]
+    configuration: DescribedConfiguration<'a>,
 }
 
 #[derive(Serialize)]
@@ -35,8 +57,13 @@ struct DescribedMember<'a> {
     address: Option<&'a str>,
 }
 
-/// A domain's first and, until domains can be reconfigured, only configuration is decided before anyone can see it.
-const STATUS: &str = "finalized";
+/// What the status of a configuration is called.
+pub(super) fn status(is_final: bool) -> &'static str {
+    match is_final {
+        true => "finalized",
+        false => "pending",
+    }
+}
 
 pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
     match command {
@@ -45,6 +72,12 @@ pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
             session::run(create(session, args), interrupted)
         }
         args::Domain::Ls => session::run(ls(session), ""),
+        args::Domain::Rm { name, yes } => {
+            let interrupted = format!(
+                "interrupted: '{name}' may be removed, or half: `areo domain rm {name}` goes on"
+            );
+            session::run(rm(session, &name, yes), &interrupted)
+        }
         args::Domain::Show { name } => session::run(show(session, &name), ""),
     }
 }
@@ -62,6 +95,7 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         servers: args.servers,
         delta: args.delta,
         copy_bytes: args.copy_limit,
+        options: args.options.change().of(Options::default()),
         allow_f0: args.allow_f0,
     };
     let created = client.create_domain(&args.name, options).await;
@@ -70,6 +104,7 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         name: domain.name().into(),
         id: domain.id(),
         configuration: domain.configuration(),
+        pending: Some(Vec::new()),
     };
     print_one(session.out, &info)?;
     client.close().await;
@@ -86,13 +121,40 @@ async fn ls(session: &Session) -> Outcome {
 
 async fn show(session: &Session, name: &str) -> Outcome {
     let client = session.connect().await?;
-    let domain = client.domain(name).await.map_err(failure)?;
+    let domain = Session::find(&client, name).await?;
+    let sequence = domain.sequence().await;
+    if let Err(error) = &sequence {
+        let note = format!("{error}; this is what the directory knows of it");
+        session.out.note(&note);
+    }
+    let configuration = domain.configuration();
+    let pending = |entries: Vec<SequenceEntry>| {
+        let entries = entries.into_iter().filter(|entry| !entry.is_final);
+        entries.map(|entry| entry.configuration).collect()
+    };
     let info = DomainInfo {
         name: domain.name().into(),
         id: domain.id(),
-        configuration: domain.configuration(),
+        configuration,
+        pending: sequence.ok().map(pending),
     };
     print_one(session.out, &info)?;
+    client.close().await;
+    Ok(())
+}
+
+async fn rm(session: &Session, name: &str, yes: bool) -> Outcome {
+    let out = session.out;
+    if !yes && !out.confirmed(&format!("remove '{name}' and everything in it?"))? {
+        return Err(Failure::new(Code::Interrupted, "nothing was removed"));
+    }
+    let client = session.connect().await?;
+    client.remove_domain(name).await.map_err(failure)?;
+    match (out.json, out.terminal && !out.quiet) {
+        (true, _) => out.object(&serde_json::json!({ "domain": name, "removed": true }))?,
+        (false, true) => out.line(&format!("'{name}' is removed"))?,
+        (false, false) => {}
+    }
     client.close().await;
     Ok(())
 }
@@ -102,15 +164,12 @@ async fn show(session: &Session, name: &str) -> Outcome {
 /// # Errors
 /// A `k` for replication.
 pub(super) fn dap(word: DapWord, k: Option<u8>, n: usize) -> Outcome<Dap> {
-    let most = u8::try_from(n.saturating_sub(2)).unwrap_or(u8::MAX);
     match (word, k) {
         (DapWord::Ec, k) => Ok(Dap::Ec {
-            k: k.unwrap_or(most.max(1)),
+            k: k.unwrap_or(Shape::default_k(n)),
         }),
         (DapWord::Abd, None) => Ok(Dap::Abd),
-        (DapWord::Abd, Some(_)) => Err(Failure::usage(
-            "abd replicates, every server holds the whole value: leave --k out, or take --dap ec",
-        )),
+        (DapWord::Abd, Some(k)) => Err(choice_failure(&InvalidChoice::NoFragments { k })),
     }
 }
 
@@ -134,18 +193,34 @@ pub(super) fn meaning(shape: Shape) -> String {
 }
 
 pub(super) fn describe(info: &DomainInfo) -> Described<'_> {
+    let pending = info.pending.as_deref();
+    Described {
+        domain: &info.name,
+        id: &info.id,
+        status: status(true),
+        configuration: describe_configuration(&info.configuration),
+        pending: pending.map(|all| all.iter().map(describe_configuration).collect()),
+    }
+}
+
+pub(super) fn entry(entry: &SequenceEntry) -> DescribedEntry<'_> {
+    DescribedEntry {
+        status: status(entry.is_final),
+        configuration: describe_configuration(&entry.configuration),
+    }
+}
+
+pub(super) fn describe_configuration(info: &ConfigurationInfo) -> DescribedConfiguration<'_> {
     let ConfigurationInfo {
         index,
         shape,
         delta,
         copy_bytes,
+        options,
         members,
-    } = &info.configuration;
-    Described {
-        domain: &info.name,
-        id: &info.id,
+    } = info;
+    DescribedConfiguration {
         configuration: *index,
-        status: STATUS,
         dap: shape.dap().to_string(),
         n: shape.n(),
         k: shape.k(),
@@ -155,8 +230,30 @@ pub(super) fn describe(info: &DomainInfo) -> Described<'_> {
         stored_per_byte: shape.stored_per_byte(),
         delta: *delta,
         copy_limit_bytes: *copy_bytes,
+        piggyback: options.piggyback,
+        collect: collect(options.collect),
         servers: members.iter().map(describe_member).collect(),
     }
+}
+
+fn collect(collect: Collect) -> &'static str {
+    match collect {
+        Collect::On => "on",
+        Collect::Off => "off",
+        Collect::Paper => "paper",
+    }
+}
+
+/// Which optimisations a configuration makes use of, in words.
+pub(super) fn options(c: &ConfigurationInfo) -> String {
+    let protocol = match c.options {
+        options if options == Options::default() => "ares2",
+        Options::ARES => "ares",
+        _ => "ares2 in parts",
+    };
+    let piggyback = if c.options.piggyback { "on" } else { "off" };
+    let collect = collect(c.options.collect);
+    format!("{protocol} (piggyback {piggyback}, collect {collect})")
 }
 
 fn describe_member(member: &Member) -> DescribedMember<'_> {
@@ -180,6 +277,7 @@ pub(super) fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
         Column::Number("f"),
         Column::Number("may be lost"),
         Column::Number("stored per byte"),
+        Column::Text("pending"),
         Column::Text("servers"),
     ];
     let rows: Vec<_> = domains.iter().map(row).collect();
@@ -195,11 +293,24 @@ fn row(info: &DomainInfo) -> Vec<String> {
         shape.f().to_string(),
         shape.fragments_spare().to_string(),
         format!("{:.2}", shape.stored_per_byte()),
+        pending(info),
         names(&info.configuration),
     ]
 }
 
-fn names(configuration: &ConfigurationInfo) -> String {
+/// Pending configurations in short; a dash if there is none, or none is known.
+fn pending(info: &DomainInfo) -> String {
+    let pending = info.pending.iter().flatten();
+    let pending: Vec<String> = pending
+        .map(|c| format!("{} {}", c.index, c.shape))
+        .collect();
+    match pending.is_empty() {
+        true => "-".into(),
+        false => pending.join(", "),
+    }
+}
+
+pub(super) fn names(configuration: &ConfigurationInfo) -> String {
     let names: Vec<&str> = configuration
         .members
         .iter()
@@ -213,13 +324,12 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
         return out.object(&describe(info));
     }
     let configuration = &info.configuration;
-    let lines = [
+    let called =
+        |c: &ConfigurationInfo, is_final| format!("{} {}, {}", c.index, status(is_final), c.shape);
+    let mut lines = vec![
         ("domain", info.name.clone()),
         ("id", info.id.clone()),
-        (
-            "configuration",
-            format!("{} {STATUS}, {}", configuration.index, configuration.shape),
-        ),
+        ("configuration", called(configuration, true)),
         ("servers", names(configuration)),
         ("means", meaning(configuration.shape)),
         ("delta", configuration.delta.to_string()),
@@ -230,7 +340,12 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
                 false => configuration.copy_bytes.to_string(),
             },
         ),
+        ("options", options(configuration)),
     ];
+    for c in info.pending.iter().flatten() {
+        let pending = format!("{} on {}", called(c, false), names(c));
+        lines.push(("configuration", pending));
+    }
     for (name, value) in lines {
         match out.terminal {
             true => out.line(&format!("{name:<14} {value}"))?,
@@ -272,8 +387,10 @@ mod tests {
                 shape: Shape::new(Dap::Ec { k: 1 }, 2).unwrap(),
                 delta: 5,
                 copy_bytes: 16_384,
+                options: Options::default(),
                 members: vec![member(1), member(2)],
             },
+            pending: Some(Vec::new()),
         }
     }
 
@@ -288,6 +405,7 @@ mod tests {
                 "domain": "photos", "id": "0f".repeat(16), "configuration": 0, "status": "finalized",
                 "dap": "ec", "n": 2, "k": 1, "quorum": 2, "f": 0, "fragments_spare": 1,
                 "stored_per_byte": 2.0, "delta": 5, "copy_limit_bytes": 16384,
+                "piggyback": true, "collect": "on", "pending": [],
                 "servers": [member("1", None), member("2", Some("127.0.0.1:7401"))],
             })
         );

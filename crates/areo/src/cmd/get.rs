@@ -1,12 +1,13 @@
 //! `areo get`: reads an object.
 
+use super::statistics::{self, Cost};
 use crate::args;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
-use areo_client::{Client, Domain, Object};
+use areo_client::{Client, Domain, Object, Statistics};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
@@ -23,6 +24,8 @@ struct Read<'a> {
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
+    #[serde(flatten)]
+    cost: Option<Cost>,
 }
 
 pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
@@ -44,26 +47,33 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
 async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcome {
     let (client, domain) = session.domain().await?;
     match args.version_only {
-        true => version_only(session.out, &domain, &args.key).await?,
+        true => version_only(session.out, &domain, args).await?,
         false => value(session.out, &client, &domain, args, file).await?,
     }
     client.close().await;
     Ok(())
 }
 
-async fn version_only(out: Output, domain: &Domain, key: &str) -> Outcome {
-    let info = domain.stat(key).await.map_err(failure)?;
+async fn version_only(out: Output, domain: &Domain, args: &args::Get) -> Outcome {
+    let (domain, statistics) = domain.measured();
+    let info = domain.stat(&args.key).await.map_err(failure)?;
     let read = Read {
         domain: domain.name(),
-        key,
+        key: &args.key,
         version: info.version.to_string(),
         bytes: info.length,
         file: None,
+        cost: cost(args, &statistics),
     };
-    match out.json {
-        true => out.object(&read),
-        false => out.line(&read.version),
+    if out.json {
+        return out.object(&read);
     }
+    statistics::print(out, read.cost.as_ref());
+    out.line(&read.version)
+}
+
+fn cost(args: &args::Get, statistics: &Statistics) -> Option<Cost> {
+    args.stats.stats.then(|| Cost::of(statistics))
 }
 
 async fn value(
@@ -76,9 +86,12 @@ async fn value(
     let spinner = progress::spinner(out, &format!("reading '{}'", out.foreign(&args.key)));
     // Asked only if the value turns out to be large and somebody watches.
     let length = async || domain.stat(&args.key).await.ok().map(|info| info.length);
-    let get = domain.get(&args.key);
+    let (measured, statistics) = domain.measured();
+    let get = measured.get(&args.key);
     let object = progress::receiving(out, spinner, client, length, get).await;
     let object = object.map_err(failure)?;
+    let cost = cost(args, &statistics);
+    statistics::print(out, cost.as_ref());
     let Some(path) = file else {
         // Said in full, `-o -` means it.
         if out.terminal && args.output.is_none() {
@@ -95,6 +108,7 @@ async fn value(
             version: object.version.to_string(),
             bytes: object.length,
             file: Some(path.display().to_string()),
+            cost,
         });
     }
     let (path, size) = (path.display(), show_size(object.length));

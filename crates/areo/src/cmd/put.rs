@@ -2,6 +2,7 @@
 
 mod content_type;
 
+use super::statistics::{self, Cost};
 use crate::args::{self, parse_max_object};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -24,6 +25,8 @@ struct Written<'a> {
     key: &'a str,
     version: String,
     bytes: usize,
+    #[serde(flatten)]
+    cost: Option<Cost>,
 }
 
 pub(super) fn run(session: &Session, args: args::Put) -> Outcome {
@@ -39,11 +42,19 @@ pub(super) fn run(session: &Session, args: args::Put) -> Outcome {
     };
     let key = args.key;
     let interrupted = format!("interrupted: the write of '{key}' may have been applied");
-    session::run(put(session, &key, value, options), &interrupted)
+    let stats = args.stats;
+    session::run(put(session, &key, value, options, stats), &interrupted)
 }
 
-async fn put(session: &Session, key: &str, value: Vec<u8>, options: PutOptions) -> Outcome {
+async fn put(
+    session: &Session,
+    key: &str,
+    value: Vec<u8>,
+    options: PutOptions,
+    stats: args::Stats,
+) -> Outcome {
     let (client, domain) = session.domain().await?;
+    let (domain, statistics) = domain.measured();
     let bytes = value.len();
     let what = format!("writing {}", show_size(bytes as u64));
     let bar = match bytes as u64 {
@@ -60,6 +71,7 @@ async fn put(session: &Session, key: &str, value: Vec<u8>, options: PutOptions) 
         key,
         version: version.to_string(),
         bytes,
+        cost: stats.stats.then(|| Cost::of(&statistics)),
     };
     report(session.out, &written, version)?;
     client.close().await;
@@ -80,6 +92,7 @@ fn report(out: Output, written: &Written, version: Version) -> Outcome {
     if out.json {
         return out.object(written);
     }
+    statistics::print(out, written.cost.as_ref());
     if !out.terminal {
         return out.line(&version.to_string());
     }
@@ -170,7 +183,7 @@ fn too_large(bytes: u64, limit_bytes: u64) -> Failure {
 mod tests {
     use super::*;
     use crate::exit::Code;
-    use areo_client::{Dap, Shape};
+    use areo_client::{Dap, Options, Shape};
 
     const OUT: Output = Output {
         json: false,
@@ -220,6 +233,7 @@ mod tests {
             shape: Shape::new(dap, n).unwrap(),
             delta: 0,
             copy_bytes,
+            options: Options::default(),
             members: Vec::new(),
         };
         let coded = configuration(Dap::Ec { k: 3 }, 5, 16);

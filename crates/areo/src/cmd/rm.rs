@@ -1,5 +1,7 @@
 //! `areo rm`: deletes an object.
 
+use super::statistics::{self, Cost};
+use crate::args;
 use crate::exit::Outcome;
 use crate::session::{self, Session, failure};
 use serde::Serialize;
@@ -10,22 +12,30 @@ struct Deleted<'a> {
     domain: &'a str,
     key: &'a str,
     version: String,
+    #[serde(flatten)]
+    cost: Option<Cost>,
 }
 
-pub(super) fn run(session: &Session, key: &str) -> Outcome {
+pub(super) fn run(session: &Session, args: &args::Rm) -> Outcome {
+    let key = &args.key;
     let interrupted = format!("interrupted: the delete of '{key}' may have been applied");
-    session::run(rm(session, key), &interrupted)
+    session::run(rm(session, key, args.stats), &interrupted)
 }
 
-async fn rm(session: &Session, key: &str) -> Outcome {
+async fn rm(session: &Session, key: &str, stats: args::Stats) -> Outcome {
     let (client, domain) = session.domain().await?;
+    let (domain, statistics) = domain.measured();
     let version = domain.delete(key).await.map_err(failure)?;
     let out = session.out;
     let deleted = Deleted {
         domain: domain.name(),
         key,
         version: version.to_string(),
+        cost: stats.stats.then(|| Cost::of(&statistics)),
     };
+    if !out.json {
+        statistics::print(out, deleted.cost.as_ref());
+    }
     match (out.json, out.terminal) {
         (true, _) => out.object(&deleted)?,
         (false, true) if out.quiet => {}

@@ -1,5 +1,7 @@
 //! `areo stat`: everything of an object but its value.
 
+use super::statistics::{self, Cost};
+use crate::args;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::session::{self, Session, failure};
@@ -25,6 +27,8 @@ struct Known<'a> {
     n: usize,
     k: usize,
     placement: Vec<Placed<'a>>,
+    #[serde(flatten)]
+    cost: Option<Cost>,
 }
 
 #[derive(Serialize)]
@@ -35,16 +39,24 @@ struct Placed<'a> {
     role: String,
 }
 
-pub(super) fn run(session: &Session, key: &str) -> Outcome {
-    session::run(stat(session, key), "")
+pub(super) fn run(session: &Session, args: &args::Stat) -> Outcome {
+    session::run(stat(session, &args.key, args.stats), "")
 }
 
-async fn stat(session: &Session, key: &str) -> Outcome {
+async fn stat(session: &Session, key: &str, stats: args::Stats) -> Outcome {
     let (client, domain) = session.domain().await?;
+    let (domain, statistics) = domain.measured();
     let info = domain.stat(key).await.map_err(failure)?;
-    match session.out.json {
-        true => session.out.object(&known(domain.name(), key, &info))?,
-        false => print(session.out, domain.name(), key, &info)?,
+    let cost = stats.stats.then(|| Cost::of(&statistics));
+    if session.out.json {
+        let known = Known {
+            cost,
+            ..known(domain.name(), key, &info)
+        };
+        session.out.object(&known)?;
+    } else {
+        print(session.out, domain.name(), key, &info)?;
+        statistics::print(session.out, cost.as_ref());
     }
     client.close().await;
     Ok(())
@@ -76,6 +88,7 @@ fn known<'a>(domain: &'a str, key: &'a str, info: &'a ObjectInfo) -> Known<'a> {
         n: info.shape.n(),
         k: info.shape.k(),
         placement: info.placement.iter().map(placed).collect(),
+        cost: None,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
-use areo_client::{ClusterStatus, Health, ServerHealth};
+use areo_client::{ClusterStatus, ConfigurationInfo, Health, ServerHealth};
 use serde::Serialize;
 
 /// The first line with `--json`.
@@ -36,6 +36,9 @@ struct ServerLine<'a> {
     damaged: Option<u64>,
     element_bytes: Option<u64>,
     stored_bytes: Option<u64>,
+    /// Domains that have it in their final or in a pending configuration, the root domain included. A server of none can be
+    /// stopped for good. Nothing if not all domains told.
+    domains: Option<u64>,
 }
 
 pub(super) fn run(session: &Session) -> Outcome {
@@ -57,8 +60,8 @@ fn print(out: Output, status: &ClusterStatus) -> Outcome {
         true => status
             .servers
             .iter()
-            .try_for_each(|health| out.object(&server(health)))?,
-        false => print_servers(out, &status.servers)?,
+            .try_for_each(|health| out.object(&server(health, domains_of(status, health))))?,
+        false => print_servers(out, status)?,
     }
     let domains = status.domains.as_deref().unwrap_or_default();
     if out.terminal && !domains.is_empty() {
@@ -99,7 +102,22 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
     }
 }
 
-fn print_servers(out: Output, servers: &[ServerHealth]) -> Outcome {
+/// How many domains need the server.
+fn domains_of(status: &ClusterStatus, health: &ServerHealth) -> Option<u64> {
+    let has = |c: &ConfigurationInfo| {
+        let mut members = c.members.iter();
+        members.any(|member| member.id == health.server.id)
+    };
+    let mut needed = u64::from(has(&status.root));
+    for domain in status.domains.as_ref().ok()? {
+        let pending = domain.pending.as_ref()?;
+        let needs = has(&domain.configuration) || pending.iter().any(has);
+        needed += u64::from(needs);
+    }
+    Some(needed)
+}
+
+fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
     let columns = [
         Column::Text("server"),
         Column::Text("address"),
@@ -110,15 +128,14 @@ fn print_servers(out: Output, servers: &[ServerHealth]) -> Outcome {
         Column::Number("damaged"),
         Column::Number("elements"),
         Column::Number("stored"),
+        Column::Number("domains"),
     ];
-    let rows: Vec<_> = servers
-        .iter()
-        .map(|health| row(out.terminal, &server(health)))
-        .collect();
+    let row = |health| row(out.terminal, &server(health, domains_of(status, health)));
+    let rows: Vec<_> = status.servers.iter().map(row).collect();
     out.table(&columns, &rows)
 }
 
-fn server(health: &ServerHealth) -> ServerLine<'_> {
+fn server(health: &ServerHealth, domains: Option<u64>) -> ServerLine<'_> {
     let known = &health.server;
     let status = health.status.answered();
     ServerLine {
@@ -137,6 +154,7 @@ fn server(health: &ServerHealth) -> ServerLine<'_> {
         damaged: status.map(|status| status.damaged),
         element_bytes: status.map(|status| status.element_bytes),
         stored_bytes: status.map(|status| status.stored_bytes),
+        domains,
     }
 }
 
@@ -161,6 +179,7 @@ fn row(people: bool, server: &ServerLine) -> Vec<String> {
         number(server.damaged),
         size(server.element_bytes),
         size(server.stored_bytes),
+        number(server.domains),
     ]
 }
 
@@ -196,26 +215,27 @@ mod tests {
 
     #[test]
     fn rows_are_for_people_or_for_programs() {
-        let row = |people, health: &ServerHealth| super::row(people, &server(health)).join(" ");
+        let row =
+            |people, health: &ServerHealth| super::row(people, &server(health, Some(2))).join(" ");
         let serving = answered(true, true);
         assert_eq!(
             row(true, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2.0 KiB 4.0 KiB"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2.0 KiB 4.0 KiB 2"
         );
         assert_eq!(
             row(false, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2048 4096"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2048 4096 2"
         );
         let starting = answered(false, false);
         assert_eq!(
             row(false, &starting),
-            "s1 127.0.0.1:7400 starting 4 memory 7 0 2048 4096"
+            "s1 127.0.0.1:7400 starting 4 memory 7 0 2048 4096 2"
         );
         let reason = "connection refused".into();
         let down = health(Health::Unreachable { reason });
         assert_eq!(
             row(true, &down),
-            "s1 127.0.0.1:7400 connection refused 3 - - - - -"
+            "s1 127.0.0.1:7400 connection refused 3 - - - - - 2"
         );
     }
 
@@ -223,16 +243,17 @@ mod tests {
     fn json_has_stable_keys() {
         let answered = answered(true, false);
         assert_eq!(
-            serde_json::to_value(server(&answered)).unwrap(),
+            serde_json::to_value(server(&answered, Some(0))).unwrap(),
             serde_json::json!({
                 "server": "s1", "id": "00000000000000000000000000000001", "address": "127.0.0.1:7400",
                 "admin": "127.0.0.1:7490", "state": "serving", "incarnation": 4, "durable": false,
                 "objects": 7, "damaged": 0, "element_bytes": 2048, "stored_bytes": 4096,
+                "domains": 0,
             })
         );
         let reason = "timed out".into();
         let down = health(Health::Unreachable { reason });
-        let object = serde_json::to_value(server(&down)).unwrap();
+        let object = serde_json::to_value(server(&down, None)).unwrap();
         assert_eq!(object["state"], "timed out");
         assert_eq!(object["objects"], serde_json::Value::Null);
     }

@@ -1,6 +1,7 @@
 use super::*;
 use areo_client::{
-    ConfigurationInfo, Damage, Dap, Invalid, InvalidKey, NoQuorum, Operation, Shape, Version,
+    ConfigurationInfo, Damage, Dap, Invalid, InvalidKey, NoQuorum, Operation, Options, Shape,
+    Version,
 };
 
 fn session(cluster: Option<&str>) -> Session {
@@ -124,26 +125,18 @@ fn a_domain_that_was_not_created_has_an_exit_code() {
         shape,
         delta: 5,
         copy_bytes: 0,
+        options: Options::default(),
         members: Vec::new(),
     });
     let name = String::from("photos");
+    let unknown = InvalidChoice::UnknownServer {
+        name: name.clone(),
+        known: Vec::new(),
+    };
     let endings = [
-        (
-            CreateDomainError::UnknownServer {
-                name: name.clone(),
-                known: Vec::new(),
-            },
-            3,
-        ),
-        (
-            CreateDomainError::AmbiguousServer {
-                name: name.clone(),
-                ids: Vec::new(),
-            },
-            2,
-        ),
-        (CreateDomainError::ServerTwice { name: name.clone() }, 2),
-        (CreateDomainError::NoCrashTolerated { shape }, 2),
+        (unknown.into(), 3),
+        (InvalidChoice::ServerTwice { name: name.clone() }.into(), 2),
+        (InvalidChoice::NoCrashTolerated { shape }.into(), 2),
         (
             CreateDomainError::Exists {
                 name: name.clone(),

@@ -293,12 +293,43 @@ impl Cluster {
         self.own.insert(server.to_owned(), child);
     }
 
+    /// Starts a server that joins the cluster, or one that joined and was killed, and waits until it serves.
+    pub(crate) fn join(&mut self, server: &str) {
+        let number: u16 = server[1..].parse().expect("servers are called s1, s2, ...");
+        let port = self.port + 9 + number;
+        let child = command()
+            .args(["server", "--name", server, "--data"])
+            .arg(self.data().join(server))
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(["--admin", &format!("127.0.0.1:{}", port + 40)])
+            .args(["--join", &format!("127.0.0.1:{}", self.port)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("areo starts");
+        self.own.insert(server.to_owned(), child);
+        wait_until(|| self.state(server) == "serving");
+    }
+
+    /// Addresses of the servers that `areo up` started, as the library takes them.
+    pub(crate) fn addresses(&self) -> String {
+        let servers = u16::try_from(SERVERS).expect("few");
+        let ports = self.port..self.port + servers;
+        let addresses: Vec<String> = ports.map(|port| format!("127.0.0.1:{port}")).collect();
+        addresses.join(",")
+    }
+
+    /// A number that `areo status` tells of a server.
+    pub(crate) fn number(&self, server: &str, key: &str) -> Option<u64> {
+        let lines = self.run(&["status", "--json"]).objects();
+        let line = lines.iter().find(|line| line["server"] == server)?;
+        line[key].as_u64()
+    }
+
     /// Objects of a server that wait for repair.
     pub(crate) fn damaged(&self, server: &str) -> u64 {
-        let lines = self.run(&["status", "--json"]).objects();
-        let line = lines.iter().find(|line| line["server"] == server);
-        let line = line.expect("the cluster has this server");
-        line["damaged"].as_u64().expect("it answers")
+        self.number(server, "damaged").expect("it answers")
     }
 
     /// What `areo status` says about a server.

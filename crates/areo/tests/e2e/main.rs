@@ -11,5 +11,6 @@ mod disks;
 mod lifecycle;
 mod nemesis;
 mod readme;
+mod reconfig;
 mod sim;
 mod values;

@@ -1,10 +1,8 @@
 use super::*;
 use crate::cluster::tests::names;
+use crate::{InvalidConfiguration, ServerId};
 
-fn create(
-    options: &DomainOptions,
-    servers: &Names,
-) -> Result<Arc<Configuration>, CreateDomainError> {
+fn create(options: &DomainOptions, servers: &Names) -> Result<Arc<Configuration>, InvalidChoice> {
     first_configuration(options, servers, DomainId(7))
 }
 
@@ -50,7 +48,7 @@ fn a_name_of_two_servers_is_no_name() {
     let error = create(&on(&["s1", "s2"], Dap::Abd), &twins).unwrap_err();
     let ids = vec![ServerId(1), ServerId(2)];
     let name = "s1".to_owned();
-    assert_eq!(error, CreateDomainError::AmbiguousServer { name, ids });
+    assert_eq!(error, InvalidChoice::AmbiguousServer { name, ids });
 }
 
 #[test]
@@ -59,7 +57,7 @@ fn members_and_their_addresses_are_distinct() {
     let id = ServerId(1).to_string();
     let error = create(&on(&["s1", "s2", &id], Dap::Abd), &three).unwrap_err();
     let name = "s1".to_owned();
-    assert_eq!(error, CreateDomainError::ServerTwice { name });
+    assert_eq!(error, InvalidChoice::ServerTwice { name });
 
     let mut records = three.records().clone();
     let address = "127.0.0.1:7400".to_owned();
@@ -72,7 +70,7 @@ fn members_and_their_addresses_are_distinct() {
     let (a, b) = ("s1".to_owned(), "s3".to_owned());
     assert_eq!(
         create(&on(&[], Dap::Abd), &moved).unwrap_err(),
-        CreateDomainError::SameAddress { a, b, address }
+        InvalidChoice::SameAddress { a, b, address }
     );
     let options = DomainOptions {
         allow_f0: true,
@@ -97,7 +95,7 @@ fn no_crash_tolerated_has_to_be_allowed() {
     assert!(create(&allowed, &five).is_ok());
     assert!(matches!(
         create(&on(&["s1", "s2"], Dap::Abd), &five),
-        Err(CreateDomainError::NoCrashTolerated { .. })
+        Err(InvalidChoice::NoCrashTolerated { .. })
     ));
 }
 
@@ -113,11 +111,11 @@ fn impossible_shapes_are_told_as_such() {
         let error = InvalidConfiguration::DataFragments { k, members };
         assert_eq!(
             create(&options, &five).unwrap_err(),
-            CreateDomainError::InvalidShape { error }
+            InvalidChoice::InvalidShape { error }
         );
     }
     assert!(matches!(
         create(&on(&[], Dap::Abd), &names(&[])),
-        Err(CreateDomainError::InvalidShape { .. })
+        Err(InvalidChoice::InvalidShape { .. })
     ));
 }

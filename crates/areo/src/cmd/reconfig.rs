@@ -1,0 +1,89 @@
+//! `areo reconfig plan|start|status`.
+
+mod plan;
+mod start;
+
+use super::domain;
+use crate::args::Reconfig;
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::{Column, Output};
+use crate::session::{self, Session, choice_failure, failure};
+use areo_client::{ReconfigError, SequenceEntry};
+
+pub(super) fn run(session: &Session, command: Reconfig) -> Outcome {
+    match command {
+        Reconfig::Plan { change } => session::run(plan::run(session, &change), ""),
+        Reconfig::Start(args) => {
+            let name = &args.change.name;
+            let interrupted = format!(
+                "interrupted: a change of '{name}' may be pending; {}",
+                how_to_go_on(name)
+            );
+            session::run(start::run(session, &args), &interrupted)
+        }
+        Reconfig::Status { name } => session::run(status(session, &name), ""),
+    }
+}
+
+/// `areo reconfig status`.
+async fn status(session: &Session, name: &str) -> Outcome {
+    let client = session.connect().await?;
+    let domain = Session::find(&client, name).await?;
+    let sequence = domain.sequence().await.map_err(failure)?;
+    print(session.out, &sequence)?;
+    if sequence.len() > 1 {
+        session.out.note(&how_to_go_on(name));
+    }
+    client.close().await;
+    Ok(())
+}
+
+fn print(out: Output, sequence: &[SequenceEntry]) -> Outcome {
+    if out.json {
+        let mut entries = sequence.iter().map(domain::entry);
+        return entries.try_for_each(|entry| out.object(&entry));
+    }
+    let columns = [
+        Column::Number("configuration"),
+        Column::Text("status"),
+        Column::Text("dap"),
+        Column::Number("quorum"),
+        Column::Number("f"),
+        Column::Text("servers"),
+    ];
+    let rows: Vec<_> = sequence.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+fn row(entry: &SequenceEntry) -> Vec<String> {
+    let c = &entry.configuration;
+    vec![
+        c.index.to_string(),
+        domain::status(entry.is_final).into(),
+        c.shape.to_string(),
+        c.shape.quorum().to_string(),
+        c.shape.f().to_string(),
+        domain::names(c),
+    ]
+}
+
+/// What to do about a change that nobody finished.
+fn how_to_go_on(name: &str) -> String {
+    format!(
+        "`areo reconfig status {name}` tells, `areo reconfig start {name} --resume` finishes what is pending"
+    )
+}
+
+/// How a change that did not come to its end ends the process.
+fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
+    match error {
+        ReconfigError::Choice { error } => choice_failure(&error),
+        ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => {
+            Failure::new(Code::Unavailable, error.to_string())
+        }
+        ReconfigError::Pending { .. } => {
+            Failure::new(Code::Unknown, format!("{error}: {}", how_to_go_on(name)))
+        }
+        ReconfigError::Other { error } => failure(error),
+    }
+}

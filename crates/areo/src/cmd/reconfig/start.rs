@@ -1,0 +1,220 @@
+//! `areo reconfig start`: does it, live.
+
+use super::{plan, reconfig_failure};
+use crate::args;
+use crate::cmd::domain;
+use crate::cmd::statistics::Cost;
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::Output;
+use crate::progress;
+use crate::session::Session;
+use crate::units::show_size;
+use areo_client::{ConfigurationInfo, Domain, Progress, Reconfigured, Statistics};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Ended<'a> {
+    domain: &'a str,
+    outcome: &'static str,
+    /// The configuration that is final now; nothing if nothing was pending.
+    configuration: Option<domain::DescribedConfiguration<'a>>,
+    /// What this process moved; without what another one had moved before.
+    objects: u64,
+    bytes: u64,
+    #[serde(flatten)]
+    cost: Cost,
+}
+
+/// What was moved so far.
+struct Moved {
+    objects: AtomicU64,
+    bytes: AtomicU64,
+    cost: Arc<Statistics>,
+}
+
+pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
+    let name = &args.change.name;
+    let client = session.connect().await?;
+    let domain = Session::find(&client, name).await?;
+    match args.resume {
+        true => resume(session.out, name, &domain).await?,
+        false => start(session.out, name, &domain, args).await?,
+    }
+    client.close().await;
+    Ok(())
+}
+
+async fn resume(out: Output, name: &str, domain: &Domain) -> Outcome {
+    let (domain, moved) = Moved::measured(domain);
+    let bar = progress::spinner(out, "resuming");
+    let resumed = domain.resume(follow(&bar, &moved)).await;
+    bar.finish_and_clear();
+    let resumed = resumed.map_err(|error| reconfig_failure(name, error))?;
+    let (outcome, sentence) = match &resumed {
+        Some(c) => ("resumed", format!("'{name}' is {} now", called(c))),
+        None => (
+            "nothing-pending",
+            format!("nothing is pending in '{name}': there is nothing to resume"),
+        ),
+    };
+    report(out, name, outcome, resumed.as_ref(), &moved)?;
+    say(out, &sentence)
+}
+
+async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> Outcome {
+    let change = args.change.change();
+    let failed = |error| reconfig_failure(name, error);
+    let planned = domain.plan(&change).await.map_err(failed)?;
+    let (domain, moved) = Moved::measured(domain);
+    if planned.unchanged && planned.pending.is_empty() {
+        report(out, name, "unchanged", Some(&planned.old), &moved)?;
+        return say(
+            out,
+            &format!("'{name}' has this configuration already: nothing was done"),
+        );
+    }
+    if out.terminal && !args.yes {
+        plan::print(out, name, &planned)?;
+        if !out.confirmed(&format!("\nchange '{name}'?"))? {
+            return Err(Failure::new(Code::Interrupted, "nothing was done"));
+        }
+    }
+    let bar = progress::count(out, "starting", planned.objects.max(1));
+    let ended = loop {
+        let ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
+        let ended = ended.map_err(failed)?;
+        let is_mine = !matches!(ended, Reconfigured::Lost(_) | Reconfigured::Superseded(_));
+        if is_mine || !args.until_mine {
+            break ended;
+        }
+    };
+    bar.finish_and_clear();
+    conclude(out, name, &ended, &moved)
+}
+
+fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Outcome {
+    let (outcome, c) = match ended {
+        Reconfigured::Installed(c) => ("installed", c),
+        Reconfigured::Unchanged(c) => ("unchanged", c),
+        Reconfigured::Lost(c) => ("lost", c),
+        Reconfigured::Superseded(c) => ("superseded", c),
+    };
+    report(out, name, outcome, Some(c), moved)?;
+    let how_to_insist = "--until-mine makes this one after it";
+    match ended {
+        Reconfigured::Installed(_) => {
+            let (objects, bytes) = moved.sums();
+            let size = show_size(bytes);
+            say(
+                out,
+                &format!(
+                    "'{name}' is {} now; {objects} objects moved, {size}",
+                    called(c)
+                ),
+            )
+        }
+        Reconfigured::Unchanged(_) => say(
+            out,
+            &format!("'{name}' has this configuration already, {}", called(c)),
+        ),
+        Reconfigured::Lost(_) => Err(Failure::new(
+            Code::Precondition,
+            format!(
+                "another change of '{name}' was decided first and is installed, {}: {how_to_insist}",
+                called(c)
+            ),
+        )),
+        Reconfigured::Superseded(_) => Err(Failure::new(
+            Code::Precondition,
+            format!(
+                "others changed '{name}' further meanwhile, to {}: {how_to_insist}",
+                called(c)
+            ),
+        )),
+    }
+}
+
+/// `configuration 3, ec [5,3] on s1,s2,s3,s4,s5`.
+fn called(c: &ConfigurationInfo) -> String {
+    format!(
+        "configuration {}, {} on {}",
+        c.index,
+        c.shape,
+        domain::names(c)
+    )
+}
+
+fn report(
+    out: Output,
+    name: &str,
+    outcome: &'static str,
+    c: Option<&ConfigurationInfo>,
+    moved: &Moved,
+) -> Outcome {
+    if !out.json {
+        return Ok(());
+    }
+    let (objects, bytes) = moved.sums();
+    out.object(&Ended {
+        domain: name,
+        outcome,
+        configuration: c.map(domain::describe_configuration),
+        objects,
+        bytes,
+        cost: Cost::of(&moved.cost),
+    })
+}
+
+/// The result as a sentence, where it was not printed as an object.
+fn say(out: Output, sentence: &str) -> Outcome {
+    match out.json || out.quiet {
+        true => Ok(()),
+        false => out.line(sentence),
+    }
+}
+
+impl Moved {
+    /// The domain, and what will be moved through it.
+    fn measured(domain: &Domain) -> (Domain, Arc<Moved>) {
+        let (domain, cost) = domain.measured();
+        let moved = Moved {
+            objects: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            cost,
+        };
+        (domain, Arc::new(moved))
+    }
+
+    fn sums(&self) -> (u64, u64) {
+        let sum = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        (sum(&self.objects), sum(&self.bytes))
+    }
+}
+
+/// Keeps the bar up to date.
+fn follow(bar: &ProgressBar, moved: &Arc<Moved>) -> impl Fn(Progress) + Send + 'static {
+    let (bar, moved) = (bar.clone(), moved.clone());
+    move |progress| {
+        let word = match progress {
+            Progress::Deciding => "deciding",
+            Progress::Announcing => "announcing",
+            Progress::Transferring { objects, bytes } => {
+                moved.objects.fetch_add(objects, Ordering::Relaxed);
+                moved.bytes.fetch_add(bytes, Ordering::Relaxed);
+                let (objects, bytes) = moved.sums();
+                // Objects that were created meanwhile come on top of what was planned.
+                bar.set_length(bar.length().unwrap_or_default().max(objects));
+                bar.set_position(objects);
+                bar.set_message(format!("moving {}", show_size(bytes)));
+                return;
+            }
+            Progress::Finalizing => "finalizing",
+            Progress::Collecting => "collecting",
+        };
+        bar.set_message(word);
+    }
+}

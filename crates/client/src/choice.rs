@@ -1,0 +1,205 @@
+//! Choosing servers and shape of a configuration: from what people say to a descriptor, or why not.
+
+use crate::cluster::Names;
+use crate::{Collect, InvalidConfiguration, Options, ServerId, Shape};
+use areo_core::config::{Configuration, Descriptor};
+use areo_core::message::ServerRecord;
+use std::fmt;
+use std::sync::Arc;
+
+/// A configuration that cannot be, or should not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InvalidChoice {
+    /// No server of the cluster has this name or id.
+    UnknownServer {
+        /// What was asked for.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// Several servers have this name: say the id of the one that is meant.
+    AmbiguousServer {
+        /// The name.
+        name: String,
+        /// Their ids.
+        ids: Vec<ServerId>,
+    },
+    /// A server was named twice.
+    ServerTwice {
+        /// Its name.
+        name: String,
+    },
+    /// A server that is to be removed is no member.
+    NotAMember {
+        /// What was asked for.
+        name: String,
+        /// The members.
+        members: Vec<String>,
+    },
+    /// A server that is to be added is a member already.
+    MemberAlready {
+        /// Its name.
+        name: String,
+    },
+    /// Two servers have the same address, so that one of them no longer exists.
+    SameAddress {
+        /// Name of the one.
+        a: String,
+        /// Name of the other.
+        b: String,
+        /// The address.
+        address: String,
+    },
+    /// `k` was given for replication, where every server holds the whole value.
+    NoFragments {
+        /// The `k` asked for.
+        k: u8,
+    },
+    /// One crash would stop the domain (f = 0), and that was not allowed.
+    NoCrashTolerated {
+        /// The shape.
+        shape: Shape,
+    },
+    /// No such configuration can be.
+    InvalidShape {
+        /// Why.
+        error: InvalidConfiguration,
+    },
+}
+
+impl fmt::Display for InvalidChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidChoice::UnknownServer { name, known } if known.is_empty() => {
+                write!(f, "there is no server '{name}': the cluster knows none")
+            }
+            InvalidChoice::UnknownServer { name, known } => {
+                let known = known.join(", ");
+                write!(f, "there is no server '{name}': there are {known}")
+            }
+            InvalidChoice::AmbiguousServer { name, ids } => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "several servers are called '{name}': say which by its id, {}",
+                    ids.join(" or ")
+                )
+            }
+            InvalidChoice::ServerTwice { name } => {
+                write!(
+                    f,
+                    "server '{name}' is named twice: every member holds its own element"
+                )
+            }
+            InvalidChoice::NotAMember { name, members } => {
+                let members = members.join(", ");
+                write!(
+                    f,
+                    "'{name}' cannot be removed, it is no member: there are {members}"
+                )
+            }
+            InvalidChoice::MemberAlready { name } => {
+                write!(f, "server '{name}' cannot be added, it is a member already")
+            }
+            InvalidChoice::SameAddress { a, b, address } => write!(
+                f,
+                "servers '{a}' and '{b}' have the same address {address}, so one of them no longer exists: name the servers to use"
+            ),
+            InvalidChoice::NoFragments { .. } => f.write_str(
+                "abd replicates, every server holds the whole value: leave --k out, or take --dap ec",
+            ),
+            InvalidChoice::NoCrashTolerated { shape } => write!(
+                f,
+                "{shape} tolerates no crash: every quorum needs {} of {} servers; take more servers{}, or allow f = 0 (--allow-f0)",
+                shape.quorum(),
+                shape.n(),
+                if shape.k() > 1 { " or a smaller k" } else { "" }
+            ),
+            InvalidChoice::InvalidShape { error } => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for InvalidChoice {}
+
+/// Which optimisations of Ares II are wanted; what is not said stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OptionsChange {
+    /// Servers show what comes next on every reply.
+    pub piggyback: Option<bool>,
+    /// What becomes of superseded configurations.
+    pub collect: Option<Collect>,
+}
+
+impl OptionsChange {
+    /// The options with what is wanted.
+    #[must_use]
+    pub fn of(self, options: Options) -> Options {
+        Options {
+            piggyback: self.piggyback.unwrap_or(options.piggyback),
+            collect: self.collect.unwrap_or(options.collect),
+        }
+    }
+}
+
+/// The configuration that the descriptor makes, if its shape may be.
+///
+/// # Errors
+/// [`InvalidChoice`].
+pub(crate) fn checked(
+    descriptor: Descriptor,
+    allow_f0: bool,
+) -> Result<Arc<Configuration>, InvalidChoice> {
+    let invalid = |error| InvalidChoice::InvalidShape { error };
+    let shape = Shape::new(descriptor.dap, descriptor.members.len()).map_err(invalid)?;
+    if shape.f() == 0 && !allow_f0 {
+        return Err(InvalidChoice::NoCrashTolerated { shape });
+    }
+    Configuration::new(descriptor).map_err(invalid)
+}
+
+/// The server of this name or id.
+///
+/// # Errors
+/// None has it, or several have.
+pub(crate) fn member<'a>(name: &str, names: &'a Names) -> Result<&'a ServerRecord, InvalidChoice> {
+    let named: Vec<&ServerRecord> = names
+        .records()
+        .values()
+        .filter(|record| record.name == name || record.id.to_string() == name)
+        .collect();
+    match named.as_slice() {
+        [record] => Ok(record),
+        [] => Err(InvalidChoice::UnknownServer {
+            name: name.into(),
+            known: names.sorted().into_iter().map(|s| s.name).collect(),
+        }),
+        several => Err(InvalidChoice::AmbiguousServer {
+            name: name.into(),
+            ids: several.iter().map(|record| record.id).collect(),
+        }),
+    }
+}
+
+/// Whether every member is another server.
+///
+/// # Errors
+/// The first two that are not.
+pub(crate) fn distinct(members: &[&ServerRecord]) -> Result<(), InvalidChoice> {
+    for (position, a) in members.iter().enumerate() {
+        for b in &members[position + 1..] {
+            if a.id == b.id {
+                let name = a.name.clone();
+                return Err(InvalidChoice::ServerTwice { name });
+            }
+            if a.address == b.address {
+                return Err(InvalidChoice::SameAddress {
+                    a: a.name.clone(),
+                    b: b.name.clone(),
+                    address: a.address.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}

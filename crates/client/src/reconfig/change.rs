@@ -1,0 +1,133 @@
+//! What is to be different, and the configuration that this makes of another one.
+
+use crate::choice::{self, InvalidChoice, OptionsChange};
+use crate::cluster::Names;
+use crate::{Dap, ServerId, Shape};
+use areo_core::config::{Configuration, Descriptor};
+use areo_core::message::ServerRecord;
+use std::sync::Arc;
+
+/// An algorithm, whatever its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DapKind {
+    /// Replication.
+    Abd,
+    /// Erasure coding.
+    Ec,
+}
+
+/// What is to be different. What is not said stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The servers, in order, by name or id; empty: those that there are.
+    pub servers: Vec<String>,
+    /// Servers that come. The first of them takes the place of the first that goes, and so on, so that what the others
+    /// hold still fits.
+    pub add: Vec<String>,
+    /// Servers that go.
+    pub remove: Vec<String>,
+    /// The algorithm.
+    pub dap: Option<DapKind>,
+    /// Data fragments; of a domain that becomes erasure-coded [`Shape::default_k`].
+    pub k: Option<u8>,
+    /// Slack of erasure-coded lists.
+    pub delta: Option<u16>,
+    /// Which optimisations of Ares II are made use of.
+    pub options: OptionsChange,
+    /// Allows a shape that no crash leaves working.
+    pub allow_f0: bool,
+    /// Allows servers that do not serve at present.
+    pub force: bool,
+}
+
+/// The configuration that the change makes of `last`.
+///
+/// # Errors
+/// Everything that can be known without asking a server.
+pub(super) fn wanted(
+    change: &Change,
+    last: &Configuration,
+    names: &Names,
+) -> Result<Arc<Configuration>, InvalidChoice> {
+    let members = members(change, last, names)?;
+    let dap = dap(change, last.dap(), members.len())?;
+    let current = last.descriptor();
+    let descriptor = Descriptor {
+        index: current.index + 1,
+        members,
+        dap,
+        delta: change.delta.unwrap_or(current.delta),
+        options: change.options.of(current.options),
+        ..current.clone()
+    };
+    // What was allowed once need not be allowed again to be kept.
+    let kept = (dap, descriptor.members.len()) == (last.dap(), last.n());
+    choice::checked(descriptor, change.allow_f0 || kept)
+}
+
+fn dap(change: &Change, current: Dap, n: usize) -> Result<Dap, InvalidChoice> {
+    let kind = change.dap.unwrap_or(match current {
+        Dap::Abd | Dap::Removed => DapKind::Abd,
+        Dap::Ec { .. } => DapKind::Ec,
+    });
+    match (kind, change.k, current) {
+        (DapKind::Abd, None, _) => Ok(Dap::Abd),
+        (DapKind::Abd, Some(k), _) => Err(InvalidChoice::NoFragments { k }),
+        (DapKind::Ec, Some(k), _) | (DapKind::Ec, None, Dap::Ec { k }) => Ok(Dap::Ec { k }),
+        (DapKind::Ec, None, Dap::Abd | Dap::Removed) => Ok(Dap::Ec {
+            k: Shape::default_k(n),
+        }),
+    }
+}
+
+fn members(
+    change: &Change,
+    last: &Configuration,
+    names: &Names,
+) -> Result<Vec<ServerId>, InvalidChoice> {
+    let ids = |wanted: &[String]| -> Result<Vec<ServerId>, InvalidChoice> {
+        let found = wanted.iter().map(|name| choice::member(name, names));
+        found.map(|record| record.map(|record| record.id)).collect()
+    };
+    let base = match change.servers.is_empty() {
+        true => last.members().to_vec(),
+        false => ids(&change.servers)?,
+    };
+    let removed = change.remove.iter();
+    let removed = removed.map(|name| leaving(name, &base, names));
+    let removed: Vec<ServerId> = removed.collect::<Result<_, _>>()?;
+    let added = ids(&change.add)?;
+    let stays = |server: &&ServerId| base.contains(server) && !removed.contains(server);
+    if let Some(server) = added.iter().find(stays) {
+        let name = names.name(*server);
+        return Err(InvalidChoice::MemberAlready { name });
+    }
+    let mut coming = added.into_iter();
+    let place = |server: ServerId| match removed.contains(&server) {
+        true => coming.next(),
+        false => Some(server),
+    };
+    let mut members: Vec<ServerId> = base.into_iter().filter_map(place).collect();
+    members.extend(coming);
+    let record = |server: &ServerId| names.records().get(server);
+    let known: Vec<&ServerRecord> = members.iter().filter_map(record).collect();
+    choice::distinct(&known)?;
+    Ok(members)
+}
+
+/// The member of this name or id; the directory may not know it any more.
+fn leaving(name: &str, members: &[ServerId], names: &Names) -> Result<ServerId, InvalidChoice> {
+    let is_named = |server: &&ServerId| names.name(**server) == name || server.to_string() == name;
+    let named: Vec<ServerId> = members.iter().filter(is_named).copied().collect();
+    match named.as_slice() {
+        [server] => Ok(*server),
+        [] => Err(InvalidChoice::NotAMember {
+            name: name.into(),
+            members: members.iter().map(|server| names.name(*server)).collect(),
+        }),
+        _ => Err(InvalidChoice::AmbiguousServer {
+            name: name.into(),
+            ids: named,
+        }),
+    }
+}
