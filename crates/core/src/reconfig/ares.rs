@@ -110,10 +110,16 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
         };
         let next = Configuration::new(next).map_err(ReconfigError::Invalid)?;
         if is_same_but_for_index(last, &next) {
-            return match path.len() {
-                1 => Ok(Reconfigured::Unchanged(last.clone())),
-                _ => finish(by, path).await.map(Reconfigured::Installed),
-            };
+            let last = last.clone();
+            if path.len() == 1 {
+                return Ok(Reconfigured::Unchanged(last));
+            }
+            // It is pending already.
+            let installed = finish(by, path).await?;
+            return Ok(match installed == last {
+                true => Reconfigured::Installed(installed),
+                false => Reconfigured::Superseded(installed),
+            });
         }
         (by.progress)(Progress::Deciding);
         let at = Visit::new(last);

@@ -7,6 +7,7 @@ use super::{move_to, reconfigure, resume};
 use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::Client;
+use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -281,7 +282,7 @@ fn a_long_row_of_pending_configurations_is_finished_at_once() {
             N,
             [Dap::Abd, Dap::Ec { k: 2 }][step % 2],
         );
-        super::announce(&world, &last, &areo_core::pointer::Pointer::pending(&next));
+        super::announce(&world, &last, &Pointer::pending(&next));
         last = next;
         world.actor(&c).put("changed", &format!("{step}"));
     }
@@ -293,4 +294,37 @@ fn a_long_row_of_pending_configurations_is_finished_at_once() {
     let next = successor(&last, 0, N, Dap::Abd);
     move_to(&world, &world.actor(&c), &next);
     assert_all_is_there(&world, &[&c, &last, &next], true, "one more");
+}
+
+/// 3.5 item 17: who asks for a configuration that is pending already finishes it, and is told if a later one took its place.
+#[test]
+fn who_finishes_a_pending_configuration_is_told_if_another_took_its_place() {
+    let (mut installed, mut superseded) = (0, 0);
+    for limit in 0.. {
+        let (world, c) = domain(Dap::Abd, 1);
+        let next = successor(&c, N, N, Dap::Abd);
+        super::announce(&world, &c, &Pointer::pending(&next));
+        let (gate, ended, stopped) = begin(&world, &c, &next, limit);
+        let later = successor(&next, 2 * N, N, Dap::Abd);
+        move_to(&world, &world.actor(&c), &later);
+        gate.open();
+        world.settle();
+        match ended.borrow_mut().take().expect("it has ended") {
+            Ok(Reconfigured::Installed(last)) => {
+                // Its own at the time, or once more after the later one.
+                let again = last.id().index == 3;
+                assert!(last == next || again, "before call {limit}: {last:?}");
+                installed += 1;
+            }
+            Ok(Reconfigured::Superseded(last)) => {
+                assert_eq!(last, later, "before call {limit}");
+                superseded += 1;
+            }
+            other => panic!("before call {limit}: {other:?}"),
+        }
+        if !stopped {
+            break;
+        }
+    }
+    assert!(installed > 0 && superseded > 0);
 }
