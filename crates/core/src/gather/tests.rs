@@ -6,6 +6,7 @@ use super::*;
 use crate::config::{Dap, Descriptor, Options, ServerId};
 use crate::message::{Answer, CellReply, CellRequest};
 use crate::object::DomainId;
+use crate::pointer::Pointer;
 
 pub(crate) fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
     Configuration::new(Descriptor {
@@ -251,6 +252,56 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
     }
     assert_eq!(Tally::add(&mut tally, 1, reply()), Decision::Pending);
     assert_eq!(Tally::add(&mut tally, 2, reply()), Decision::Done(Some(())));
+}
+
+/// `[A-8]`, `[A-11]`: an answer is withheld only with a final pointer, and one to a closing request shows that pointer or a
+/// larger one; a pointer that does not lead on is none. Whoever answers otherwise is in no quorum.
+#[test]
+fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
+    let c = configuration(3, Dap::Abd);
+    let after = |index| {
+        let descriptor = Descriptor {
+            index,
+            ..c.descriptor().clone()
+        };
+        Configuration::new(descriptor).expect("a valid descriptor")
+    };
+    let (pending, last) = (Pointer::pending(&after(1)), Pointer::finalized(&after(1)));
+    let back = Pointer::finalized(&c);
+    let next = |pointer: &Pointer, answered: bool| {
+        Event::Reply(Reply::Next {
+            pointer: pointer.clone(),
+            reply: answered.then(|| Box::new(Reply::Access(Vec::new()))),
+        })
+    };
+    let plain = || Event::Reply(Reply::Access(Vec::new()));
+    let (open, closing) = (Visit::new(&c), Visit::closing(&c, &pending));
+    let cases = [
+        (&open, plain(), Decision::Done(Some(()))),
+        (&open, next(&pending, true), Decision::Done(Some(()))),
+        (&open, next(&back, true), Decision::Done(Some(()))),
+        (&open, next(&last, false), Decision::Done(None)),
+        (&open, next(&last, true), Decision::Done(None)),
+        (&open, next(&pending, false), Decision::Impossible),
+        (&open, next(&back, false), Decision::Impossible),
+        (&closing, plain(), Decision::Impossible),
+        (&closing, next(&back, true), Decision::Impossible),
+        (&closing, next(&pending, true), Decision::Done(Some(()))),
+        (&closing, next(&last, false), Decision::Done(None)),
+    ];
+    for (at, event, expected) in cases {
+        let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
+        let quorum = Quorum::new(3, 2, Body::Access(Vec::new()), (), fold);
+        let mut tally = Addressed::new(at, quorum);
+        assert_eq!(Tally::add(&mut tally, 0, event.clone()), Decision::Pending);
+        assert_eq!(
+            Tally::add(&mut tally, 1, event.clone()),
+            expected,
+            "{event:?}"
+        );
+    }
+    assert_eq!(open.next(), Some(last.clone()));
+    assert_eq!(closing.next(), Some(last));
 }
 
 /// Busy, starting and stopping servers are asked again after a while, and count neither way meanwhile.

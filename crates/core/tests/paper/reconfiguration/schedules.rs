@@ -162,6 +162,29 @@ fn a_complete_version_is_not_returned_at_once_where_something_comes_next() {
     }
 }
 
+/// `[F-4]`, 3.3: what a read found in an earlier configuration, complete there, it brings to the last one before it returns it.
+#[test]
+fn a_version_of_an_earlier_configuration_is_brought_to_the_last_one() {
+    for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
+        let c = configuration(4, from, 3, 0);
+        let next = successor(&c, 4, 4, to);
+        let world = World::of(&c, 8, 1);
+        world.actor(&c).put("k", "v");
+        world.settle();
+        pend(&world, &c, &next);
+        let before = world.gathers();
+        assert_eq!(world.actor(&c).get("k").1.as_deref(), Some("v"));
+        assert_eq!(
+            world.gathers() - before,
+            3,
+            "one for each, and the write-back"
+        );
+        world.settle();
+        let holders = (4..8).filter(|number| world.disk(*number, |disk| disk.elements()) == 1);
+        assert_eq!(holders.count(), 4);
+    }
+}
+
 /// `[X-19]`, `[X-18]`: a listing while a configuration is pending shows what is in either, each key once, and no key that
 /// was deleted in one of them; on pages of every size.
 #[test]
