@@ -2,7 +2,7 @@
 //! reconfigurations).
 
 use super::move_to;
-use crate::world::{World, configuration, server, successor};
+use crate::world::{Message, World, configuration, server, successor};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dsm::decided_once;
 use areo_core::message::Note;
@@ -24,7 +24,7 @@ fn a_late_decision_begins_no_cell_anew() {
     let world = World::of(&c, 6, 1);
     let actor = world.actor(&c);
     let (cell, value) = (Bytes::from_static(b"cell"), Bytes::from_static(b"value"));
-    world.hold(|message| message.is_note());
+    world.hold(Message::is_note);
     let (client, from, name, text) = (actor.client(), c.clone(), cell.clone(), value.clone());
     let decided =
         world.run(async move { decided_once::decide(&client, &from, &name, &text).await });
