@@ -143,3 +143,30 @@ fn lists_and_pairs_are_split() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(put.meta, [pair("x", "1"), pair("y", "2=3")]);
 }
+
+#[test]
+fn a_protocol_says_both_options_and_each_can_be_said_alone() {
+    use areo_client::{Collect, Options};
+    let wanted = |line: &str| {
+        let line = format!("reconfig start photos {line}");
+        let Command::Reconfig(Reconfig::Start(start)) = parse(&line).unwrap().command else {
+            panic!("reconfig start is reconfig start");
+        };
+        start.change.change().options.of(Options::default())
+    };
+    assert_eq!(wanted(""), Options::default());
+    assert_eq!(wanted("--protocol ares"), Options::ARES);
+    assert_eq!(wanted("--protocol ares2"), Options::default());
+    let mixed = wanted("--protocol ares --collect paper");
+    assert_eq!((mixed.piggyback, mixed.collect), (false, Collect::Paper));
+    assert!(!wanted("--piggyback off").piggyback);
+    assert_eq!(wanted("--piggyback off").collect, Collect::On);
+}
+
+#[test]
+fn what_is_resumed_is_not_changed() {
+    for flag in ["--k 2", "--add s6", "--until-mine", "--protocol ares"] {
+        let sentence = refused(&format!("reconfig start photos --resume {flag}"));
+        assert!(sentence.contains("cannot be used with"), "{sentence}");
+    }
+}

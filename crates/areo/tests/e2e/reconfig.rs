@@ -10,6 +10,7 @@ use crate::cluster::{Cluster, Ended, wait_until};
 use crate::values::bytes;
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 use traffic::Traffic;
 
 /// Runs `areo reconfig VERB` on a domain.
@@ -152,6 +153,13 @@ fn an_old_client_follows_its_domain_to_servers_that_it_never_heard_of() {
     let names: Vec<String> = names.map(|member| member.name).collect();
     assert_eq!(names, ["s6", "s7", "s8"]);
     assert_eq!(domain.stat("k").unwrap().configuration, 1);
+    // Errors speak of where it ended, not of where the domain was found.
+    cluster.kill("s7");
+    cluster.kill("s8");
+    let soon = domain.with_timeout(Duration::from_secs(1));
+    let error = soon.get("k").unwrap_err().to_string();
+    let expected = "(configuration 1, abd [3,1]): 1 of 2 needed servers answered";
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]

@@ -201,7 +201,8 @@ fn follow(bar: &ProgressBar, moved: &Arc<Moved>) -> impl Fn(Progress) + Send + '
     move |progress| {
         let word = match progress {
             Progress::Deciding => "deciding",
-            Progress::Announcing => "announcing",
+            // The next that is heard is of what has been moved.
+            Progress::Announcing => "announced, moving",
             Progress::Transferring { objects, bytes } => {
                 moved.objects.fetch_add(objects, Ordering::Relaxed);
                 moved.bytes.fetch_add(bytes, Ordering::Relaxed);
