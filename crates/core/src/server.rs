@@ -317,6 +317,15 @@ impl Server {
         | Note::Decided { configuration, .. }
         | Note::Next { configuration, .. }) = &note;
         let key = Key::of(configuration);
+        if let Note::Next { pointer, .. } = &note
+            && pointer.is_final()
+            && pointer.leads_on_from(configuration)
+            && self.known(&key).is_none()
+            && self.finals.after(&key).is_some()
+        {
+            // It was let go: what is remembered of its domain rises.
+            return self.hear(key, pointer.clone());
+        }
         // Of another configuration of the same index nothing is believed ([X-13]).
         let is_meant = |tenancy: &&mut Tenancy| {
             let known = tenancy.configuration();

@@ -304,6 +304,39 @@ fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
     assert_eq!(closing.next(), Some(last));
 }
 
+/// A final pointer is a safe place to go on from, whoever knows it: members that refuse for good do not stand in the way.
+#[test]
+fn one_final_pointer_is_enough_where_the_others_refuse() {
+    let c = configuration(3, Dap::Abd);
+    let next = Descriptor {
+        index: 1,
+        ..c.descriptor().clone()
+    };
+    let next = Configuration::new(next).expect("a valid descriptor");
+    let refused = || Event::Refused(Refusal::Damaged);
+    let shown = Event::Reply(Reply::Next {
+        pointer: Pointer::finalized(&next),
+        reply: None,
+    });
+    for first in [true, false] {
+        let at = Visit::new(&c);
+        let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
+        let quorum = Quorum::new(3, 2, Body::Access(Vec::new()), (), fold);
+        let mut tally = Addressed::new(&at, quorum);
+        let events = match first {
+            true => [shown.clone(), refused(), refused()],
+            false => [refused(), shown.clone(), refused()],
+        };
+        let mut decision = Decision::Pending;
+        for (position, event) in events.into_iter().enumerate() {
+            assert_eq!(decision, Decision::Pending);
+            decision = Tally::add(&mut tally, position, event);
+        }
+        assert_eq!(decision, Decision::Done(None));
+        assert_eq!(at.next(), Some(Pointer::finalized(&next)));
+    }
+}
+
 /// Busy, starting and stopping servers are asked again after a while, and count neither way meanwhile.
 #[test]
 fn refusals_that_may_pass_are_asked_again() {

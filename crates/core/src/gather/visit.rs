@@ -159,6 +159,8 @@ impl<T: ConfiguredTally> Addressed<T> {
     fn conclude(&self, decision: Decision<T::Output>) -> Decision<Option<T::Output>> {
         let decision = match decision {
             _ if self.moved() => Decision::Done(None),
+            // The others refuse for good; one who knows where to go on is enough.
+            Decision::Impossible if self.has_successor() => Decision::Done(None),
             Decision::Pending => Decision::Pending,
             Decision::Ask(positions) => Decision::Ask(positions),
             Decision::Done(output) => Decision::Done(Some(output)),

@@ -138,7 +138,7 @@ impl Server {
         Ok(Reply::Latest(self.finals.of(domain, partition).cloned()))
     }
 
-    fn known(&self, key: &Key) -> Option<&Arc<Configuration>> {
+    pub(super) fn known(&self, key: &Key) -> Option<&Arc<Configuration>> {
         self.tenancies.get(key).and_then(Tenancy::configuration)
     }
 

@@ -322,6 +322,10 @@ fn a_note_announces_final_pointers_only() {
     world.tell(0, note(&c[0], Pointer::finalized(&c[1])));
     let known = Ok(Some(Pointer::finalized(&c[1])));
     assert_eq!(config(&world, &c[0], None), known);
+    // It has let c0 go by now, and still learns where the domain is.
+    world.tell(0, note(&c[0], Pointer::finalized(&c[2])));
+    let known = Ok(Some(Pointer::finalized(&c[2])));
+    assert_eq!(config(&world, &c[0], None), known);
 }
 
 /// Schedule T5, `[A-4]`: a client that finds c1 at a minority of c0, and c2 after it, brings c1 to a quorum of c0; nobody is
