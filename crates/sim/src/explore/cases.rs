@@ -3,8 +3,11 @@
 use super::{Case, Operation, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
 use areo_core::object::{DomainId, Name};
+use reconfigure::Transfer;
 use std::rc::Rc;
 use std::sync::Arc;
+
+pub mod reconfigure;
 
 /// A case of the table.
 #[derive(Clone, Copy)]
@@ -49,6 +52,10 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "one-round-read-unconfirmed",
         make: one_round_unconfirmed,
+    },
+    Entry {
+        name: "reconfigure",
+        make: || reconfigure::case(Transfer::Closing),
     },
 ];
 

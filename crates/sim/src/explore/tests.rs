@@ -102,6 +102,30 @@ fn compare_with(naive: &naive::Explored, case: Case, identity: Identity) {
     assert_eq!(broken, !naive.broken.is_empty());
 }
 
+/// 3.5 item 1: the explorer finds the lost write by itself.
+#[test]
+fn an_open_transfer_loses_a_write() {
+    let explored = all(cases::reconfigure::case(cases::reconfigure::Transfer::Open));
+    let violation = explored
+        .violation
+        .expect("the published hand-over is wrong");
+    assert!(
+        violation.rule.starts_with("linearizable"),
+        "{}",
+        violation.rule
+    );
+}
+
+/// `[A-8]`: and finds nothing where the transfer closes what it reads.
+#[test]
+fn a_closing_transfer_loses_nothing() {
+    let explored = all(cases::reconfigure::case(
+        cases::reconfigure::Transfer::Closing,
+    ));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive, "every schedule was followed");
+}
+
 #[test]
 fn reductions_hide_nothing_of_abd() {
     let c = cases::configuration(2, Dap::Abd);
