@@ -3,7 +3,7 @@
 //! nobody has seen fail proves nothing.
 //!
 //! A bug is a patch whose first line says what is wrong; a second line `explored: CASE` says that following every schedule of
-//! that case must show it, too. It is applied to a copy of the tree, never to the tree itself.
+//! that case must show it, too; `explored alone: CASE`, that random seeds hardly ever do. It is applied to a copy of the tree, never to the tree itself.
 
 use std::fmt::Write;
 use std::fs;
@@ -26,6 +26,8 @@ const SCHEDULERS: [&str; 2] = ["random", "pct"];
 
 /// How a patch names the case whose exploration must show its bug.
 const EXPLORED: &str = "explored: ";
+/// The same, of a bug that random seeds hardly ever show.
+const EXPLORED_ALONE: &str = "explored alone: ";
 
 /// What must catch a planted bug.
 #[derive(Clone, Copy)]
@@ -43,7 +45,15 @@ struct Mutant {
     path: PathBuf,
     description: String,
     /// The case whose exploration must show it.
-    case: Option<String>,
+    case: Option<Case>,
+}
+
+/// A case of the explorer.
+#[derive(PartialEq, Eq, Debug)]
+struct Case {
+    name: String,
+    /// Seeds need not show the bug.
+    alone: bool,
 }
 
 /// What became of it.
@@ -141,7 +151,7 @@ fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> V
     let outcome = apply(copy, &mutant.path, false).and_then(|()| {
         let caught = match mutant.harness {
             Harness::Simulator => {
-                build(workspace, copy, target).and_then(|()| hunt(target, mutant.case.as_deref()))
+                build(workspace, copy, target).and_then(|()| catch(target, mutant.case.as_ref()))
             }
             Harness::StoreTests => test_store(workspace, copy, target),
         };
@@ -238,9 +248,25 @@ fn failed_tests(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs seeds until the bug shows, with one scheduler after the other; then follows every schedule of the case that must
-/// show it.
-fn hunt(target: &Path, case: Option<&str>) -> Result<(String, String), String> {
+/// Seeds, then every schedule of the case that must show the bug.
+fn catch(target: &Path, case: Option<&Case>) -> Result<(String, String), String> {
+    let (seeds, rule) = match case {
+        Some(Case { alone: true, .. }) => ("–".to_owned(), None),
+        _ => hunt(target).map(|(seeds, rule)| (seeds, Some(rule)))?,
+    };
+    let Some(Case { name, .. }) = case else {
+        return Ok((seeds, rule.unwrap_or_default()));
+    };
+    let text = output(target, "explore", &[name])?;
+    let (states, explored) = caught(&text, "states")
+        .ok_or_else(|| format!("NOT CAUGHT by following every schedule of {name}"))?;
+    let explored = format!("exploring `{name}`: {explored}, {states} states");
+    let rules: Vec<String> = rule.into_iter().chain([explored]).collect();
+    Ok((seeds, rules.join("; ")))
+}
+
+/// Runs seeds until the bug shows, with one scheduler after the other.
+fn hunt(target: &Path) -> Result<(String, String), String> {
     let (mut seeds, mut rules) = (Vec::new(), Vec::new());
     for scheduler in SCHEDULERS {
         let text = output(target, "hunt", &["0", SEEDS, OPERATIONS, scheduler])?;
@@ -250,15 +276,7 @@ fn hunt(target: &Path, case: Option<&str>) -> Result<(String, String), String> {
     }
     let rule = rules.into_iter().next();
     let rule = rule.ok_or_else(|| format!("NOT CAUGHT by {SEEDS} seeds"))?;
-    let seeds = seeds.join(" / ");
-    let Some(case) = case else {
-        return Ok((seeds, rule));
-    };
-    let text = output(target, "explore", &[case])?;
-    let (states, explored) = caught(&text, "states")
-        .ok_or_else(|| format!("NOT CAUGHT by following every schedule of {case}"))?;
-    let rule = format!("{rule}; exploring `{case}`: {explored}, {states} states");
-    Ok((seeds, rule))
+    Ok((seeds.join(" / "), rule))
 }
 
 fn output(target: &Path, example: &str, arguments: &[&str]) -> Result<String, String> {
@@ -270,9 +288,13 @@ fn output(target: &Path, example: &str, arguments: &[&str]) -> Result<String, St
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn case_of(patch: &str) -> Option<String> {
+fn case_of(patch: &str) -> Option<Case> {
     let second = patch.lines().nth(1)?;
-    second.strip_prefix(EXPLORED).map(str::to_owned)
+    let case = |prefix, alone| {
+        let name = second.strip_prefix(prefix)?.to_owned();
+        Some(Case { name, alone })
+    };
+    case(EXPLORED, false).or_else(|| case(EXPLORED_ALONE, true))
 }
 
 /// How many it took, and the rule, from the line that says that the bug was caught.
@@ -305,7 +327,7 @@ fn row(verdict: &Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Verdict, case_of, caught, failed_tests, table};
+    use super::{Case, Verdict, case_of, caught, failed_tests, table};
 
     #[test]
     fn the_last_line_of_a_hunt_is_understood() {
@@ -321,7 +343,11 @@ mod tests {
     #[test]
     fn a_patch_names_the_case_that_shows_it() {
         let case = case_of("What is wrong.\nexplored: abd-3\n\n--- a/x\n");
-        assert_eq!(case.as_deref(), Some("abd-3"));
+        let name = "abd-3".to_owned();
+        assert_eq!(case, Some(Case { name, alone: false }));
+        let case = case_of("What is wrong.\nexplored alone: reconfigure\n--- a/x\n");
+        let name = "reconfigure".to_owned();
+        assert_eq!(case, Some(Case { name, alone: true }));
         assert_eq!(case_of("What is wrong.\n\n--- a/x\n"), None);
     }
 
