@@ -2,7 +2,7 @@
 
 mod bench;
 
-pub(crate) use bench::{Bench, Nemesis};
+pub(crate) use bench::{Bench, MeasureReconfig, Nemesis};
 
 use crate::exit::{Code, Failure};
 use crate::units::{parse_size, parse_timeout};

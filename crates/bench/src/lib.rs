@@ -14,6 +14,7 @@
 //! | `workload` | clients that record what they did and saw |
 //! | `run` | all of them together |
 //! | `report` | what came of it |
+//! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
 
 pub mod cluster;
 mod disk;
@@ -21,6 +22,7 @@ mod namespace;
 mod nemesis;
 mod proxy;
 mod random;
+pub mod reconfig;
 mod report;
 mod run;
 mod trouble;

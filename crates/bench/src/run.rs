@@ -22,7 +22,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{sleep, timeout};
 
 /// How long servers may take to serve when nothing hinders them.
-const SERVE: Duration = Duration::from_mins(1);
+pub(crate) const SERVE: Duration = Duration::from_mins(1);
 /// How long clients may take for their last operations.
 const FINISH: Duration = Duration::from_mins(3);
 /// How often somebody hears how it goes.
@@ -84,6 +84,13 @@ pub enum RunError {
         /// Which, and what it said.
         why: String,
     },
+    /// What has to succeed did not.
+    Operation {
+        /// What was tried.
+        what: String,
+        /// How it ended.
+        error: String,
+    },
     /// The history that was written cannot be read.
     History {
         /// Why.
@@ -97,6 +104,7 @@ impl fmt::Display for RunError {
             RunError::Cluster { source } => source.fmt(f),
             RunError::System { what, source } => write!(f, "cannot {what}: {source}"),
             RunError::Packets { why } => f.write_str(why),
+            RunError::Operation { what, error } => write!(f, "cannot {what}: {error}"),
             RunError::History { source } => write!(f, "the history that was recorded: {source}"),
         }
     }

@@ -1,7 +1,7 @@
 //! Clients that read, write and delete a few objects, and record what they did and saw.
 
 mod record;
-mod value;
+pub(crate) mod value;
 
 pub(crate) use record::Recorder;
 

@@ -1,6 +1,7 @@
 //! `areo bench`.
 
-use crate::units::parse_time;
+use super::DurabilityWord;
+use crate::units::{parse_size, parse_time};
 use areo_bench::Trouble;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -14,6 +15,54 @@ pub(crate) enum Bench {
     /// While there is trouble an operation may take 2 s, unless `--timeout` says otherwise. Some troubles need root; where
     /// they cannot be had, the report says so.
     Nemesis(Nemesis),
+    /// Reconfigure real servers again and again, and measure what readers and writers notice and what it costs
+    ///
+    /// A domain of N objects is on all servers but one; every reconfiguration replaces a member by the server that is left
+    /// over, and replication and erasure coding take turns. Measured are throughput, latency and the longest time without
+    /// a success, with and without reconfigurations; then, with nobody else at work, the time per object if all are in one
+    /// domain and if each has one of its own, bytes moved, and reading after 100 configurations. Ends with 1 if any
+    /// operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
+    Reconfig(MeasureReconfig),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MeasureReconfig {
+    /// Server processes
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(4..=32))]
+    pub(crate) servers: u8,
+    /// Objects of the domain
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) objects: u64,
+    /// Bytes of each object, from 16 to 16MiB
+    #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_bench_size)]
+    pub(crate) size: usize,
+    /// Reconfigurations while clients read and write
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) reconfigurations: u32,
+    /// Clients that read and write at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) clients: u16,
+    /// How long is measured without reconfigurations, and at most with one domain per object, and for getting
+    /// configurations behind a domain
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) seconds: u64,
+    /// What keys and kinds of operations are drawn from [default: random, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// What an acknowledgement means
+    #[arg(long, default_value = "memory")]
+    pub(crate) durability: DurabilityWord,
+    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// Bytes of an object: values are told from each other by their first 16.
+fn parse_bench_size(text: &str) -> Result<usize, String> {
+    match parse_size(text)? {
+        bytes @ 16..=0x100_0000 => Ok(bytes as usize),
+        _ => Err(format!("objects have 16 bytes to 16MiB, not {text}")),
+    }
 }
 
 #[derive(Args, Debug)]

@@ -1,15 +1,17 @@
 //! `areo bench`: real servers, measured and troubled.
 
+mod reconfig;
+
 use crate::args::{Bench, Nemesis};
 use crate::exit::{Code, Failure, Outcome, plain};
 use crate::output::{Column, Output};
 use crate::program;
 use crate::progress;
 use crate::session::{self, Session};
-use areo_bench::cluster::ClusterError;
+use areo_bench::cluster::{ClusterError, Program};
 use areo_bench::{Fired, Options, Progress, Report, RunError, Trouble};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,7 +22,32 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn run(session: &Session, command: Bench) -> Outcome {
     match command {
         Bench::Nemesis(args) => nemesis(session, args),
+        Bench::Reconfig(args) => reconfig::run(session, args),
     }
+}
+
+/// The directory in which servers keep their data.
+fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
+    let data = data.unwrap_or_else(std::env::temp_dir);
+    if !data.is_dir() {
+        let data = data.display();
+        return Err(Failure::usage(format!(
+            "--data {data} is no directory: name one that exists"
+        )));
+    }
+    if data.to_str().is_none() {
+        return Err(Failure::usage(
+            "--data is not UTF-8: name another directory",
+        ));
+    }
+    Ok(data)
+}
+
+/// What runs servers.
+fn servers_program() -> Outcome<Program> {
+    let path = program::path()
+        .map_err(|error| Failure::other(format!("cannot find this program: {error}")))?;
+    Ok(Rc::new(move || program::server(&path)))
 }
 
 fn nemesis(session: &Session, args: Nemesis) -> Outcome {
@@ -42,7 +69,7 @@ fn nemesis(session: &Session, args: Nemesis) -> Outcome {
     let mut report = None;
     let work = async {
         let done = areo_bench::run(options, observe).await;
-        report = Some(done.map_err(|error| failure(&error))?);
+        report = Some(done.map_err(|error| failure("the nemesis", &error))?);
         Ok(())
     };
     let outcome = session::run(work, "");
@@ -57,18 +84,7 @@ fn nemesis(session: &Session, args: Nemesis) -> Outcome {
 }
 
 fn options(session: &Session, args: Nemesis) -> Outcome<Options> {
-    let data = args.data.unwrap_or_else(std::env::temp_dir);
-    if !data.is_dir() {
-        let data = data.display();
-        return Err(Failure::usage(format!(
-            "--data {data} is no directory: name one that exists"
-        )));
-    }
-    if data.to_str().is_none() {
-        return Err(Failure::usage(
-            "--data is not UTF-8: name another directory",
-        ));
-    }
+    let data = data_directory(args.data)?;
     if let Some(history) = &args.history {
         // Told now, and not when servers run already.
         let created = File::create(history);
@@ -80,10 +96,8 @@ fn options(session: &Session, args: Nemesis) -> Outcome<Options> {
     }
     kinds.sort_unstable();
     kinds.dedup();
-    let path = program::path()
-        .map_err(|error| Failure::other(format!("cannot find this program: {error}")))?;
     Ok(Options {
-        program: Rc::new(move || program::server(&path)),
+        program: servers_program()?,
         servers: args.servers.into(),
         clients: args.clients.into(),
         time: Duration::from_secs(args.seconds),
@@ -102,7 +116,7 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one(0) % 1_000_000_000
 }
 
-fn failure(error: &RunError) -> Failure {
+fn failure(what: &str, error: &RunError) -> Failure {
     let why = match error {
         RunError::System { what, source }
         | RunError::Cluster {
@@ -110,7 +124,7 @@ fn failure(error: &RunError) -> Failure {
         } => format!("cannot {what}: {}", plain(source)),
         other => other.to_string(),
     };
-    Failure::other(format!("the nemesis could not do its work: {why}"))
+    Failure::other(format!("{what} could not do its work: {why}"))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {

@@ -1,0 +1,42 @@
+//! Measuring reconfigurations, from the command line. How long anything takes is not asserted.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::areo;
+
+#[test]
+fn no_operation_fails_while_a_domain_is_reconfigured() {
+    let data = tempfile::tempdir().unwrap();
+    let path = data.path().to_str().unwrap();
+    let measure = |more: &[&str]| {
+        let common = ["bench", "reconfig", "--seconds", "5", "--data", path];
+        areo(&[&common, more].concat(), b"")
+    };
+    let run = measure(&["--objects", "200", "--seed", "5", "--json"]).done();
+    let report = &run.objects()[0];
+    assert_eq!(report["failed"], 0, "{report}");
+    assert_eq!(report["reconfigurations"], 20);
+    for key in ["longest_gap_ms", "throughput_ratio", "batch_speedup"] {
+        assert!(report[key].as_f64().unwrap() > 0.0, "{key}: {report}");
+    }
+    for phase in ["without", "with"] {
+        assert!(
+            report[phase]["operations"].as_u64().unwrap() > 0,
+            "{report}"
+        );
+    }
+    // No trace of the configurations behind it; a second round only where a server lagged behind.
+    let old = &report["behind"]["old"];
+    assert_eq!(old["configurations"], 1.0, "{report}");
+    assert!(old["rounds"].as_f64().unwrap() < 1.5, "{report}");
+    assert!(std::fs::read_dir(path).unwrap().next().is_none());
+}
+
+#[test]
+fn what_cannot_be_measured_is_one_sentence() {
+    let measure = |more: &[&str]| areo(&[&["bench", "reconfig"], more].concat(), b"");
+    measure(&["--servers", "3"]).refused(2, &["3", "4..=32"]);
+    measure(&["--size", "15"]).refused(2, &["16 bytes to 16MiB", "15"]);
+    measure(&["--objects", "0"]).refused(2, &["0"]);
+    measure(&["--data", "/no/such/place"]).refused(2, &["/no/such/place", "no directory"]);
+}

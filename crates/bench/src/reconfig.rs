@@ -1,0 +1,278 @@
+//! Measuring reconfigurations of real servers: what readers and writers notice, and what they cost.
+//!
+//! | module | what |
+//! |---|---|
+//! | `ring` | which configuration comes next |
+//! | `load` | readers and writers |
+//! | `still` | what is measured while nobody else reads or writes |
+//! | `report` | what came of it |
+
+mod load;
+mod report;
+mod ring;
+mod still;
+
+pub use report::{Behind, Fared, Latency, Moved, PerObject, ReadCost, Report};
+
+use crate::cluster::{Cluster, Program, loopback_places};
+use crate::random::Random;
+use crate::run::{RunError, SERVE};
+use areo_client::{Change, Client, ConnectOptions, Domain, Progress, Reconfigured};
+use load::{Ended, Load, Phase};
+use ring::Ring;
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::task::{JoinSet, LocalSet};
+use tokio::time::sleep;
+
+/// The domain that is reconfigured.
+const DOMAIN: &str = "moved";
+/// Measuring without and with reconfigurations takes turns so often, so that what else the machine does hits both.
+const TURNS: u32 = 4;
+/// Objects that are written at once before anything is measured.
+const FILL_WINDOW: u64 = 64;
+
+/// What is to be measured.
+pub struct Options {
+    /// The program `areo`.
+    pub program: Program,
+    /// Server processes; a domain is on all of them but one. At least 4.
+    pub servers: usize,
+    /// Objects of the domain.
+    pub objects: u64,
+    /// Bytes of each; at least 16.
+    pub size: usize,
+    /// Reconfigurations under load.
+    pub reconfigurations: u32,
+    /// Clients that read and write.
+    pub clients: usize,
+    /// How long is measured without reconfigurations, and at most in each of the parts that may be cut short.
+    pub time: Duration,
+    /// What clients are drawn from.
+    pub seed: u64,
+    /// Servers keep nothing on disk.
+    pub memory: bool,
+    /// Where directories of servers may be made.
+    pub data: PathBuf,
+    /// How long an operation may take.
+    pub timeout: Duration,
+}
+
+/// What is being done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Servers start, objects are written.
+    Preparing,
+    /// So many operations and reconfigurations under load so far.
+    Loaded(u64, u32),
+    /// All objects in one domain, nobody else.
+    Batched,
+    /// So many domains of one object each so far.
+    Single(u64),
+    /// So many configurations behind one domain so far.
+    Behind(u64),
+}
+
+/// What objects and values are drawn from.
+#[derive(Clone)]
+struct Source {
+    objects: u64,
+    size: usize,
+    random: Random,
+    /// Numbers of values that were given out.
+    values: Rc<Cell<u64>>,
+}
+
+fn failed<E: std::fmt::Display>(what: impl Into<String>) -> impl FnOnce(E) -> RunError {
+    let what = what.into();
+    move |error| RunError::Operation {
+        what,
+        error: error.to_string(),
+    }
+}
+
+/// Starts a cluster and measures. Dropping the future ends the processes and removes what they left.
+///
+/// # Errors
+/// [`RunError`]: nothing is known then. Operations of clients that failed are no error, but in the [`Report`].
+pub async fn run(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunError> {
+    LocalSet::new().run_until(all(options, observe)).await
+}
+
+async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunError> {
+    let begun = Instant::now();
+    observe(Stage::Preparing);
+    let mut scene = Scene::set(options).await?;
+    let mut times = Vec::new();
+    let ended = scene.loaded(&observe, &mut times).await?;
+    observe(Stage::Batched);
+    let (batched, bytes) = scene.batched().await?;
+    let single = scene.single(&observe).await?;
+    let behind = scene.behind(&observe).await?;
+    let options = &scene.options;
+    Ok(Report {
+        seed: options.seed,
+        servers: options.servers,
+        objects: options.objects,
+        size: options.size,
+        clients: options.clients,
+        durability: if options.memory { "memory" } else { "fsync" },
+        reconfigurations: times.len() as u64,
+        reconfiguration: Latency::of(times),
+        failed: ended.failed,
+        failures: ended.failures,
+        longest_gap_ms: ended.moving.longest_gap_ms,
+        throughput_ratio: ended.moving.per_second / ended.still.per_second,
+        without: ended.still,
+        with: ended.moving,
+        batch_speedup: single.us_per_object / batched.us_per_object,
+        batched,
+        single,
+        bytes,
+        behind,
+        total_ms: begun.elapsed().as_millis() as u64,
+    })
+}
+
+/// Everything that is measured with.
+struct Scene {
+    client: Client,
+    connect: ConnectOptions,
+    /// Names of all servers.
+    servers: Vec<String>,
+    source: Source,
+    domain: Domain,
+    ring: Ring,
+    options: Options,
+    /// Dropped last: the others talk to it.
+    _cluster: Cluster,
+}
+
+impl Scene {
+    async fn set(options: Options) -> Result<Scene, RunError> {
+        let places = loopback_places(options.servers, false);
+        let mut cluster = Cluster::make(&options.program, places, &options.data, options.memory)?;
+        cluster.start_all()?;
+        for server in 0..options.servers {
+            cluster.ready(server, SERVE).await;
+        }
+        let servers: Vec<String> = (0..options.servers)
+            .map(|server| cluster.name(server).to_owned())
+            .collect();
+        let connect = ConnectOptions {
+            addresses: cluster.addresses(),
+            cluster: None,
+            timeout: options.timeout,
+        };
+        let client = Client::connect(connect.clone()).await;
+        let client = client.map_err(failed("connect to the cluster"))?;
+        let source = Source {
+            objects: options.objects,
+            size: options.size,
+            random: Random::new(options.seed),
+            values: Rc::default(),
+        };
+        wait_for_all(&client, options.servers).await?;
+        let ring = Ring::new(servers.clone());
+        let domain = client.create_domain(DOMAIN, ring.options()).await;
+        let domain = domain.map_err(failed("make the domain"))?;
+        source.fill(&domain, options.objects).await?;
+        Ok(Scene {
+            client,
+            connect,
+            servers,
+            source,
+            domain,
+            ring,
+            options,
+            _cluster: cluster,
+        })
+    }
+
+    /// Clients read and write, without and with reconfigurations in turn.
+    async fn loaded(
+        &mut self,
+        observe: &impl Fn(Stage),
+        times: &mut Vec<Duration>,
+    ) -> Result<Ended, RunError> {
+        let options = &self.options;
+        let load = Load::start(&self.source, &self.connect, DOMAIN, options.clients).await?;
+        let turns = TURNS.min(options.reconfigurations);
+        for turn in 1..=turns {
+            load.enter(Phase::Still);
+            sleep(options.time / turns).await;
+            load.enter(Phase::Moving);
+            while times.len() < (options.reconfigurations * turn / turns) as usize {
+                let change = self.ring.turn();
+                times.push(reconfigure(&self.domain, &change).await?);
+                observe(Stage::Loaded(load.operations(), times.len() as u32));
+            }
+        }
+        Ok(load.stop().await)
+    }
+}
+
+/// Waits until the cluster knows all of its servers.
+async fn wait_for_all(client: &Client, servers: usize) -> Result<(), RunError> {
+    let begun = Instant::now();
+    loop {
+        let known = client.servers().await.map_err(failed("list the servers"))?;
+        if known.len() == servers {
+            return Ok(());
+        }
+        if begun.elapsed() > SERVE {
+            let error = format!("it knows {} of {servers}", known.len());
+            return Err(failed("make all servers known to the cluster")(error));
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+impl Source {
+    /// Writes the first `objects` of them, many at once.
+    async fn fill(&self, domain: &Domain, objects: u64) -> Result<(), RunError> {
+        let mut writers = JoinSet::new();
+        let next = Rc::new(Cell::new(0));
+        for _ in 0..FILL_WINDOW.min(objects) {
+            let (source, domain, next) = (self.clone(), domain.clone(), next.clone());
+            writers.spawn_local(async move {
+                while next.get() < objects {
+                    let number = next.replace(next.get() + 1);
+                    source.write(&domain, &load::key(number)).await?;
+                }
+                Ok(())
+            });
+        }
+        while let Some(written) = writers.join_next().await {
+            let written: Result<(), String> = written.expect("writers do not panic");
+            written.map_err(failed("write the objects"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the change. How long it took, from the moment at which it was proposed: finding out what there is before, and
+/// whether the new servers serve, is for people and not part of it.
+async fn reconfigure(domain: &Domain, change: &Change) -> Result<Duration, RunError> {
+    let begun: Arc<Mutex<Option<Instant>>> = Arc::default();
+    let noted = begun.clone();
+    let progress = move |progress| {
+        if progress == Progress::Deciding {
+            let mut begun = noted.lock().expect("no holder of the lock panics");
+            begun.get_or_insert_with(Instant::now);
+        }
+    };
+    let done = domain.reconfigure(change, progress).await;
+    let begun = *begun.lock().expect("no holder of the lock panics");
+    match (done, begun) {
+        (Ok(Reconfigured::Installed(_)), Some(begun)) => Ok(begun.elapsed()),
+        (Ok(other), _) => {
+            let error = format!("nobody else does, and it ended as {other:?}");
+            Err(failed("reconfigure the domain")(error))
+        }
+        (Err(error), _) => Err(failed("reconfigure the domain")(error)),
+    }
+}

@@ -1,0 +1,167 @@
+//! What came of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
+
+use serde::Serialize;
+use std::time::Duration;
+
+/// Times in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Latency {
+    /// Half of them took no longer.
+    pub p50_us: f64,
+    /// 99 of 100 took no longer.
+    pub p99_us: f64,
+    /// None took longer.
+    pub max_us: f64,
+}
+
+impl Latency {
+    pub(super) fn of(mut times: Vec<Duration>) -> Latency {
+        if times.is_empty() {
+            return Latency::default();
+        }
+        times.sort_unstable();
+        let at = |percent: usize| {
+            let rank = (times.len() * percent).div_ceil(100);
+            times[rank.max(1) - 1].as_secs_f64() * 1e6
+        };
+        Latency {
+            p50_us: at(50),
+            p99_us: at(99),
+            max_us: at(100),
+        }
+    }
+}
+
+/// How readers and writers fared.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Fared {
+    /// How long was measured.
+    pub seconds: f64,
+    /// Operations that succeeded.
+    pub operations: u64,
+    /// Of them in a second.
+    pub per_second: f64,
+    /// Rounds of one of them, on average.
+    pub rounds: f64,
+    /// The longest time in which no operation of any client succeeded, in milliseconds.
+    pub longest_gap_ms: f64,
+    /// Reads.
+    pub read: Latency,
+    /// Writes.
+    pub write: Latency,
+}
+
+/// Reconfigurations while nobody reads or writes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PerObject {
+    /// Domains that were changed.
+    pub domains: u64,
+    /// Objects in each of them.
+    pub objects: u64,
+    /// Changes of each of them.
+    pub changes: u64,
+    /// From the beginning of the decision to the end of the collection, per change and object, in microseconds.
+    pub us_per_object: f64,
+}
+
+/// What a change of the domain moved.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Moved {
+    /// From this shape to that one.
+    pub change: String,
+    /// Sent and received by the reconfigurer, all messages counted.
+    pub moved_bytes: u64,
+    /// Each value once from where it is, and elements to the servers that cannot make them of what they hold.
+    pub needed_bytes: u64,
+    /// The one divided by the other.
+    pub ratio: f64,
+}
+
+/// What reading an object costs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ReadCost {
+    /// How long it takes.
+    pub latency: Latency,
+    /// Rounds of one read, on average.
+    pub rounds: f64,
+    /// Configurations asked by one read, on average.
+    pub configurations: f64,
+}
+
+/// A domain with many configurations behind it, beside a new one of the same shape.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Behind {
+    /// How many there are.
+    pub configurations: u64,
+    /// Reads of each of the two, in turn.
+    pub reads: u64,
+    /// Of the domain with configurations behind it.
+    pub old: ReadCost,
+    /// Of the new one.
+    pub new: ReadCost,
+    /// Medians: old divided by new.
+    pub ratio: f64,
+    /// The first read of a client that knows the first configuration only.
+    pub first_read: ReadCost,
+}
+
+/// A measurement.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// What clients were drawn from.
+    pub seed: u64,
+    /// Server processes; a domain is on all of them but one.
+    pub servers: usize,
+    /// Objects of the domain.
+    pub objects: u64,
+    /// Bytes of each.
+    pub size: usize,
+    /// Clients that read and wrote.
+    pub clients: usize,
+    /// What an acknowledgement means: `memory` or `fsync`.
+    pub durability: &'static str,
+    /// Reconfigurations under load.
+    pub reconfigurations: u64,
+    /// How long each of them took, in microseconds.
+    pub reconfiguration: Latency,
+    /// Operations of clients that failed, or read what was never written. Must be 0.
+    pub failed: u64,
+    /// The first of them, in sentences.
+    pub failures: Vec<String>,
+    /// The longest time in which no operation succeeded during reconfigurations, in milliseconds.
+    pub longest_gap_ms: f64,
+    /// Operations per second with reconfigurations, divided by those without.
+    pub throughput_ratio: f64,
+    /// Without reconfigurations.
+    pub without: Fared,
+    /// With reconfigurations, one directly after the other.
+    pub with: Fared,
+    /// All objects in one domain.
+    pub batched: PerObject,
+    /// Every object in a domain of its own.
+    pub single: PerObject,
+    /// How many times faster an object is moved in a batch.
+    pub batch_speedup: f64,
+    /// Bytes, by kind of change.
+    pub bytes: Vec<Moved>,
+    /// Reading after many changes.
+    pub behind: Behind,
+    /// How long everything took, in milliseconds.
+    pub total_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_nearest_rank() {
+        let times = |to: u64| (1..=to).rev().map(Duration::from_micros).collect();
+        let hundred = Latency::of(times(100));
+        let shown = [hundred.p50_us, hundred.p99_us, hundred.max_us];
+        assert_eq!(shown.map(|us| format!("{us:.0}")), ["50", "99", "100"]);
+        let one = Latency::of(times(1));
+        assert!((one.p50_us - one.max_us).abs() < 1e-9);
+        assert_eq!(Latency::of(Vec::new()), Latency::default());
+    }
+}

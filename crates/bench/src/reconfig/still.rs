@@ -1,0 +1,179 @@
+//! What is measured while nobody else reads or writes: time per object, bytes, reading after many configurations.
+
+use super::ring::Ring;
+use super::{
+    Behind, Change, Client, Domain, Latency, Moved, PerObject, ReadCost, RunError, Scene, Stage,
+    failed, load, reconfigure,
+};
+use areo_client::Counts;
+use std::time::{Duration, Instant};
+
+/// Times that every domain changes: to erasure coding and back.
+const CHANGES: u64 = 2;
+/// Configurations that one domain gets behind it.
+const CONFIGURATIONS: u64 = 100;
+/// Its objects, at most: what is measured is reading, not moving.
+const BEHIND_OBJECTS: u64 = 100;
+/// Reads of each of the two domains.
+const READS: u64 = 2_000;
+/// How often an unfinished part says how far it is.
+const TOLD: u64 = 10;
+
+impl Scene {
+    /// All objects in one domain: time per object, and bytes by kind of change.
+    pub(super) async fn batched(&mut self) -> Result<(PerObject, Vec<Moved>), RunError> {
+        let (mut time, mut bytes) = (Duration::ZERO, Vec::new());
+        for _ in 0..CHANGES {
+            time += self.moved(Ring::turn, &mut bytes).await?;
+        }
+        // Of the same shape, one server for another: of either algorithm.
+        self.moved(Ring::replace, &mut bytes).await?;
+        reconfigure(&self.domain, &self.ring.turn()).await?;
+        self.moved(Ring::replace, &mut bytes).await?;
+        let objects = self.options.objects;
+        let batched = PerObject {
+            domains: 1,
+            objects,
+            changes: CHANGES,
+            us_per_object: time.as_secs_f64() * 1e6 / (CHANGES * objects) as f64,
+        };
+        Ok((batched, bytes))
+    }
+
+    /// Makes a change and takes down what it moved.
+    async fn moved(
+        &mut self,
+        change: impl FnOnce(&mut Ring) -> Change,
+        bytes: &mut Vec<Moved>,
+    ) -> Result<Duration, RunError> {
+        let before = self.ring.clone();
+        let change = change(&mut self.ring);
+        let (domain, cost) = self.domain.measured();
+        let time = reconfigure(&domain, &change).await?;
+        let Counts {
+            sent_bytes,
+            received_bytes,
+            ..
+        } = cost.counts();
+        let moved_bytes = sent_bytes + received_bytes;
+        let each = before.needed_bytes(&self.ring, self.options.size as u64);
+        let needed_bytes = self.options.objects * each;
+        bytes.push(Moved {
+            change: format!("{} to {}", before.shape(), self.ring.shape()),
+            moved_bytes,
+            needed_bytes,
+            ratio: moved_bytes as f64 / needed_bytes as f64,
+        });
+        Ok(time)
+    }
+
+    /// Every object in a domain of its own, one after the other; as many as there is time for.
+    pub(super) async fn single(&self, observe: &impl Fn(Stage)) -> Result<PerObject, RunError> {
+        let begun = Instant::now();
+        let (mut time, mut domains) = (Duration::ZERO, 0);
+        while domains < self.options.objects
+            && (domains == 0 || begun.elapsed() < self.options.time)
+        {
+            let mut ring = Ring::new(self.servers.clone());
+            let name = format!("single-{domains}");
+            let domain = self.client.create_domain(&name, ring.options()).await;
+            let domain = domain.map_err(failed("make a domain"))?;
+            self.source.fill(&domain, 1).await?;
+            for _ in 0..CHANGES {
+                time += reconfigure(&domain, &ring.turn()).await?;
+            }
+            domains += 1;
+            if domains % TOLD == 0 {
+                observe(Stage::Single(domains));
+            }
+        }
+        Ok(PerObject {
+            domains,
+            objects: 1,
+            changes: CHANGES,
+            us_per_object: time.as_secs_f64() * 1e6 / (CHANGES * domains) as f64,
+        })
+    }
+
+    /// Reads a domain after many changes, and a new one beside it; as many changes as there is time for.
+    pub(super) async fn behind(&self, observe: &impl Fn(Stage)) -> Result<Behind, RunError> {
+        let objects = BEHIND_OBJECTS.min(self.options.objects);
+        let mut ring = Ring::new(self.servers.clone());
+        let old = self.client.create_domain("old", ring.options()).await;
+        let old = old.map_err(failed("make a domain"))?;
+        self.source.fill(&old, objects).await?;
+        let stranger = self.domains(["old"]).await?;
+        let (begun, mut configurations) = (Instant::now(), 0);
+        // An even number, so that it ends as it began.
+        while configurations < CONFIGURATIONS
+            && (configurations % 2 != 0
+                || configurations == 0
+                || begun.elapsed() < self.options.time)
+        {
+            reconfigure(&old, &ring.turn()).await?;
+            configurations += 1;
+            if configurations % TOLD == 0 {
+                observe(Stage::Behind(configurations));
+            }
+        }
+        let new = self.client.create_domain("new", ring.options()).await;
+        let new = new.map_err(failed("make a domain"))?;
+        self.source.fill(&new, objects).await?;
+        let [stranger] = &stranger;
+        let first_read = self.read_in_turn([stranger], objects, 1).await?;
+        let [old, new] = &self.domains(["old", "new"]).await?;
+        // Not measured: connections are made.
+        self.read_in_turn([old, new], objects, objects).await?;
+        let [old, new] = self.read_in_turn([old, new], objects, READS).await?;
+        let [first_read] = first_read;
+        Ok(Behind {
+            configurations,
+            reads: READS,
+            ratio: old.latency.p50_us / new.latency.p50_us,
+            old,
+            new,
+            first_read,
+        })
+    }
+
+    /// Domains as a client finds them that has just connected.
+    async fn domains<const N: usize>(&self, names: [&str; N]) -> Result<[Domain; N], RunError> {
+        let client = Client::connect(self.connect.clone()).await;
+        let client = client.map_err(failed("connect a client"))?;
+        let mut domains = Vec::new();
+        for name in names {
+            let domain = client.domain(name).await;
+            domains.push(domain.map_err(failed("find a domain"))?);
+        }
+        Ok(domains.try_into().expect("there is one for every name"))
+    }
+
+    /// Reads each of the domains so often, in turn.
+    async fn read_in_turn<const N: usize>(
+        &self,
+        domains: [&Domain; N],
+        objects: u64,
+        reads: u64,
+    ) -> Result<[ReadCost; N], RunError> {
+        let measured = domains.map(Domain::measured);
+        let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::new());
+        for number in 0..reads {
+            for ((domain, _), times) in measured.iter().zip(&mut times) {
+                let begun = Instant::now();
+                let read = load::read(domain, &load::key(number % objects)).await;
+                read.map_err(failed("read an object"))?;
+                times.push(begun.elapsed());
+            }
+        }
+        let mut costs = measured.iter().zip(times);
+        Ok(std::array::from_fn(|_| {
+            let ((_, cost), times) = costs.next().expect("there is one for every domain");
+            let counts = cost.counts();
+            ReadCost {
+                latency: Latency::of(times),
+                rounds: counts.rounds as f64 / reads as f64,
+                configurations: counts.configurations as f64 / reads as f64,
+            }
+        }))
+    }
+}
