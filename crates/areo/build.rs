@@ -7,7 +7,7 @@ fn main() {
     let head = git.join("HEAD");
     println!("cargo::rerun-if-changed=build.rs");
     println!(
-        "cargo::rustc-env=AREO_COMMIT={}",
+        "cargo::rustc-env=BUILD_COMMIT={}",
         commit(git, &head).unwrap_or("unknown".into())
     );
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The commit that this was built from: a seed means something for one version of the source only.
-const COMMIT: &str = env!("AREO_COMMIT");
+const COMMIT: &str = env!("BUILD_COMMIT");
 /// Lines of a schedule that are shown.
 const LINES: usize = 400;
 
