@@ -34,9 +34,10 @@ fn what_is_left_is_what_the_violation_needs() {
     assert!(shrunk.runs < RUNS);
     let strikes = &shrunk.outcome.strikes;
     assert!(strikes.iter().any(|(fault, _)| *fault == Fault::Kill));
-    // Most often the kill alone; another strike may be what puts it at its place.
-    assert!(strikes.len() <= 3, "{strikes:?}");
-    assert!(strikes.len() < broken.strikes.len());
+    // Most often the kill alone; other strikes may be what puts it at its place. Which seed it is changes with every draw
+    // that clients make, so that no number of them is right for ever.
+    let before = broken.strikes.len();
+    assert!(10 * strikes.len() <= before, "{strikes:?} of {before}");
     assert!(shrunk.operations < broken.operations);
     let again = restricted(
         broken.seed,
