@@ -329,7 +329,7 @@ impl Configuration {
         self.id
     }
 
-    /// Its descriptor as it is sent and stored ([`tlv`] fields).
+    /// Its descriptor as it is sent and stored ([`crate::tlv`] fields).
     pub fn encoded(&self) -> &Bytes {
         &self.encoded
     }

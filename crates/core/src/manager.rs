@@ -1,7 +1,7 @@
 //! The user layer: domains by name, objects by key, servers of the cluster.
 //!
 //! The **root domain** and the directory in it tell a client that knows one address everything else: which servers there
-//! are ([`directory`]), and which domains ([`domains`]).
+//! are ([`directory`]), and which domains ([`mod@domains`]).
 
 use crate::config::Configuration;
 use crate::dap::Found;
