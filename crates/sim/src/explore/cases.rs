@@ -55,7 +55,11 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "reconfigure",
-        make: || reconfigure::case(Transfer::Closing),
+        make: || reconfigure::case(Dap::Abd, 3, Transfer::Closing),
+    },
+    Entry {
+        name: "reconfigure-ec-4-2",
+        make: || reconfigure::case(Dap::Ec { k: 2 }, 4, Transfer::Closing),
     },
 ];
 

@@ -1,3 +1,4 @@
+use super::cases::reconfigure::Transfer;
 use super::script::Script;
 use super::*;
 use areo_core::config::Dap;
@@ -105,23 +106,20 @@ fn compare_with(naive: &naive::Explored, case: Case, identity: Identity) {
 /// 3.5 item 1: the explorer finds the lost write by itself.
 #[test]
 fn an_open_transfer_loses_a_write() {
-    let explored = all(cases::reconfigure::case(cases::reconfigure::Transfer::Open));
-    let violation = explored
-        .violation
-        .expect("the published hand-over is wrong");
-    assert!(
-        violation.rule.starts_with("linearizable"),
-        "{}",
-        violation.rule
-    );
+    for (dap, n) in [(Dap::Abd, 3), (Dap::Ec { k: 2 }, 4)] {
+        let explored = all(cases::reconfigure::case(dap, n, Transfer::Open));
+        let violation = explored
+            .violation
+            .expect("the published hand-over is wrong");
+        let rule = violation.rule;
+        assert!(rule.starts_with("linearizable"), "{rule}");
+    }
 }
 
 /// `[A-8]`: and finds nothing where the transfer closes what it reads.
 #[test]
 fn a_closing_transfer_loses_nothing() {
-    let explored = all(cases::reconfigure::case(
-        cases::reconfigure::Transfer::Closing,
-    ));
+    let explored = all(cases::reconfigure::case(Dap::Abd, 3, Transfer::Closing));
     assert_eq!(explored.violation, None);
     assert!(explored.exhaustive, "every schedule was followed");
 }

@@ -1,5 +1,5 @@
-//! One write, one reconfiguration and one read after it, in every order (`algorithms.md` 3.5 item 1, `[A-8]`): three
-//! servers, of which the domain moves to a fourth one. What consensus decides is given; what it decides is the same for
+//! One write, one reconfiguration and one read after it, in every order (`algorithms.md` 3.5 item 1, `[A-8]`): the domain
+//! moves from its servers to one more. What consensus decides is given; what it decides is the same for
 //! everybody, so that nothing is left out by that. One object is moved, without a listing.
 
 use super::{configuration, object};
@@ -27,11 +27,13 @@ pub enum Transfer {
 }
 
 /// A write beside a reconfiguration after which the same client reads.
-pub fn case(transfer: Transfer) -> Case {
-    let (c, name) = (configuration(3, Dap::Abd), object());
+pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
+    let (c, name) = (configuration(n, dap), object());
+    let last = n as u128 + 1;
     let next = Configuration::new(Descriptor {
         index: 1,
-        members: vec![ServerId(4)],
+        members: vec![ServerId(last)],
+        dap: Dap::Abd,
         ..c.descriptor().clone()
     })
     .expect("a valid descriptor");
@@ -45,9 +47,11 @@ pub fn case(transfer: Transfer) -> Case {
     judge.held = |_, _, _| None;
     Case {
         name: "",
-        description: format!("abd n=3 to abd n=1: a || reconfigure then R; {transfer:?} transfer"),
+        description: format!(
+            "{dap} n={n} to abd n=1: a || reconfigure then R; {transfer:?} transfer"
+        ),
         bound: "patience runs out only when no answer is to come; notes are lost".to_owned(),
-        servers: (1..=4).map(ServerId).collect(),
+        servers: (1..=last).map(ServerId).collect(),
         configurations: vec![c.clone(), next.clone()],
         subjects: vec![(c.clone(), name.clone()), (next, name.clone())],
         probes: vec![Request::Latest {
