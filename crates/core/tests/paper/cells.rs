@@ -275,7 +275,7 @@ fn of_two_creators_of_a_domain_one_wins() {
     }
 }
 
-fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
+pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
     ServerRecord {
         id: server(number),
         incarnation,

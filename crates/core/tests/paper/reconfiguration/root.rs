@@ -1,24 +1,14 @@
 //! The root domain is reconfigured like any other: names of domains, where these are, and the register of servers move with
 //! it (`algorithms.md` 3.6, `[X-11]`, `[X-20]`, `[X-21]`).
 
-use crate::world::{Actor, World, configuration, server, successor};
+use crate::cells::record;
+use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::manager::{self, Creation, Registration, reconfiguration};
 use areo_core::message::{Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::Reconfigured;
 use std::sync::Arc;
-
-fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
-    ServerRecord {
-        id: server(number),
-        incarnation,
-        start,
-        name: format!("server-{number}"),
-        address: format!("host-{incarnation}"),
-        admin: String::new(),
-    }
-}
 
 fn register(world: &World, actor: &Actor, record: ServerRecord) -> Registration {
     let (client, root) = (actor.client(), actor.c.clone());
