@@ -104,7 +104,7 @@ impl Server {
                 self.tenancies
                     .entry(element.key)
                     .or_default()
-                    .recover_element(element, handle, damaged, &mut self.ledger);
+                    .recover_element(element, handle, damaged);
             }
             Header::Marks {
                 key,

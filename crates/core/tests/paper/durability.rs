@@ -7,9 +7,10 @@ use areo_core::dap::ec;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
-use areo_core::server::record::{Header, Step};
+use areo_core::server::record::{ElementHeader, Header, Key, Step};
 use areo_core::shard::Shard;
 use areo_core::tag::{ClientId, Tag, Writer};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -351,4 +352,55 @@ fn puts_beyond_the_limits_are_refused() {
     };
     assert_eq!(world.access(0, "k", access), Err(Refusal::TooLarge));
     assert_eq!(world.held(0, "k").stored, [] as [(Tag, Form); 0]);
+}
+
+/// `[X-2]`: a version that was let go and put again has two records if the old one comes back, and only the new one says the
+/// floor by now. Whichever is found first, the floor is not lost with the other (found by the simulator, seed 8773).
+#[test]
+fn a_floor_outlives_the_second_record_of_a_version() {
+    let c = configuration(5, Dap::Ec { k: 3 }, 1, 0);
+    let record = |number: u64, floor: u64| {
+        let element = element(&c, number);
+        Header::Element(ElementHeader {
+            key: Key::of(&c.id()),
+            name: name("k"),
+            tag: tag(number),
+            floor: tag(floor),
+            form: element.form,
+            deleted: false,
+            length: element.length,
+            bytes: element.payload.len() as u64,
+            metadata: element.metadata,
+        })
+    };
+    let described = Header::Configuration(c.clone());
+    for order in [[0, 3], [3, 0]] {
+        let [first, second] = order.map(|floor| record(1, floor));
+        let mut kept = vec![described.clone(), first, second, record(4, 0)];
+        // It starts, lets go of what it does not need, and starts again.
+        for _ in 0..3 {
+            let mut shard: Shard<()> = Shard::new(identity(server(0), 1, &c));
+            let recover = |header: Header| (shard.recover(header.clone(), false), header);
+            let mut records: BTreeMap<_, _> = kept.into_iter().map(recover).collect();
+            shard.recovered(false);
+            for step in shard.close() {
+                match step {
+                    Step::Append { handle, header, .. } => drop(records.insert(handle, *header)),
+                    Step::Free(handle) => drop(records.remove(&handle)),
+                }
+            }
+            kept = records.into_values().collect();
+            let floors = kept.iter().filter_map(|header| match header {
+                Header::Element(element) => Some(element.floor),
+                Header::Marks { floor, .. } => Some(*floor),
+                _ => None,
+            });
+            assert_eq!(
+                floors.max(),
+                Some(tag(3)),
+                "found first: floor {}",
+                order[0]
+            );
+        }
+    }
 }

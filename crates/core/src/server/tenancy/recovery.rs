@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub(super) struct Found {
     /// Elements with damaged records.
     damaged: Vec<(Name, Stored)>,
-    /// Further records of floor and confirmed tag.
+    /// Further records that say a floor.
     marks: BTreeMap<Name, Vec<Handle>>,
 }
 
@@ -29,7 +29,6 @@ impl Tenancy {
         element: ElementHeader,
         handle: Handle,
         damaged: bool,
-        ledger: &mut Ledger,
     ) {
         let ElementHeader {
             name,
@@ -57,7 +56,10 @@ impl Tenancy {
         if damaged {
             self.found.damaged.push((name, stored));
         } else if versions.find(tag).is_some() {
-            ledger.supersede([handle]);
+            // Put again after it had been let go, and an old record of it is here as well: which of the two says the larger
+            // floor is not known.
+            let records = self.found.marks.entry(name).or_default();
+            records.push(handle);
         } else {
             let repaired = versions.insert(stored);
             assert_eq!(repaired, None, "damage is judged at the end");
@@ -114,8 +116,8 @@ impl Tenancy {
             let (tag, record) = (stored.tag, stored.handle);
             let versions = object(&mut self.objects, &name);
             if versions.find(tag).is_some() {
-                // It was repaired under another record.
-                ledger.supersede([record]);
+                // It was repaired under another record, which may say a smaller floor.
+                forget(key, &name, versions, [record], ledger);
                 continue;
             }
             let gone = [versions.insert(stored), versions.damage(tag)];
