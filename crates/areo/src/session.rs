@@ -162,7 +162,7 @@ fn is_address(text: &str) -> bool {
 ///
 /// # Errors
 /// Those of the operation; [`Code::Interrupted`], with `interrupted` as the sentence if it is not empty.
-pub(crate) fn run(operation: impl Future<Output = Outcome>, interrupted: &str) -> Outcome {
+pub(crate) fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &str) -> Outcome<T> {
     let system = |error: std::io::Error| Failure::other(format!("cannot start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

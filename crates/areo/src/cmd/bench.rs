@@ -66,16 +66,13 @@ fn nemesis(session: &Session, args: Nemesis) -> Outcome {
         bar.set_position(progress.elapsed.as_secs().min(seconds));
         bar.set_message(format!("{operations} operations, {kills} kills"));
     };
-    let mut report = None;
     let work = async {
         let done = areo_bench::run(options, observe).await;
-        report = Some(done.map_err(|error| failure("the nemesis", &error))?);
-        Ok(())
+        done.map_err(|error| failure("the nemesis", &error))
     };
-    let outcome = session::run(work, "");
+    let report = session::run(work, "");
     bar.finish_and_clear();
-    outcome?;
-    let report = report.expect("a run that succeeds reports");
+    let report = report?;
     match out.json {
         true => out.object(&report)?,
         false => print(out, &report)?,

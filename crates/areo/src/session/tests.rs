@@ -188,5 +188,8 @@ fn operations_end_with_their_own_outcome() {
     assert_eq!(run(async { Ok(()) }, ""), Ok(()));
     let failed = Failure::other("it did not work");
     let same = failed.clone();
-    assert_eq!(run(async { Err(same) }, "interrupted"), Err(failed));
+    assert_eq!(
+        run(async { Err::<(), _>(same) }, "interrupted"),
+        Err(failed)
+    );
 }

@@ -1,11 +1,10 @@
 //! Wrong clients: what the worlds must catch. Each bug is planted between a client and its quorum calls.
 
-use crate::world::WorldEnv;
-use areo_core::config::{Members, ServerId};
+use crate::world::{WorldEnv, like_the_inner_world};
+use areo_core::config::Members;
 use areo_core::env::Env;
 use areo_core::error::Unavailable;
-use areo_core::instant::Instant;
-use areo_core::message::{Access, Body, Note, Reply, Request};
+use areo_core::message::{Access, Body, Reply, Request};
 use areo_core::pointer::Status;
 use areo_core::tally::{Decision, Event, Tally};
 use std::time::Duration;
@@ -152,23 +151,5 @@ impl Env for Bent {
         self.env.gather(to, bending)
     }
 
-    fn tell(&self, to: &Members, note: Note) {
-        self.env.tell(to, note);
-    }
-
-    fn sleep(&self, time: Duration) -> impl Future<Output = ()> {
-        self.env.sleep(time)
-    }
-
-    fn now(&self) -> Instant {
-        self.env.now()
-    }
-
-    fn random(&self) -> u64 {
-        self.env.random()
-    }
-
-    fn slow(&self, server: ServerId) -> bool {
-        self.env.slow(server)
-    }
+    like_the_inner_world!();
 }

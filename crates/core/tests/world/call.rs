@@ -265,3 +265,30 @@ impl Env for WorldEnv {
         down || self.world.0.slow.borrow().contains(&server)
     }
 }
+
+/// Everything of an [`Env`] around another one (`self.env`) but the quorum call, which is what it is there for.
+#[allow(unused_macros)] // every test uses a part of the world
+macro_rules! like_the_inner_world {
+    () => {
+        fn tell(&self, to: &areo_core::config::Members, note: areo_core::message::Note) {
+            self.env.tell(to, note);
+        }
+
+        fn sleep(&self, time: std::time::Duration) -> impl Future<Output = ()> {
+            self.env.sleep(time)
+        }
+
+        fn now(&self) -> areo_core::instant::Instant {
+            self.env.now()
+        }
+
+        fn random(&self) -> u64 {
+            self.env.random()
+        }
+
+        fn slow(&self, server: areo_core::config::ServerId) -> bool {
+            self.env.slow(server)
+        }
+    };
+}
+pub(crate) use like_the_inner_world;

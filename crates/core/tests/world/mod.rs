@@ -31,6 +31,7 @@ use std::time::Duration;
 
 pub use actor::Actor;
 pub use call::WorldEnv;
+pub(crate) use call::like_the_inner_world;
 pub use disk::Disk;
 pub use machine::identity;
 pub use network::{Content, Message};

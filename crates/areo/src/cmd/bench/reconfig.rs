@@ -43,16 +43,13 @@ pub(super) fn run(session: &Session, args: MeasureReconfig) -> Outcome {
         options.reconfigurations
     ));
     let bar = progress::spinner(out, "preparing");
-    let mut report = None;
     let work = async {
         let done = reconfig::run(options, |stage| bar.set_message(describe(stage))).await;
-        report = Some(done.map_err(|error| failure("the measurement", &error))?);
-        Ok(())
+        done.map_err(|error| failure("the measurement", &error))
     };
-    let outcome = session::run(work, "");
+    let report = session::run(work, "");
     bar.finish_and_clear();
-    outcome?;
-    let report = report.expect("a run that succeeds reports");
+    let report = report?;
     match out.json {
         true => out.object(&report)?,
         false => print(out, &report)?,

@@ -1,18 +1,15 @@
 //! A reconfigurer that comes as far as its k-th quorum call, and no further until it is let go on, or dies there.
 
-use crate::world::WorldEnv;
-use areo_core::config::{Members, ServerId};
+use crate::world::{WorldEnv, like_the_inner_world};
+use areo_core::config::Members;
 use areo_core::env::Env;
 use areo_core::error::Unavailable;
-use areo_core::instant::Instant;
-use areo_core::message::Note;
 use areo_core::tally::Tally;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
 
 /// The world of a client whose quorum calls are counted and can be stopped.
 #[derive(Clone)]
@@ -78,25 +75,7 @@ impl Env for Gated {
         }
     }
 
-    fn tell(&self, to: &Members, note: Note) {
-        self.env.tell(to, note);
-    }
-
-    fn sleep(&self, time: Duration) -> impl Future<Output = ()> {
-        self.env.sleep(time)
-    }
-
-    fn now(&self) -> Instant {
-        self.env.now()
-    }
-
-    fn random(&self) -> u64 {
-        self.env.random()
-    }
-
-    fn slow(&self, server: ServerId) -> bool {
-        self.env.slow(server)
-    }
+    like_the_inner_world!();
 }
 
 /// Runs a future until it has begun its last call that passes: its requests are sent, and it never hears an answer. `None`:
