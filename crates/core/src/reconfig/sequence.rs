@@ -67,6 +67,16 @@ pub async fn advance<E: Env>(
     if !at.c().options().piggyback {
         read_config(env, at).await?;
     }
+    let pointer = follow(env, sequences, at).await?;
+    Ok(pointer.map(|pointer| pointer.configuration))
+}
+
+/// What comes next, as far as the visit heard: known to a quorum if it is pending, remembered if it is final.
+async fn follow<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    at: &Visit,
+) -> Result<Option<Pointer>, Unavailable> {
     let Some(pointer) = at.next() else {
         return Ok(None);
     };
@@ -80,7 +90,7 @@ pub async fn advance<E: Env>(
         }
         sequences.learn(&pointer.configuration);
     }
-    Ok(Some(pointer.configuration))
+    Ok(Some(pointer))
 }
 
 /// Asks a quorum for the pointer; the visit has it afterwards.
@@ -118,7 +128,7 @@ pub async fn put_config<E: Env>(
 }
 
 /// Tells all members what comes next, and does not wait: a final pointer saves them and others a way, nothing rests on it.
-pub fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
+fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
     assert!(
         pointer.is_final(),
         "a pending pointer is put, not announced"
@@ -144,15 +154,10 @@ pub async fn path<E: Env>(
     loop {
         let at = Visit::new(path.last().expect("it has a first"));
         read_config(env, &at).await?;
-        let Some(pointer) = at.next() else {
+        let Some(pointer) = follow(env, sequences, &at).await? else {
             return Ok(path);
         };
-        let pointer = match at.is_agreed() || pointer.is_final() {
-            true => pointer,
-            false => put_config(env, at.c(), &pointer).await?,
-        };
         if pointer.is_final() {
-            sequences.learn(&pointer.configuration);
             path.clear();
         }
         path.push(pointer.configuration);
