@@ -10,6 +10,8 @@
 //!           |
 //!          dsm       read, write over configurations        atomic objects
 //!           |
+//!       reconfig     from one configuration to the next     sequence, ares, transfer
+//!           |
 //!    dap ---+--- consensus                                  one configuration: abd, ec | paxos
 //!           |
 //!         gather     one quorum call, one tally             the only way to talk to servers
@@ -18,13 +20,13 @@
 //! -----------------------------------------------------------------------------------------------
 //!        shard       a batch of steps: persist once, then release the replies
 //!           |
-//!        server      one server as a state machine: objects, cells, registry
+//!        server      one server as a state machine: objects, cells, registry, pointers
 //! -----------------------------------------------------------------------------------------------
-//!   tag  object  element  config  quorums  message  tally  tlv  hash  limits  error     the ground
+//!   tag  object  element  config  pointer  quorums  message  tally  tlv  hash  limits  error     the ground
 //! ```
 //!
 //! Reading order: [`tag`], [`config`], [`quorums`], [`message`], [`tally`], [`gather`], [`dap::abd`], [`dap::ec`],
-//! [`consensus::paxos`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
+//! [`consensus::paxos`], [`pointer`], [`reconfig`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
 
 // Algorithm files map the pseudocode to functions, public or not.
 #![allow(rustdoc::private_intra_doc_links)]
