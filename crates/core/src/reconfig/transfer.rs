@@ -68,12 +68,6 @@ enum Stop {
     Overtaken,
 }
 
-impl From<Unavailable> for Stop {
-    fn from(unavailable: Unavailable) -> Stop {
-        Stop::Unavailable(unavailable)
-    }
-}
-
 /// Brings everything that is in the sources, which follow each other and precede the target, into the target.
 ///
 /// # Errors
