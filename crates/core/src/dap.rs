@@ -20,7 +20,9 @@ use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Access, Answer, Body, Note, Reply, Want};
 use crate::object::Name;
+use crate::span;
 use crate::tag::Tag;
+use tracing::Instrument;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,7 +95,10 @@ pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Fa
         _ => Fold::Ignore,
     };
     let tally = Quorum::of(at.c(), body, Tag::INITIAL, fold);
-    gather::gather(env, at, tally).await
+    let asked = gather::gather(env, at, tally);
+    asked
+        .instrument(span::in_configuration!(span::GET_TAG, at.c()))
+        .await
 }
 
 /// A value whose tag is at least that of every put-data that completed before.
@@ -108,11 +113,18 @@ pub async fn get_data<E: Env>(
     known: Option<&Known>,
     scope: Scope,
 ) -> Result<Found, Failed> {
-    match at.c().dap() {
-        // Nothing is there; the servers say so.
-        Dap::Abd | Dap::Removed => abd::get_data(env, at, name, known, scope).await,
-        Dap::Ec { .. } => ec::get_data(env, at, name, known, scope).await,
-    }
+    let get = async {
+        let found = match at.c().dap() {
+            // Nothing is there; the servers say so.
+            Dap::Abd | Dap::Removed => abd::get_data(env, at, name, known, scope).await,
+            Dap::Ec { .. } => ec::get_data(env, at, name, known, scope).await,
+        }?;
+        span::record_tag(found.tag);
+        span::record_bytes(found.length);
+        Ok(found)
+    };
+    get.instrument(span::in_configuration!(span::GET_DATA, at.c()))
+        .await
 }
 
 /// Brings the pair to a quorum. `holders` says of each member whether it is known
@@ -129,10 +141,16 @@ pub async fn put_data<E: Env>(
     holders: &[bool],
 ) -> Result<(), PutError> {
     assert!(!tag.is_initial(), "the initial value is everywhere already");
-    match at.c().dap() {
-        Dap::Abd | Dap::Removed => abd::put_data(env, at, name, tag, value, holders).await,
-        Dap::Ec { .. } => ec::put_data(env, at, name, tag, value, holders).await,
-    }
+    let put = async {
+        span::record_tag(tag);
+        span::record_bytes(value.length());
+        match at.c().dap() {
+            Dap::Abd | Dap::Removed => abd::put_data(env, at, name, tag, value, holders).await,
+            Dap::Ec { .. } => ec::put_data(env, at, name, tag, value, holders).await,
+        }
+    };
+    put.instrument(span::in_configuration!(span::PUT_DATA, at.c()))
+        .await
 }
 
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow

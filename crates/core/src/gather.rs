@@ -7,11 +7,13 @@ use crate::config::{Configuration, Members};
 use crate::env::Env;
 use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
+use crate::span;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tracing::Instrument;
 
 pub use crate::tally::{Decision, Event, Tally};
 pub use visit::{Visit, gather};
@@ -194,7 +196,8 @@ pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Opti
         replies: vec![None; to.len()],
         late: state.clone(),
     };
-    match env.gather(to, survey).await {
+    let span = span::of_call!(to, to.len());
+    match env.gather(to, survey).instrument(span).await {
         Ok(replies) => replies,
         Err(_) => state.get().cloned().unwrap_or_else(|| vec![None; to.len()]),
     }

@@ -12,9 +12,11 @@ use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
 use crate::message::ListRequest;
 use crate::object::{Kind, Name};
+use crate::span;
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
+use tracing::{Instrument, debug_span};
 
 pub mod directory;
 pub mod domains;
@@ -91,16 +93,22 @@ pub async fn delete<E: Env>(
     name: &Name,
     metadata: Bytes,
 ) -> Result<Deletion, DeleteError> {
-    let found = atomic::stat(client, c, name)
+    let delete = async {
+        let found = atomic::stat(client, c, name)
+            .await
+            .map_err(DeleteError::Read)?;
+        if found.value.is_none_or(|value| value.deleted) {
+            return Ok(Deletion::NotFound);
+        }
+        let tag = atomic::write(client, c, name, &Value::tombstone(metadata))
+            .await
+            .map_err(DeleteError::Write)?;
+        span::record_tag(tag);
+        Ok(Deletion::Deleted(tag))
+    };
+    delete
+        .instrument(span::of_object!(span::DELETE, name))
         .await
-        .map_err(DeleteError::Read)?;
-    if found.value.is_none_or(|value| value.deleted) {
-        return Ok(Deletion::NotFound);
-    }
-    let tag = atomic::write(client, c, name, &Value::tombstone(metadata))
-        .await
-        .map_err(DeleteError::Write)?;
-    Ok(Deletion::Deleted(tag))
 }
 
 /// One page of the users' objects whose keys begin with `prefix` and are larger than `after`.
@@ -120,5 +128,6 @@ pub async fn list<E: Env>(
         after: after.into(),
         limit,
     };
-    listing::list(client, c, &request).await
+    let listed = listing::list(client, c, &request);
+    listed.instrument(debug_span!(span::LIST)).await
 }

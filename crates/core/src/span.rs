@@ -1,6 +1,159 @@
-//! The closed list of span names. Spans carry these names and no others; more come with the operations that are traced.
+//! The closed list of span names: what an operation is made of, for whoever watches it. Spans carry these names and no
+//! others. Nothing is computed for them unless somebody watches.
+//!
+//! Two levels, as in the papers: what a person asked for (`areo.*`), and what the shared memory does for it. What they call
+//! them stands in `docs/tracing.md`.
+
+use crate::tag::Tag;
+
+/// A read of one object.
+pub const READ: &str = "areo.read";
+/// A read of everything of an object but its content.
+pub const STAT: &str = "areo.stat";
+/// A write of one object.
+pub const WRITE: &str = "areo.write";
+/// A deletion.
+pub const DELETE: &str = "areo.delete";
+/// A page of a listing.
+pub const LIST: &str = "areo.list";
+/// A change of a domain's configuration.
+pub const RECONFIG: &str = "areo.reconfig";
+
+/// Looking for the newest version, along the sequence.
+pub const PHASE1: &str = "phase1";
+/// Bringing a version to a quorum, along the sequence.
+pub const PHASE2: &str = "phase2";
+
+/// The largest tag at a quorum of one configuration.
+pub const GET_TAG: &str = "dap.get_tag";
+/// The newest version in one configuration.
+pub const GET_DATA: &str = "dap.get_data";
+/// Bringing a version to a quorum of one configuration.
+pub const PUT_DATA: &str = "dap.put_data";
+
+/// Asking a configuration what comes next.
+pub const CONFIG_READ: &str = "config.read";
+/// Making a pointer known to a quorum of a configuration.
+pub const CONFIG_PUT: &str = "config.put";
+/// Deciding what comes next, and announcing it.
+pub const CONFIG_ADD: &str = "config.add";
+/// Bringing the state of the configurations before it into a new one.
+pub const CONFIG_UPDATE: &str = "config.update";
+/// Declaring a configuration final.
+pub const CONFIG_FINALIZE: &str = "config.finalize";
+/// Letting superseded configurations go.
+pub const CONFIG_COLLECT: &str = "config.collect";
 
 /// Computing parity fragments.
 pub const EC_ENCODE: &str = "ec.encode";
 /// Computing missing data fragments.
 pub const EC_DECODE: &str = "ec.decode";
+
+/// One quorum call: from the first request that is sent to the decision.
+pub const QUORUM: &str = "net.quorum";
+
+/// A server's work on accesses to objects, from the request to its reply.
+pub const SERVER_ACCESS: &str = "server.access";
+/// A server's page of a listing.
+pub const SERVER_LIST: &str = "server.list";
+/// A server's step of a consensus.
+pub const SERVER_CELL: &str = "server.cell";
+/// A server's answer to what comes next.
+pub const SERVER_CONFIG: &str = "server.config";
+/// A server's work on any other request.
+pub const SERVER_OTHER: &str = "server.other";
+/// Waiting for the commit before, and handing the records of a batch to the store.
+pub const STORE_APPEND: &str = "store.append";
+/// Making a batch durable.
+pub const STORE_SYNC: &str = "store.sync";
+
+/// All of them, for whoever wants to know what there may be.
+pub const ALL: [&str; 27] = [
+    READ,
+    STAT,
+    WRITE,
+    DELETE,
+    LIST,
+    RECONFIG,
+    PHASE1,
+    PHASE2,
+    GET_TAG,
+    GET_DATA,
+    PUT_DATA,
+    CONFIG_READ,
+    CONFIG_PUT,
+    CONFIG_ADD,
+    CONFIG_UPDATE,
+    CONFIG_FINALIZE,
+    CONFIG_COLLECT,
+    EC_ENCODE,
+    EC_DECODE,
+    QUORUM,
+    SERVER_ACCESS,
+    SERVER_LIST,
+    SERVER_CELL,
+    SERVER_CONFIG,
+    SERVER_OTHER,
+    STORE_APPEND,
+    STORE_SYNC,
+];
+
+/// A span of an operation on an object. `key` is for those only who ask for keys.
+macro_rules! of_object {
+    ($span:expr, $name:expr) => {
+        tracing::debug_span!(
+            $span,
+            key = $name.key(),
+            tag = tracing::field::Empty,
+            bytes = tracing::field::Empty,
+            rounds = tracing::field::Empty,
+        )
+    };
+}
+
+/// A span of work in one configuration.
+macro_rules! in_configuration {
+    ($span:expr, $c:expr) => {{
+        let c: &crate::config::Configuration = $c;
+        tracing::debug_span!(
+            $span,
+            domain = tracing::field::debug(c.id().domain),
+            configuration = c.id().index,
+            dap = tracing::field::display(c.dap()),
+            n = c.n(),
+            k = c.dap().k(),
+            quorum = c.quorums().quorum(),
+            tag = tracing::field::Empty,
+            bytes = tracing::field::Empty,
+        )
+    }};
+}
+
+/// A span of a call to several servers. Whoever carries the call counts what it cost.
+macro_rules! of_call {
+    ($to:expr, $needed:expr) => {
+        tracing::debug_span!(
+            span::QUORUM,
+            servers = $to.len(),
+            needed = $needed,
+            replies = tracing::field::Empty,
+            sent_bytes = tracing::field::Empty,
+            received_bytes = tracing::field::Empty,
+        )
+    };
+}
+
+pub(crate) use {in_configuration, of_call, of_object};
+
+/// Says of the current span which version it is about.
+pub(crate) fn record_tag(tag: Tag) {
+    let span = tracing::Span::current();
+    if !span.is_disabled() {
+        span.record("tag", tracing::field::display(tag));
+    }
+}
+
+/// Says of the current span how many bytes it is about.
+pub(crate) fn record_bytes(bytes: u64) {
+    tracing::Span::current().record("bytes", bytes);
+}

@@ -206,7 +206,7 @@ fn decode(c: &Configuration, elements: &[Element]) -> Value {
         .map(|index| (index, vec![0; code.data_range(length, index).len()]))
         .collect();
     if !buffers.is_empty() {
-        let _span = tracing::trace_span!(span::EC_DECODE, bytes = length).entered();
+        let _span = tracing::debug_span!(span::EC_DECODE, bytes = length).entered();
         let mut targets: Vec<(u8, &mut [u8])> = buffers
             .iter_mut()
             .map(|(i, b)| (*i, b.as_mut_slice()))
@@ -268,7 +268,7 @@ pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
 
 /// All n fragments, by index.
 fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
-    let _span = tracing::trace_span!(span::EC_ENCODE, bytes = content.len()).entered();
+    let _span = tracing::debug_span!(span::EC_ENCODE, bytes = content.len()).entered();
     let (code, k) = (c.code(), c.dap().k());
     let mut fragments: Vec<Bytes> = (0..k)
         .map(|i| content.slice(code.data_range(content.len(), i)))

@@ -23,8 +23,10 @@ use crate::gather::Visit;
 use crate::limits;
 use crate::object::Name;
 use crate::reconfig::sequence;
+use crate::span;
 use crate::tag::Tag;
 use std::sync::Arc;
+use tracing::{Instrument, debug_span};
 
 /// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
 /// configuration of the domain.
@@ -37,18 +39,26 @@ pub async fn read<E: Env>(
     name: &Name,
     known: Option<&Known>,
 ) -> Result<Found, ReadError> {
-    loop {
-        let newest = newest(client, c, name, known, Scope::Whole).await?;
-        if newest.at_quorum(client, name) {
-            newest.confirm_again(client, name);
-            return Ok(newest.found);
+    let read = async {
+        loop {
+            let newest = newest(client, c, name, known, Scope::Whole)
+                .instrument(debug_span!(span::PHASE1))
+                .await?;
+            span::record_tag(newest.found.tag);
+            span::record_bytes(newest.found.length);
+            if newest.at_quorum(client, name) {
+                newest.confirm_again(client, name);
+                return Ok(newest.found);
+            }
+            let write_back = write_back(client, &newest, name);
+            if write_back.instrument(debug_span!(span::PHASE2)).await? {
+                return Ok(newest.found);
+            }
+            // The version may not be returned: it did not get to a quorum, so that a later read may not see it.
+            client.env.sleep(limits::ASK_AGAIN).await;
         }
-        if write_back(client, &newest, name).await? {
-            return Ok(newest.found);
-        }
-        // The version may not be returned: it did not get to a quorum, so that a later read may not see it.
-        client.env.sleep(limits::ASK_AGAIN).await;
-    }
+    };
+    read.instrument(span::of_object!(span::READ, name)).await
 }
 
 /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
@@ -61,14 +71,20 @@ pub async fn stat<E: Env>(
     c: &Arc<Configuration>,
     name: &Name,
 ) -> Result<Found, ReadError> {
-    let newest = newest(client, c, name, None, Scope::Metadata).await?;
-    match newest.at_quorum(client, name) {
-        true => {
-            newest.confirm_again(client, name);
-            Ok(newest.found)
+    let stat = async {
+        let newest = newest(client, c, name, None, Scope::Metadata)
+            .instrument(debug_span!(span::PHASE1))
+            .await?;
+        span::record_tag(newest.found.tag);
+        match newest.at_quorum(client, name) {
+            true => {
+                newest.confirm_again(client, name);
+                Ok(newest.found)
+            }
+            false => read(client, c, name, None).await,
         }
-        false => read(client, c, name, None).await,
-    }
+    };
+    stat.instrument(span::of_object!(span::STAT, name)).await
 }
 
 /// Writes the value as a new version and returns its tag.
@@ -81,15 +97,22 @@ pub async fn write<E: Env>(
     name: &Name,
     value: &Value,
 ) -> Result<Tag, WriteError> {
-    let (max, last) = largest_tag(client, c, name)
-        .await
-        .map_err(WriteError::NotApplied)?;
-    let tag = max.next(client.next_writer());
-    let mut handed_over = false;
-    put(client, last, name, (tag, value), &mut handed_over)
-        .await
-        .map_err(|failed| not_acknowledged(failed, handed_over))?;
-    Ok(tag)
+    let write = async {
+        let (max, last) = largest_tag(client, c, name)
+            .instrument(debug_span!(span::PHASE1))
+            .await
+            .map_err(WriteError::NotApplied)?;
+        let tag = max.next(client.next_writer());
+        span::record_tag(tag);
+        span::record_bytes(value.length());
+        let mut handed_over = false;
+        put(client, last, name, (tag, value), &mut handed_over)
+            .instrument(debug_span!(span::PHASE2))
+            .await
+            .map_err(|failed| not_acknowledged(failed, handed_over))?;
+        Ok(tag)
+    };
+    write.instrument(span::of_object!(span::WRITE, name)).await
 }
 
 /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended.

@@ -8,10 +8,12 @@ use crate::error::Failed;
 use crate::limits;
 use crate::message::{Refusal, Reply, Request};
 use crate::pointer::{self, Pointer};
+use crate::span;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// A visit of an operation to one configuration: where it asks, and what it hears there of the configuration's successor, so
 /// that no algorithm below the operations mentions pointers. Clones are the same visit.
@@ -109,7 +111,9 @@ where
 {
     let addressed = Addressed::new(at, tally);
     let members = at.c().members();
-    env.gather(members, addressed).await?.ok_or(Failed::Moved)
+    let span = span::of_call!(members, addressed.needed());
+    let gathered = env.gather(members, addressed).instrument(span).await?;
+    gathered.ok_or(Failed::Moved)
 }
 
 /// Puts the envelope around a tally's bodies, and takes it off the replies.

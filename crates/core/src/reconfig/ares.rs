@@ -27,7 +27,9 @@ use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
 use crate::limits;
 use crate::pointer::Pointer;
+use crate::span;
 use std::sync::Arc;
+use tracing::{Instrument, debug_span};
 
 /// Who reconfigures: the world, what it knows of sequences, and what decides for it.
 pub struct Reconfigurer<'a, E, C> {
@@ -91,6 +93,16 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
 ) -> Result<Reconfigured, ReconfigError> {
+    append(by, known, wanted)
+        .instrument(debug_span!(span::RECONFIG))
+        .await
+}
+
+async fn append<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+    wanted: &Descriptor,
+) -> Result<Reconfigured, ReconfigError> {
     loop {
         let path = sequence::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
@@ -123,7 +135,9 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
         }
         (by.progress)(Progress::Deciding);
         let at = Visit::new(last);
-        let decided = match by.consensus.propose(by.env, &at, next.encoded()).await {
+        let propose = by.consensus.propose(by.env, &at, next.encoded());
+        let span = span::in_configuration!(span::CONFIG_ADD, last);
+        let decided = match propose.instrument(span).await {
             Ok(Some(decided)) => Configuration::decode(decided).map_err(ReconfigError::Decided)?,
             // Somebody's decision is known there by now: it is on the path.
             Ok(None) | Err(Failed::Moved) => continue,
@@ -161,12 +175,15 @@ pub async fn resume<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
 ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
-    let path = sequence::path(by.env, by.sequences, known);
-    let path = path.await.map_err(ReconfigError::NotBegun)?;
-    match path.len() {
-        1 => Ok(None),
-        _ => finish(by, path).await.map(Some),
-    }
+    let resume = async {
+        let path = sequence::path(by.env, by.sequences, known);
+        let path = path.await.map_err(ReconfigError::NotBegun)?;
+        match path.len() {
+            1 => Ok(None),
+            _ => finish(by, path).await.map(Some),
+        }
+    };
+    resume.instrument(debug_span!(span::RECONFIG)).await
 }
 
 /// Whether the configuration is like the other one, in another place.
@@ -189,13 +206,20 @@ async fn finish<E: Env, C: Consensus<E>>(
         let transferred = match target.dap() {
             // It keeps nothing.
             Dap::Removed => Ok(Transferred::Complete),
-            _ => transfer::transfer(by.env, sources, target, by.progress).await,
+            _ => {
+                transfer::transfer(by.env, sources, target, by.progress)
+                    .instrument(span::in_configuration!(span::CONFIG_UPDATE, target))
+                    .await
+            }
         };
         match transferred.map_err(ReconfigError::Pending)? {
             Transferred::Complete => {
                 let predecessor = sources.last().expect("a pending one has a predecessor");
-                finalize(by, predecessor, target).await?;
-                collect(by, sources, target).await;
+                let finalize = finalize(by, predecessor, target);
+                let span = span::in_configuration!(span::CONFIG_FINALIZE, target);
+                finalize.instrument(span).await?;
+                let span = span::in_configuration!(span::CONFIG_COLLECT, target);
+                collect(by, sources, target).instrument(span).await;
                 return Ok(target.clone());
             }
             Transferred::Final(later) => {

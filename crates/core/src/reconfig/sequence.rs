@@ -21,9 +21,11 @@ use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Body, Note, Reply};
 use crate::object::DomainId;
 use crate::pointer::Pointer;
+use crate::span;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// What a client remembers of sequences: of each domain the highest final configuration that it saw. Operations of one
 /// client share it, so that none goes a way again that another one went (`[A-7]`).
@@ -100,7 +102,9 @@ async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
         _ => Fold::Ignore,
     };
     let tally = Quorum::of(at.c(), Body::ReadConfig, (), fold);
-    match gather::gather(env, at, tally).await {
+    let asked = gather::gather(env, at, tally);
+    let span = span::in_configuration!(span::CONFIG_READ, at.c());
+    match asked.instrument(span).await {
         Ok(()) | Err(Failed::Moved) => Ok(()),
         Err(Failed::Unavailable(unavailable)) => Err(unavailable),
     }
@@ -116,7 +120,8 @@ pub async fn put_config<E: Env>(
     pointer: &Pointer,
 ) -> Result<Pointer, Unavailable> {
     let at = Visit::closing(c, pointer);
-    read_config(env, &at).await?;
+    let span = span::in_configuration!(span::CONFIG_PUT, c);
+    read_config(env, &at).instrument(span).await?;
     let known = at
         .next()
         .expect("a closed request is answered with a pointer");
