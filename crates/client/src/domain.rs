@@ -439,6 +439,7 @@ fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
         user: options.user_metadata,
         checksum: Some(checksum::of(std::slice::from_ref(&content))),
         written_at_ms: now_ms(),
+        blocks: None,
     };
     Ok(Value::new(metadata.encode()?, content))
 }

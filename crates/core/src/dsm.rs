@@ -5,7 +5,9 @@
 
 pub mod atomic;
 pub mod decided_once;
+pub mod large;
 pub mod listing;
+pub mod sweep;
 
 use crate::config::ConfigurationId;
 use crate::env::Env;

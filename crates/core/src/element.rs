@@ -11,6 +11,9 @@ pub struct Value {
     pub metadata: Bytes,
     /// The bytes, in order; several pieces where they came from several servers, so that nobody copies them.
     pub content: Vec<Bytes>,
+    /// A manifest: it has no content, and stands for that of blocks, which its metadata names; their length together in
+    /// bytes (10.6).
+    pub apart: Option<u64>,
 }
 
 impl Value {
@@ -20,6 +23,17 @@ impl Value {
             deleted: false,
             metadata,
             content: vec![content],
+            apart: None,
+        }
+    }
+
+    /// What stands for blocks of `length` bytes together.
+    pub fn manifest(metadata: Bytes, length: u64) -> Value {
+        Value {
+            deleted: false,
+            metadata,
+            content: Vec::new(),
+            apart: Some(length),
         }
     }
 
@@ -29,12 +43,14 @@ impl Value {
             deleted: true,
             metadata,
             content: Vec::new(),
+            apart: None,
         }
     }
 
-    /// Its length in bytes.
+    /// Its length in bytes, as users see it.
     pub fn length(&self) -> u64 {
-        self.content.iter().map(|piece| piece.len() as u64).sum()
+        let here = self.content.iter().map(|piece| piece.len() as u64).sum();
+        self.apart.unwrap_or(here)
     }
 
     /// The content in one piece; copies only if it has several.
@@ -47,11 +63,13 @@ impl Value {
     }
 }
 
-/// How an element carries its value. One full copy, or `k` distinct fragments of one form, make the value.
+/// How an element carries its value. One full copy, one manifest, or `k` distinct fragments of one form, make the value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Form {
     /// The whole value.
     Copy,
+    /// All there is of a value whose bytes are in blocks: it has none of its own (10.6).
+    Manifest,
     /// Fragment `index` of an `[n, k]` code.
     Fragment {
         /// All fragments.
@@ -61,6 +79,13 @@ pub enum Form {
         /// Which one this is, from 0; below `k` it is a piece of the value itself.
         index: u8,
     },
+}
+
+impl Form {
+    /// Whether one element of this form makes the value.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Form::Copy | Form::Manifest)
+    }
 }
 
 /// What one server keeps of one version.

@@ -44,6 +44,20 @@ pub const QUIET: Duration = Duration::from_secs(2);
 pub const HEDGE: Duration = Duration::from_millis(15);
 /// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
 pub const ASK_AGAIN: Duration = Duration::from_millis(25);
+/// Values longer than this are written in blocks of this length, unless the user says otherwise (10.6).
+pub const DEFAULT_BLOCK_BYTES: u32 = 4 << 20;
+/// Bytes that a block may be chosen to have, at least.
+pub const MIN_BLOCK_BYTES: u32 = 4 << 10;
+/// Bytes that a block may be chosen to have, at most.
+pub const MAX_BLOCK_BYTES: u32 = 64 << 20;
+/// Bytes of blocks that one reader or writer of a value has under way at once; a larger block goes alone.
+pub const WINDOW_BYTES: u64 = 32 << 20;
+/// Blocks that it has under way at once.
+pub const BLOCK_WINDOW: u64 = 64;
+/// Blocks of one value.
+pub const BLOCKS: u64 = 1 << 32;
+/// Blocks that a sweep removes at once.
+pub const SWEEP_WINDOW: usize = 64;
 /// Quorum calls of a transfer that are under way at once.
 pub const TRANSFER_WINDOW: usize = 128;
 /// Objects that a transfer moves before it takes up the next ones.

@@ -2,9 +2,11 @@
 
 use crate::hash::stable_hash;
 use crate::limits;
+use crate::tag::{ClientId, Writer};
 use crate::tlv::{self, TlvError};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::fmt;
+use std::ops::Range;
 
 /// A domain: random, drawn when it is created, so that a name that is used again is another domain.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,12 +164,67 @@ pub struct Metadata {
     pub checksum: Option<u32>,
     /// When the writer wrote it, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
+    /// The value is in blocks: which. Whoever does not understand this must not take the value for an empty one.
+    pub blocks: Option<Blocks>,
+}
+
+/// Where the bytes of a large value are (10.6). Block `i` holds those from `i * block_bytes` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// The upload that wrote them: their names derive from it, and from nothing else.
+    pub upload: Writer,
+    /// Length of the value in bytes.
+    pub length: u64,
+    /// Length of each of them in bytes but the last one, which may be shorter; not 0.
+    pub block_bytes: u32,
+}
+
+impl Blocks {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.length.div_ceil(self.block_bytes.into())
+    }
+
+    /// The range of the value's bytes that is in block `index`.
+    pub fn range(&self, index: u64) -> Range<u64> {
+        assert!(index < self.count(), "a block that there is");
+        let start = index * u64::from(self.block_bytes);
+        start..self.length.min(start + u64::from(self.block_bytes))
+    }
+
+    fn encode(&self) -> [u8; BLOCKS_BYTES] {
+        let mut out = BytesMut::with_capacity(BLOCKS_BYTES);
+        out.put_u64_le(self.upload.client.0);
+        out.put_u64_le(self.upload.counter);
+        out.put_u64_le(self.length);
+        out.put_u32_le(self.block_bytes);
+        out.as_ref().try_into().expect("its width")
+    }
+
+    fn decode(value: &Bytes) -> Result<Blocks, TlvError> {
+        let mut fields = Bytes::copy_from_slice(&tlv::number::<BLOCKS_BYTES>(BLOCKS, value)?);
+        let upload = Writer {
+            client: ClientId(fields.get_u64_le()),
+            counter: fields.get_u64_le(),
+        };
+        let (length, block_bytes) = (fields.get_u64_le(), fields.get_u32_le());
+        match block_bytes {
+            0 => Err(TlvError::Invalid { kind: BLOCKS }),
+            _ => Ok(Blocks {
+                upload,
+                length,
+                block_bytes,
+            }),
+        }
+    }
 }
 
 const CONTENT_TYPE: u16 = 1;
 const USER_PAIR: u16 = 2;
 const CHECKSUM: u16 = 3;
 const WRITTEN_AT_MS: u16 = 4;
+const BLOCKS: u16 = tlv::MUST_UNDERSTAND | 5;
+const BLOCKS_BYTES: usize = 28;
 
 /// Metadata that is larger than the limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,6 +294,9 @@ impl Metadata {
         if let Some(time) = self.written_at_ms {
             tlv::put_field(&mut out, WRITTEN_AT_MS, &time.to_le_bytes());
         }
+        if let Some(blocks) = &self.blocks {
+            tlv::put_field(&mut out, BLOCKS, &blocks.encode());
+        }
         assert!(out.len() <= limits::METADATA_BYTES, "the parts are bounded");
         Ok(out.freeze())
     }
@@ -260,6 +320,7 @@ impl Metadata {
                     let time = u64::from_le_bytes(tlv::number(kind, &value)?);
                     metadata.written_at_ms = Some(time);
                 }
+                BLOCKS => metadata.blocks = Some(Blocks::decode(&value)?),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -318,12 +379,24 @@ mod tests {
             ],
             checksum: Some(7),
             written_at_ms: Some(9),
+            blocks: Some(Blocks {
+                upload: Writer::default(),
+                length: 10,
+                block_bytes: 4,
+            }),
         };
         assert_eq!(
             Metadata::decode(&metadata.encode().unwrap()),
             Ok(metadata.clone())
         );
         assert_eq!(Metadata::decode(&Bytes::new()), Ok(Metadata::default()));
+        let blocks = metadata.blocks.unwrap();
+        assert_eq!(blocks.count(), 3);
+        assert_eq!((blocks.range(0), blocks.range(2)), (0..4, 8..10));
+        let encoded = Bytes::copy_from_slice(&blocks.encode());
+        assert!(Blocks::decode(&encoded.slice(..27)).is_err());
+        let no_width = [&encoded[..24], &[0; 4]].concat().into();
+        assert!(Blocks::decode(&no_width).is_err());
         let pairs = |bytes: usize| Metadata {
             user: vec![("n".into(), "v".repeat(bytes - 1))],
             ..metadata.clone()

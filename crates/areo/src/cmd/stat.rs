@@ -157,6 +157,7 @@ mod tests {
                 user: vec![("colour".into(), "blue".into())],
                 checksum: Some(0xab),
                 written_at_ms: Some(1000),
+                blocks: None,
             },
             configuration: 0,
             shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),

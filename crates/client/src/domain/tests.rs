@@ -32,7 +32,7 @@ fn placement_is_what_a_put_sends() {
             assert_eq!(placed.len(), 5);
             for (element, place) in sent.iter().zip(&placed) {
                 let role = match element.form {
-                    Form::Copy => ElementRole::Copy,
+                    Form::Copy | Form::Manifest => ElementRole::Copy,
                     Form::Fragment { index, k, .. } => {
                         assert_eq!(index, place.element);
                         match index < k {

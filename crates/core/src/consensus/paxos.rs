@@ -8,6 +8,7 @@
 //! | | rounds |
 //! |---|---|
 //! | [`propose`] | 2 undisturbed |
+//! | [`propose_as_owner`] | 1 undisturbed |
 //! | [`read`] | 1 |
 //!
 //! | pseudocode | here |
@@ -78,6 +79,33 @@ pub async fn propose<E: Env>(
         number = rejected.number.max(number + 1);
         env.sleep(Duration::from_micros(env.random() % 5000)).await;
     }
+}
+
+/// Decides the cell with `value` in one round, if nobody else has proposed anything: `owner` alone may use ballot 0, with
+/// one value for ever. Below it nothing can have been accepted, so that there is nothing to ask for first (`[X-22]`). `None`:
+/// others were here, or a configuration comes after this one; go on with [`propose`].
+///
+/// # Errors
+/// As [`propose`].
+pub async fn propose_as_owner<E: Env>(
+    env: &E,
+    at: &Visit,
+    cell: &Bytes,
+    value: &Bytes,
+    owner: Writer,
+) -> Result<Option<Bytes>, Failed> {
+    let ballot = Ballot {
+        number: 0,
+        proposer: owner,
+    };
+    Ok(match accept(env, at, cell, ballot, value.clone()).await? {
+        Accepted::Decided(decided) => Some(decided),
+        Accepted::Rejected(_) | Accepted::Closed => None,
+        Accepted::Chosen => {
+            tell(env, at, cell, value);
+            Some(value.clone())
+        }
+    })
 }
 
 fn tell<E: Env>(env: &E, at: &Visit, cell: &Bytes, value: &Bytes) {

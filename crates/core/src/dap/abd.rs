@@ -113,7 +113,9 @@ fn found(collected: Collected, known: Option<&Known>) -> Found {
 
 pub(super) fn copy_value(element: Element) -> Value {
     let Element {
+        form,
         deleted,
+        length,
         metadata,
         payload,
         ..
@@ -127,13 +129,17 @@ pub(super) fn copy_value(element: Element) -> Value {
         deleted,
         metadata,
         content,
+        apart: (form == Form::Manifest).then_some(length),
     }
 }
 
-/// A full copy of the value for a member.
+/// The whole value for a member: a full copy, or a manifest.
 pub(super) fn copy_element(value: &Value) -> Element {
     Element {
-        form: Form::Copy,
+        form: match value.apart {
+            Some(_) => Form::Manifest,
+            None => Form::Copy,
+        },
         deleted: value.deleted,
         length: value.length(),
         metadata: value.metadata.clone(),

@@ -186,9 +186,11 @@ impl Collect {
 
     /// Asks members that hold `tag` for their elements, as many as would be missing if all that are still expected came.
     fn fetch_missing(&mut self, tag: Tag) -> Decision<Outcome> {
-        let copies =
-            |m: &Member| m.held.as_ref().and_then(|held| held.form_of(tag)) == Some(Form::Copy);
-        let is_copy = self.members.iter().any(copies);
+        let form = |m: &Member| m.held.as_ref().and_then(|held| held.form_of(tag));
+        let is_copy = self
+            .members
+            .iter()
+            .any(|m| form(m).is_some_and(Form::is_whole));
         let needed = match self.scope == Scope::Metadata || is_copy {
             true => 1,
             false => usize::from(self.configuration.dap().k()),
@@ -237,7 +239,7 @@ impl Collect {
         for member in self.members.iter().filter(|member| member.has(tag)) {
             let (_, element) = member.element.as_ref().expect("it has one");
             match element.form {
-                Form::Copy => return true,
+                Form::Copy | Form::Manifest => return true,
                 Form::Fragment { .. } => fragments += 1,
             }
         }
@@ -323,6 +325,7 @@ impl Collect {
         };
         let bytes = match (element.form, c.dap()) {
             (Form::Copy, _) => length,
+            (Form::Manifest, _) => 0,
             (Form::Fragment { .. }, Dap::Abd | Dap::Removed) => return false,
             (Form::Fragment { n, k, index }, Dap::Ec { k: ours }) => {
                 let hash = self.name.placement_hash(c.descriptor().domain);

@@ -137,7 +137,7 @@ fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
         .collect();
     indices.sort_unstable();
     indices.dedup();
-    forms.contains(&Form::Copy) || indices.len() >= usize::from(c.dap().k())
+    forms.iter().any(|form| form.is_whole()) || indices.len() >= usize::from(c.dap().k())
 }
 
 fn found(c: &Configuration, collected: Collected, known: Option<&Known>, scope: Scope) -> Found {
@@ -151,15 +151,13 @@ fn found(c: &Configuration, collected: Collected, known: Option<&Known>, scope: 
     } = collected;
     let length = elements.first().map(|element| element.length);
     let value = match (
-        elements
-            .iter()
-            .position(|element| element.form == Form::Copy),
+        elements.iter().position(|element| element.form.is_whole()),
         elements.is_empty(),
     ) {
         (_, true) => known
             .filter(|known| known.tag == tag)
             .and_then(|known| known.value.clone()),
-        (Some(copy), false) => elements.into_iter().nth(copy).map(copy_value),
+        (Some(whole), false) => elements.into_iter().nth(whole).map(copy_value),
         (None, false) if scope == Scope::Metadata => {
             elements.into_iter().next().map(|element| Value {
                 content: Vec::new(),
@@ -226,6 +224,7 @@ fn decode(c: &Configuration, elements: &[Element]) -> Value {
         deleted: false,
         metadata: elements[0].metadata.clone(),
         content,
+        apart: None,
     }
 }
 
@@ -242,10 +241,11 @@ pub(super) async fn put_data<E: Env>(
     put_elements(env, at, name, tag, elements, holders).await
 }
 
-/// What each member is to hold of the value, by position: a copy of a small one, a fragment of a large one. Data
-/// fragments are slices of the value, not copies.
+/// What each member is to hold of the value, by position: a copy of a small one or of a manifest, a fragment of a large
+/// one. Data fragments are slices of the value, not copies.
 pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
-    if value.deleted || value.length() <= u64::from(c.descriptor().copy_bytes) {
+    let is_small = value.length() <= u64::from(c.descriptor().copy_bytes);
+    if value.deleted || value.apart.is_some() || is_small {
         return vec![copy_element(value); c.n()];
     }
     let content = value.contiguous();

@@ -178,7 +178,8 @@ impl Versions {
         let newest = self.largest().filter(|newest| newest.tag > have);
         let element = newest.and_then(|newest| {
             let payload = match (want, newest.form) {
-                (Want::Tags, _) | (Want::Fragment, Form::Copy) => return None,
+                (Want::Tags, _) => return None,
+                (Want::Fragment, form) if form.is_whole() => return None,
                 (Want::Metadata, _) => false,
                 // A large one is fetched.
                 (Want::Fragment | Want::Element, _) if newest.bytes > limits::INLINE_BYTES => {

@@ -8,6 +8,7 @@
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
 //! | [`write()`] | 2 | |
+//! | [`put_version`] | 1 | |
 //! | [`read`] | 1, when the version is known to be at a quorum (`[F-1]` to `[F-4]`) | 2 |
 //! | [`stat`] | 1 | 2, with the content |
 //! | without piggybacking | 4 | |
@@ -115,8 +116,27 @@ pub async fn write<E: Env>(
     write.instrument(span::of_object!(span::WRITE, name)).await
 }
 
+/// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
+/// known to nobody else, which needs no query; and for one whose tag consensus has settled (`[X-22]`). It may be done again,
+/// also by others: it is the same version.
+///
+/// # Errors
+/// [`WriteError`] says whether the value may have been written.
+pub async fn put_version<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    version: (Tag, &Value),
+) -> Result<(), WriteError> {
+    let start = client.sequences().start(c);
+    let mut handed_over = false;
+    put(client, start, name, version, &mut handed_over)
+        .await
+        .map_err(|failed| not_acknowledged(failed, handed_over))
+}
+
 /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended.
-async fn largest_tag<E: Env>(
+pub(super) async fn largest_tag<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,

@@ -11,6 +11,7 @@ use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
 use crate::reconfig::sequence;
+use crate::tag::Writer;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -40,6 +41,32 @@ pub async fn decide<E: Env>(
             current = next;
         }
     }
+}
+
+/// The same for the one proposer that owns the cell's first ballot, and uses it for one value only: one round where nobody
+/// else has proposed anything.
+///
+/// # Errors
+/// As [`decide`]; if nothing was handed over, the value is not and will not be decided.
+pub async fn decide_as_owner<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    cell: &Bytes,
+    value: &Bytes,
+    owner: Writer,
+) -> Result<Bytes, Unavailable> {
+    // Only where the sequence begins: in a later configuration what was accepted in an earlier one has precedence.
+    let at = Visit::new(&client.sequences().start(c));
+    match paxos::propose_as_owner(&client.env, &at, cell, value, owner).await {
+        Ok(Some(decided)) => return Ok(decided),
+        Ok(None) | Err(Failed::Moved) => {}
+        Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+    }
+    let decided = decide(client, c, cell, value).await;
+    decided.map_err(|failed| Unavailable {
+        handed_over: true,
+        ..failed
+    })
 }
 
 /// The decided value, if there is one. Finishes what another proposer left undecided.

@@ -63,6 +63,13 @@ impl History {
         self.operations[id].forgotten = true;
     }
 
+    /// A write of which its writer was told that it never took effect: nobody may read its value.
+    pub fn never(&mut self, id: usize) {
+        self.operations[id].kind = Kind::Delete;
+        self.operations[id].forgotten = true;
+        self.operations[id].begin = u64::MAX;
+    }
+
     /// The largest version of an operation that has ended.
     pub fn largest_completed(&self) -> Option<Tag> {
         let known = self.operations.iter().filter(|o| !o.forgotten);

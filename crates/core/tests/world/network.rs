@@ -6,6 +6,7 @@ use areo_core::config::ServerId;
 use areo_core::element::Carried;
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, CellRequest, Held, Note, Refusal, Reply, Request};
+use areo_core::object::{Kind, Name};
 use std::time::Duration;
 
 pub(super) type Filter = Box<dyn Fn(&Message) -> bool>;
@@ -34,14 +35,24 @@ impl Message {
 
     /// The access that it asks for, or that it answers.
     pub fn access(&self) -> Option<&Access> {
+        self.first().map(|(_, access)| access)
+    }
+
+    fn first(&self) -> Option<&(Name, Access)> {
         match &self.content {
             Content::Request(_, Request::Configured { body, .. })
             | Content::Reply(_, Request::Configured { body, .. }, _) => match body {
-                Body::Access(accesses) => accesses.first().map(|(_, access)| access),
+                Body::Access(accesses) => accesses.first(),
                 _ => None,
             },
             _ => None,
         }
+    }
+
+    /// It is about the block of an upload.
+    pub fn is_of_block(&self) -> bool {
+        self.first()
+            .is_some_and(|(name, _)| name.kind() == Kind::Block)
     }
 
     pub fn is_put(&self) -> bool {
@@ -64,6 +75,15 @@ impl Message {
         };
         let accept = |step: &CellRequest| matches!(step, CellRequest::Accept { .. });
         matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if accept(step))
+    }
+
+    /// A proposer asks for a promise, or is answered.
+    pub fn is_prepare(&self) -> bool {
+        let (Content::Request(_, request) | Content::Reply(_, request, _)) = &self.content else {
+            return false;
+        };
+        let prepare = |step: &CellRequest| matches!(step, CellRequest::Prepare { .. });
+        matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if prepare(step))
     }
 
     /// It asks what comes next, or answers that.

@@ -75,7 +75,7 @@ fn is_decodable(c: &Configuration, elements: &BTreeSet<(Tag, Form)>) -> bool {
     let mut fragments: BTreeMap<Tag, usize> = BTreeMap::new();
     for (tag, form) in elements {
         match form {
-            Form::Copy => return true,
+            Form::Copy | Form::Manifest => return true,
             Form::Fragment { .. } => *fragments.entry(*tag).or_default() += 1,
         }
     }

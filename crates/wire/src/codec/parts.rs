@@ -157,10 +157,11 @@ pub(crate) fn pointer(reader: &mut Reader<'_>) -> Result<Pointer, DecodeError> {
 
 // ---- elements ---------------------------------------------------------------------------------------------------------
 
-/// Three bytes: n, k, index. A full copy is a code of no fragments: all zero.
+/// Three bytes: n, k, index. A full copy is a code of no fragments: all zero; a manifest is one of none with an index.
 pub(crate) fn put_form<S: Sink>(out: &mut S, form: Form) {
     let fields = match form {
         Form::Copy => [0; FORM_BYTES],
+        Form::Manifest => [0, 0, 1],
         Form::Fragment { n, k, index } => {
             assert!(fragment_exists(n, k, index), "elements are made by a code");
             [n, k, index]
@@ -172,6 +173,7 @@ pub(crate) fn put_form<S: Sink>(out: &mut S, form: Form) {
 pub(crate) fn form(reader: &mut Reader<'_>) -> Result<Form, DecodeError> {
     match reader.array::<FORM_BYTES>()? {
         [0, 0, 0] => Ok(Form::Copy),
+        [0, 0, 1] => Ok(Form::Manifest),
         [n, k, index] if fragment_exists(n, k, index) => Ok(Form::Fragment { n, k, index }),
         [n, k, index] => Err(DecodeError::ImpossibleForm { n, k, index }),
     }
@@ -190,10 +192,14 @@ pub(crate) enum Part {
     Any,
 }
 
-/// Whether the payload can be what the rest of the element says: a full copy is as long as the value.
+/// Whether the payload can be what the rest of the element says: a full copy is as long as the value, a manifest is empty.
 fn payload_fits(form: Form, length: u64, payload_bytes: u64, part: Part) -> bool {
     let left_out = part == Part::Any && payload_bytes == 0;
-    form != Form::Copy || left_out || payload_bytes == length
+    match form {
+        Form::Copy => left_out || payload_bytes == length,
+        Form::Manifest => payload_bytes == 0,
+        Form::Fragment { .. } => true,
+    }
 }
 
 const ELEMENT_DELETED: u8 = 1;

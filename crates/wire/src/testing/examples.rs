@@ -9,7 +9,7 @@ use areo_core::message::{
     Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Held, ListEntry,
     ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
 };
-use areo_core::object::{DomainId, Kind, Metadata, Name};
+use areo_core::object::{Blocks, DomainId, Kind, Metadata, Name};
 use areo_core::pointer::Pointer;
 use areo_core::server::record::{ElementHeader, Header, Key};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -69,8 +69,31 @@ fn metadata() -> Bytes {
         user: vec![("colour".into(), "blue".into())],
         checksum: Some(0x1234_5678),
         written_at_ms: Some(1_700_000_000_000),
+        blocks: None,
     };
     metadata.encode().expect("small metadata")
+}
+
+/// Of a value that is in blocks.
+fn manifest() -> Element {
+    let blocks = Blocks {
+        upload: writer(9),
+        length: 0x0011_2233_4455_6677,
+        block_bytes: 4 << 20,
+    };
+    let metadata = Metadata {
+        checksum: Some(0x1234_5678),
+        blocks: Some(blocks),
+        ..Metadata::default()
+    };
+    Element {
+        form: Form::Manifest,
+        deleted: false,
+        length: blocks.length,
+        metadata: metadata.encode().expect("small metadata"),
+        payload: Bytes::new(),
+        checksum: None,
+    }
 }
 
 fn with_payload(form: Form, length: u64, payload: &'static [u8]) -> Element {
@@ -170,6 +193,7 @@ pub fn requests() -> Vec<Request> {
             put("c", 0x15, tombstone()),
         ]),
         Body::Access(vec![(name("d"), write_back)]),
+        Body::Access(vec![put("e", 0x17, manifest())]),
         Body::List(ListRequest {
             kind: Kind::Block,
             prefix: "photos/".into(),
@@ -317,6 +341,7 @@ fn answers() -> Vec<Reply> {
             Answer::Held(Held::default()),
         ],
         vec![whole(fragment(0)), whole(tombstone())],
+        vec![whole(manifest())],
         vec![Answer::Evicted],
         vec![Answer::Stored],
         vec![Answer::Refused(Refusal::Damaged)],
@@ -379,6 +404,17 @@ pub fn headers() -> Vec<Header> {
             length: 11,
             bytes: 4,
             metadata: metadata(),
+        }),
+        Header::Element(ElementHeader {
+            key,
+            name: name("large"),
+            tag: tag(0x64),
+            floor: tag(0x60),
+            form: manifest().form,
+            deleted: false,
+            length: manifest().length,
+            bytes: 0,
+            metadata: manifest().metadata,
         }),
         Header::Marks {
             key,

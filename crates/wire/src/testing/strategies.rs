@@ -340,20 +340,24 @@ fn configuration_id() -> impl Strategy<Value = ConfigurationId> {
     })
 }
 
-/// Any element with its payload: of a full copy the value, of a fragment anything.
+/// Any element with its payload: of a full copy the value, of a manifest nothing, of a fragment anything.
 pub fn element() -> impl Strategy<Value = Element> {
     let metadata = bytes(0..100);
     let parts = (form(), any::<bool>(), any::<u64>(), metadata, bytes(0..200));
-    parts.prop_map(|(form, deleted, length, metadata, payload)| Element {
-        form,
-        deleted,
-        length: match form {
-            Form::Copy => payload.len() as u64,
-            Form::Fragment { .. } => length,
-        },
-        metadata,
-        checksum: (!payload.is_empty()).then(|| frame::crc32c(&payload)),
-        payload,
+    parts.prop_map(|(form, deleted, length, metadata, payload)| {
+        let (length, payload) = match form {
+            Form::Copy => (payload.len() as u64, payload),
+            Form::Manifest => (length, Bytes::new()),
+            Form::Fragment { .. } => (length, payload),
+        };
+        Element {
+            form,
+            deleted,
+            length,
+            metadata,
+            checksum: (!payload.is_empty()).then(|| frame::crc32c(&payload)),
+            payload,
+        }
     })
 }
 
@@ -361,7 +365,7 @@ fn form() -> impl Strategy<Value = Form> {
     let fragment = (1..=u8::MAX)
         .prop_flat_map(|n| (Just(n), 1..=n, 0..n))
         .prop_map(|(n, k, index)| Form::Fragment { n, k, index });
-    prop_oneof![Just(Form::Copy), fragment]
+    prop_oneof![Just(Form::Copy), Just(Form::Manifest), fragment]
 }
 
 /// Any tag; often one of a few, so that versions meet.

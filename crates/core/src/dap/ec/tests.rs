@@ -442,7 +442,7 @@ fn data_positions_rotate_over_the_objects() {
         );
         let index = |e: &Element| match e.form {
             Form::Fragment { index, .. } => index,
-            Form::Copy => unreachable!("the value is larger than a copy may be"),
+            Form::Copy | Form::Manifest => unreachable!("the value is larger than a copy may be"),
         };
         let mut indices: Vec<u8> = all.iter().map(index).collect();
         first[indices.iter().position(|index| *index == 0).unwrap()] += 1;

@@ -1,0 +1,342 @@
+//! Large objects: a value in blocks, and a manifest that is written last (`algorithms.md` 10.6).
+//!
+//! The value is cut into blocks. Each becomes an object of [`Kind::Block`] whose name derives from the *upload*, a writer
+//! that was never used before, and its index; it is written once and never changed. The user's object then gets a version
+//! without content, the *manifest*, whose metadata names the upload. So a large object is read and written as a whole by
+//! the one version that its manifest is, and is linearizable because that is.
+//!
+//! Between the two the upload has to win its **cell**: commit(tag, manifest), once all blocks are at quorums and before any
+//! put of the manifest (`[X-22]`). Whoever wants to remove the blocks of a writer that seems to be gone proposes abort
+//! instead, and removes nothing that was committed ([`super::sweep`]). The cell holds all that is needed to finish the put.
+//!
+//! | | rounds | bytes |
+//! |---|---|---|
+//! | [`put_block`] | 1: a new name needs no query | those of a put |
+//! | [`publish`] | 3: get-tag, commit, put-data | a few hundred |
+//! | [`get_block`] | as a read: 1 or 2 | those of a get |
+//!
+//! Who has the whole value in memory uses [`write()`] and [`read`]; who streams it has a window of blocks of its own.
+//!
+//! A reader may find that a block is gone ([`get_block`]: `None`): a larger version is complete then, and it reads the
+//! manifest again, unless it has handed bytes of the old one on (`[X-23]`).
+
+use super::{Client, atomic, decided_once};
+use crate::config::Configuration;
+use crate::dap::Found;
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{ReadError, WriteError};
+use crate::gather;
+use crate::limits;
+use crate::object::{Blocks, Kind, Metadata, Name};
+use crate::tag::{ClientId, Tag, Writer};
+use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use std::sync::Arc;
+
+/// How the names of blocks of uploads begin, and those of their cells.
+pub const PREFIX: &str = "upload-";
+
+/// The name of one block.
+pub fn block_name(upload: Writer, index: u32) -> Name {
+    let Writer { client, counter } = upload;
+    let key = format!("{PREFIX}{:016x}{counter:016x}-{index:08x}", client.0);
+    Name::new(Kind::Block, &key).expect("a short key")
+}
+
+/// Upload and index of the block with this key, if it is that of one.
+pub(super) fn parse_key(key: &str) -> Option<(Writer, u32)> {
+    let (upload, index) = key.strip_prefix(PREFIX)?.split_once('-')?;
+    let (client, counter) = upload.split_at_checked(16)?;
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    let upload = Writer {
+        client: ClientId(number(client)?),
+        counter: number(counter)?,
+    };
+    Some((upload, u32::from_str_radix(index, 16).ok()?))
+}
+
+/// The only version of a block that is no tombstone: the same whoever puts it, however often.
+pub(super) fn block_tag(upload: Writer) -> Tag {
+    Tag::INITIAL.next(upload)
+}
+
+/// Writes one block. `content` is all of it; it may be put again after an error.
+///
+/// # Errors
+/// [`WriteError`].
+pub async fn put_block<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    (upload, index): (Writer, u32),
+    content: &Value,
+) -> Result<(), WriteError> {
+    let name = block_name(upload, index);
+    atomic::put_version(client, c, &name, (block_tag(upload), content)).await
+}
+
+/// Reads one block; `None`: it is gone, and a larger version of the object than the one with this manifest is complete.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn get_block<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: Writer,
+    index: u32,
+) -> Result<Option<Value>, ReadError> {
+    let found = atomic::read(client, c, &block_name(upload, index), None).await?;
+    Ok(found.value.filter(|value| !value.deleted))
+}
+
+/// Why an upload has not become a version of its object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PublishError {
+    /// The write of the manifest was not acknowledged.
+    Write(WriteError),
+    /// It took so long that somebody swept its blocks away. Nothing was written.
+    Swept,
+}
+
+/// Makes an upload whose blocks are all at quorums the newest version of `name`. `metadata` is encoded [`Metadata`] with
+/// `blocks`. To be called once for an upload.
+///
+/// # Errors
+/// [`PublishError`].
+pub async fn publish<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    blocks: &Blocks,
+    metadata: Bytes,
+) -> Result<Tag, PublishError> {
+    let found = atomic::largest_tag(client, c, name).await;
+    let (max, _) = found.map_err(|failed| PublishError::Write(WriteError::NotApplied(failed)))?;
+    // Unique: this upload is published once.
+    let tag = max.next(blocks.upload);
+    let commit = Fate::Commit(Box::new(Commit {
+        name: name.clone(),
+        tag,
+        metadata: metadata.clone(),
+    }));
+    let (cell, value) = (cell(blocks.upload), commit.encode());
+    let decided = decided_once::decide_as_owner(client, c, &cell, &value, blocks.upload).await;
+    let decided = decided.map_err(|failed| {
+        PublishError::Write(match failed.handed_over {
+            // Whoever learns of the commit finishes it.
+            true => WriteError::Unknown(failed),
+            false => WriteError::NotApplied(failed),
+        })
+    })?;
+    if decided != value {
+        return Err(PublishError::Swept);
+    }
+    let manifest = Value::manifest(metadata, blocks.length);
+    match atomic::put_version(client, c, name, (tag, &manifest)).await {
+        Ok(()) => Ok(tag),
+        Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
+            Err(PublishError::Write(WriteError::Unknown(failed)))
+        }
+    }
+}
+
+/// Writes a value that is in memory, in blocks: `contents` are those of the blocks, in order, each with its own metadata.
+///
+/// # Errors
+/// [`PublishError`].
+pub async fn write<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    (blocks, metadata): (&Blocks, Bytes),
+    contents: &[Value],
+) -> Result<Tag, PublishError> {
+    assert_eq!(contents.len() as u64, blocks.count(), "all of them");
+    let puts = (0..).zip(contents).map(|(index, content)| {
+        let block = (blocks.upload, index);
+        put_block(client, c, block, content)
+    });
+    for put in gather::join(window(blocks.block_bytes), puts).await {
+        // Whatever became of the block, there is no manifest, and will be none.
+        put.map_err(|error| {
+            let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
+            PublishError::Write(WriteError::NotApplied(failed))
+        })?;
+    }
+    publish(client, c, name, blocks, metadata).await
+}
+
+/// Reads an object into memory, with its content wherever that is.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn read<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Found, ReadError> {
+    loop {
+        let mut found = atomic::read(client, c, name, None).await?;
+        let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {
+            return Ok(found);
+        };
+        let indices = 0..u32::try_from(blocks.count()).unwrap_or(u32::MAX);
+        let gets = indices.map(|index| get_block(client, c, blocks.upload, index));
+        let gets = gather::join(window(blocks.block_bytes), gets).await;
+        let gets = gets.into_iter().collect::<Result<Option<Vec<_>>, _>>()?;
+        // Otherwise a larger version is complete.
+        if let (Some(contents), Some(value)) = (gets, &mut found.value) {
+            value.content = contents.into_iter().flat_map(|v| v.content).collect();
+            value.apart = None;
+            return Ok(found);
+        }
+    }
+}
+
+/// Where the content of a manifest is.
+pub fn blocks_of(value: &Value) -> Option<Blocks> {
+    value.apart?;
+    Metadata::decode(&value.metadata).ok()?.blocks
+}
+
+/// Blocks of this length that are under way at once, so that their bytes are bounded.
+pub fn window(block_bytes: u32) -> usize {
+    let blocks = limits::WINDOW_BYTES / u64::from(block_bytes).max(1);
+    blocks.clamp(1, limits::BLOCK_WINDOW) as usize
+}
+
+/// The decided-once cell of an upload.
+pub(super) fn cell(upload: Writer) -> Bytes {
+    let Writer { client, counter } = upload;
+    format!("{PREFIX}{:016x}{counter:016x}", client.0).into()
+}
+
+/// What an upload's cell decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It is a version of an object.
+    Commit(Box<Commit>),
+    /// It never will be.
+    Abort,
+}
+
+/// All that is needed to put the manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Commit {
+    pub(super) name: Name,
+    pub(super) tag: Tag,
+    pub(super) metadata: Bytes,
+}
+
+const NAME: u16 = MUST_UNDERSTAND | 1;
+const TAG: u16 = MUST_UNDERSTAND | 2;
+const METADATA: u16 = MUST_UNDERSTAND | 3;
+const ABORT: u16 = MUST_UNDERSTAND | 4;
+
+impl Fate {
+    pub(super) fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        match self {
+            Fate::Abort => tlv::put_field(&mut out, ABORT, &[]),
+            Fate::Commit(commit) => {
+                let mut tag = BytesMut::with_capacity(24);
+                tag.put_u64_le(commit.tag.number);
+                tag.put_u64_le(commit.tag.writer.client.0);
+                tag.put_u64_le(commit.tag.writer.counter);
+                tlv::put_field(&mut out, NAME, commit.name.as_bytes());
+                tlv::put_field(&mut out, TAG, &tag);
+                tlv::put_field(&mut out, METADATA, &commit.metadata);
+            }
+        }
+        assert!(out.len() <= limits::CELL_BYTES, "its parts are bounded");
+        out.freeze()
+    }
+
+    pub(super) fn decode(bytes: &Bytes) -> Result<Fate, TlvError> {
+        let (mut name, mut tag, mut metadata) = (None, None, None);
+        for field in tlv::fields(bytes) {
+            let (kind, value) = field?;
+            let invalid = TlvError::Invalid { kind };
+            match kind {
+                ABORT => return Ok(Fate::Abort),
+                NAME => name = Some(Name::from_bytes(value).map_err(|_| invalid)?),
+                TAG => {
+                    let mut fields = Bytes::copy_from_slice(&tlv::number::<24>(kind, &value)?);
+                    let number = fields.get_u64_le();
+                    let client = ClientId(fields.get_u64_le());
+                    let counter = fields.get_u64_le();
+                    let writer = Writer { client, counter };
+                    tag = Some(Tag { number, writer });
+                }
+                METADATA => metadata = Some(value),
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        let missing = |kind| TlvError::Missing { kind };
+        Ok(Fate::Commit(Box::new(Commit {
+            name: name.ok_or(missing(NAME))?,
+            tag: tag.ok_or(missing(TAG))?,
+            metadata: metadata.ok_or(missing(METADATA))?,
+        })))
+    }
+}
+
+impl Commit {
+    /// The value of the version.
+    pub(super) fn manifest(&self) -> Result<Value, TlvError> {
+        let blocks = Metadata::decode(&self.metadata)?.blocks;
+        // Its own field, whose number is not repeated here.
+        let blocks = blocks.ok_or(TlvError::Missing { kind: METADATA })?;
+        Ok(Value::manifest(self.metadata.clone(), blocks.length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upload() -> Writer {
+        Writer {
+            client: ClientId(0xabc),
+            counter: 7,
+        }
+    }
+
+    #[test]
+    fn names_of_blocks_say_upload_and_index() {
+        let name = block_name(upload(), 258);
+        let key = "upload-0000000000000abc0000000000000007-00000102";
+        assert_eq!((name.kind(), name.key()), (Kind::Block, key));
+        assert_eq!(parse_key(key), Some((upload(), 258)));
+        assert!(key.as_bytes().starts_with(&cell(upload())));
+        for foreign in ["file-1", "upload-", "upload-1-2", "upload-x"] {
+            assert_eq!(parse_key(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn the_fate_of_an_upload_survives_its_cell() {
+        let blocks = Blocks {
+            upload: upload(),
+            length: 9,
+            block_bytes: 4,
+        };
+        let metadata = Metadata {
+            blocks: Some(blocks),
+            ..Metadata::default()
+        };
+        let commit = Commit {
+            name: Name::user("k").unwrap(),
+            tag: block_tag(upload()),
+            metadata: metadata.encode().unwrap(),
+        };
+        assert_eq!(commit.manifest().unwrap().length(), 9);
+        for fate in [Fate::Abort, Fate::Commit(Box::new(commit))] {
+            let encoded = fate.encode();
+            assert_eq!(Fate::decode(&encoded), Ok(fate));
+            for end in 0..encoded.len() {
+                assert!(Fate::decode(&encoded.slice(..end)).is_err(), "cut at {end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Sweeping: what becomes of blocks that no object needs (`algorithms.md` `[X-22]`, `[X-23]`).
+//!
+//! Blocks are left over when an object in blocks is overwritten or deleted, and when a writer ends between its first block
+//! and its manifest. A sweep lists all blocks of a domain and settles the fate of each upload by its cell:
+//!
+//! | the cell | then |
+//! |---|---|
+//! | is not decided | the writer may be slow or gone: abort is proposed if its newest block is old |
+//! | aborted | nobody will ever read the blocks: they are removed |
+//! | committed | the manifest is put with the tag that was decided, as its writer would; then the object is read |
+//! | and the read returns that tag | the upload is live |
+//! | and the read returns a larger one | it is complete, so that every later read returns it or a larger one: the blocks are removed, after a while for those who still read them |
+//!
+//! Time only decides when to try: no clock makes a sweep remove what somebody may read from now on. To remove a block is to
+//! write a tombstone over it, in one round, because all tags that it can have are known.
+
+use super::large::{self, Fate};
+use super::{Client, atomic, decided_once, listing};
+use crate::config::Configuration;
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{ReadError, Unavailable, WriteError};
+use crate::gather;
+use crate::limits;
+use crate::message::ListRequest;
+use crate::object::{Kind, Metadata};
+use crate::tag::Writer;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// What to remove, by age; in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ages {
+    /// The present time, since 1970.
+    pub now_ms: u64,
+    /// Undecided uploads without a new block for so long; `None`: nothing is removed, only counted.
+    pub unfinished_ms: Option<u64>,
+    /// Uploads whose object was written anew, or deleted, so long ago; `None`: as above, of aborted ones too.
+    pub replaced_ms: Option<u64>,
+}
+
+/// Uploads, their blocks, and the bytes in those.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Uploads.
+    pub uploads: u64,
+    /// Blocks of them that are there.
+    pub blocks: u64,
+    /// Bytes in those.
+    pub bytes: u64,
+}
+
+/// What a sweep found, and what it removed of that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Swept {
+    /// The newest versions of their objects.
+    pub live: Count,
+    /// Not decided: being written, or left by a writer that is gone.
+    pub unfinished: Count,
+    /// Their objects have a newer version, or are deleted.
+    pub replaced: Count,
+    /// Given up before they were a version.
+    pub aborted: Count,
+    /// Removed, out of the last three.
+    pub removed: Count,
+}
+
+impl Swept {
+    /// What no object needs: all but the live ones.
+    pub fn orphans(&self) -> Count {
+        let mut sum = Count::default();
+        for count in [self.unfinished, self.replaced, self.aborted] {
+            sum.uploads += count.uploads;
+            sum.blocks += count.blocks;
+            sum.bytes += count.bytes;
+        }
+        sum
+    }
+}
+
+/// The blocks of one upload that are there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Upload {
+    id: Writer,
+    blocks: Vec<u32>,
+    bytes: u64,
+}
+
+impl Upload {
+    fn count(&self) -> Count {
+        Count {
+            uploads: 1,
+            blocks: self.blocks.len() as u64,
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// What there is to know of an upload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Unfinished,
+    Aborted,
+    Live,
+    /// When the newer version was written, by its writer's clock.
+    Replaced(Option<u64>),
+}
+
+/// Goes over all blocks of uploads in the domain; removes what no object needs and is older than `ages` say. `c`: any final
+/// configuration of the domain.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
+pub async fn sweep<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    ages: &Ages,
+) -> Result<Swept, Unavailable> {
+    let mut swept = Swept::default();
+    for upload in uploads(client, c).await? {
+        let mut state = state(client, c, &upload).await?;
+        if state == State::Unfinished && is_old(client, c, &upload, ages).await? {
+            state = abort(client, c, &upload).await?;
+        }
+        let (class, goes) = match state {
+            State::Live => (&mut swept.live, false),
+            State::Unfinished => (&mut swept.unfinished, false),
+            State::Aborted => (&mut swept.aborted, ages.replaced_ms.is_some()),
+            State::Replaced(at) => (&mut swept.replaced, passed(ages, at, ages.replaced_ms)),
+        };
+        add(class, upload.count());
+        if goes {
+            remove(client, c, &upload).await?;
+            add(&mut swept.removed, upload.count());
+        }
+    }
+    Ok(swept)
+}
+
+fn add(sum: &mut Count, count: Count) {
+    sum.uploads += count.uploads;
+    sum.blocks += count.blocks;
+    sum.bytes += count.bytes;
+}
+
+/// All blocks that are there, by upload.
+async fn uploads<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+) -> Result<Vec<Upload>, Unavailable> {
+    let mut uploads: Vec<Upload> = Vec::new();
+    let mut after = Some(String::new());
+    while let Some(begin) = after {
+        let request = ListRequest {
+            kind: Kind::Block,
+            prefix: large::PREFIX.into(),
+            after: begin,
+            limit: limits::PAGE_ENTRIES as u16,
+        };
+        let page = listing::list(client, c, &request).await?;
+        for entry in page.entries {
+            let Some((id, index)) = large::parse_key(&entry.key) else {
+                continue;
+            };
+            if uploads.last().is_none_or(|upload| upload.id != id) {
+                let (blocks, bytes) = (Vec::new(), 0);
+                uploads.push(Upload { id, blocks, bytes });
+            }
+            let upload = uploads.last_mut().expect("one was pushed");
+            upload.blocks.push(index);
+            upload.bytes += entry.length;
+        }
+        after = page.next;
+    }
+    Ok(uploads)
+}
+
+/// The state of an upload. What was committed and not put yet is put here.
+async fn state<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: &Upload,
+) -> Result<State, Unavailable> {
+    let decided = decided_once::learn(client, c, &large::cell(upload.id)).await?;
+    match decided {
+        None => Ok(State::Unfinished),
+        Some(decided) => settled(client, c, &decided).await,
+    }
+}
+
+/// The state of an upload whose cell decided this.
+async fn settled<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    decided: &Bytes,
+) -> Result<State, Unavailable> {
+    let commit = match Fate::decode(decided) {
+        Ok(Fate::Abort) => return Ok(State::Aborted),
+        Ok(Fate::Commit(commit)) => commit,
+        // Of a later version of this software: it may be anything, so it is left alone.
+        Err(_) => return Ok(State::Live),
+    };
+    let Ok(manifest) = commit.manifest() else {
+        return Ok(State::Live);
+    };
+    loop {
+        let found = atomic::stat(client, c, &commit.name).await;
+        let found = found.map_err(|ReadError::Unavailable(failed)| failed)?;
+        if found.tag == commit.tag {
+            return Ok(State::Live);
+        }
+        if found.tag > commit.tag {
+            let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
+            return Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)));
+        }
+        let version = (commit.tag, &manifest);
+        let put = atomic::put_version(client, c, &commit.name, version).await;
+        put.map_err(unavailable)?;
+    }
+}
+
+/// Whether the newest block of an undecided upload is old enough to give the upload up.
+async fn is_old<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: &Upload,
+    ages: &Ages,
+) -> Result<bool, Unavailable> {
+    if ages.unfinished_ms.is_none() {
+        return Ok(false);
+    }
+    let newest = upload.blocks.last().expect("it was listed by its blocks");
+    let name = large::block_name(upload.id, *newest);
+    let found = atomic::stat(client, c, &name).await;
+    let ReadError::Unavailable(failed) = match found {
+        Ok(found) => {
+            let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
+            let written = metadata.and_then(|metadata| metadata.written_at_ms);
+            return Ok(passed(ages, written, ages.unfinished_ms));
+        }
+        Err(error) => error,
+    };
+    Err(failed)
+}
+
+/// Whether `age_ms` have passed since `then`. What has no time is old.
+fn passed(ages: &Ages, then: Option<u64>, age_ms: Option<u64>) -> bool {
+    let since = ages.now_ms.saturating_sub(then.unwrap_or(0));
+    age_ms.is_some_and(|age| since >= age)
+}
+
+/// Proposes that the upload never becomes a version. Its writer may be faster.
+async fn abort<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: &Upload,
+) -> Result<State, Unavailable> {
+    let cell = large::cell(upload.id);
+    let decided = decided_once::decide(client, c, &cell, &Fate::Abort.encode()).await?;
+    settled(client, c, &decided).await
+}
+
+/// Removes blocks: writes tombstones over them, which stay (`[X-18]`).
+async fn remove<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: &Upload,
+) -> Result<(), Unavailable> {
+    let tombstone = &Value::tombstone(Bytes::new());
+    let removals = upload.blocks.iter().map(|index| async move {
+        let name = large::block_name(upload.id, *index);
+        // Above the only other tag that the block can have.
+        let tag = large::block_tag(upload.id).next(client.next_writer());
+        atomic::put_version(client, c, &name, (tag, tombstone)).await
+    });
+    let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
+    removed
+        .into_iter()
+        .collect::<Result<(), WriteError>>()
+        .map_err(unavailable)
+}
+
+fn unavailable(error: WriteError) -> Unavailable {
+    let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
+    failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_of_the_caller_s_clock() {
+        let ages = |now_ms| Ages {
+            now_ms,
+            unfinished_ms: Some(10),
+            replaced_ms: None,
+        };
+        assert!(passed(&ages(20), Some(10), Some(10)));
+        assert!(!passed(&ages(19), Some(10), Some(10)));
+        assert!(
+            !passed(&ages(5), Some(10), Some(1)),
+            "written in the future"
+        );
+        assert!(passed(&ages(5), Some(10), Some(0)), "whatever its age");
+        assert!(passed(&ages(20), None, Some(10)), "without a time");
+        assert!(!passed(&ages(20), Some(10), None), "only counted");
+    }
+}

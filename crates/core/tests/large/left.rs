@@ -1,0 +1,168 @@
+//! Writers that end after each of their steps. What they left is finished or swept, and nobody sees half of it.
+
+use crate::uploader::{Upload, get, look, sweep};
+use crate::world::{Actor, Message, World, configuration};
+use areo_core::config::{Configuration, Dap};
+use areo_core::dsm::large::PublishError;
+use areo_core::dsm::sweep::Count;
+use areo_core::error::WriteError;
+use std::sync::Arc;
+
+const OLD: &str = "the old value";
+const NEW: &str = "the new value, longer";
+
+/// How far a writer gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Until {
+    OneBlock,
+    AllBlocks,
+    /// The commit was accepted by so many servers, and nobody knows.
+    Accepted(usize),
+    /// The commit was decided, and the manifest put at so many.
+    Put(usize),
+}
+
+const STEPS: [Until; 8] = [
+    Until::OneBlock,
+    Until::AllBlocks,
+    Until::Accepted(0),
+    Until::Accepted(1),
+    Until::Accepted(4),
+    Until::Put(0),
+    Until::Put(1),
+    Until::Put(4),
+];
+
+fn world(c: &Arc<Configuration>) -> (World, Actor) {
+    let world = World::new(c, 3);
+    let actor = world.actor(c);
+    let old = Upload::begin(&actor, OLD);
+    world
+        .run(async move { old.write("k").await })
+        .expect("nothing goes wrong");
+    world.settle();
+    (world, actor)
+}
+
+/// Runs the steps; what is in flight at the end is lost. Returns the writer, who may be only slow.
+fn leave(world: &World, until: Until) -> Upload {
+    let c = configuration(4, Dap::Abd, 1, 0);
+    let upload = Upload::begin(&world.actor(&c), NEW);
+    let blocks = match until {
+        Until::OneBlock => 0..1,
+        _ => 0..upload.pieces().len(),
+    };
+    let putting = upload.clone();
+    assert!(world.run(async move { putting.put_blocks(blocks).await }));
+    world.settle();
+    let (servers, is_last): (usize, fn(&Message) -> bool) = match until {
+        Until::OneBlock | Until::AllBlocks => return upload,
+        Until::Accepted(servers) => (servers, Message::is_cell_accept),
+        Until::Put(servers) => (servers, Message::is_put),
+    };
+    // Requests get to the first servers, answers to nobody.
+    let arrives: Vec<usize> = (0..servers).collect();
+    world.hold(move |m| is_last(m) && (m.is_reply() || !m.at(&arrives)));
+    let publishing = upload.clone();
+    let ended = world.run(async move { publishing.publish("k").await });
+    let ended = ended.expect_err("it hears nothing");
+    assert!(
+        matches!(ended, PublishError::Write(WriteError::Unknown(_))),
+        "{ended:?}"
+    );
+    world.lose(is_last);
+    world.release();
+    world.settle();
+    upload
+}
+
+/// What an object is after a writer ended there, for whoever sweeps first; `None`: either.
+fn expected(until: Until) -> Option<&'static str> {
+    match until {
+        Until::OneBlock | Until::AllBlocks | Until::Accepted(0) => Some(OLD),
+        // A quorum without that server may abort, one with it finishes the commit.
+        Until::Accepted(1) => None,
+        Until::Accepted(_) | Until::Put(_) => Some(NEW),
+    }
+}
+
+#[test]
+fn what_a_writer_leaves_is_finished_or_swept() {
+    for until in STEPS {
+        for without in 0..4 {
+            let c = configuration(4, Dap::Abd, 1, 0);
+            let (world, actor) = world(&c);
+            leave(&world, until);
+            // A different quorum each time.
+            world.crash(without);
+            // The first one may come to the old version before it finishes the new one.
+            let sweeps = [(); 2].map(|()| world.run(sweep(&actor)).unwrap());
+            let removed: u64 = sweeps.iter().map(|swept| swept.removed.uploads).sum();
+            let read = get(&world, &actor, "k").unwrap();
+            assert!([OLD, NEW].contains(&&*read), "{until:?}: {read}");
+            if let Some(expected) = expected(until) {
+                assert_eq!(read, expected, "{until:?}, without {without}");
+            }
+            assert_eq!(removed, 1, "{until:?}: the one or the other");
+            let after = world.run(look(&actor)).unwrap();
+            assert_eq!(after.orphans(), Count::default(), "{until:?}");
+            assert_eq!(after.live.uploads, 1, "{until:?}");
+        }
+    }
+}
+
+/// Readers come before any sweep: they see one version or the other, and never go back.
+#[test]
+fn readers_see_one_version_whole_before_and_after_a_sweep() {
+    for until in STEPS {
+        let c = configuration(4, Dap::Abd, 1, 0);
+        let (world, actor) = world(&c);
+        leave(&world, until);
+        let before = get(&world, &actor, "k").unwrap();
+        world.run(sweep(&actor)).unwrap();
+        let after = get(&world, &actor, "k").unwrap();
+        assert!([OLD, NEW].contains(&&*before), "{until:?}: {before}");
+        assert!([&*before, NEW].contains(&&*after), "{until:?}: {after}");
+    }
+}
+
+/// A writer that is only slow finds its upload aborted: nothing was written, and nothing will be.
+#[test]
+fn a_slow_writer_loses_against_a_sweep() {
+    let c = configuration(4, Dap::Abd, 1, 0);
+    let (world, actor) = world(&c);
+    let slow = leave(&world, Until::AllBlocks);
+    assert_eq!(world.run(sweep(&actor)).unwrap().removed.uploads, 1);
+    let late = slow.clone();
+    let ended = world.run(async move { late.publish("k").await });
+    assert_eq!(ended, Err(PublishError::Swept));
+    assert_eq!(get(&world, &actor, "k").as_deref(), Some(OLD));
+    // A block of it that comes later still changes nothing, and what is new of it goes with the next sweep.
+    assert!(world.run(async move { slow.put_blocks(0..1).await }));
+    assert_eq!(world.run(look(&actor)).unwrap().orphans(), Count::default());
+}
+
+/// A sweep that begins before the commit and ends after it does not touch the blocks.
+#[test]
+fn a_sweep_loses_against_a_commit() {
+    let c = configuration(4, Dap::Abd, 1, 0);
+    let (world, actor) = world(&c);
+    let upload = leave(&world, Until::AllBlocks);
+    // The sweep has seen that nothing is decided, and asks for promises.
+    world.hold(Message::is_prepare);
+    let sweeping = world.spawn(sweep(&actor));
+    world.settle();
+    assert!(world.in_flight(Message::is_prepare) > 0, "it proposes");
+    let publishing = upload.clone();
+    world
+        .run(async move { publishing.publish("k").await })
+        .expect("one round, before the sweep's second");
+    world.release();
+    while sweeping.borrow().is_none() {
+        assert!(world.step(), "the sweep ends");
+    }
+    let swept = sweeping.borrow_mut().take().unwrap().unwrap();
+    // The old value was the newest when the sweep came to it.
+    assert_eq!((swept.live.uploads, swept.removed.uploads), (2, 0));
+    assert_eq!(get(&world, &actor, "k").as_deref(), Some(NEW));
+}

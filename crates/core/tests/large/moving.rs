@@ -1,0 +1,97 @@
+//! Large objects move with their domain: blocks, manifests, and the cells of uploads.
+
+use crate::uploader::{Upload, get, look, sweep};
+use crate::world::{Actor, Message, World, configuration, successor};
+use areo_core::config::{Configuration, Dap};
+use areo_core::consensus::Members;
+use areo_core::dsm::large::PublishError;
+use areo_core::dsm::sweep::Count;
+use areo_core::reconfig::ares::{self, Reconfigured, Reconfigurer};
+use std::sync::Arc;
+
+const TEXT: &str = "moves with its domain";
+
+/// Reconfigures to `n` servers from `first` on; whether that came to be.
+pub fn reconfigure(
+    actor: &Actor,
+    first: usize,
+    n: usize,
+    dap: Dap,
+) -> impl Future<Output = bool> + use<> {
+    let (client, c) = (actor.client(), actor.c.clone());
+    async move {
+        let next = successor(&c, first, n, dap).descriptor().clone();
+        let by = Reconfigurer {
+            env: &client.env,
+            sequences: client.sequences(),
+            consensus: &Members(|| client.next_writer()),
+            progress: &|_| {},
+        };
+        let ended = ares::reconfigure(&by, &c, &next).await;
+        matches!(ended, Ok(Reconfigured::Installed(_)))
+    }
+}
+
+fn world() -> (World, Arc<Configuration>) {
+    let c = configuration(3, Dap::Abd, 1, 2);
+    let world = World::of(&c, 7, 5);
+    (world, c)
+}
+
+#[test]
+fn an_upload_goes_on_in_the_next_configuration() {
+    let (world, c) = world();
+    let writer = world.actor(&c);
+    let upload = Upload::begin(&writer, TEXT);
+    let (half, all) = (3, upload.pieces().len());
+    let putting = upload.clone();
+    assert!(world.run(async move { putting.put_blocks(0..half).await }));
+    assert!(world.run(reconfigure(&world.actor(&c), 3, 4, Dap::Ec { k: 2 })));
+    let rest = upload.clone();
+    assert!(world.run(async move { rest.put_blocks(half..all).await }));
+    world.run(async move { upload.publish("k").await }).unwrap();
+    world.settle();
+    assert_eq!(get(&world, &writer, "k").as_deref(), Some(TEXT));
+    let left = world.run(look(&writer)).unwrap();
+    assert_eq!(
+        (left.live.blocks, left.orphans()),
+        (all as u64, Count::default())
+    );
+}
+
+/// What was decided of an upload before the move is decided after it: a commit whose manifest nobody has put yet is
+/// finished, an abort stays one.
+#[test]
+fn the_fate_of_an_upload_moves() {
+    for commits in [true, false] {
+        let (world, c) = world();
+        let writer = world.actor(&c);
+        let upload = Upload::begin(&writer, TEXT);
+        let (putting, publishing) = (upload.clone(), upload.clone());
+        let all = upload.pieces().len();
+        assert!(world.run(async move { putting.put_blocks(0..all).await }));
+        if commits {
+            world.hold(Message::is_put);
+            let ended = world.run(async move { publishing.publish("k").await });
+            assert!(matches!(ended, Err(PublishError::Write(_))), "{ended:?}");
+            world.lose(Message::is_put);
+            world.release();
+        } else {
+            assert_eq!(
+                world.run(sweep(&world.actor(&c))).unwrap().removed.uploads,
+                1
+            );
+        }
+        assert!(world.run(reconfigure(&world.actor(&c), 3, 4, Dap::Ec { k: 2 })));
+        world.settle();
+        let other = world.actor(&c);
+        if commits {
+            assert_eq!(world.run(sweep(&other)).unwrap().live.uploads, 1);
+            assert_eq!(get(&world, &writer, "k").as_deref(), Some(TEXT));
+        } else {
+            let ended = world.run(async move { upload.publish("k").await });
+            assert_eq!(ended, Err(PublishError::Swept));
+            assert_eq!(get(&world, &writer, "k"), None);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What an upload costs, and that its object is one object.
+
+use crate::uploader::{Upload, get, look, read, sweep};
+use crate::world::{World, configuration};
+use areo_core::config::Dap;
+use areo_core::dsm::sweep::Count;
+
+const TEXT: &str = "in blocks of four";
+
+fn run<T: 'static>(world: &World, future: impl Future<Output = T> + 'static) -> T {
+    world.run(future)
+}
+
+#[test]
+fn a_block_takes_one_round_and_the_manifest_three() {
+    for dap in [Dap::Abd, Dap::Ec { k: 2 }] {
+        let c = configuration(4, dap, 1, 2);
+        let world = World::new(&c, 1);
+        let upload = Upload::begin(&world.actor(&c), TEXT);
+        let before = world.gathers();
+        let blocks = upload.pieces().len();
+        let putting = upload.clone();
+        assert!(run(
+            &world,
+            async move { putting.put_blocks(0..blocks).await }
+        ));
+        assert_eq!(
+            world.gathers() - before,
+            blocks,
+            "a new name needs no query"
+        );
+        let before = world.gathers();
+        run(&world, async move { upload.publish("k").await }).unwrap();
+        assert_eq!(world.gathers() - before, 3, "get-tag, commit, put-data");
+        world.settle();
+        let before = world.gathers();
+        let reader = world.actor(&c);
+        assert_eq!(get(&world, &reader, "k").as_deref(), Some(TEXT));
+        assert_eq!(world.gathers() - before, 1 + blocks);
+    }
+}
+
+#[test]
+fn a_large_object_is_listed_and_described_as_one() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&c, 1);
+    let actor = world.actor(&c);
+    let upload = Upload::begin(&actor, TEXT);
+    let tag = run(&world, async move { upload.write("k").await }).unwrap();
+    let page = world.run(actor.list("", "", 10)).unwrap();
+    let listed: Vec<_> = page
+        .entries
+        .iter()
+        .map(|e| (&*e.key, e.tag, e.length))
+        .collect();
+    assert_eq!(listed, [("k", tag, TEXT.len() as u64)]);
+    let about = world.run(actor.stat("k")).unwrap();
+    assert_eq!((about.tag, about.length), (tag, TEXT.len() as u64));
+}
+
+/// Over a large object, and under one, other writes are what they always are; blocks that are no longer needed are found,
+/// and removed once, by whoever sweeps.
+#[test]
+fn what_is_written_over_is_swept() {
+    for dap in [Dap::Abd, Dap::Ec { k: 2 }] {
+        let c = configuration(4, dap, 1, 2);
+        let world = World::new(&c, 1);
+        let actor = world.actor(&c);
+        let large = |text: &str| {
+            let upload = Upload::begin(&actor, text);
+            run(&world, async move { upload.write("k").await }).unwrap();
+        };
+        let swept = || run(&world, sweep(&actor)).unwrap();
+        large("first value");
+        let (first, none) = (
+            Count {
+                uploads: 1,
+                blocks: 3,
+                bytes: 11,
+            },
+            Count::default(),
+        );
+        assert_eq!((swept().live, swept().removed), (first, none));
+        large("second");
+        assert_eq!(run(&world, look(&actor)).unwrap().replaced, first);
+        let after = swept();
+        assert_eq!((after.removed, after.orphans()), (first, first));
+        assert_eq!(swept().orphans(), none, "a sweep is done once");
+        assert_eq!(get(&world, &actor, "k").as_deref(), Some("second"));
+        actor.put("k", "small");
+        assert_eq!(swept().removed.blocks, 2);
+        large("third");
+        run(&world, actor.delete("k")).unwrap();
+        assert_eq!(swept().removed.blocks, 2);
+        assert_eq!(get(&world, &actor, "k"), None);
+        assert_eq!(swept(), areo_core::dsm::sweep::Swept::default());
+    }
+}
+
+/// A reader that has the manifest when the blocks go reads the object again, and returns the newer version whole.
+#[test]
+fn a_reader_that_loses_a_block_starts_again() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&c, 1);
+    let actor = world.actor(&c);
+    let [old, new] = ["old version", "new version"].map(|text| Upload::begin(&actor, text));
+    run(&world, async move { old.write("k").await }).unwrap();
+    world.settle();
+    // The manifest comes, the blocks do not.
+    let is_block = |m: &crate::world::Message| m.is_query() && m.is_of_block() && !m.is_reply();
+    world.hold(is_block);
+    let reading = world.spawn(read(&world.actor(&c), "k"));
+    world.settle();
+    let held = world.set_aside(is_block);
+    assert!(!held.is_empty(), "it has asked for blocks");
+    world.release();
+    run(&world, async move { new.write("k").await }).unwrap();
+    assert_eq!(run(&world, sweep(&actor)).unwrap().removed.uploads, 1);
+    world.put_back(held);
+    while reading.borrow().is_none() {
+        assert!(world.step(), "the read ends");
+    }
+    let found = reading.borrow_mut().take().unwrap().unwrap();
+    assert_eq!(
+        crate::uploader::version(found).1.as_deref(),
+        Some("new version")
+    );
+}

@@ -1,0 +1,123 @@
+//! A client that writes values in blocks of four bytes, step by step.
+
+use crate::world::{Actor, World, WorldEnv, name, value};
+use areo_core::config::Configuration;
+use areo_core::dap::Found;
+use areo_core::dsm::large::{self, PublishError};
+use areo_core::dsm::sweep::{self, Ages, Swept};
+use areo_core::error::{ReadError, Unavailable};
+use areo_core::object::{Blocks, Metadata};
+use areo_core::tag::{Tag, Writer};
+use bytes::Bytes;
+use std::sync::Arc;
+
+pub const BLOCK_BYTES: usize = 4;
+
+/// An upload that has begun.
+#[derive(Clone)]
+pub struct Upload {
+    actor: Actor,
+    pub text: String,
+    pub id: Writer,
+}
+
+impl Upload {
+    pub fn begin(actor: &Actor, text: &str) -> Upload {
+        Upload {
+            actor: actor.clone(),
+            text: text.into(),
+            id: actor.client().next_writer(),
+        }
+    }
+
+    pub fn pieces(&self) -> Vec<String> {
+        let bytes = self.text.as_bytes().chunks(BLOCK_BYTES);
+        bytes
+            .map(|piece| String::from_utf8(piece.to_vec()).expect("ASCII"))
+            .collect()
+    }
+
+    /// Puts these blocks.
+    pub async fn put_blocks(&self, indices: impl IntoIterator<Item = usize>) -> bool {
+        let pieces = self.pieces();
+        for index in indices {
+            let client = self.actor.client();
+            let block = (self.id, index as u32);
+            let content = value(&pieces[index]);
+            let put = large::put_block(&client, &self.actor.c, block, &content);
+            if put.await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub async fn publish(&self, key: &str) -> Result<Tag, PublishError> {
+        let client = self.actor.client();
+        let (blocks, metadata) = self.manifest();
+        large::publish(&client, &self.actor.c, &name(key), &blocks, metadata).await
+    }
+
+    fn manifest(&self) -> (Blocks, Bytes) {
+        let blocks = Blocks {
+            upload: self.id,
+            length: self.text.len() as u64,
+            block_bytes: BLOCK_BYTES as u32,
+        };
+        let metadata = Metadata {
+            blocks: Some(blocks),
+            ..Metadata::default()
+        };
+        (blocks, metadata.encode().expect("small metadata"))
+    }
+
+    /// All of it.
+    pub async fn write(&self, key: &str) -> Result<Tag, PublishError> {
+        let client = self.actor.client();
+        let (blocks, metadata) = self.manifest();
+        let contents: Vec<_> = self.pieces().iter().map(|piece| value(piece)).collect();
+        let manifest = (&blocks, metadata);
+        large::write(&client, &self.actor.c, &name(key), manifest, &contents).await
+    }
+}
+
+/// Reads the whole value.
+pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
+    let (client, c, name) = (actor.client(), actor.c.clone(), name(key));
+    async move { large::read(&client, &c, &name).await }
+}
+
+/// What a read says to a history.
+pub fn version(found: Found) -> (Tag, Option<String>) {
+    let value = found.value.filter(|value| !value.deleted);
+    (found.tag, value.as_ref().map(crate::world::text))
+}
+
+/// Removes everything that may be removed, whatever its age.
+pub fn sweep(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
+    sweep_as(actor.client(), actor.c.clone(), Some(0))
+}
+
+/// Only counts.
+pub fn look(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
+    sweep_as(actor.client(), actor.c.clone(), None)
+}
+
+async fn sweep_as(
+    client: areo_core::dsm::Client<WorldEnv>,
+    c: Arc<Configuration>,
+    age_ms: Option<u64>,
+) -> Result<Swept, Unavailable> {
+    let ages = Ages {
+        now_ms: 0,
+        unfinished_ms: age_ms,
+        replaced_ms: age_ms,
+    };
+    sweep::sweep(&client, &c, &ages).await
+}
+
+/// The text of an object, which must be readable.
+pub fn get(world: &World, actor: &Actor, key: &str) -> Option<String> {
+    let found = world.run(read(actor, key)).expect("the read succeeds");
+    version(found).1
+}
