@@ -5,20 +5,21 @@ mod bench;
 pub(crate) use bench::{Bench, MeasureReconfig, Nemesis};
 
 use crate::exit::{Code, Failure};
-use crate::units::{parse_size, parse_timeout};
-use areo_client::{InvalidKey, limits};
+use crate::units::parse_timeout;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 mod reconfig;
+mod values;
 
 pub(crate) use reconfig::{ChangeArgs, OptionArgs, Reconfig, Start};
+pub(crate) use values::{Basis, parse_max_object};
+use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
 ///
@@ -225,6 +226,10 @@ pub(crate) struct Put {
     /// A pair of metadata, kept with the version; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) meta: Vec<(String, String)>,
+    /// Write only if this is the newest version, as `get --version-only` and `stat` print it; `none`: only if there is no
+    /// such object. Otherwise ends with 4. Weak: of two concurrent writes on one version both may succeed
+    #[arg(long, value_name = "VERSION", value_parser = parse_basis)]
+    pub(crate) if_version: Option<Basis>,
     /// Largest value to send [default: what the cluster file says, else 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
     pub(crate) max_object: Option<u64>,
@@ -413,55 +418,6 @@ pub(crate) struct DomainCreate {
     /// Accept a domain that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,
-}
-
-/// Keys that can name an object; says what is wrong with others in the words of the library.
-#[derive(Clone)]
-struct KeyParser;
-
-impl TypedValueParser for KeyParser {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        _argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        check_key(value).map_err(|invalid| {
-            clap::Error::raw(ErrorKind::ValueValidation, format!("{invalid}\n")).with_cmd(command)
-        })
-    }
-}
-
-fn check_key(value: &OsStr) -> Result<String, InvalidKey> {
-    let key = value.to_str().ok_or(InvalidKey::NotUtf8)?;
-    match key.len() {
-        0 => Err(InvalidKey::Empty),
-        bytes if bytes > limits::KEY_BYTES => Err(InvalidKey::TooLong { bytes }),
-        _ => Ok(key.to_owned()),
-    }
-}
-
-fn parse_pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("metadata is written NAME=VALUE".into()),
-    }
-}
-
-/// A limit of values that servers and clients accept.
-pub(crate) fn parse_max_object(text: &str) -> Result<u64, String> {
-    match parse_size(text)? {
-        0 => Err("0 leaves no room for a value".into()),
-        size if size > limits::VALUE_BYTES => Err(format!("'{text}' is more than 1GiB")),
-        size => Ok(size),
-    }
-}
-
-fn parse_copy_limit(text: &str) -> Result<u32, String> {
-    let size = parse_size(text)?;
-    u32::try_from(size).map_err(|_| format!("'{text}' is more than 4GiB"))
 }
 
 /// Prints what clap says, which for `--help` and `--version` is no error.

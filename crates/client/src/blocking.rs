@@ -158,6 +158,20 @@ impl Domain {
         block_on(self.domain.put(key, value, options))
     }
 
+    /// As [`crate::Domain::write_if`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_if(
+        &self,
+        key: &str,
+        value: impl Into<Bytes>,
+        version: Option<Version>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        block_on(self.domain.write_if(key, value, version, options))
+    }
+
     /// As [`crate::Domain::get`].
     ///
     /// # Errors

@@ -1,14 +1,16 @@
 //! How an operation ends when it does not succeed.
 
-use crate::{InvalidDomainName, InvalidKey, InvalidMetadata, ServerId, Shape, Version};
+use crate::{Object, ServerId, Shape, Version};
 use areo_core::error::{Response, Unavailable};
-use areo_core::limits;
 use areo_core::message::Refusal;
 use std::fmt;
 use std::time::Duration;
 
+mod invalid;
 #[cfg(test)]
 mod tests;
+
+pub use invalid::Invalid;
 
 /// An operation that did not succeed. The variants are the seven endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.
@@ -21,16 +23,16 @@ pub enum Error {
         /// The object's key; `None`: it is the domain that does not exist.
         key: Option<String>,
     },
-    /// A coverable or conditional write lost: the object has another version than the one that was to be replaced.
+    /// A coverable write found another version than the one that it was to replace, and wrote nothing.
     VersionConflict {
         /// The domain.
         domain: String,
         /// The object's key.
         key: String,
-        /// The version that was to be replaced.
-        expected: Version,
-        /// The version that is there.
-        found: Version,
+        /// The version that was to be replaced; `None`: there was to be no object.
+        expected: Option<Version>,
+        /// The newest version; `None`: there is no such object.
+        latest: Option<Box<Object>>,
     },
     /// No quorum in time, and nothing was written.
     Unavailable {
@@ -61,49 +63,6 @@ pub enum Error {
     Invalid {
         /// Why.
         reason: Invalid,
-    },
-}
-
-/// What was asked for cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Invalid {
-    /// The domain's name is none.
-    DomainName {
-        /// Why.
-        error: InvalidDomainName,
-    },
-    /// The key is none.
-    Key {
-        /// Why.
-        error: InvalidKey,
-    },
-    /// Content type or user pairs are over their limits.
-    Metadata {
-        /// Why.
-        error: InvalidMetadata,
-    },
-    /// The value is longer than one object holds.
-    ValueTooLarge {
-        /// Its length.
-        bytes: u64,
-        /// The limit that applied.
-        limit_bytes: u64,
-    },
-    /// A limit for objects above what can be had at all.
-    LimitTooLarge {
-        /// The limit asked for.
-        limit_bytes: u64,
-    },
-    /// A prefix or a starting point of a listing that is longer than a key can be.
-    ListBound {
-        /// Its length.
-        bytes: usize,
-    },
-    /// The object, or the domain's configuration, was written by a later version of this software and cannot be
-    /// understood by this one.
-    LaterVersion {
-        /// Which field.
-        field: String,
     },
 }
 
@@ -387,11 +346,24 @@ impl fmt::Display for Error {
                 domain,
                 key,
                 expected,
-                found,
-            } => write!(
-                f,
-                "'{key}' in '{domain}' was to be replaced at version {expected}, but it is at version {found}: read it and try again"
-            ),
+                latest,
+            } => {
+                match expected {
+                    Some(version) => write!(
+                        f,
+                        "'{key}' in '{domain}' was to be replaced at version {version}, "
+                    ),
+                    None => write!(f, "'{key}' in '{domain}' was to be made, "),
+                }?;
+                match latest {
+                    Some(object) => write!(
+                        f,
+                        "but it is at version {}: read it and try again",
+                        object.version
+                    ),
+                    None => f.write_str("but there is no such object"),
+                }
+            }
             Error::Unavailable { call } if call.operation.writes() => {
                 write!(f, "{call}; nothing was written")
             }
@@ -436,57 +408,4 @@ impl fmt::Display for Damage {
     }
 }
 
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let most = limits::VALUE_BYTES;
-        match self {
-            Invalid::DomainName { error } => error.fmt(f),
-            Invalid::Key { error } => error.fmt(f),
-            Invalid::Metadata { error } => error.fmt(f),
-            Invalid::ValueTooLarge { bytes, limit_bytes } if *limit_bytes < most => write!(
-                f,
-                "the value has {bytes} bytes, one object holds at most {limit_bytes}: larger values need the file layer; for experiments the limit can be raised (--max-object) up to {most} bytes"
-            ),
-            Invalid::ValueTooLarge { bytes, limit_bytes } => write!(
-                f,
-                "the value has {bytes} bytes, one object holds at most {limit_bytes}: larger values need the file layer"
-            ),
-            Invalid::LimitTooLarge { limit_bytes } => write!(
-                f,
-                "objects of {limit_bytes} bytes cannot be had: the limit (--max-object) can be raised up to {most} bytes, larger values need the file layer"
-            ),
-            Invalid::ListBound { bytes } => write!(
-                f,
-                "the prefix or starting point of the listing has {bytes} bytes, keys have at most {}",
-                limits::KEY_BYTES
-            ),
-            Invalid::LaterVersion { field } => write!(
-                f,
-                "it was written by a later version of Areo, update this one: {field}"
-            ),
-        }
-    }
-}
-
 impl std::error::Error for Error {}
-
-impl From<InvalidKey> for Error {
-    fn from(error: InvalidKey) -> Error {
-        let reason = Invalid::Key { error };
-        Error::Invalid { reason }
-    }
-}
-
-impl From<InvalidMetadata> for Error {
-    fn from(error: InvalidMetadata) -> Error {
-        let reason = Invalid::Metadata { error };
-        Error::Invalid { reason }
-    }
-}
-
-impl From<InvalidDomainName> for Error {
-    fn from(error: InvalidDomainName) -> Error {
-        let reason = Invalid::DomainName { error };
-        Error::Invalid { reason }
-    }
-}

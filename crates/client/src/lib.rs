@@ -26,6 +26,7 @@
 //!   name(&self) -> &str        id(&self) -> String     configuration(&self) -> ConfigurationInfo
 //!   with_timeout(&self, Duration) -> Domain
 //!   async put(&self, &str, impl Into<Bytes>, PutOptions) -> Result<Version, Error>
+//!   async write_if(&self, &str, impl Into<Bytes>, Option<Version>, PutOptions) -> Result<Version, Error>     weak: coverable
 //!   async get(&self, &str) -> Result<Object, Error>
 //!   async stat(&self, &str) -> Result<ObjectInfo, Error>
 //!   async delete(&self, &str) -> Result<Version, Error>

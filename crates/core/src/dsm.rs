@@ -4,6 +4,7 @@
 //! the latest that it has seen, and starts there.
 
 pub mod atomic;
+pub mod coverable;
 pub mod decided_once;
 pub mod large;
 pub mod listing;

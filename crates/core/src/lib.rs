@@ -8,7 +8,9 @@
 //! ```text
 //!        manager     named objects, domains, servers        what a user asks for
 //!           |
-//!          dsm       read, write over configurations        atomic objects
+//!       fragment     files as lists of blocks              divide, identify
+//!           |
+//!          dsm       read, write over configurations        atomic and coverable objects
 //!           |
 //!       reconfig     from one configuration to the next     sequence, ares, transfer
 //!           |
@@ -38,6 +40,7 @@ pub mod dsm;
 pub mod element;
 pub mod env;
 pub mod error;
+pub mod fragment;
 pub mod gather;
 pub mod hash;
 pub mod instant;

@@ -5,6 +5,7 @@
 
 use crate::config::Configuration;
 use crate::dap::Found;
+use crate::dsm::coverable::{self, Covered};
 use crate::dsm::listing::{self, Page};
 use crate::dsm::{Client, atomic};
 use crate::element::Value;
@@ -39,6 +40,34 @@ pub async fn put<E: Env>(
     value: &Value,
 ) -> Result<Tag, WriteError> {
     atomic::write(client, c, name, value).await
+}
+
+/// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
+/// Weak: of concurrent writes on one version several may succeed ([`coverable`], `[V-1]`).
+///
+/// # Errors
+/// [`WriteError`].
+pub async fn put_if<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    value: &Value,
+    version: Option<Tag>,
+) -> Result<Covered, WriteError> {
+    let mut covers = version.unwrap_or(Tag::INITIAL);
+    loop {
+        match coverable::write(client, c, name, value, covers).await? {
+            // A deleted object is none, too: the write covers its tombstone.
+            Covered::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
+                covers = found.tag;
+            }
+            covered => return Ok(covered),
+        }
+    }
+}
+
+fn is_tombstone(found: &Found) -> bool {
+    found.value.as_ref().is_some_and(|value| value.deleted)
 }
 
 /// Reads an object. A deleted one is found as a tombstone, one that nobody wrote without a value.

@@ -12,6 +12,8 @@ pub const READ: &str = "areo.read";
 pub const STAT: &str = "areo.stat";
 /// A write of one object.
 pub const WRITE: &str = "areo.write";
+/// A coverable write of one object.
+pub const CVR_WRITE: &str = "areo.cvr_write";
 /// A deletion.
 pub const DELETE: &str = "areo.delete";
 /// A page of a listing.
@@ -68,10 +70,11 @@ pub const STORE_APPEND: &str = "store.append";
 pub const STORE_SYNC: &str = "store.sync";
 
 /// All of them, for whoever wants to know what there may be.
-pub const ALL: [&str; 27] = [
+pub const ALL: [&str; 28] = [
     READ,
     STAT,
     WRITE,
+    CVR_WRITE,
     DELETE,
     LIST,
     RECONFIG,

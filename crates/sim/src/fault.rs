@@ -98,6 +98,10 @@ faults! {
     ManyWriters = "more writers than delta",
     /// An operation of unknown outcome is tried again.
     Retry = "retry after timeout",
+    /// A coverable write finds another version than the one it is based on.
+    NotCovered = "coverable write lost",
+    /// Two coverable writes that are based on one version succeed, which they may if they are concurrent.
+    TwoWinners = "two winners of a version",
     /// The hint that a server is slow is wrong.
     WrongHint = "wrong hint",
 }

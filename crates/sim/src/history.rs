@@ -13,14 +13,25 @@ use std::fmt::Write;
 pub(crate) enum Kind {
     Read,
     Write,
+    /// Coverable, on this version.
+    CvrWrite(Tag),
     Delete,
 }
 
 impl Kind {
+    /// Of a coverable write: the version that it is to replace.
+    fn base(self) -> Option<Tag> {
+        match self {
+            Kind::CvrWrite(base) => Some(base),
+            Kind::Read | Kind::Write | Kind::Delete => None,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
             Kind::Write => "write",
+            Kind::CvrWrite(_) => "cvr_write",
             Kind::Delete => "delete",
         }
     }
@@ -61,6 +72,8 @@ struct Register {
     deletes_open: usize,
     /// The largest tag of a deletion that ended.
     deleted: Tag,
+    /// Versions that coverable writes have replaced.
+    covered: BTreeSet<Tag>,
 }
 
 /// Everything that clients saw.
@@ -118,6 +131,10 @@ impl History {
         value: Option<u64>,
     ) {
         self.write(now, operation, "ok", value, Some(tag));
+        self.judge_read(operation, tag, value);
+    }
+
+    fn judge_read(&mut self, operation: &Operation, tag: Tag, value: Option<u64>) {
         let register = self.register(operation);
         let begun = value.is_none_or(|value| register.begun.contains(&value));
         let known = *register.versions.entry(tag).or_insert(value);
@@ -162,6 +179,47 @@ impl History {
                 &format!("saw {tag}, older than {floor}, which had ended"),
             );
         }
+    }
+
+    /// A version that an operation has shown, `choice` of them from the newest on; the initial one if there are not as
+    /// many.
+    pub(crate) fn version(&self, object: &Object, choice: usize) -> Tag {
+        let shown = self.registers.get(object);
+        let version = shown.and_then(|register| register.versions.keys().nth_back(choice));
+        version.copied().unwrap_or_default()
+    }
+
+    /// A coverable write found another version than the one that it was to replace: it is a read of that.
+    pub(crate) fn end_uncovered(
+        &mut self,
+        now: Instant,
+        operation: &Operation,
+        tag: Tag,
+        value: Option<u64>,
+    ) {
+        self.write(now, operation, "fail", value, Some(tag));
+        self.register(operation).writes_open -= 1;
+        if operation.kind.base() == Some(tag) {
+            self.violate(operation, &format!("lost, although {tag} is the newest"));
+        }
+        self.judge_read(operation, tag, value);
+    }
+
+    /// A coverable write ended with this version. Returns whether another one has replaced the same version (`[V-1]`).
+    pub(crate) fn end_covered(&mut self, now: Instant, operation: &Operation, tag: Tag) -> bool {
+        let base = operation.kind.base().expect("it is coverable");
+        self.end_write(now, operation, tag);
+        if base < operation.floor {
+            let floor = operation.floor;
+            self.violate(
+                operation,
+                &format!("replaced {base}, older than {floor}, which had ended"),
+            );
+        }
+        if tag.number != base.number + 1 {
+            self.violate(operation, &format!("made {tag} of {base}"));
+        }
+        !self.register(operation).covered.insert(base)
     }
 
     /// A write or a deletion ended with this version.
@@ -287,12 +345,15 @@ impl History {
         } = operation;
         let (t, kind, (domain, key)) = (now.0, operation.kind.name(), object);
         let value = value.map_or("null".to_owned(), |value| format!("\"{value:016x}\""));
-        let version = version.filter(|tag| !tag.is_initial());
-        let version = version.map_or("null".to_owned(), |tag| format!("\"{tag}\""));
+        let tag = |tag: Option<Tag>| {
+            let tag = tag.filter(|tag| !tag.is_initial());
+            tag.map_or("null".to_owned(), |tag| format!("\"{tag}\""))
+        };
+        let (version, based_on) = (tag(version), tag(operation.kind.base()));
         let line = writeln!(
             self.lines,
             "{{\"t\":{t},\"client\":\"c{client}\",\"op\":{id},\"event\":\"{event}\",\"kind\":\"{kind}\",\
-             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":null}}"
+             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":{based_on}}}"
         );
         line.expect("writing into memory does not fail");
     }

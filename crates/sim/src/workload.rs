@@ -224,7 +224,8 @@ impl Workload {
             let end = match what {
                 _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
                 0..40 => operation.get().await,
-                40..80 => operation.put().await,
+                40..65 => operation.put().await,
+                65..80 => operation.cover().await,
                 80..88 => operation.delete().await,
                 88..94 => operation.stat().await,
                 94..98 => operation.list().await,
@@ -374,6 +375,7 @@ impl Workload {
                 let ends = [
                     ("get", one().get().await),
                     ("put", one().put().await),
+                    ("put --if-version", one().cover().await),
                     ("stat", one().stat().await),
                     ("list", one().list().await),
                     ("delete", one().delete().await),

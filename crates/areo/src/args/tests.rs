@@ -1,5 +1,6 @@
 use super::*;
 use clap::CommandFactory;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
@@ -112,6 +113,7 @@ fn errors_are_one_sentence() {
         ("up --dap raid", "[possible values: abd, ec]"),
         ("put a --meta colour", "NAME=VALUE"),
         ("put a --meta =blue", "NAME=VALUE"),
+        ("put a --if-version latest", "'latest' is not a version"),
         ("get a -o f --version-only", "cannot be used with"),
         ("server --init --join a:1", "cannot be used with"),
         ("ls -v -q", "cannot be used with"),

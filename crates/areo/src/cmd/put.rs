@@ -42,8 +42,11 @@ pub(super) fn run(session: &Session, args: args::Put) -> Outcome {
     };
     let key = args.key;
     let interrupted = format!("interrupted: the write of '{key}' may have been applied");
-    let stats = args.stats;
-    session::run(put(session, &key, value, options, stats), &interrupted)
+    let (basis, stats) = (args.if_version, args.stats);
+    session::run(
+        put(session, &key, value, options, (basis, stats)),
+        &interrupted,
+    )
 }
 
 async fn put(
@@ -51,7 +54,7 @@ async fn put(
     key: &str,
     value: Vec<u8>,
     options: PutOptions,
-    stats: args::Stats,
+    (basis, stats): (Option<args::Basis>, args::Stats),
 ) -> Outcome {
     let (client, domain) = session.domain().await?;
     let (domain, statistics) = domain.measured();
@@ -62,7 +65,12 @@ async fn put(
         COPIED_BYTES..progress::SHOWN_BYTES => progress::spinner(session.out, &what),
         length => progress::bar(session.out, &what, to_send(&domain.configuration(), length)),
     };
-    let put = domain.put(key, value, options);
+    let put = async {
+        match basis {
+            Some(args::Basis(version)) => domain.write_if(key, value, version, options).await,
+            None => domain.put(key, value, options).await,
+        }
+    };
     let version = progress::sending(bar, &client, put)
         .await
         .map_err(failure)?;

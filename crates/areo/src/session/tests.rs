@@ -82,8 +82,8 @@ fn every_ending_has_its_exit_code() {
     let conflict = Error::VersionConflict {
         domain: domain(),
         key: key(),
-        expected: Version::INITIAL,
-        found: Version::INITIAL,
+        expected: Some(Version::INITIAL),
+        latest: None,
     };
     let corrupted = Error::Corrupted {
         domain: domain(),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Dap;
+use areo_core::limits;
 
 /// Five servers of `photos`, configuration 3, ec [5,3]: what each of them did.
 fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
@@ -133,4 +134,32 @@ fn what_is_too_large_is_told_what_to_do() {
     assert!(default.contains("--max-object"), "{default}");
     let most = sentence(2 << 30, limits::VALUE_BYTES);
     assert!(!most.contains("--max-object"), "{most}");
+}
+
+#[test]
+fn a_conflict_names_both_versions() {
+    let version: Version = "5-00c0ffee00c0ffee1".parse().unwrap();
+    let newest: Version = "6-00c0ffee00c0ffee2".parse().unwrap();
+    let object = Object {
+        version: newest,
+        metadata: crate::Metadata::default(),
+        length: 0,
+        content: Vec::new(),
+    };
+    let sentence = |expected, latest: Option<Object>| {
+        let error = Error::VersionConflict {
+            domain: "photos".into(),
+            key: "cat".into(),
+            expected,
+            latest: latest.map(Box::new),
+        };
+        error.to_string()
+    };
+    assert_eq!(
+        sentence(Some(version), Some(object.clone())),
+        "'cat' in 'photos' was to be replaced at version 5-00c0ffee00c0ffee1, but it is at version \
+         6-00c0ffee00c0ffee2: read it and try again"
+    );
+    assert!(sentence(None, Some(object)).contains("was to be made, but it is at version 6-"));
+    assert!(sentence(Some(version), None).ends_with("but there is no such object"));
 }

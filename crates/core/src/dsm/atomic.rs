@@ -47,19 +47,29 @@ pub async fn read<E: Env>(
                 .await?;
             span::record_tag(newest.found.tag);
             span::record_bytes(newest.found.length);
-            if newest.at_quorum(client, name) {
-                newest.confirm_again(client, name);
-                return Ok(newest.found);
+            if let Some(found) = settle(client, newest, name).await? {
+                return Ok(found);
             }
-            let write_back = write_back(client, &newest, name);
-            if write_back.instrument(debug_span!(span::PHASE2)).await? {
-                return Ok(newest.found);
-            }
-            // The version may not be returned: it did not get to a quorum, so that a later read may not see it.
             client.env.sleep(limits::ASK_AGAIN).await;
         }
     };
     read.instrument(span::of_object!(span::READ, name)).await
+}
+
+/// Phase 2 of a read: makes sure that the version is at a quorum. None if members have no room for it: then it may not be
+/// returned, because a later read may not see it.
+pub(super) async fn settle<E: Env>(
+    client: &Client<E>,
+    newest: Newest,
+    name: &Name,
+) -> Result<Option<Found>, ReadError> {
+    if newest.at_quorum(client, name) {
+        newest.confirm_again(client, name);
+        return Ok(Some(newest.found));
+    }
+    let write_back = write_back(client, &newest, name);
+    let written = write_back.instrument(debug_span!(span::PHASE2)).await?;
+    Ok(written.then_some(newest.found))
 }
 
 /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
@@ -103,15 +113,7 @@ pub async fn write<E: Env>(
             .instrument(debug_span!(span::PHASE1))
             .await
             .map_err(WriteError::NotApplied)?;
-        let tag = max.next(client.next_writer());
-        span::record_tag(tag);
-        span::record_bytes(value.length());
-        let mut handed_over = false;
-        put(client, last, name, (tag, value), &mut handed_over)
-            .instrument(debug_span!(span::PHASE2))
-            .await
-            .map_err(|failed| not_acknowledged(failed, handed_over))?;
-        Ok(tag)
+        write_next(client, &last, name, value, max).await
     };
     write.instrument(span::of_object!(span::WRITE, name)).await
 }
@@ -133,6 +135,25 @@ pub async fn put_version<E: Env>(
     put(client, start, name, version, &mut handed_over)
         .await
         .map_err(|failed| not_acknowledged(failed, handed_over))
+}
+
+/// Phase 2 of a write: the value becomes the version after `max`, from the configuration `last` on.
+pub(super) async fn write_next<E: Env>(
+    client: &Client<E>,
+    last: &Arc<Configuration>,
+    name: &Name,
+    value: &Value,
+    max: Tag,
+) -> Result<Tag, WriteError> {
+    let tag = max.next(client.next_writer());
+    span::record_tag(tag);
+    span::record_bytes(value.length());
+    let mut handed_over = false;
+    put(client, last.clone(), name, (tag, value), &mut handed_over)
+        .instrument(debug_span!(span::PHASE2))
+        .await
+        .map_err(|failed| not_acknowledged(failed, handed_over))?;
+    Ok(tag)
 }
 
 /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended.
@@ -157,7 +178,7 @@ pub(super) async fn largest_tag<E: Env>(
     }
 }
 
-/// Phase 2 of a write: brings the pair to a quorum of the last configuration, from `current` on.
+/// Brings a new pair to a quorum of the last configuration, from `current` on.
 async fn put<E: Env>(
     client: &Client<E>,
     mut current: Arc<Configuration>,
@@ -225,11 +246,13 @@ fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
 }
 
 /// What phase 1 of a read found.
-struct Newest {
+pub(super) struct Newest {
     /// The newest version of all configurations on the way.
-    found: Found,
+    pub(super) found: Found,
     /// The configuration where the sequence ended.
-    last: Visit,
+    pub(super) last: Visit,
+    /// Some server holds it, or it is the initial one; and not only the caller claims to have it.
+    pub(super) exists: bool,
     /// `found` was found there, and not only on the way: what is said of its holders is said of that configuration.
     in_last: bool,
 }
@@ -243,6 +266,7 @@ impl Newest {
             found,
             last,
             in_last,
+            exists: _,
         } = self;
         if found.tag.is_initial() {
             return true;
@@ -261,7 +285,7 @@ impl Newest {
 }
 
 /// Phase 1 of a read.
-async fn newest<E: Env>(
+pub(super) async fn newest<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
@@ -269,7 +293,7 @@ async fn newest<E: Env>(
     scope: Scope,
 ) -> Result<Newest, ReadError> {
     let mut current = client.sequences().start(c);
-    let mut best: Option<Found> = None;
+    let (mut best, mut exists): (Option<Found>, _) = (None, false);
     loop {
         let at = Visit::new(&current);
         let here = match dap::get_data(&client.env, &at, name, known, scope).await {
@@ -282,6 +306,10 @@ async fn newest<E: Env>(
         let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);
         let in_last = here.as_ref().is_some_and(larger);
         if in_last {
+            let held = |found: &Found| found.tag.is_initial() || found.holders.contains(&true);
+            let tag = |found: &Option<Found>| found.as_ref().map(|found| found.tag);
+            let is_same = tag(&best) == tag(&here);
+            exists = here.as_ref().is_some_and(held) || (exists && is_same);
             best = here;
         }
         let Some(next) = next else {
@@ -290,6 +318,7 @@ async fn newest<E: Env>(
                 found,
                 last: at,
                 in_last,
+                exists,
             });
         };
         current = next;
@@ -306,6 +335,7 @@ async fn write_back<E: Env>(
         found,
         last,
         in_last,
+        exists: _,
     } = newest;
     let value = found
         .value

@@ -7,6 +7,7 @@
 mod world;
 
 mod cells;
+mod coverable;
 mod damage;
 mod durability;
 mod erasure;

@@ -58,7 +58,7 @@ fn resume(
 }
 
 /// Makes a pointer known to all members of `c`.
-fn announce(world: &World, c: &Arc<Configuration>, pointer: &Pointer) {
+pub fn announce(world: &World, c: &Arc<Configuration>, pointer: &Pointer) {
     let (env, from, pointer) = (world.env(), c.clone(), pointer.clone());
     let put = world.run(async move { sequence::put_config(&env, &from, &pointer).await });
     put.expect("a quorum is there");

@@ -3,6 +3,7 @@
 use super::{World, WorldEnv, name, value};
 use areo_core::config::Configuration;
 use areo_core::dap::Found;
+use areo_core::dsm::coverable::{self, Covered};
 use areo_core::dsm::listing::Page;
 use areo_core::dsm::{Client, atomic};
 use areo_core::element::Value;
@@ -50,6 +51,16 @@ impl Actor {
         async move { atomic::write(&client, &c, &name, &value).await }
     }
 
+    pub fn cover(
+        &self,
+        key: &str,
+        text: &str,
+        version: Tag,
+    ) -> impl Future<Output = Result<Covered, WriteError>> + use<> {
+        let (client, c, name, value) = (self.client(), self.c.clone(), name(key), value(text));
+        async move { coverable::write(&client, &c, &name, &value, version).await }
+    }
+
     pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
         let (client, c, name) = (self.client(), self.c.clone(), name(key));
         async move { atomic::read(&client, &c, &name, None).await }
@@ -81,6 +92,14 @@ impl Actor {
         self.world
             .run(self.write(key, text))
             .expect("the write succeeds")
+    }
+
+    /// Writes the version after `version`, which must succeed.
+    pub fn change(&self, key: &str, text: &str, version: Tag) -> Tag {
+        match self.world.run(self.cover(key, text, version)) {
+            Ok(Covered::Changed(tag)) => tag,
+            other => panic!("{other:?}: {version} is the newest"),
+        }
     }
 
     /// Reads, which must succeed: version and text, `None` if there is no value.

@@ -6,7 +6,9 @@ use crate::history::{History, Kind, Object, Operation};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
+use areo_core::dap::Found;
 use areo_core::dsm::Client;
+use areo_core::dsm::coverable::{self, Covered};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
@@ -28,6 +30,12 @@ pub(super) struct One<'a> {
     pub(super) task: usize,
 }
 
+/// The hash of what was found, if there is an object.
+fn hash(found: &Found) -> Option<u64> {
+    let live = found.value.as_ref().filter(|value| !value.deleted);
+    live.map(|value| stable_hash(&value.contiguous()))
+}
+
 impl One<'_> {
     fn name(&self) -> Name {
         Name::user(&self.object.1).expect("keys are short")
@@ -36,10 +44,9 @@ impl One<'_> {
     fn begin(&self, kind: Kind, value: Option<u64>) -> Operation {
         let work = self.work;
         let now = work.world.now();
-        let (operation, writes) =
-            work.history
-                .borrow_mut()
-                .begin(now, (self.process, kind), &self.object, value);
+        let what = (self.process, kind);
+        let mut history = work.history.borrow_mut();
+        let (operation, writes) = history.begin(now, what, &self.object, value);
         if writes > usize::from(self.c.descriptor().delta) + 1 {
             work.world.plan().note(Fault::ManyWriters);
         }
@@ -70,8 +77,7 @@ impl One<'_> {
             self.end(None, |history| history.end_failed(now, &operation));
             return End::TimedOut;
         };
-        let live = found.value.as_ref().filter(|value| !value.deleted);
-        let hash = live.map(|value| stable_hash(&value.contiguous()));
+        let hash = hash(&found);
         self.end(Some(found.tag), |history| {
             history.end_read(now, &operation, found.tag, hash);
         });
@@ -94,6 +100,43 @@ impl One<'_> {
     }
 
     pub(super) async fn put(&self) -> End {
+        let (value, hash) = self.any_value();
+        let operation = self.begin(Kind::Write, Some(hash));
+        let written = manager::put(&self.client, &self.c, &self.name(), &value).await;
+        self.end_write(&operation, &written)
+    }
+
+    /// A coverable write on the newest version that anybody was shown, or on one of those before it.
+    pub(super) async fn cover(&self) -> End {
+        let random = self.work.world.random();
+        let choice = match random.chance(250) {
+            true => random.index(4),
+            false => 0,
+        };
+        let base = self.work.history.borrow().version(&self.object, choice);
+        let (value, hashed) = self.any_value();
+        let operation = self.begin(Kind::CvrWrite(base), Some(hashed));
+        let written = coverable::write(&self.client, &self.c, &self.name(), &value, base).await;
+        let (now, plan) = (self.work.world.now(), self.work.world.plan());
+        match written {
+            Ok(Covered::Changed(tag)) => self.end(Some(tag), |history| {
+                if history.end_covered(now, &operation, tag) {
+                    plan.note(Fault::TwoWinners);
+                }
+            }),
+            Ok(Covered::Unchanged(found)) => {
+                plan.note(Fault::NotCovered);
+                self.end(Some(found.tag), |history| {
+                    history.end_uncovered(now, &operation, found.tag, hash(&found));
+                });
+            }
+            Err(error) => return self.end_write(&operation, &Err(error)),
+        }
+        End::Done
+    }
+
+    /// A value that nobody else writes, and its hash.
+    fn any_value(&self) -> (Value, u64) {
         let random = self.work.world.random();
         let length = match random.chance(self.work.shape.large_per_mille) {
             true => 100 + random.index(3000),
@@ -104,10 +147,7 @@ impl One<'_> {
             format!("{}:{:016x}", self.task, random.draw())
         );
         let hash = stable_hash(text.as_bytes());
-        let operation = self.begin(Kind::Write, Some(hash));
-        let value = Value::new(Bytes::new(), text.into());
-        let written = manager::put(&self.client, &self.c, &self.name(), &value).await;
-        self.end_write(&operation, &written)
+        (Value::new(Bytes::new(), text.into()), hash)
     }
 
     pub(super) async fn delete(&self) -> End {

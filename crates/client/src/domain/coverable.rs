@@ -1,0 +1,68 @@
+//! Coverable writes.
+
+use super::{Call, Domain, value_to_put};
+use crate::error::{Error, Operation};
+use crate::object::{Object, PutOptions};
+use crate::{Version, checksum};
+use areo_core::dsm::coverable::Covered;
+use areo_core::manager;
+use areo_core::object::Name;
+use bytes::Bytes;
+
+impl Domain {
+    /// Writes the object if `version` is its newest; with `None`, if there is no such object. Otherwise writes nothing and
+    /// returns what is there. Two rounds; one if it does not write.
+    ///
+    /// This is a **coverable** write, and it is **weak**: of two *concurrent* writes that name the same version, both may
+    /// succeed. Alice and Bob have both read version 4, and both call `write_if` with it at the same time. Neither finds a
+    /// newer version, both write one, and both are told that they have succeeded; the larger of the two versions is read
+    /// from then on, and the other was overwritten by somebody who had never seen it. What is kept: a write that begins
+    /// after another one has ended never succeeds on the version that the other one replaced. So it keeps a writer from
+    /// overwriting what it could have read. It is no lock, elects nobody and must not be used for counting.
+    ///
+    /// # Errors
+    /// [`Error::VersionConflict`] with the newest version (of a large object without its content); otherwise as [`Domain::put`]. After [`Error::Unknown`] read the
+    /// object before writing it again: if the write took effect, `version` is no longer the newest.
+    pub async fn write_if(
+        &self,
+        key: &str,
+        value: impl Into<Bytes>,
+        version: Option<Version>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        let name = Name::user(key)?;
+        let value = value_to_put(value.into(), options)?;
+        let write = move |call: Call| async move {
+            let client = &call.session.client;
+            let covered = manager::put_if(client, call.c(), &call.name, &value, version).await;
+            covered.map_err(|error| call.write_error(&error))
+        };
+        let found = match self.run(Operation::Put, name, write).await? {
+            Covered::Changed(version) => return Ok(version),
+            Covered::Unchanged(found) => found,
+        };
+        let latest = match self.opened(key, found) {
+            Ok((version, metadata, value)) => {
+                // Of a large object the value is in blocks, and is not read for this.
+                if value.apart.is_none() {
+                    checksum::verify(&value.content, &metadata, version)
+                        .map_err(|damage| self.corrupted(key, damage))?;
+                }
+                Some(Box::new(Object {
+                    version,
+                    metadata,
+                    length: value.length(),
+                    content: value.content,
+                }))
+            }
+            Err(Error::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Err(Error::VersionConflict {
+            domain: self.about.name.clone(),
+            key: key.into(),
+            expected: version,
+            latest,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Coverable read and write: a write succeeds on the newest version, or reads it instead (`algorithms.md` 1.3 and 4.1;
+//! `CoABD` and `CoAres`).
+//!
+//! A coverable write names the version that it is based on. Its first phase is that of a read, with that version as what
+//! the writer has already: while nobody else wrote, no data comes back (`[K-1]`). If the newest version is the one named,
+//! the second phase writes (*chg*); otherwise the write is a read of the newest version (*unchg*, `[K-4]`). The decision
+//! falls at the end of the sequence of configurations, over all of them (`[K-2]`), and only on pairs that servers hold
+//! (`[K-3]`).
+//!
+//! This is **weak** (`[V-1]`, `[K-5]`): of two concurrent writes that name the same version *both* may succeed. Alice and
+//! Bob have both read version 4; both write version 5, each without having seen the other's; both are told that they have
+//! succeeded. One of the two versions is larger: that one is read from then on, and the other was overwritten by somebody
+//! who had never seen it. At most one success needs consensus for each version, which this does not do. What is kept:
+//! a write that begins after another one has ended never succeeds on what that one covered (`[V-2]`).
+//!
+//! A write whose outcome is unknown says nothing about the newest version: read before writing again (`[V-3]`).
+//!
+//! | | rounds, quiet | otherwise |
+//! |---|---|---|
+//! | [`read`] | 1 | as [`atomic::read`] |
+//! | [`write()`], chg | 2 | as [`atomic::write()`] |
+//! | [`write()`], unchg | 1, and the value comes down | as [`atomic::read`] |
+//!
+//! | pseudocode | here |
+//! |---|---|
+//! | cvr-read | [`read`] |
+//! | cvr-write | [`write()`] |
+
+use super::Client;
+use super::atomic::{self, Newest};
+use crate::config::Configuration;
+use crate::dap::{Found, Known, Scope};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{ReadError, WriteError};
+use crate::limits;
+use crate::object::Name;
+use crate::span;
+use crate::tag::Tag;
+use std::sync::Arc;
+use tracing::{Instrument, debug_span};
+
+/// How a coverable write ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Covered {
+    /// chg: the value is written, as this version.
+    Changed(Tag),
+    /// unchg: another version is the newest, and nothing was written. What a read returns; it may be that nobody ever
+    /// wrote the object.
+    Unchanged(Found),
+}
+
+/// The newest version: its tag is what a later [`write()`] is based on. `known` saves the transfer of a value that the
+/// caller has.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn read<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+) -> Result<Found, ReadError> {
+    atomic::read(client, c, name, known).await
+}
+
+/// Writes the value if `version` is the newest; reads the newest otherwise. [`Tag::INITIAL`] is the version of an object
+/// that nobody ever wrote.
+///
+/// # Errors
+/// [`WriteError`] says whether the value may have been written.
+pub async fn write<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    value: &Value,
+    version: Tag,
+) -> Result<Covered, WriteError> {
+    let write = write_or_read(client, c, name, value, version);
+    write
+        .instrument(span::of_object!(span::CVR_WRITE, name))
+        .await
+}
+
+async fn write_or_read<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    value: &Value,
+    version: Tag,
+) -> Result<Covered, WriteError> {
+    let mut have = (!version.is_initial()).then_some(Known {
+        tag: version,
+        value: None,
+    });
+    loop {
+        let newest = atomic::newest(client, c, name, have.as_ref(), Scope::Whole)
+            .instrument(debug_span!(span::PHASE1))
+            .await;
+        let newest = newest.map_err(|ReadError::Unavailable(failed)| {
+            // Nothing of this write was sent yet.
+            WriteError::NotApplied(failed)
+        })?;
+        if newest.found.tag == version {
+            if newest.exists {
+                let written =
+                    atomic::write_next(client, newest.last.c(), name, value, version).await;
+                return written.map(Covered::Changed);
+            }
+            // Nobody holds what the caller claims to have read: a version of another object, or of none. The answers were
+            // judged by that claim, so ask again without it.
+            have = None;
+            continue;
+        }
+        if let Some(found) = settled(client, newest, name).await? {
+            return Ok(Covered::Unchanged(found));
+        }
+        client.env.sleep(limits::ASK_AGAIN).await;
+    }
+}
+
+/// The rest of a read of what phase 1 found; none if members had no room for it, so that it is to be asked again.
+async fn settled<E: Env>(
+    client: &Client<E>,
+    newest: Newest,
+    name: &Name,
+) -> Result<Option<Found>, WriteError> {
+    let settled = atomic::settle(client, newest, name).await;
+    settled.map_err(|ReadError::Unavailable(failed)| WriteError::NotApplied(failed))
+}

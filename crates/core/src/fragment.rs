@@ -1,0 +1,25 @@
+//! Files as lists of blocks (`algorithms.md` 4.2 to 4.5; `CoBFS`, `CoAresF`).
+//!
+//! A file is a linked list of blocks, each a coverable object of its own, so that people who edit different parts of it do
+//! not disturb each other. Content is cut where the content says so ([`divide`]), so that an insertion moves the cuts with
+//! it; what changed is found by comparing what the chunks are with what the blocks were ([`identify`]).
+//!
+//! ```text
+//!   genesis ----> block ----> block ----> block ----> none
+//!   (no data)     data        (empty)     data
+//! ```
+
+pub mod divide;
+pub mod identify;
+
+use std::fmt;
+
+/// What a chunk is: a cryptographic hash of its bytes. Two chunks with the same digest are taken for the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
