@@ -1,23 +1,25 @@
 //! The command line.
 
 mod bench;
+mod global;
+mod trace;
 
 pub(crate) use bench::{Bench, MeasureReconfig, Nemesis};
 
 use crate::exit::{Code, Failure};
-use crate::units::parse_timeout;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 mod reconfig;
 mod values;
 
+pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, OptionArgs, Reconfig, Start};
+pub(crate) use trace::{Trace, Which};
 pub(crate) use values::{Basis, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
@@ -41,32 +43,6 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-#[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
-    /// The cluster: its file, or addresses of some of its servers [default: ./areo-data/cluster.toml]
-    #[arg(long, global = true, value_name = "FILE|ADDR[,ADDR]")]
-    pub(crate) cluster: Option<String>,
-    /// The domain that holds the objects [default: default]
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) domain: Option<String>,
-    /// How long an operation may take, such as 500ms or 5s [default: 10s]
-    #[arg(long, global = true, value_name = "TIME", value_parser = parse_timeout)]
-    pub(crate) timeout: Option<Duration>,
-    /// Print one JSON object per line
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Say more; twice: still more
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
-    pub(crate) verbose: u8,
-    /// Say nothing but results and errors
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// The configuration file; '' reads none [default: ./areo.toml, else areo/config.toml in `$XDG_CONFIG_HOME`]
-    #[arg(long, global = true, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -93,6 +69,11 @@ pub(crate) enum Command {
     Reconfig(Reconfig),
     /// Show servers and domains
     Status,
+    /// Show what was going on in an operation, from the client through the servers to their disks
+    ///
+    /// Commands remember their operations in `areo/traces.jsonl` of `$XDG_STATE_HOME` (`~/.local/state`), servers in memory.
+    /// `areo --trace VERB ...` shows the operation at once. `docs/tracing.md` says what the spans are.
+    Trace(Trace),
     /// Judge a history: is it linearizable, coverable, is there one winner per version?
     Check {
         /// Events, one JSON object per line; `-` is standard input

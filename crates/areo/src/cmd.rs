@@ -14,6 +14,7 @@ mod sim;
 mod stat;
 mod statistics;
 mod status;
+mod trace;
 mod up;
 
 use crate::args::{Cli, Command, Global};
@@ -22,6 +23,7 @@ use crate::exit::Outcome;
 use crate::log;
 use crate::output::Output;
 use crate::session::Session;
+use crate::watch;
 use std::process::ExitCode;
 
 /// Does what the command line says.
@@ -33,13 +35,15 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Ok(prepared) => prepared,
         Err(failure) => return failure.report(cli.global.json),
     };
+    let recorder = watch::recorder(&cli.command, &cli.global);
     if !matches!(cli.command, Command::Server(_)) {
-        log::of_client(out);
+        log::of_client(out, &recorder);
     }
+    let trace = cli.global.trace;
     let session = Session::new(out, settings, cli.global);
     let outcome = match cli.command {
         Command::Up(args) => up::run(&session, args),
-        Command::Server(args) => server::run(&session, args),
+        Command::Server(args) => server::run(&session, args, recorder.clone()),
         Command::Put(args) => put::run(&session, args),
         Command::Get(args) => get::run(&session, &args),
         Command::Ls(args) => ls::run(&session, &args),
@@ -48,11 +52,16 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Domain(command) => domain::run(&session, command),
         Command::Reconfig(command) => reconfig::run(&session, command),
         Command::Status => status::run(&session),
+        Command::Trace(args) => trace::run(&session, &args),
         Command::Check { history } => check::run(&session, &history),
         Command::Sim(command) => sim::run(&session, command),
         Command::Bench(command) => bench::run(&session, command),
         Command::Completion { .. } => unreachable!("needs no settings, done above"),
     };
+    watch::keep(&recorder);
+    if trace {
+        trace::of_this_process(&session, &recorder);
+    }
     ended(outcome, out.json)
 }
 

@@ -1,6 +1,7 @@
 //! The command `areo`: command line, configuration, output. What a command means is the business of `areo_client` and
 //! `areo_server`. A library only so that fuzz targets reach what a person types; programs use `areo_client`.
 
+mod admin;
 mod args;
 mod cluster_file;
 mod cmd;
@@ -13,6 +14,7 @@ mod program;
 mod progress;
 mod session;
 mod units;
+mod watch;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,36 +1,60 @@
-//! What the libraries tell of their work: one line per event on standard error.
+//! What the libraries tell of their work: events as lines on standard error, spans to the recorder.
 
 use crate::args::LogWord;
 use crate::output::Output;
-use tracing_subscriber::filter::LevelFilter;
+use areo_client::TraceContext;
+use areo_telemetry::{Recorder, context_of};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The log of a server.
-pub(crate) fn of_server(out: Output, log: LogWord) {
+pub(crate) fn of_server(out: Output, log: LogWord, recorder: &Recorder) {
     let level = match (out.quiet, out.verbose) {
         (true, _) => LevelFilter::WARN,
         (false, 0) => LevelFilter::INFO,
         (false, 1) => LevelFilter::DEBUG,
         (false, _) => LevelFilter::TRACE,
     };
-    start(out, log, level);
+    start(out, log, level, recorder);
 }
 
 /// The log of any other command: none, unless more is asked for.
-pub(crate) fn of_client(out: Output) {
-    match out.verbose {
-        0 => {}
-        1 => start(out, LogWord::Text, LevelFilter::DEBUG),
-        _ => start(out, LogWord::Text, LevelFilter::TRACE),
-    }
+pub(crate) fn of_client(out: Output, recorder: &Recorder) {
+    let level = match out.verbose {
+        0 => LevelFilter::OFF,
+        1 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    start(out, LogWord::Text, level, recorder);
 }
 
-fn start(out: Output, log: LogWord, level: LevelFilter) {
-    let builder = tracing_subscriber::fmt()
+fn start(out: Output, log: LogWord, level: LevelFilter, recorder: &Recorder) {
+    // Spans are the recorder's: some say which key they are for, which no log may.
+    let events = level.and(filter_fn(is_event));
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_max_level(level)
         .with_ansi(out.colour);
-    match log {
-        LogWord::Text => builder.init(),
-        LogWord::Json => builder.json().init(),
-    }
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match log {
+        LogWord::Text => lines.with_filter(events).boxed(),
+        LogWord::Json => lines.json().with_filter(events).boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(recorder.layer())
+        .init();
+    areo_client::set_trace_source(|span| {
+        let context = context_of(span)?;
+        Some(TraceContext {
+            trace_id: context.trace.0.to_be_bytes(),
+            span_id: context.span.0.to_be_bytes(),
+            // Bit 0: watched.
+            flags: 1,
+        })
+    });
+}
+
+fn is_event(metadata: &tracing::Metadata<'_>) -> bool {
+    metadata.is_event()
 }

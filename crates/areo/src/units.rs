@@ -15,7 +15,13 @@ const SIZES: &[(&str, u64)] = &[
 ];
 
 /// Suffixes of times with the milliseconds they stand for.
-const TIMES: &[(&str, u64)] = &[("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
+const TIMES: &[(&str, u64)] = &[
+    ("ms", 1),
+    ("s", 1_000),
+    ("m", 60_000),
+    ("min", 60_000),
+    ("h", 3_600_000),
+];
 
 /// Bytes from `65536`, `64KiB` or `1.5MiB`.
 ///
@@ -177,6 +183,7 @@ mod tests {
             ("200ms", 200),
             ("5s", 5_000),
             ("1.5s", 1_500),
+            ("1m", 60_000),
             ("2min", 120_000),
             ("1h", 3_600_000),
             ("0s", 0),
@@ -189,7 +196,7 @@ mod tests {
             "s",
             "-5s",
             "5 parsecs",
-            "5m",
+            "5 mi",
             "18446744073709551615h",
         ] {
             let error = parse_time(wrong).unwrap_err();

@@ -38,6 +38,8 @@
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
 //! blocking::{Client, Domain}                         the same without async
+//!
+//! set_trace_source(fn(&tracing::Span) -> Option<TraceContext>)   so that servers join your traces
 //! ```
 
 pub mod blocking;
@@ -63,7 +65,8 @@ pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
-pub use areo_net::{Counts, Traffic};
+pub use areo_net::trace::set_source as set_trace_source;
+pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::{InvalidChoice, OptionsChange};
 pub use client::{Client, ROOT_DOMAIN};
 pub use cluster::{

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
+use tracing::{Instrument, Span};
 
 /// What lives on the network thread.
 pub(crate) struct World {
@@ -80,8 +81,11 @@ impl Thread {
         F: Future<Output = T> + 'static,
     {
         let (sender, receiver) = oneshot::channel();
+        // What the caller is doing, the operation is a part of, on whatever thread.
+        let span = Span::current();
         let job = move |world: &Rc<World>| {
-            drop(spawn_local(answer(operation(world.clone()), sender)));
+            let operation = operation(world.clone());
+            drop(spawn_local(answer(operation, sender).instrument(span)));
         };
         let sent = self.jobs.send(Box::new(job));
         assert!(sent.is_ok(), "the thread lives as long as its handle");

@@ -14,19 +14,24 @@ use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Access, Body, Note, Refusal, Request};
+use areo_core::message::{Access, Body, Note, Request};
 use areo_core::tally::{Decision, Event, Tally};
 use areo_wire::codec;
+use areo_wire::frame::TraceContext;
 use bytes::Bytes;
 use tokio::time::{Sleep, sleep, sleep_until};
+use tracing::Span;
 
 use crate::message::{Outgoing, Segment};
 use crate::network::Network;
-use crate::peer::{Answer, CallKey, Peer, Refused, Sink, Status};
+use crate::peer::{Answer, CallKey, Peer, Sink, Status};
+use crate::trace;
 
+use answer::{event_of, refusal_of, response_of};
 pub use meter::Counts;
 use meter::{Meter, length_of};
 
+mod answer;
 mod meter;
 
 /// A server that owes an answer and has sent nothing for so long is no good choice for the next read.
@@ -95,7 +100,7 @@ impl NetEnv {
         }
     }
 
-    fn send(&self, outgoing: codec::Encoded, started: Instant, expects_bulk: bool) -> Outgoing {
+    fn message(&self, outgoing: codec::Encoded, started: Instant) -> Outgoing {
         let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
         Outgoing {
             body: outgoing.body,
@@ -106,7 +111,7 @@ impl NetEnv {
                 Limit::Patience(_) => None,
             },
             trace: None,
-            expects_bulk,
+            expects_bulk: false,
         }
     }
 }
@@ -124,6 +129,9 @@ impl Env for NetEnv {
             myself: myself.clone(),
             state: RefCell::new(State {
                 tally,
+                trace: None,
+                sent_bytes: 0,
+                received_bytes: 0,
                 calls: vec![Vec::new(); to.len()],
                 responses: vec![Response::Silent; to.len()],
                 handed_over: false,
@@ -137,14 +145,20 @@ impl Env for NetEnv {
         });
         async move {
             gather.env.meter.count_round();
+            let span = Span::current();
+            gather.state.borrow_mut().trace = trace::context_of(&span);
             gather.start();
-            gather.wait().await
+            let result = gather.clone().wait().await;
+            if !span.is_disabled() {
+                gather.state.borrow().describe(&span);
+            }
+            result
         }
     }
 
     fn tell(&self, to: &Members, note: Note) {
         let encoded = codec::encode_note(&note);
-        let message = self.send(encoded, Instant::now(), false);
+        let message = self.message(encoded, Instant::now());
         for server in to.iter() {
             if let Some(peer) = self.network.peer(*server) {
                 // Best effort: a server that is not connected does not hear it.
@@ -185,6 +199,10 @@ struct Gather<T: Tally> {
 
 struct State<T: Tally> {
     tally: T,
+    /// The span that asks, for those who are asked.
+    trace: Option<TraceContext>,
+    sent_bytes: u64,
+    received_bytes: u64,
     /// Calls in flight, by position.
     calls: Vec<Vec<CallKey>>,
     responses: Vec<Response>,
@@ -208,6 +226,16 @@ impl<T: Tally> State<T> {
         let bytes = owing.map(Peer::bulk_received_bytes).sum();
         let before = std::mem::replace(&mut self.bulk_bytes, bytes);
         bytes > before
+    }
+}
+
+impl<T: Tally> State<T> {
+    /// Says what the call cost.
+    fn describe(&self, span: &Span) {
+        let answered = |response: &&Response| matches!(response, Response::Answered);
+        span.record("replies", self.responses.iter().filter(answered).count());
+        span.record("sent_bytes", self.sent_bytes);
+        span.record("received_bytes", self.received_bytes);
     }
 }
 
@@ -261,15 +289,18 @@ impl<T: Tally + 'static> Gather<T> {
         let server = self.members[position];
         let peer = self.env.network.peer_or_stranger(server);
         let expects_bulk = expects_bulk(&request);
-        let message = self
-            .env
-            .send(codec::encode_request(&request), now, expects_bulk);
+        let message = Outgoing {
+            trace: state.trace,
+            expects_bulk,
+            ..self.env.message(codec::encode_request(&request), now)
+        };
         let bytes = length_of(&message);
         let connections = peer.connections_made();
         let myself = self.myself.upgrade().expect("whoever asks holds it");
         match peer.call(message, myself, position as u64) {
             Ok(call) => {
                 self.env.meter.count_request(&request, bytes);
+                state.sent_bytes += bytes;
                 state.calls[position].push(call.key);
                 state.bulk[position] = expects_bulk.then(|| peer.clone());
                 if call.reachable && !self.env.network.is_stranger(server) {
@@ -413,7 +444,7 @@ impl<T: Tally + 'static> Drop for Abandon<'_, T> {
 impl<T: Tally + 'static> Sink for Gather<T> {
     fn on_answer(&self, token: u64, answer: Answer<'_>) {
         let position = usize::try_from(token).expect("positions are small");
-        self.env.meter.count_answer(&answer);
+        let bytes = self.env.meter.count_answer(&answer);
         let event = event_of(answer);
         let decision = {
             let mut state = self.state.borrow_mut();
@@ -421,6 +452,7 @@ impl<T: Tally + 'static> Sink for Gather<T> {
                 return;
             }
             state.responses[position] = response_of(&event);
+            state.received_bytes += bytes;
             state.bulk[position] = None;
             state.handed_over |= !matches!(event, Event::Unreachable);
             state.tally.add(position, event)
@@ -449,40 +481,4 @@ fn expects_bulk(request: &Request) -> bool {
 
 fn sent_since((peer, connections): &(Peer, u64)) -> bool {
     peer.connections_made() > *connections
-}
-
-fn event_of(answer: Answer<'_>) -> Event {
-    match answer {
-        Answer::Unreachable { .. } => Event::Unreachable,
-        Answer::Refused { refusal, .. } => Event::Refused(refusal.into()),
-        Answer::Reply(incoming) => {
-            let pair = |segment: Segment| (segment.bytes, segment.crc32c);
-            let payload = incoming.payload.into_iter().map(pair).collect();
-            match codec::decode_reply(&Bytes::copy_from_slice(incoming.body), payload) {
-                Ok(reply) => Event::Reply(reply),
-                Err(error) => {
-                    tracing::warn!(%error, "a reply that cannot be read");
-                    Event::Refused(Refusal::Malformed)
-                }
-            }
-        }
-    }
-}
-
-fn response_of(event: &Event) -> Response {
-    match event {
-        Event::Reply(reply) => reply
-            .refusal()
-            .map_or(Response::Answered, Response::Refused),
-        Event::Refused(refusal) => Response::Refused(*refusal),
-        Event::Unreachable => Response::Unreachable,
-    }
-}
-
-fn refusal_of(refused: Refused) -> Refusal {
-    match refused {
-        Refused::QueueFull { .. } => Refusal::Busy,
-        Refused::ByServer { refusal } => refusal.into(),
-        Refused::TooLarge { .. } => Refusal::TooLarge,
-    }
 }

@@ -11,6 +11,7 @@
 //! | [`peer`] | a client's view of one server: calls in flight, reconnects, resends |
 //! | [`listener`] | a server's view of its clients: accepting, limits, replies |
 //! | [`network`] | all servers of a cluster, by id |
+//! | [`trace`] | which span a request is sent for |
 //! | [`env`](mod@env) | the quorum call: [`areo_core::env::Env`] over peers |
 //!
 //! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
@@ -31,8 +32,9 @@ pub mod message;
 pub mod network;
 pub mod peer;
 pub mod pool;
+pub mod trace;
 
-pub use areo_wire::frame::crc32c;
+pub use areo_wire::frame::{TraceContext, crc32c};
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
 pub use env::Counts;

@@ -1,11 +1,13 @@
-//! The admin port: whether the process lives, and whether it serves.
+//! The admin port: whether the process lives, whether it serves, and what it remembers of operations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use areo_telemetry::{Recorder, SpanRecord, TraceId};
 use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
 use axum::routing::get;
 
 /// What the admin port knows of the server; shared with its tasks.
@@ -22,11 +24,22 @@ impl Health {
 }
 
 /// `GET /health/live`: 200 while the process runs. `GET /health/ready`: 200 while it serves, 503 before and after.
-pub(crate) fn router(health: Arc<Health>) -> Router {
+///
+/// What the process remembers of operations that were watched, a span on each line as JSON: `GET /traces/last/N` of the N
+/// traces that were here last, `/traces/slow` of the slowest ones, `/traces/since/NS` of what ended since then (nanoseconds
+/// since 1970), `/traces/id/ID` of one trace.
+pub(crate) fn router(health: Arc<Health>, recorder: Recorder) -> Router {
+    let traces = Router::new()
+        .route("/traces/last/{traces}", get(last))
+        .route("/traces/slow", get(slow))
+        .route("/traces/since/{ns}", get(since))
+        .route("/traces/id/{id}", get(one))
+        .with_state(recorder);
     Router::new()
         .route("/health/live", get(|| async { "live\n" }))
         .route("/health/ready", get(ready))
         .with_state(health)
+        .merge(traces)
 }
 
 async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) {
@@ -37,4 +50,36 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) 
             "not ready: starting or stopping\n",
         ),
     }
+}
+
+async fn last(State(recorder): State<Recorder>, Path(traces): Path<usize>) -> impl IntoResponse {
+    lines(&recorder.ring().last(traces))
+}
+
+async fn slow(State(recorder): State<Recorder>) -> impl IntoResponse {
+    lines(&recorder.ring().slowest())
+}
+
+async fn since(State(recorder): State<Recorder>, Path(ns): Path<u64>) -> impl IntoResponse {
+    lines(&recorder.ring().since(ns))
+}
+
+async fn one(
+    State(recorder): State<Recorder>,
+    Path(id): Path<String>,
+) -> Result<impl IntoResponse, (StatusCode, String)> {
+    match id.parse::<TraceId>() {
+        Ok(id) => Ok(lines(&recorder.ring().trace(id))),
+        Err(error) => Err((
+            StatusCode::BAD_REQUEST,
+            format!("this is the id of no trace: {error}\n"),
+        )),
+    }
+}
+
+/// A JSON object on each line.
+fn lines(records: &[SpanRecord]) -> impl IntoResponse + use<> {
+    let line = |record| serde_json::to_string(record).expect("records have text for keys") + "\n";
+    let body: String = records.iter().map(line).collect();
+    ([(header::CONTENT_TYPE, "application/x-ndjson")], body)
 }

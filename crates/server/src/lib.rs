@@ -14,6 +14,7 @@
 //! | `admin` | live and ready |
 
 mod admin;
+mod caller;
 mod error;
 mod identity;
 mod registration;

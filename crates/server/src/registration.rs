@@ -16,6 +16,7 @@ use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
 
+use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::Identity;
 use crate::worker::Worker;
@@ -148,9 +149,9 @@ impl Registrar {
                     partition: id.partition,
                     known: (id.index > 0).then_some(root),
                 };
-                worker.request(latest, None, None);
+                worker.request(latest, Caller::nobody(), None);
                 for record in servers.into_values() {
-                    worker.request(Request::Know(record), None, None);
+                    worker.request(Request::Know(record), Caller::nobody(), None);
                 }
                 worker.turn();
             }

@@ -14,12 +14,14 @@ use areo_core::shard::Shard;
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
+use areo_telemetry::Recorder;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::admin::{self, Health};
+use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::registration::{self, Registrar, Superseded};
@@ -75,6 +77,8 @@ pub struct Options {
     pub max_value_bytes: u64,
     /// Listen on addresses that other machines reach, although there is no authentication.
     pub insecure: bool,
+    /// What remembers operations that are watched; shown on the admin port.
+    pub recorder: Recorder,
     /// Addresses of other servers, to find the root domain by if those known from before have moved.
     pub seeds: Vec<String>,
 }
@@ -105,7 +109,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         .await
         .map_err(|source| cannot_listen(&options.admin, source))?;
     let health = Arc::new(Health::default());
-    let router = admin::router(health.clone());
+    let router = admin::router(health.clone(), options.recorder.clone());
     // Whoever the server is to be is known before anything is made on disk.
     let new = match Directory::has_identity(&options.data) {
         true => None,
@@ -113,6 +117,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     };
     let directory = Directory::open(&options.data)?;
     let (identity, record) = next_start(&directory, new, &options)?;
+    options.recorder.name_process(identity.name.clone());
     tokio::spawn(async move { axum::serve(admin, router).await });
 
     let (shard, keep) = open(&directory, &identity, &options)?;
@@ -252,7 +257,7 @@ fn open(
     directory: &Directory,
     identity: &Identity,
     options: &Options,
-) -> Result<(Shard<Option<areo_net::Responder>>, Keep), ServeError> {
+) -> Result<(Shard<Caller>, Keep), ServeError> {
     let mut shard = Shard::new(server::Identity {
         id: identity.server,
         incarnation: identity.starts.incarnation,

@@ -8,6 +8,7 @@ use areo_wire::codec;
 use areo_wire::frame::Refusal;
 use bytes::Bytes;
 
+use crate::caller::Caller;
 use crate::worker::Worker;
 
 /// One server as its connections see it.
@@ -27,10 +28,13 @@ impl Service for NodeService {
     }
 
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
-        let remaining = request.remaining();
+        let (remaining, trace) = (request.remaining(), request.header.trace);
         let body = Bytes::copy_from_slice(request.body);
         match codec::decode_request(&body, pairs(request.payload)) {
-            Ok(request) => self.worker.request(request, Some(responder), remaining),
+            Ok(decoded) => {
+                let caller = Caller::connection(responder, &decoded, trace);
+                self.worker.request(decoded, caller, remaining);
+            }
             Err(error) => {
                 let remote = responder.connection().remote();
                 tracing::warn!(%remote, %error, "a request that cannot be read");

@@ -20,14 +20,13 @@ use areo_core::message::{Access, Body, CellRequest, Note, Refusal, Reply, Reques
 use areo_core::pointer::Pointer;
 use areo_core::server::record::ElementHeader;
 use areo_core::shard::{Heap, Lost, Shard};
-use areo_net::{Responder, Segment};
 use areo_store::records::{MemoryRecords, Records, element_footprint, small_footprint};
 use areo_store::{Commit, CommitError, FileDisk, ReserveError, StepOutcome};
-use areo_wire::codec;
-use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::{spawn_blocking, spawn_local};
+use tracing::Span;
 
+use crate::caller::{Caller, Watched};
 use crate::error::ServeError;
 
 /// A turn takes no further request once its records take so many bytes.
@@ -56,9 +55,6 @@ impl Heap for Keep {
     }
 }
 
-/// Whom a reply goes to: a connection, or nobody.
-type Caller = Option<Responder>;
-
 /// What came in.
 enum Job {
     Request {
@@ -74,6 +70,8 @@ pub(crate) struct Worker {
     shard: RefCell<Shard<Caller>>,
     keep: RefCell<Option<Keep>>,
     inbox: RefCell<Vec<Job>>,
+    /// Of the requests since the last commit, those of operations that somebody watches.
+    watched: RefCell<Watched>,
     /// When the first request since the last turn came.
     arrived: Cell<Option<Instant>>,
     committing: Cell<bool>,
@@ -93,6 +91,7 @@ impl Worker {
             shard: RefCell::new(shard),
             keep: RefCell::new(Some(keep)),
             inbox: RefCell::default(),
+            watched: RefCell::default(),
             arrived: Cell::new(None),
             committing: Cell::new(false),
             commits: Cell::new(0),
@@ -188,10 +187,11 @@ impl Worker {
                     (.., false) => Some(Refusal::Full),
                     (false, false, true) => None,
                 };
-                match refusal {
-                    Some(refusal) => answer(caller, Err(refusal)),
-                    None => shard.receive(now, caller, request),
+                if let Some(refusal) = refusal {
+                    return caller.answer(Err(refusal));
                 }
+                self.watched.borrow_mut().push(caller.span());
+                shard.receive(now, caller, request);
             }
         }
     }
@@ -222,6 +222,9 @@ impl Worker {
     /// Closes the batch and carries it to the disk; its replies go out when it is durable. False: the server must stop.
     fn commit(self: &Rc<Self>) -> bool {
         let steps = self.shard.borrow_mut().close();
+        let watched = self.watched.take();
+        // A batch of queries hands nothing over.
+        let appending = (!steps.is_empty()).then(|| watched.append());
         let commit = match self.keep.borrow_mut().as_mut() {
             Some(Keep::Disk(records)) => {
                 records.apply(steps);
@@ -233,12 +236,13 @@ impl Worker {
             }
             None => return false,
         };
+        drop(appending);
         match commit {
             Ok(None) => self.release(),
             Ok(Some(commit)) => {
                 self.committing.set(true);
                 self.commits.set(self.commits.get() + 1);
-                spawn_local(Rc::clone(self).write(commit));
+                spawn_local(Rc::clone(self).write(commit, watched.sync()));
             }
             Err(error) => {
                 self.fail(ServeError::Commit(error));
@@ -248,8 +252,9 @@ impl Worker {
         true
     }
 
-    async fn write(self: Rc<Self>, commit: Commit<areo_store::disk::DiskFile>) {
+    async fn write(self: Rc<Self>, commit: Commit<areo_store::disk::DiskFile>, syncing: Vec<Span>) {
         let written = spawn_blocking(move || commit.run()).await;
+        drop(syncing);
         match written.expect("writing does not panic, and is not cancelled") {
             Ok(committed) => {
                 if let Some(Keep::Disk(records)) = self.keep.borrow_mut().as_mut() {
@@ -280,7 +285,7 @@ impl Worker {
                     Keep::Memory(records) => records.bytes(),
                 };
             }
-            answer(caller, reply);
+            caller.answer(reply);
         }
     }
 
@@ -391,20 +396,6 @@ impl Worker {
         {
             tracing::warn!(%error, "the store was not closed tidily; opening it again takes longer");
         }
-    }
-}
-
-/// Sends a reply, if somebody waits for it.
-fn answer(caller: Caller, reply: Result<Reply, Refusal>) {
-    let Some(responder) = caller else { return };
-    match reply {
-        Ok(reply) => {
-            let encoded = codec::encode_reply(&reply);
-            let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
-            let payload: Vec<Segment> = encoded.payload.into_iter().map(segment).collect();
-            responder.reply(&encoded.body, &payload);
-        }
-        Err(refusal) => responder.refuse(refusal.into(), &[][..]),
     }
 }
 

@@ -45,6 +45,11 @@ fn start(folder: &std::path::Path) -> (SocketAddr, SocketAddr) {
         durability: Durability::Fsync,
         name: None,
         max_value_bytes: 1 << 20,
+        recorder: areo_telemetry::Recorder::new(
+            areo_telemetry::Sampler::Never,
+            false,
+            areo_telemetry::Limits::default(),
+        ),
         insecure: false,
         seeds: Vec::new(),
     };

@@ -2,6 +2,7 @@ use super::*;
 use clap::CommandFactory;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once("areo").chain(line.split_whitespace()))
@@ -38,6 +39,7 @@ fn the_help_names_every_command() {
             "domain",
             "reconfig",
             "status",
+            "trace",
             "check",
             "sim",
             "bench",

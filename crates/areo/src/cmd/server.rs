@@ -7,6 +7,7 @@ use crate::log;
 use crate::session::{Session, Target};
 use areo_client::limits;
 use areo_server::{Durability, Options, ServeError, Start};
+use areo_telemetry::Recorder;
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::Read;
 
@@ -14,21 +15,21 @@ const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
-pub(super) fn run(session: &Session, args: args::Server) -> Outcome {
+pub(super) fn run(session: &Session, args: args::Server, recorder: Recorder) -> Outcome {
     let word = session
         .settings
         .get(args.log, "log", config::word)?
         .unwrap_or(LogWord::Text);
     let supervised = args.supervised;
-    let options = options(session, args)?;
-    log::of_server(session.out, word);
+    log::of_server(session.out, word, &recorder);
+    let options = options(session, args, recorder)?;
     if supervised {
         stop_with_supervisor()?;
     }
     areo_server::run(options).map_err(|error| failure(&error))
 }
 
-fn options(session: &Session, args: args::Server) -> Outcome<Options> {
+fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome<Options> {
     let settings = &session.settings;
     let data = settings
         .get(args.data, "server.data", config::path)?
@@ -63,6 +64,7 @@ fn options(session: &Session, args: args::Server) -> Outcome<Options> {
         name: args.name,
         max_value_bytes: max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES),
         insecure: settings.switch(args.insecure, "server.insecure")?,
+        recorder,
         seeds,
         listen,
     })

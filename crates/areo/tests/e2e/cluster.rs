@@ -63,8 +63,12 @@ impl Ended {
 
 /// Runs `areo` without a cluster of ours.
 pub(crate) fn areo<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
-    let mut child = command()
-        .args(arguments)
+    ended(command().args(arguments), input)
+}
+
+/// Runs a command to its end.
+fn ended(command: &mut Command, input: &[u8]) -> Ended {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -102,6 +106,8 @@ fn command() -> Command {
         command.env_remove(name);
     }
     command.env("AREO_CONFIG", "");
+    // Commands remember their operations there.
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -226,7 +232,10 @@ impl Cluster {
             .into_iter()
             .chain(arguments.iter().map(AsRef::as_ref))
             .collect();
-        areo(&arguments, input)
+        // What this cluster's clients remember, no other test's find.
+        let mut command = command();
+        command.env("XDG_STATE_HOME", self.folder());
+        ended(command.args(arguments), input)
     }
 
     /// Starts `areo` on this cluster and does not wait for it.

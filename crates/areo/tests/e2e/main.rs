@@ -15,4 +15,5 @@ mod nemesis;
 mod readme;
 mod reconfig;
 mod sim;
+mod trace;
 mod values;

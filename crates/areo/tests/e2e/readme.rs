@@ -32,6 +32,7 @@ fn the_tour_of_the_readme_works() {
             .env("PATH", &path)
             .env("AREO_CLUSTER", cluster.file())
             .env("AREO_CONFIG", "")
+            .env("XDG_STATE_HOME", cluster.folder())
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&run.stderr);

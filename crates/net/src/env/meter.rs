@@ -63,13 +63,15 @@ impl Meter {
         }
     }
 
-    pub(super) fn count_answer(&self, answer: &Answer<'_>) {
+    /// An answer, of so many bytes.
+    pub(super) fn count_answer(&self, answer: &Answer<'_>) -> u64 {
         let bytes = match answer {
             Answer::Reply(Incoming { body, payload, .. }) => length(body, payload),
             Answer::Refused { body, .. } => body.len() as u64,
             Answer::Unreachable { .. } => 0,
         };
         self.add(|counts| counts.received_bytes += bytes);
+        bytes
     }
 
     fn add(&self, to: impl FnOnce(&mut Counts)) {

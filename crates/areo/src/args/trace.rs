@@ -1,0 +1,60 @@
+//! `areo trace`.
+
+use crate::units::parse_time;
+use areo_telemetry::TraceId;
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Which traces are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Which {
+    /// Those that ended last.
+    Last,
+    /// Those that took longest, of each kind.
+    Slow,
+    /// All of a while, added up.
+    Summary,
+    /// This one.
+    Id(TraceId),
+}
+
+impl FromStr for Which {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Which, String> {
+        match text {
+            "last" => Ok(Which::Last),
+            "slow" => Ok(Which::Slow),
+            "summary" => Ok(Which::Summary),
+            text => text.parse().map(Which::Id).map_err(|_| {
+                "neither `last`, `slow` nor `summary`, nor the id of a trace (32 hexadecimal digits)".into()
+            }),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Trace {
+    /// `last`: what ended last · `slow`: what took longest, of each kind of operation · `summary`: where the time went, by
+    /// operation and phase · an id: that trace
+    #[arg(value_name = "last|slow|summary|ID")]
+    pub(crate) which: Which,
+    /// So many traces; with `slow`, of each kind
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) count: u16,
+    /// One line for each trace
+    #[arg(long, conflicts_with_all = ["html", "svg"])]
+    pub(crate) list: bool,
+    /// For `summary`: of what ended since so long ago
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
+    pub(crate) since: Duration,
+    /// Write a page with the pictures, for a browser
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the picture of one trace
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) svg: Option<PathBuf>,
+}

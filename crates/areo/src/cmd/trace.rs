@@ -1,0 +1,252 @@
+//! `areo trace`: what was going on in an operation, put together from what this user's commands and the servers remember.
+
+use crate::admin;
+use crate::args::{self, Which};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::{Column, Output};
+use crate::session::{self, Session, failure};
+use crate::watch;
+use areo_telemetry::summary::{Row, Share, summarize};
+use areo_telemetry::waterfall::{draw, duration};
+use areo_telemetry::{Recorder, SpanRecord, Trace, page};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a server's memory is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Columns of a waterfall where no terminal says how many there are.
+const COLUMNS: usize = 120;
+
+pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
+    let records = session::run(collect(session, args), "")?;
+    let traces = Trace::assemble(records);
+    if let Which::Summary = args.which {
+        let rows = summarize(&traces);
+        return summary(session.out, &rows);
+    }
+    let traces = chosen(traces, args);
+    if traces.is_empty() {
+        let what = match args.which {
+            Which::Id(id) => {
+                format!("nobody remembers trace {id}: servers keep some thousand spans")
+            }
+            _ => "no operation is remembered yet".into(),
+        };
+        return Err(Failure::new(Code::NotFound, what));
+    }
+    let (html, svg) = (args.html.as_deref(), args.svg.as_deref());
+    if let Some(file) = html {
+        write(file, &page::html(&traces))?;
+    }
+    if let Some(file) = svg {
+        write(file, &page::svg(&traces[0]))?;
+    }
+    match (session.out.json, args.list) {
+        _ if html.is_some() || svg.is_some() => Ok(()),
+        (true, _) => json(session.out, &traces),
+        (false, true) => list(session.out, &traces),
+        (false, false) => show(session.out, &traces),
+    }
+}
+
+/// After a command with `--trace`: shows its operations, on standard error.
+pub(super) fn of_this_process(session: &Session, recorder: &Recorder) {
+    let own = recorder.ring().since(0);
+    let ids: Vec<_> = own
+        .iter()
+        .filter(|span| span.local_root)
+        .map(|span| span.trace)
+        .collect();
+    let ask = async {
+        let mut records = own;
+        for id in ids {
+            records.extend(from_servers(session, &format!("/traces/id/{id}")).await?);
+        }
+        Ok(records)
+    };
+    match session::run(ask, "") {
+        Ok(records) => {
+            for trace in Trace::assemble(records) {
+                eprint!("{}", draw(&trace, columns()));
+            }
+        }
+        Err(failure) => session.out.note(&format!("no trace: {failure}")),
+    }
+}
+
+/// What is remembered here and at the servers.
+async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecord>> {
+    let mut records = watch::kept();
+    let path = match args.which {
+        Which::Last => format!("/traces/last/{}", args.count),
+        Which::Slow => "/traces/slow".into(),
+        Which::Id(id) => format!("/traces/id/{id}"),
+        Which::Summary => {
+            let since_1970 = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            let since = since_1970.saturating_sub(args.since).as_nanos();
+            records.retain(|span| u128::from(span.end_ns()) >= since);
+            format!("/traces/since/{since}")
+        }
+    };
+    let mut served = from_servers(session, &path).await?;
+    if args.which == Which::Last || args.which == Which::Slow {
+        // The one that was asked for may be known best to a server that does not count it among its own.
+        let wanted = chosen(
+            Trace::assemble([records.clone(), served.clone()].concat()),
+            args,
+        );
+        for trace in wanted {
+            served.extend(from_servers(session, &format!("/traces/id/{}", trace.id)).await?);
+        }
+    }
+    records.extend(served);
+    Ok(records)
+}
+
+/// What the servers answer at this path. One that does not is missing from the picture, and that is said.
+async fn from_servers(session: &Session, path: &str) -> Outcome<Vec<SpanRecord>> {
+    let client = session.connect().await?;
+    let servers = client.servers().await.map_err(failure)?;
+    let mut records = Vec::new();
+    for server in &servers {
+        match admin::get(&server.admin, path, PATIENCE).await {
+            Ok(lines) => records.extend(watch::parse(&lines)),
+            Err(why) => session.out.note(&format!(
+                "{} ({}) is left out: {why}",
+                server.name, server.admin
+            )),
+        }
+    }
+    client.close().await;
+    Ok(records)
+}
+
+/// Those that were asked for, the one that matters most first.
+fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
+    let count = usize::from(args.count);
+    match args.which {
+        Which::Id(id) => traces.retain(|trace| trace.id == id),
+        Which::Last => {
+            traces.reverse();
+            traces.truncate(count);
+        }
+        Which::Slow => {
+            traces.sort_by_key(|trace| std::cmp::Reverse(trace.duration_ns()));
+            let mut of_kind: BTreeMap<String, usize> = BTreeMap::new();
+            traces.retain(|trace| {
+                let seen = of_kind.entry(trace.name().into()).or_default();
+                *seen += 1;
+                *seen <= count
+            });
+        }
+        Which::Summary => {}
+    }
+    traces
+}
+
+fn write(file: &Path, text: &str) -> Outcome {
+    fs::write(file, text).map_err(|error| Failure::file("write", file, &error))
+}
+
+fn json(out: Output, traces: &[Trace]) -> Outcome {
+    let mut spans = traces.iter().flat_map(Trace::walk);
+    spans.try_for_each(|(_, span)| out.object(span))
+}
+
+fn show(out: Output, traces: &[Trace]) -> Outcome {
+    traces.iter().try_for_each(|trace| {
+        let drawn = draw(trace, columns());
+        drawn
+            .lines()
+            .try_for_each(|line| out.line(&out.foreign(line)))
+    })
+}
+
+fn columns() -> usize {
+    let width = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
+    let terminal = || rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    width
+        .or_else(|| terminal().map(|size| usize::from(size.ws_col)))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(COLUMNS)
+}
+
+fn list(out: Output, traces: &[Trace]) -> Outcome {
+    let columns = [
+        Column::Text("TRACE"),
+        Column::Text("OPERATION"),
+        Column::Number("DURATION"),
+        Column::Number("SPANS"),
+    ];
+    let row = |trace: &Trace| {
+        vec![
+            trace.id.to_string(),
+            trace.name().to_owned(),
+            duration(trace.duration_ns()),
+            trace.walk().len().to_string(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = traces.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+fn summary(out: Output, rows: &[Row]) -> Outcome {
+    if out.json {
+        return rows.iter().try_for_each(|row| out.object(row));
+    }
+    if rows.is_empty() {
+        return Err(Failure::new(
+            Code::NotFound,
+            "no operation of that time is remembered",
+        ));
+    }
+    let mut columns = vec![
+        Column::Text("OPERATION"),
+        Column::Number("COUNT"),
+        Column::Number("ROUNDS"),
+        Column::Number("P50"),
+        Column::Number("P99"),
+    ];
+    let names = [
+        "COMMUNICATION",
+        "ENCODE",
+        "DECODE",
+        "CONFIGURATION",
+        "OTHER",
+    ];
+    columns.extend(names.map(Column::Number));
+    columns.push(Column::Number("DISK"));
+    let row = |row: &Row| {
+        let name = match row.span == row.operation {
+            true => row.operation.clone(),
+            false => format!("  {}", row.span),
+        };
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let mut cells = vec![
+            name,
+            row.count.to_string(),
+            format!("{:.2}", row.rounds),
+            duration(row.p50_ns),
+            duration(row.p99_ns),
+        ];
+        let share = |share: Share| {
+            row.shares
+                .get(&share)
+                .map_or_else(String::new, |s| percent(*s))
+        };
+        cells.extend(Share::ALL.map(share));
+        cells.push(match row.shares.is_empty() {
+            true => String::new(),
+            false => percent(row.disk),
+        });
+        cells
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+    out.table(&columns, &rows)
+}

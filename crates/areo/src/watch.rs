@@ -1,0 +1,77 @@
+//! What this process remembers of its operations, and where that is kept when it ends: a command lives for one operation, so
+//! its spans go to a file in the user's state directory, where `areo trace` finds them.
+
+use crate::args::{Command, Global};
+use areo_telemetry::{Limits, Recorder, Sampler, SpanRecord};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Beyond this size the file begins anew, and what it held is kept once, beside it.
+const FILE_BYTES: u64 = 1 << 20;
+/// Spans of one command that are kept; a benchmark has millions.
+const SPANS: usize = 4096;
+
+/// The recorder of this process.
+pub(crate) fn recorder(command: &Command, global: &Global) -> Recorder {
+    let sampler = match command {
+        // A server watches what its clients watch.
+        Command::Server(_) => Sampler::Never,
+        // What these do is too much to be watched unless that is asked for.
+        Command::Bench(_) | Command::Sim(_) if !global.trace => Sampler::Never,
+        _ => Sampler::Always,
+    };
+    Recorder::new(sampler, global.trace_keys, Limits::default())
+}
+
+/// Where commands keep what they remember, if there is a place.
+fn file() -> Option<PathBuf> {
+    let absolute = |name| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let home = || Some(absolute("HOME")?.join(".local/state"));
+    Some(
+        absolute("XDG_STATE_HOME")
+            .or_else(home)?
+            .join("areo/traces.jsonl"),
+    )
+}
+
+/// Keeps what the process remembers. Nothing rests on it: where that cannot be, it is not.
+pub(crate) fn keep(recorder: &Recorder) {
+    let spans = recorder.ring().since(0);
+    let Some(file) = file().filter(|_| !spans.is_empty()) else {
+        return;
+    };
+    let line = |span| serde_json::to_string(span).expect("records have text for keys") + "\n";
+    let recent = &spans[spans.len().saturating_sub(SPANS)..];
+    let lines: String = recent.iter().map(line).collect();
+    let write = || {
+        let directory = file.parent().expect("it is in a directory");
+        fs::create_dir_all(directory)?;
+        if fs::metadata(&file).is_ok_and(|about| about.len() > FILE_BYTES) {
+            fs::rename(&file, file.with_extension("jsonl.1"))?;
+        }
+        let mut file = OpenOptions::new().append(true).create(true).open(&file)?;
+        // In one piece, so that commands that end at once do not mix their lines.
+        file.write_all(lines.as_bytes())
+    };
+    let _: std::io::Result<()> = write();
+}
+
+/// What commands have kept.
+pub(crate) fn kept() -> Vec<SpanRecord> {
+    let Some(file) = file() else {
+        return Vec::new();
+    };
+    let files = [file.with_extension("jsonl.1"), file];
+    let text: String = files.iter().flat_map(fs::read_to_string).collect();
+    parse(&text)
+}
+
+/// Spans, one on each line. Whatever is none is left out: a line may be cut off by a crash.
+pub(crate) fn parse(lines: &str) -> Vec<SpanRecord> {
+    let parsed = lines.lines().map(serde_json::from_str);
+    parsed.filter_map(Result::ok).collect()
+}

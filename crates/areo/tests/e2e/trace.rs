@@ -1,0 +1,264 @@
+//! `areo trace`: one operation is one trace, from the client through every server to its disk.
+
+use crate::cluster::{Cluster, areo};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Spans by the id of the span that they are a part of.
+type Parts<'a> = BTreeMap<&'a str, Vec<&'a Value>>;
+
+fn parts(spans: &[Value]) -> Parts<'_> {
+    let mut parts = Parts::new();
+    for span in spans {
+        let parent = span["parent"].as_str().unwrap_or("");
+        parts.entry(parent).or_default().push(span);
+    }
+    for spans in parts.values_mut() {
+        spans.sort_by_key(|span| span["start_ns"].as_u64());
+    }
+    parts
+}
+
+/// The names of the client's spans, indented.
+fn outline(spans: &[Value]) -> String {
+    fn below(parent: &str, depth: usize, parts: &Parts<'_>, out: &mut String) {
+        for span in parts.get(parent).into_iter().flatten() {
+            if span["process"] == "client" {
+                let name = span["name"].as_str().expect("spans have names");
+                out.extend(["  ".repeat(depth).as_str(), name, "\n"]);
+                below(
+                    span["span"].as_str().expect("and ids"),
+                    depth + 1,
+                    parts,
+                    out,
+                );
+            }
+        }
+    }
+    let mut out = String::new();
+    below("", 0, &parts(spans), &mut out);
+    out
+}
+
+/// Of each quorum call, in order: which spans the servers that took part made, sorted.
+fn served(spans: &[Value]) -> Vec<BTreeMap<String, Vec<String>>> {
+    let parts = parts(spans);
+    let name = |span: &Value| span["name"].as_str().expect("spans have names").to_owned();
+    let of_call = |call: &Value| {
+        let asked = parts.get(call["span"].as_str().expect("spans have ids"));
+        let of_server = |served: &&Value| {
+            let below = parts.get(served["span"].as_str().expect("spans have ids"));
+            let mut names = vec![name(served)];
+            names.extend(below.into_iter().flatten().map(|span| name(span)));
+            (
+                served["process"].as_str().expect("by a server").to_owned(),
+                names,
+            )
+        };
+        asked.into_iter().flatten().map(of_server).collect()
+    };
+    let mut calls: Vec<&Value> = spans
+        .iter()
+        .filter(|span| span["name"] == "net.quorum")
+        .collect();
+    calls.sort_by_key(|call| call["start_ns"].as_u64());
+    calls.into_iter().map(of_call).collect()
+}
+
+fn last(cluster: &Cluster) -> Vec<Value> {
+    cluster.run(&["--json", "trace", "last"]).done().objects()
+}
+
+#[test]
+fn an_operation_is_one_trace_from_the_client_to_the_disks() {
+    let cluster = Cluster::start(&[]);
+    // Large enough to be coded.
+    let value = vec![7; 100_000];
+    // What comes first to a new domain makes it known to its servers, which is a write.
+    cluster.run_with(&["put", "key", "-"], &value).done();
+    cluster.run_with(&["put", "key", "-"], &value).done();
+    let write = last(&cluster);
+    let phase = |phase: &str, dap: &str, coded: &str| {
+        format!("  {phase}\n    {dap}\n{coded}      net.quorum\n")
+    };
+    let expected = [
+        "areo.write\n".to_owned(),
+        phase("phase1", "dap.get_tag", ""),
+        phase("phase2", "dap.put_data", "      ec.encode\n"),
+    ];
+    assert_eq!(outline(&write), expected.concat());
+    let calls = served(&write);
+    assert_eq!(calls.len(), 2, "a write takes two rounds");
+    // Quorums of [5,3] have four members; the fifth may be late.
+    for (call, expected) in calls.iter().zip([
+        ["server.access"].as_slice(),
+        ["server.access", "store.append", "store.sync"].as_slice(),
+    ]) {
+        assert!(call.len() >= 4, "{call:?}");
+        assert!(call.values().all(|names| names == expected), "{call:?}");
+    }
+    assert!(write.iter().all(|span| span["trace"] == write[0]["trace"]));
+
+    cluster.run(&["get", "key", "-o", "/dev/null"]).done();
+    let read = last(&cluster);
+    let expected = [
+        "areo.read\n".to_owned(),
+        phase("phase1", "dap.get_data", ""),
+    ]
+    .concat();
+    assert_eq!(
+        outline(&read),
+        expected,
+        "a quiet read takes one round and decodes nothing"
+    );
+    let get = read.iter().find(|span| span["name"] == "dap.get_data");
+    let about = &get.expect("it is there")["attributes"];
+    assert_eq!(
+        (&about["n"], &about["k"], &about["quorum"]),
+        (&5.into(), &3.into(), &4.into())
+    );
+    assert_eq!(
+        (&about["dap"], &about["bytes"], &about["configuration"]),
+        (&"ec".into(), &100_000.into(), &0.into())
+    );
+}
+
+#[test]
+fn other_operations_are_made_of_reads_and_writes() {
+    let cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key", "-"], b"x").done();
+    cluster.run(&["stat", "key"]).done();
+    let stat = "areo.stat\n  phase1\n    dap.get_data\n      net.quorum\n";
+    assert_eq!(outline(&last(&cluster)), stat);
+    cluster.run(&["rm", "key"]).done();
+    let write = "areo.write\n  phase1\n    dap.get_tag\n      net.quorum\n  phase2\n    dap.put_data\n      net.quorum\n";
+    let parts: Vec<&str> = stat.lines().chain(write.lines()).collect();
+    let expected = format!("areo.delete\n  {}\n", parts.join("\n  "));
+    assert_eq!(outline(&last(&cluster)), expected);
+    cluster.run(&["ls"]).done();
+    assert_eq!(outline(&last(&cluster)), "areo.list\n  net.quorum\n");
+}
+
+#[test]
+fn traces_are_shown_as_pictures_lists_and_sums() {
+    let cluster = Cluster::start(&[]);
+    let shown = cluster
+        .run_with(&["--trace", "put", "a/secret", "-"], b"x")
+        .done();
+    assert!(
+        shown.stderr.contains("areo.write") && shown.stderr.contains("store.sync"),
+        "{}",
+        shown.stderr
+    );
+    assert!(
+        !shown.stderr.contains("secret"),
+        "keys are nobody's business: {}",
+        shown.stderr
+    );
+    let shown = cluster
+        .run(&["--trace", "--trace-keys", "get", "a/secret"])
+        .done();
+    assert!(shown.stderr.contains("key a/secret"), "{}", shown.stderr);
+    let traces = cluster
+        .run(&["trace", "last", "--count", "10", "--list"])
+        .done();
+    let operations: Vec<&str> = traces
+        .text()
+        .lines()
+        .filter_map(|line| line.split('\t').nth(1))
+        .collect();
+    assert_eq!(
+        operations,
+        ["areo.read", "areo.write"],
+        "the last one first"
+    );
+    let id = traces
+        .text()
+        .split('\t')
+        .next()
+        .expect("it has an id")
+        .to_owned();
+    assert!(
+        cluster
+            .run(&["trace", &id])
+            .done()
+            .text()
+            .starts_with(&format!("trace {id} · areo.read"))
+    );
+    assert!(
+        cluster
+            .run(&["trace", "slow"])
+            .done()
+            .text()
+            .contains("areo.write")
+    );
+    let folder = cluster.folder().display();
+    let (page, picture) = (format!("{folder}/t.html"), format!("{folder}/t.svg"));
+    cluster
+        .run(&["trace", &id, "--html", &page, "--svg", &picture])
+        .done();
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("<svg") && page.contains("server.access"));
+    assert!(
+        std::fs::read_to_string(picture)
+            .expect("it was written")
+            .starts_with("<svg")
+    );
+}
+
+#[test]
+fn the_time_of_operations_is_added_up() {
+    let cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key", "-"], b"x").done();
+    let sums = cluster
+        .run(&["--json", "trace", "summary", "--since", "1h"])
+        .done()
+        .objects();
+    let write = sums
+        .iter()
+        .find(|row| row["span"] == "areo.write")
+        .expect("there was one");
+    assert_eq!(
+        (&write["count"], &write["rounds"]),
+        (&1.into(), &2.0.into())
+    );
+    let shares = write["shares"]
+        .as_object()
+        .expect("an operation has shares")
+        .values();
+    let all: f64 = shares
+        .map(|share| share.as_f64().expect("a share is a number"))
+        .sum();
+    assert!(
+        (all - 1.0).abs() < 1e-6,
+        "every nanosecond went somewhere: {all}"
+    );
+}
+
+#[test]
+fn a_trace_that_nobody_knows_is_said_to_be_unknown() {
+    let cluster = Cluster::start(&[]);
+    cluster
+        .run(&["trace", "last"])
+        .refused(3, &["no operation is remembered yet"]);
+    let id = "0123456789abcdef0123456789abcdef";
+    cluster
+        .run(&["trace", id])
+        .refused(3, &["nobody remembers", id]);
+    cluster
+        .run(&["trace", "summary"])
+        .refused(3, &["no operation of that time"]);
+    areo(&["trace", "fast"], b"").refused(2, &["last", "slow", "summary", "32 hexadecimal digits"]);
+    cluster
+        .run(&["trace", "last", "--svg", "/nowhere/x.svg"])
+        .refused(3, &["no operation"]);
+}
+
+#[test]
+fn a_server_that_is_down_is_left_out_and_named() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.kill("s5");
+    cluster.run_with(&["put", "key", "-"], b"x").done();
+    let shown = cluster.run(&["trace", "last"]).done();
+    assert!(shown.text().contains("areo.write"), "{}", shown.text());
+}

@@ -1,0 +1,49 @@
+//! What came back, in the terms of the algorithms.
+
+use areo_core::error::Response;
+use areo_core::message::Refusal;
+use areo_core::tally::Event;
+use areo_wire::codec;
+use bytes::Bytes;
+
+use crate::message::Segment;
+use crate::peer::{Answer, Refused};
+
+/// What the tally is told.
+pub(super) fn event_of(answer: Answer<'_>) -> Event {
+    match answer {
+        Answer::Unreachable { .. } => Event::Unreachable,
+        Answer::Refused { refusal, .. } => Event::Refused(refusal.into()),
+        Answer::Reply(incoming) => {
+            let pair = |segment: Segment| (segment.bytes, segment.crc32c);
+            let payload = incoming.payload.into_iter().map(pair).collect();
+            match codec::decode_reply(&Bytes::copy_from_slice(incoming.body), payload) {
+                Ok(reply) => Event::Reply(reply),
+                Err(error) => {
+                    tracing::warn!(%error, "a reply that cannot be read");
+                    Event::Refused(Refusal::Malformed)
+                }
+            }
+        }
+    }
+}
+
+/// What an error says of the server.
+pub(super) fn response_of(event: &Event) -> Response {
+    match event {
+        Event::Reply(reply) => reply
+            .refusal()
+            .map_or(Response::Answered, Response::Refused),
+        Event::Refused(refusal) => Response::Refused(*refusal),
+        Event::Unreachable => Response::Unreachable,
+    }
+}
+
+/// Why a call was not even queued, in the terms of the algorithms.
+pub(super) fn refusal_of(refused: Refused) -> Refusal {
+    match refused {
+        Refused::QueueFull { .. } => Refusal::Busy,
+        Refused::ByServer { refusal } => refusal.into(),
+        Refused::TooLarge { .. } => Refusal::TooLarge,
+    }
+}

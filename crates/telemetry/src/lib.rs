@@ -1,0 +1,25 @@
+//! What a process remembers of its recent operations.
+//!
+//! The algorithms say what they do in spans of the `tracing` facade (`areo_core::span` has their names). The [`Recorder`] is a
+//! layer of a subscriber that turns them into [`SpanRecord`]s: it decides which operations are watched ([`Sampler`]), gives
+//! them W3C identities that cross processes, and keeps the last ones and the slowest of each kind in a bounded ring.
+//!
+//! ```text
+//!   span! ──► Recorder (sampled?) ──► SpanRecord ──► Ring: the last ones, the slowest traces ──► `areo trace`, admin port
+//! ```
+//!
+//! [`waterfall`] draws a trace for a terminal, [`mod@page`] for a browser, [`summary`] adds many up.
+
+mod ids;
+pub mod page;
+mod record;
+mod recorder;
+mod ring;
+pub mod summary;
+mod trace;
+pub mod waterfall;
+
+pub use record::{SpanId, SpanRecord, TraceId, Value};
+pub use recorder::{Context, Recorder, Sampler, context_of};
+pub use ring::{Limits, Ring};
+pub use trace::{Node, Trace};

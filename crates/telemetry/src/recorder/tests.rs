@@ -1,0 +1,117 @@
+use super::*;
+use tracing::{debug_span, field};
+use tracing_subscriber::layer::SubscriberExt;
+
+fn recorded(sampler: Sampler, keys: bool, work: impl FnOnce()) -> Vec<SpanRecord> {
+    let recorder = Recorder::new(sampler, keys, Limits::default());
+    let subscriber = Registry::default().with(recorder.layer());
+    tracing::subscriber::with_default(subscriber, work);
+    let mut records = recorder.ring().since(0);
+    records.sort_by_key(|record| (record.start_ns, record.local_root));
+    records
+}
+
+fn operation() {
+    let whole = debug_span!("areo.read", key = "secret", tag = field::Empty);
+    let _whole = whole.enter();
+    whole.record("tag", "7-1");
+    debug_span!("phase1", n = 5, dap = %"ec").in_scope(|| {});
+}
+
+#[test]
+fn a_trace_is_a_tree_with_one_identity() {
+    let records = recorded(Sampler::Always, false, operation);
+    let [part, whole] = &records[..] else {
+        panic!("two spans, not {records:?}");
+    };
+    let (part, whole) = match part.local_root {
+        true => (whole, part),
+        false => (part, whole),
+    };
+    assert_eq!((&*whole.name, &*part.name), ("areo.read", "phase1"));
+    assert_eq!(part.trace, whole.trace);
+    assert_eq!((part.parent, whole.parent), (Some(whole.span), None));
+    assert!(part.start_ns >= whole.start_ns && part.end_ns() <= whole.end_ns());
+    assert_eq!(
+        whole.attributes,
+        [("tag".into(), Value::Text("7-1".into()))].into()
+    );
+    let expected = [
+        ("dap".into(), Value::Text("ec".into())),
+        ("n".into(), Value::Number(5)),
+    ];
+    assert_eq!(part.attributes, expected.into());
+}
+
+#[test]
+fn keys_are_recorded_only_for_those_who_ask() {
+    let with = recorded(Sampler::Always, true, operation);
+    let key = with.iter().find_map(|record| record.attributes.get(KEY));
+    assert_eq!(key, Some(&Value::Text("secret".into())));
+    let without = recorded(Sampler::Always, false, operation);
+    assert!(!format!("{without:?}").contains("secret"));
+}
+
+#[test]
+fn what_is_not_sampled_leaves_nothing() {
+    assert_eq!(recorded(Sampler::Never, false, operation), []);
+    assert_eq!(recorded(Sampler::Share(0.0), false, operation), []);
+    assert_eq!(recorded(Sampler::Share(1.0), false, operation).len(), 2);
+    let share = recorded(Sampler::Share(0.25), false, || {
+        (0..4000).for_each(|_| operation());
+    });
+    // All of an operation or nothing; a share of a quarter is between an eighth and a half, or luck is worth a lottery.
+    assert_eq!(share.len() % 2, 0);
+    assert!((1000..4000).contains(&share.len()), "{}", share.len());
+    let outside = recorded(Sampler::Always, false, || {
+        debug_span!("phase1").in_scope(|| {});
+    });
+    assert_eq!(outside, [], "a part of nothing");
+}
+
+#[test]
+fn a_server_joins_the_trace_of_whoever_asked() {
+    let trace = 0xfeed_u128 << 64;
+    let serve = || {
+        let served = debug_span!("server.access", remote_trace = trace, remote_span = 9_u64);
+        let _served = served.enter();
+        debug_span!("store.sync").in_scope(|| {});
+    };
+    let records = recorded(Sampler::Never, false, serve);
+    assert_eq!(records.len(), 2);
+    assert!(records.iter().all(|record| record.trace == TraceId(trace)));
+    let served = records.iter().find(|record| record.local_root).unwrap();
+    assert_eq!(
+        (&*served.name, served.parent),
+        ("server.access", Some(SpanId(9)))
+    );
+    assert_eq!(served.attributes, BTreeMap::new());
+}
+
+#[test]
+fn a_span_has_a_context_while_it_is_watched() {
+    recorded(Sampler::Always, false, || {
+        assert_eq!(context_of(&tracing::Span::current()), None);
+        let whole = debug_span!("areo.write");
+        let context = context_of(&whole).expect("it is watched");
+        let part = whole.in_scope(|| debug_span!("phase1"));
+        assert_eq!(
+            context_of(&part).map(|part| part.trace),
+            Some(context.trace)
+        );
+    });
+    recorded(Sampler::Never, false, || {
+        assert_eq!(context_of(&debug_span!("areo.write")), None);
+    });
+}
+
+#[test]
+fn a_span_ends_when_its_work_is_dropped() {
+    let records = recorded(Sampler::Always, false, || {
+        let whole = debug_span!("areo.write");
+        let part = whole.in_scope(|| debug_span!("phase1"));
+        drop(whole);
+        drop(part);
+    });
+    assert_eq!(records.len(), 2);
+}
