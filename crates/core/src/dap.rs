@@ -8,6 +8,7 @@
 pub mod abd;
 mod collect;
 pub mod ec;
+pub mod headers;
 pub mod listing;
 pub mod registered;
 mod store;

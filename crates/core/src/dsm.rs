@@ -6,6 +6,7 @@
 pub mod atomic;
 pub mod coverable;
 pub mod decided_once;
+pub mod headers;
 pub mod large;
 pub mod listing;
 pub mod sweep;

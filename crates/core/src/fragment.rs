@@ -9,8 +9,12 @@
 //!   (no data)     data        (empty)     data
 //! ```
 
+pub mod block;
 pub mod divide;
+pub mod file;
 pub mod identify;
+pub mod remove;
+pub mod update;
 
 use std::fmt;
 

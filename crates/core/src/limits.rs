@@ -26,7 +26,9 @@ pub const NAME_BYTES: usize = 63;
 /// Entries of one page of a listing.
 pub const PAGE_ENTRIES: usize = 1000;
 /// Accesses in one request.
-pub const ACCESSES: usize = 256;
+pub const ACCESSES: usize = 1024;
+/// Requests for many objects that one reader has under way at once.
+pub const HEADERS_WINDOW: usize = 4;
 /// Bytes of the value of a decided-once cell.
 pub const CELL_BYTES: usize = 12 << 10;
 /// Bytes of the name of a decided-once cell.

@@ -365,7 +365,7 @@ fn limits_hold_when_reading() {
     too_large(Request::Know(server), "address of a server of 256 bytes");
     // More accesses than are allowed cannot be written; only announced.
     let mut body = encode_request(&example("query-tags")).body.to_vec();
-    body[34..36].copy_from_slice(&257_u16.to_le_bytes());
+    body[34..36].copy_from_slice(&(limits::ACCESSES as u16 + 1).to_le_bytes());
     let error = decode_request(&body.into(), Vec::new()).unwrap_err();
     assert_eq!(error.refusal(), Refusal::TooLarge);
     let huge = Bytes::from(vec![0; frame::MAX_BODY_BYTES as usize + 1]);

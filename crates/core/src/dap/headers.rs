@@ -1,0 +1,115 @@
+//! Get-data of many objects at once, without their content: one message to each server and one back.
+//!
+//! A quorum answers for every object as in a get-data of its own; each is judged by the same rule of its configuration's
+//! kind. What is at a quorum by these answers needs no write-back (`[F-1]`, `[F-3]`), and is found; of anything else the
+//! caller is told nothing, and reads it alone.
+//!
+//! | | rounds | bytes |
+//! |---|---|---|
+//! | get | 1 | tags; of versions that the caller does not have, metadata |
+
+use super::collect::Rule;
+use super::{abd, ec};
+use crate::config::{Configuration, Dap};
+use crate::element::{Carried, Element, Value};
+use crate::env::Env;
+use crate::error::Failed;
+use crate::gather::{self, Fold, Quorum, Visit};
+use crate::limits;
+use crate::message::{Access, Answer, Body, Held, Reply, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+use std::sync::Arc;
+
+/// A version that is at a quorum, without its content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// The version.
+    pub tag: Tag,
+    /// It without its content; `None`: the caller has it, or nobody ever wrote the object.
+    pub value: Option<Value>,
+    /// Length of the content in bytes; 0 if there is no `value`.
+    pub length: u64,
+}
+
+/// The newest version of each object, where it is complete; with each object the version that the caller has. At most
+/// [`limits::ACCESSES`].
+///
+/// # Errors
+/// [`Failed`].
+pub async fn get<E: Env>(
+    env: &E,
+    at: &Visit,
+    objects: &[(Name, Tag)],
+) -> Result<Vec<Option<Header>>, Failed> {
+    assert!(objects.len() <= limits::ACCESSES, "one request");
+    let c = at.c().clone();
+    let query = |(name, have): &(Name, Tag)| {
+        let (want, have) = (Want::Metadata, *have);
+        (name.clone(), Access::Query { want, have })
+    };
+    let body = Body::Access(objects.iter().map(query).collect());
+    // By object, then by member.
+    let answers: Vec<Vec<Option<Held>>> = vec![vec![None; c.n()]; objects.len()];
+    let fold = |answers: &mut Vec<Vec<Option<Held>>>, from: usize, reply: Reply| match reply {
+        Reply::Access(replies) if replies.len() == answers.len() => {
+            for (object, answer) in answers.iter_mut().zip(replies) {
+                object[from] = match answer {
+                    Answer::Held(held) => Some(held),
+                    // Damaged here: this member does not speak for the object.
+                    _ => None,
+                };
+            }
+            Fold::Count
+        }
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::of(&c, body, answers, fold);
+    let answers = gather::gather(env, at, tally).await?;
+    let haves = objects.iter().map(|(_, have)| *have);
+    let judge = |(held, have): (Vec<Option<Held>>, Tag)| complete(&c, held, have);
+    Ok(answers.into_iter().zip(haves).map(judge).collect())
+}
+
+/// The version that these answers allow to return at once.
+fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Option<Header> {
+    let quorum = c.quorums().quorum();
+    if held.iter().flatten().count() < quorum {
+        return None;
+    }
+    let rule: Rule = match c.dap() {
+        Dap::Abd | Dap::Removed => abd::largest,
+        Dap::Ec { .. } => ec::acceptable,
+    };
+    let tag = rule(c, &held, have)?;
+    let answers = || held.iter().flatten();
+    let holders = answers().filter(|held| held.stores(tag)).count();
+    let is_complete = holders >= quorum || answers().any(|held| held.stable >= tag);
+    if !tag.is_initial() && !is_complete {
+        return None;
+    }
+    if tag == have || tag.is_initial() {
+        let (value, length) = (None, 0);
+        return Some(Header { tag, value, length });
+    }
+    let carried = held.into_iter().flatten().filter_map(|held| held.element);
+    let mut elements = carried.filter_map(|(of, carried)| match carried {
+        Carried::Whole(element) if of == tag => Some(element),
+        _ => None,
+    });
+    let Element {
+        deleted,
+        length,
+        metadata,
+        ..
+    } = elements.next()?;
+    let value = Value {
+        deleted,
+        ..Value::new(metadata, bytes::Bytes::new())
+    };
+    Some(Header {
+        tag,
+        value: Some(value),
+        length,
+    })
+}

@@ -1,0 +1,66 @@
+//! Reads of many objects at once, without their content, as far as one round can tell.
+
+use super::Client;
+use crate::config::Configuration;
+use crate::dap::headers::{self, Header};
+use crate::env::Env;
+use crate::error::{Failed, ReadError, Response, Unavailable};
+use crate::gather::{self, Visit};
+use crate::limits;
+use crate::message::Refusal;
+use crate::object::Name;
+use crate::reconfig::sequence;
+use crate::tag::Tag;
+use std::sync::Arc;
+
+/// The newest version of each object, without its content; with each object the version that the caller has. `None`: one
+/// round could not tell, and it has to be read alone: it is being written, a member is damaged, or the domain is moving.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn read<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    objects: &[(Name, Tag)],
+) -> Result<Vec<Option<Header>>, ReadError> {
+    let parts = objects.chunks(limits::ACCESSES);
+    let reads = parts.map(|part| read_part(client, c, part));
+    let found = gather::join(limits::HEADERS_WINDOW, reads).await;
+    let found: Result<Vec<_>, ReadError> = found.into_iter().collect();
+    Ok(found?.concat())
+}
+
+async fn read_part<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    objects: &[(Name, Tag)],
+) -> Result<Vec<Option<Header>>, ReadError> {
+    loop {
+        let current = client.sequences().start(c);
+        let at = Visit::new(&current);
+        let found = match headers::get(&client.env, &at, objects).await {
+            Ok(found) => Some(found),
+            Err(Failed::Moved) => None,
+            // Much metadata, or many versions under way: more than a reply holds.
+            Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
+                return Ok(vec![None; objects.len()]);
+            }
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
+        };
+        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
+        // [F-4]: only where nobody knew a later configuration, and said so with the same replies.
+        let is_last = next.is_none() && current.options().piggyback;
+        if let Some(found) = found.filter(|_| is_last) {
+            return Ok(found);
+        }
+        let start = client.sequences().start(c);
+        if start.id() == current.id() {
+            return Ok(vec![None; objects.len()]);
+        }
+    }
+}
+
+fn is_too_large(failed: &Unavailable) -> bool {
+    let too_large = Response::Refused(Refusal::TooLarge);
+    failed.servers.iter().any(|(_, did)| *did == too_large)
+}

@@ -1,0 +1,198 @@
+//! Blocks as objects: their names, and what is written with their data (4.2).
+//!
+//! The name of a data block is that of the write that created it, which is unique (`[X-7]`); the genesis block's is that of
+//! the file. What follows, and what the data is, stands in the metadata of a block's version, so that it can be read
+//! without the data.
+//!
+//! The genesis block has no data. In the place of it stands a *hint*: the blocks of the file when it was written. It says
+//! what to ask for before the links are known, and is never believed.
+
+use super::Digest;
+use crate::element::Value;
+use crate::object::{InvalidKey, Kind, Name};
+use crate::tag::{ClientId, Writer};
+use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// How the names of data blocks of files begin.
+pub const PREFIX: &str = "file-";
+
+/// The name of a data block.
+pub fn name(id: Writer) -> Name {
+    let key = format!("{PREFIX}{:016x}{:016x}", id.client.0, id.counter);
+    Name::new(Kind::Block, &key).expect("a short key")
+}
+
+/// The name of a file's genesis block.
+///
+/// # Errors
+/// [`InvalidKey`].
+pub fn genesis(file: &str) -> Result<Name, InvalidKey> {
+    Name::new(Kind::Genesis, file)
+}
+
+/// What is written with the data of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Metadata {
+    /// The next block.
+    pub next: Option<Writer>,
+    /// What the data is; `None`: there is none.
+    pub digest: Option<Digest>,
+    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    pub written_at_ms: Option<u64>,
+}
+
+const WRITTEN_AT_MS: u16 = 4;
+const NEXT: u16 = MUST_UNDERSTAND | 32;
+const DIGEST: u16 = MUST_UNDERSTAND | 33;
+
+impl Metadata {
+    /// As it is stored and sent ([`tlv`] fields).
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        if let Some(next) = self.next {
+            tlv::put_field(&mut out, NEXT, &encode(next));
+        }
+        if let Some(digest) = self.digest {
+            tlv::put_field(&mut out, DIGEST, &digest.0);
+        }
+        if let Some(time) = self.written_at_ms {
+            tlv::put_field(&mut out, WRITTEN_AT_MS, &time.to_le_bytes());
+        }
+        out.freeze()
+    }
+
+    /// Reads what [`Metadata::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`TlvError`].
+    pub fn decode(bytes: &Bytes) -> Result<Metadata, TlvError> {
+        let mut metadata = Metadata::default();
+        for field in tlv::fields(bytes) {
+            let (kind, value) = field?;
+            match kind {
+                NEXT => metadata.next = Some(decode(&mut &tlv::number::<16>(kind, &value)?[..])),
+                DIGEST => metadata.digest = Some(Digest(tlv::number(kind, &value)?)),
+                WRITTEN_AT_MS => {
+                    let time = u64::from_le_bytes(tlv::number(kind, &value)?);
+                    metadata.written_at_ms = Some(time);
+                }
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        Ok(metadata)
+    }
+
+    /// The version of a block with this data.
+    pub fn with(&self, data: Bytes) -> Value {
+        Value::new(self.encode(), data)
+    }
+}
+
+fn encode(id: Writer) -> [u8; 16] {
+    let mut out = [0; 16];
+    out[..8].copy_from_slice(&id.client.0.to_le_bytes());
+    out[8..].copy_from_slice(&id.counter.to_le_bytes());
+    out
+}
+
+fn decode(bytes: &mut impl Buf) -> Writer {
+    Writer {
+        client: ClientId(bytes.get_u64_le()),
+        counter: bytes.get_u64_le(),
+    }
+}
+
+/// A hint as it is written: runs of ids that follow each other, as those of one update do.
+pub fn encode_hint(ids: impl IntoIterator<Item = Writer>) -> Bytes {
+    let mut runs: Vec<(Writer, u32)> = Vec::new();
+    for id in ids {
+        match runs.last_mut() {
+            Some((first, count))
+                if first.client == id.client
+                    && first.counter.checked_add(u64::from(*count)) == Some(id.counter) =>
+            {
+                *count += 1;
+            }
+            _ => runs.push((id, 1)),
+        }
+    }
+    let mut out = BytesMut::with_capacity(RUN_BYTES * runs.len());
+    for (first, count) in runs {
+        out.put_slice(&encode(first));
+        out.put_u32_le(count);
+    }
+    out.freeze()
+}
+
+const RUN_BYTES: usize = 20;
+/// Ids that are taken from a hint; of more nothing is known beforehand.
+const HINTED: usize = 1 << 20;
+
+/// The ids of a hint. Whatever the bytes are: a hint that is none is useless, and does no harm.
+pub fn decode_hint(hint: &[u8]) -> Vec<Writer> {
+    let mut ids = Vec::new();
+    for mut run in hint.chunks_exact(RUN_BYTES) {
+        let (first, count) = (decode(&mut run), run.get_u32_le());
+        let counters = (0..u64::from(count)).map_while(|place| first.counter.checked_add(place));
+        let client = first.client;
+        let id = |counter| Writer { client, counter };
+        ids.extend(counters.map(id).take(HINTED - ids.len()));
+    }
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(client: u64, counter: u64) -> Writer {
+        let client = ClientId(client);
+        Writer { client, counter }
+    }
+
+    #[test]
+    fn names_tell_blocks_apart() {
+        assert_eq!(
+            name(id(0xabc, 0x12)).key(),
+            "file-0000000000000abc0000000000000012"
+        );
+        assert_eq!(genesis("notes").unwrap().kind(), Kind::Genesis);
+        assert_eq!(genesis(""), Err(InvalidKey::Empty));
+    }
+
+    #[test]
+    fn metadata_survives_and_later_versions_are_told() {
+        let metadata = Metadata {
+            next: Some(id(1, 2)),
+            digest: Some(Digest([7; 32])),
+            written_at_ms: Some(9),
+        };
+        let bytes = metadata.encode();
+        assert_eq!(Metadata::decode(&bytes), Ok(metadata));
+        assert_eq!(Metadata::decode(&Bytes::new()), Ok(Metadata::default()));
+        for end in 1..bytes.len() {
+            assert_ne!(Metadata::decode(&bytes.slice(..end)), Ok(metadata), "{end}");
+        }
+        let mut later = BytesMut::new();
+        tlv::put_field(&mut later, MUST_UNDERSTAND | 34, b"");
+        assert!(Metadata::decode(&later.freeze()).is_err());
+    }
+
+    #[test]
+    fn a_hint_is_short_and_never_trusted() {
+        let ids: Vec<Writer> = (5..1005)
+            .map(|n| id(1, n))
+            .chain([id(2, 7), id(1, 3)])
+            .collect();
+        let hint = encode_hint(ids.iter().copied());
+        assert_eq!(hint.len(), 3 * RUN_BYTES);
+        assert_eq!(decode_hint(&hint), ids);
+        assert_eq!(decode_hint(&[]), []);
+        assert!(decode_hint(&[0xff; 199]).len() <= HINTED, "nonsense");
+        assert_eq!(
+            encode_hint([id(1, u64::MAX), id(1, 0)]).len(),
+            2 * RUN_BYTES
+        );
+    }
+}

@@ -1,0 +1,297 @@
+//! Reading a file: its list of blocks first, then the data of those that the reader does not have (4.4).
+//!
+//! The papers go from block to block, each with its own rounds. Here the blocks that the reader knows from before are asked
+//! for at once, a thousand in a message, and say nothing but that they are what they were. Where the reader knows nothing,
+//! the genesis block's hint says what to ask for. The list itself is gone along links that were read in this operation,
+//! and no others (`[B-8]`), to a block that has none.
+//!
+//! | | rounds, quiet | bytes |
+//! |---|---|---|
+//! | [`walk`], nothing changed | 1 for each 1024 blocks, all at once | no data |
+//! | [`walk`], blocks changed | the same | their metadata |
+//! | [`walk`], nothing known | 1 more | metadata |
+//! | a block that neither the reader nor the hint knew | + 1 | its metadata |
+//! | [`content`] | as a read | the data |
+
+use super::Digest;
+use super::block::{self, Metadata};
+use crate::config::Configuration;
+use crate::dap::headers::Header;
+use crate::dsm::{Client, atomic, headers};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{ReadError, WriteError};
+use crate::object::Name;
+use crate::tag::{Tag, Writer};
+use crate::tlv::TlvError;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A block as it was read or written: everything but its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Block {
+    /// Who it is; `None`: the genesis block.
+    pub id: Option<Writer>,
+    /// The version.
+    pub version: Tag,
+    /// Bytes of data.
+    pub length: u64,
+    /// What stands beside the data.
+    pub metadata: Metadata,
+}
+
+impl Block {
+    fn key(id: Option<Writer>, file: &Name) -> Name {
+        id.map_or_else(|| file.clone(), block::name)
+    }
+
+    /// It was there when it was read, and not removed.
+    pub fn is_there(&self) -> bool {
+        !self.version.is_initial()
+    }
+
+    /// Its object.
+    pub fn name(&self, file: &Name) -> Name {
+        Block::key(self.id, file)
+    }
+}
+
+/// A file as it was read or written: its blocks in their order, the genesis block first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chain {
+    /// The blocks; there is at least one.
+    pub blocks: Vec<Block>,
+    /// How many of them the hint in the genesis block names, as far as is known.
+    pub hinted: usize,
+    /// Whether there is such a file.
+    pub exists: bool,
+}
+
+impl Chain {
+    /// Of a file that does not exist: what its first update is based on. `version`: that of the tombstone, if it was removed.
+    pub fn absent(version: Tag) -> Chain {
+        let genesis = Block {
+            version,
+            ..Block::default()
+        };
+        Chain {
+            blocks: vec![genesis],
+            hinted: 0,
+            exists: false,
+        }
+    }
+
+    /// The blocks with data, or that had some.
+    pub fn data(&self) -> &[Block] {
+        &self.blocks[1..]
+    }
+
+    /// Of each block what its data is: what new content is compared with.
+    pub fn digests(&self) -> Vec<Option<Digest>> {
+        let digest = |block: &Block| block.metadata.digest;
+        self.data().iter().map(digest).collect()
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self) -> u64 {
+        self.blocks.iter().map(|block| block.length).sum()
+    }
+}
+
+/// Why a file could not be read or written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FileError {
+    /// There is no such file. An update that is to make it covers this version of the genesis block.
+    NotFound {
+        /// The version of the tombstone, or the initial one.
+        version: Tag,
+    },
+    /// A read did not return.
+    Read(ReadError),
+    /// A write was not acknowledged.
+    Write(WriteError),
+    /// A block cannot be understood.
+    Metadata {
+        /// Its key.
+        key: String,
+        /// Why.
+        error: TlvError,
+    },
+    /// The links lead to a block that is not there, or in a circle.
+    Broken {
+        /// The key of the block that they lead to.
+        key: String,
+    },
+}
+
+impl From<ReadError> for FileError {
+    fn from(error: ReadError) -> FileError {
+        FileError::Read(error)
+    }
+}
+
+/// The list of the file's blocks. `known`: as it was before, whenever that was; it saves bytes and rounds, and decides
+/// nothing.
+///
+/// # Errors
+/// [`FileError`].
+pub async fn walk<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    file: &Name,
+    known: Option<&Chain>,
+) -> Result<Chain, FileError> {
+    let walk = Walk { client, c, file };
+    let (mut hinted, mut seen) = match known {
+        Some(known) => (known.hinted, walk.ask_again(&known.blocks).await?),
+        None => walk.ask_for_hinted().await?,
+    };
+    loop {
+        let genesis = match seen.remove(&None) {
+            Some(genesis) => genesis,
+            None => walk.ask_alone(None).await?,
+        };
+        match walk.along(genesis, seen).await {
+            // It may be that the file was removed meanwhile: the genesis block goes first.
+            Err(broken @ FileError::Broken { .. }) => {
+                if walk.ask_alone(None).await?.version == genesis.version {
+                    return Err(broken);
+                }
+                (hinted, seen) = walk.ask_for_hinted().await?;
+            }
+            blocks => {
+                return Ok(Chain {
+                    blocks: blocks?,
+                    hinted,
+                    exists: true,
+                });
+            }
+        }
+    }
+}
+
+/// Blocks by their ids.
+type Seen = BTreeMap<Option<Writer>, Block>;
+
+struct Walk<'a, E> {
+    client: &'a Client<E>,
+    c: &'a Arc<Configuration>,
+    file: &'a Name,
+}
+
+impl<E: Env> Walk<'_, E> {
+    /// Goes along the links from the genesis block to the end.
+    async fn along(&self, genesis: Block, mut seen: Seen) -> Result<Vec<Block>, FileError> {
+        let mut blocks = vec![genesis];
+        let mut passed: BTreeSet<Writer> = BTreeSet::new();
+        while let Some(id) = blocks.last().and_then(|block| block.metadata.next) {
+            let key = || block::name(id).key().to_owned();
+            let known = seen.remove(&Some(id)).filter(Block::is_there);
+            let block = match known {
+                Some(block) => block,
+                None => self.ask_alone(Some(id)).await?,
+            };
+            if !block.is_there() || !passed.insert(id) {
+                return Err(FileError::Broken { key: key() });
+            }
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+
+    /// Asks for blocks that were seen before.
+    async fn ask_again(&self, known: &[Block]) -> Result<Seen, FileError> {
+        let objects: Vec<(Name, Tag)> = known
+            .iter()
+            .map(|block| (block.name(self.file), block.version))
+            .collect();
+        let found = headers::read(self.client, self.c, &objects).await?;
+        let mut seen = Seen::new();
+        for (block, header) in known.iter().zip(found) {
+            let Some(Header { tag, value, length }) = header else {
+                continue;
+            };
+            let newest = match value {
+                // What was read before is confirmed in this operation.
+                None if tag == block.version => *block,
+                value => self.block(block.id, tag, value.as_ref(), length)?,
+            };
+            seen.insert(block.id, newest);
+        }
+        Ok(seen)
+    }
+
+    /// Reads the genesis block, and asks for the blocks that its hint names.
+    async fn ask_for_hinted(&self) -> Result<(usize, Seen), FileError> {
+        let found = atomic::read(self.client, self.c, self.file, None).await?;
+        let genesis = self.block(None, found.tag, found.value.as_ref(), 0)?;
+        let hint = found.value.map(|value| value.contiguous());
+        let hinted = block::decode_hint(&hint.unwrap_or_default());
+        let ids = hinted.iter().map(|id| Block {
+            id: Some(*id),
+            ..Block::default()
+        });
+        let ids: Vec<Block> = ids.collect();
+        let mut seen = self.ask_again(&ids).await?;
+        seen.insert(None, genesis);
+        Ok((hinted.len(), seen))
+    }
+
+    async fn ask_alone(&self, id: Option<Writer>) -> Result<Block, FileError> {
+        let name = Block::key(id, self.file);
+        let found = atomic::stat(self.client, self.c, &name).await?;
+        self.block(id, found.tag, found.value.as_ref(), found.length)
+    }
+
+    /// What was found, if it is a block that is there.
+    fn block(
+        &self,
+        id: Option<Writer>,
+        version: Tag,
+        value: Option<&Value>,
+        length: u64,
+    ) -> Result<Block, FileError> {
+        let key = || Block::key(id, self.file).key().to_owned();
+        let Some(value) = value.filter(|value| !value.deleted) else {
+            return match id {
+                None => Err(FileError::NotFound { version }),
+                // Hinted, and gone; or never there.
+                Some(_) => Ok(Block {
+                    id,
+                    ..Block::default()
+                }),
+            };
+        };
+        let metadata = Metadata::decode(&value.metadata);
+        let metadata = metadata.map_err(|error| FileError::Metadata { key: key(), error })?;
+        // What the genesis block has in the place of data is not the file's.
+        let length = id.map_or(0, |_| length);
+        Ok(Block {
+            id,
+            version,
+            length,
+            metadata,
+        })
+    }
+}
+
+/// The data of a block, in pieces; with the block as it is now, which may be a newer version.
+///
+/// # Errors
+/// [`FileError`].
+pub async fn content<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    file: &Name,
+    id: Writer,
+) -> Result<(Block, Vec<Bytes>), FileError> {
+    let name = block::name(id);
+    let found = atomic::read(client, c, &name, None).await?;
+    let walk = Walk { client, c, file };
+    let block = walk.block(Some(id), found.tag, found.value.as_ref(), found.length)?;
+    Ok((
+        block,
+        found.value.map(|value| value.content).unwrap_or_default(),
+    ))
+}

@@ -1,0 +1,333 @@
+//! Writing a file: the blocks that changed, and no others (4.4).
+//!
+//! New blocks come first. Nobody knows their names, so that each takes one round and all go at once (`[B-3]`). When all of
+//! them are there, the blocks that lead to them, and those whose data changed, are written coverably on the versions that
+//! the writer's content is based on, again all at once (`[B-4]`): three rounds, whatever the number of blocks. Where
+//! somebody else has written the block meanwhile, the write is a read: the writer is told, and what it would have linked to
+//! is never reached.
+//!
+//! The update of a file as a whole is not atomic. Its list is connected at every moment: the only link that is ever written
+//! leads to new blocks that end in the old link, or is the old link, and it covers the very version that the old link was
+//! read from.
+
+use super::Digest;
+use super::block::{self, Metadata};
+use super::file::{Block, Chain};
+use super::identify::Update;
+use crate::config::Configuration;
+use crate::dsm::coverable::{self, Covered};
+use crate::dsm::{Client, atomic};
+use crate::env::Env;
+use crate::error::WriteError;
+use crate::gather;
+use crate::object::Name;
+use crate::tag::{Tag, Writer};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A chunk of the new content: what it is, not its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// What it is.
+    pub digest: Digest,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// Where the bytes of chunks come from.
+pub trait Source {
+    /// Why there are none.
+    type Error;
+
+    /// The bytes of the chunk with this index.
+    ///
+    /// # Errors
+    /// They are not there any more: the content has changed since it was cut.
+    fn load(&self, chunk: usize) -> impl Future<Output = Result<Bytes, Self::Error>>;
+}
+
+/// Why something was not written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum UpdateError<S> {
+    /// It was not acknowledged.
+    Write(WriteError),
+    /// The content is not there any more.
+    Source(S),
+}
+
+/// What an update came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Updated<S> {
+    /// The file as the writer's content is based on it now. Blocks in conflict are in it as they were, so that writing them
+    /// again is told again; read the file first (`[B-6]`).
+    pub chain: Chain,
+    /// Blocks that were written: changed and new ones.
+    pub written: usize,
+    /// Bytes of their data.
+    pub written_bytes: u64,
+    /// Blocks that somebody else has written since.
+    pub conflicts: Vec<Conflict>,
+    /// Blocks that were not written for another reason.
+    pub failed: Vec<(Block, UpdateError<S>)>,
+}
+
+impl<S> Updated<S> {
+    /// The papers' update success ratio (`[B-7]`): of the blocks that were to be written, new ones among them, those that
+    /// were. 1 if there were none.
+    pub fn success_ratio(&self) -> f64 {
+        let lost: usize = self.conflicts.iter().map(|conflict| conflict.lost).sum();
+        let attempted = self.written + lost + self.failed.len();
+        match attempted {
+            0 => 1.0,
+            attempted => self.written as f64 / attempted as f64,
+        }
+    }
+}
+
+/// A block that somebody else has written since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// The block as the writer knew it.
+    pub block: Block,
+    /// Its newest version.
+    pub newest: Tag,
+    /// It was removed, and the file with it.
+    pub removed: bool,
+    /// Blocks that were not written for it: itself, and the new ones after it.
+    pub lost: usize,
+}
+
+/// Writes what `updates` say ([`super::identify::updates`] of `base` and `chunks`). `base`: the file as the new content was
+/// made from it.
+///
+/// # Errors
+/// [`UpdateError`], if a new block could not be written; then nothing of the file has changed.
+pub async fn update<E: Env, S: Source>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    file: &Name,
+    base: &Chain,
+    (chunks, updates): (&[Chunk], &[Update]),
+    (source, now_ms): (&S, Option<u64>),
+) -> Result<Updated<S::Error>, UpdateError<S::Error>> {
+    let writer = Write {
+        client,
+        c,
+        file,
+        chunks,
+        source,
+        now_ms,
+    };
+    let splits: Vec<Split> = updates
+        .iter()
+        .map(|update| writer.plan(base, update))
+        .collect();
+    let longest = chunks.iter().map(|chunk| chunk.length).max().unwrap_or(0);
+    let window = crate::dsm::large::window(u32::try_from(longest).unwrap_or(u32::MAX));
+    let new = splits.iter().flat_map(|split| &split.new);
+    let created = gather::join(window, new.map(|new| writer.create(new))).await;
+    // Each split with the new blocks as they were written.
+    let mut created = created.into_iter();
+    let mut ready: Vec<(Split, Vec<Block>)> = Vec::with_capacity(splits.len());
+    for split in splits {
+        let blocks: Result<Vec<Block>, _> = created.by_ref().take(split.new.len()).collect();
+        ready.push((split, blocks?));
+    }
+    let hint = hint(base, &ready);
+    if is_due(base, &ready, hint.len()) {
+        ready.insert(0, (Split::default(), Vec::new()));
+    }
+    let links = ready
+        .iter()
+        .map(|(split, _)| writer.link(base, split, &hint));
+    let linked = gather::join(window, links).await;
+    let results = ready.into_iter().zip(linked).collect();
+    Ok(outcome(base, results, hint.len()))
+}
+
+/// The ids of all blocks as they will be.
+fn hint(base: &Chain, ready: &[(Split, Vec<Block>)]) -> Vec<Writer> {
+    let mut new: Vec<&[Block]> = vec![&[]; base.blocks.len()];
+    for (split, blocks) in ready {
+        new[split.place] = blocks;
+    }
+    let all = base.blocks.iter().zip(new);
+    let all = all.flat_map(|(block, new)| std::iter::once(block).chain(new));
+    all.filter_map(|block| block.id).collect()
+}
+
+/// Whether the genesis block is to be written although nothing is linked to it: to make the file, or because its hint leaves
+/// out so much that reading takes long.
+fn is_due(base: &Chain, ready: &[(Split, Vec<Block>)], blocks: usize) -> bool {
+    let is_written = ready.first().is_some_and(|(split, _)| split.place == 0);
+    let missing = blocks.saturating_sub(base.hinted);
+    !is_written && (!base.exists || missing > MISSING_BLOCKS + blocks / 8)
+}
+
+/// So many blocks, and an eighth of the file, may be missing in a hint.
+const MISSING_BLOCKS: usize = 8;
+
+/// What an update writes: a block, and the new ones between it and its old successor.
+#[derive(Default)]
+struct Split {
+    /// Its place in the chain.
+    place: usize,
+    chunk: Option<usize>,
+    new: Vec<New>,
+}
+
+struct New {
+    id: Writer,
+    chunk: usize,
+    next: Option<Writer>,
+}
+
+struct Write<'a, E, S> {
+    client: &'a Client<E>,
+    c: &'a Arc<Configuration>,
+    file: &'a Name,
+    chunks: &'a [Chunk],
+    source: &'a S,
+    now_ms: Option<u64>,
+}
+
+impl<E: Env, S: Source> Write<'_, E, S> {
+    /// Gives the new blocks their names, and links each to the next.
+    fn plan(&self, base: &Chain, update: &Update) -> Split {
+        let place = update.block.map_or(0, |block| block + 1);
+        let ids: Vec<Writer> = update
+            .after
+            .iter()
+            .map(|_| self.client.next_writer())
+            .collect();
+        let nexts = ids.iter().skip(1).copied().map(Some);
+        let nexts = nexts.chain([base.blocks[place].metadata.next]);
+        let new = ids.iter().zip(&update.after).zip(nexts);
+        let new = new.map(|((id, chunk), next)| New {
+            id: *id,
+            chunk: *chunk,
+            next,
+        });
+        Split {
+            place,
+            chunk: update.chunk,
+            new: new.collect(),
+        }
+    }
+
+    fn metadata(&self, chunk: Option<usize>, next: Option<Writer>) -> Metadata {
+        Metadata {
+            next,
+            digest: chunk.map(|chunk| self.chunks[chunk].digest),
+            written_at_ms: self.now_ms,
+        }
+    }
+
+    fn length(&self, chunk: Option<usize>) -> u64 {
+        chunk.map_or(0, |chunk| self.chunks[chunk].length)
+    }
+
+    async fn create(&self, new: &New) -> Result<Block, UpdateError<S::Error>> {
+        let data = self.source.load(new.chunk).await;
+        let data = data.map_err(UpdateError::Source)?;
+        let metadata = self.metadata(Some(new.chunk), new.next);
+        // Nobody knows the name, so that nothing needs to be asked.
+        let version = Tag::INITIAL.next(new.id);
+        let (name, value) = (block::name(new.id), metadata.with(data));
+        let put = atomic::put_version(self.client, self.c, &name, (version, &value)).await;
+        put.map_err(|error| {
+            // Whatever became of it, nothing leads there.
+            let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
+            UpdateError::Write(WriteError::NotApplied(failed))
+        })?;
+        Ok(Block {
+            id: Some(new.id),
+            version,
+            length: self.length(Some(new.chunk)),
+            metadata,
+        })
+    }
+
+    /// The coverable write of one block.
+    async fn link(
+        &self,
+        base: &Chain,
+        split: &Split,
+        hint: &[Writer],
+    ) -> (Block, Result<Covered, UpdateError<S::Error>>) {
+        let old = base.blocks[split.place];
+        let next = split.new.first().map(|new| new.id).or(old.metadata.next);
+        let metadata = self.metadata(split.chunk, next);
+        let block = Block {
+            id: old.id,
+            version: old.version,
+            length: self.length(split.chunk),
+            metadata,
+        };
+        let data = match (old.id, split.chunk) {
+            (None, _) => Ok(block::encode_hint(hint.iter().copied())),
+            (Some(_), None) => Ok(Bytes::new()),
+            (Some(_), Some(chunk)) => self.source.load(chunk).await,
+        };
+        let data = match data {
+            Ok(data) => data,
+            Err(error) => return (block, Err(UpdateError::Source(error))),
+        };
+        let (name, value) = (old.name(self.file), metadata.with(data));
+        let covered = coverable::write(self.client, self.c, &name, &value, old.version).await;
+        (block, covered.map_err(UpdateError::Write))
+    }
+}
+
+type Linked<S> = (
+    (Split, Vec<Block>),
+    (Block, Result<Covered, UpdateError<S>>),
+);
+
+fn outcome<S>(base: &Chain, results: Vec<Linked<S>>, hinted: usize) -> Updated<S> {
+    let mut updated = Updated {
+        chain: Chain {
+            blocks: Vec::with_capacity(base.blocks.len()),
+            hinted: base.hinted,
+            exists: base.exists,
+        },
+        written: 0,
+        written_bytes: 0,
+        conflicts: Vec::new(),
+        failed: Vec::new(),
+    };
+    let mut results = results.into_iter().peekable();
+    for (place, old) in base.blocks.iter().enumerate() {
+        let Some(((_, new), (block, covered))) =
+            results.next_if(|((split, _), _)| split.place == place)
+        else {
+            updated.chain.blocks.push(*old);
+            continue;
+        };
+        match covered {
+            Ok(Covered::Changed(version)) => {
+                let written = Block { version, ..block };
+                updated.written += new.len() + usize::from(old.id.is_some());
+                updated.written_bytes += written.length;
+                updated.written_bytes += new.iter().map(|block| block.length).sum::<u64>();
+                if old.id.is_none() {
+                    (updated.chain.hinted, updated.chain.exists) = (hinted, true);
+                }
+                updated.chain.blocks.push(written);
+                updated.chain.blocks.extend(new);
+                continue;
+            }
+            // Only for its hint: others will write it again.
+            Ok(Covered::Unchanged(_)) if old.id.is_none() && new.is_empty() && base.exists => {}
+            Ok(Covered::Unchanged(found)) => updated.conflicts.push(Conflict {
+                block: *old,
+                newest: found.tag,
+                removed: found.value.is_none_or(|value| value.deleted),
+                lost: new.len() + usize::from(old.id.is_some()),
+            }),
+            Err(error) => updated.failed.push((*old, error)),
+        }
+        updated.chain.blocks.push(*old);
+    }
+    updated
+}

@@ -1,0 +1,181 @@
+//! Somebody who works on a file: pushes content, pulls it, and remembers what it is based on.
+
+use crate::world::{Actor, World};
+use areo_core::config::Configuration;
+use areo_core::fragment::divide::{Divide, Rabin, Sizes};
+use areo_core::fragment::file::{self, Chain, FileError};
+use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
+use areo_core::fragment::{Digest, block, identify, remove};
+use areo_core::hash::stable_hash;
+use areo_core::object::Name;
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A hash that is good enough for a test.
+pub fn digest(bytes: &[u8]) -> Digest {
+    let mut out = [0; 32];
+    out[..8].copy_from_slice(&stable_hash(bytes).to_le_bytes());
+    out[8..16].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+    let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
+    out[16..24].copy_from_slice(&stable_hash(&reversed).to_le_bytes());
+    Digest(out)
+}
+
+/// Bytes that look random.
+pub fn bytes(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..length).map(next).collect()
+}
+
+/// About 4 KiB to a block.
+pub fn cutter() -> Rabin {
+    Rabin::new(Sizes::new(4 << 10, 4 << 10, 8 << 10).expect("valid sizes"))
+}
+
+pub fn cut(content: &[u8]) -> Vec<Bytes> {
+    let mut rest = Bytes::copy_from_slice(content);
+    let lengths = cutter().divide(content);
+    lengths
+        .into_iter()
+        .map(|length| rest.split_to(length))
+        .collect()
+}
+
+/// Chunks in memory.
+pub struct Pieces(pub Vec<Bytes>);
+
+impl Source for Pieces {
+    type Error = std::convert::Infallible;
+
+    async fn load(&self, chunk: usize) -> Result<Bytes, Self::Error> {
+        Ok(self.0[chunk].clone())
+    }
+}
+
+pub type Pushed = Result<Updated<std::convert::Infallible>, UpdateError<std::convert::Infallible>>;
+
+#[derive(Clone)]
+pub struct Editor {
+    world: World,
+    actor: Actor,
+    file: Name,
+    /// What the content is based on.
+    pub base: Rc<RefCell<Option<Chain>>>,
+}
+
+impl Editor {
+    pub fn new(world: &World, c: &Arc<Configuration>) -> Editor {
+        Editor {
+            world: world.clone(),
+            actor: world.actor(c),
+            file: block::genesis("a file").expect("a short name"),
+            base: Rc::default(),
+        }
+    }
+
+    /// Writes the new content over what it was based on; for `spawn`.
+    pub fn writes(&self, content: &[u8]) -> impl Future<Output = Pushed> + use<> {
+        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        let (pieces, base) = (cut(content), self.base.clone());
+        async move {
+            let known = base.borrow().clone();
+            let known = match known {
+                Some(known) => known,
+                None => match file::walk(&client, &c, &file, None).await {
+                    Ok(chain) => chain,
+                    Err(FileError::NotFound { version }) => Chain::absent(version),
+                    Err(error) => panic!("{error:?}"),
+                },
+            };
+            let chunk = |piece: &Bytes| Chunk {
+                digest: digest(piece),
+                length: piece.len() as u64,
+            };
+            let chunks: Vec<Chunk> = pieces.iter().map(chunk).collect();
+            let digests: Vec<Digest> = chunks.iter().map(|chunk| chunk.digest).collect();
+            let updates = identify::updates(&known.digests(), &digests);
+            let source = Pieces(pieces);
+            let what = (&chunks[..], &updates[..]);
+            let updated = update::update(&client, &c, &file, &known, what, (&source, None)).await?;
+            *base.borrow_mut() = Some(updated.chain.clone());
+            Ok(updated)
+        }
+    }
+
+    /// The same, to the end.
+    pub fn push(&self, content: &[u8]) -> Updated<std::convert::Infallible> {
+        let pushed = self
+            .world
+            .run(self.writes(content))
+            .expect("a quorum is there");
+        self.world.settle();
+        pushed
+    }
+
+    /// The same, and nobody else was in the way.
+    pub fn push_alone(&self, content: &[u8]) -> Updated<std::convert::Infallible> {
+        let updated = self.push(content);
+        assert!(updated.conflicts.is_empty() && updated.failed.is_empty());
+        assert_eq!(updated.success_ratio().to_bits(), 1_f64.to_bits());
+        updated
+    }
+
+    pub fn walks(&self) -> impl Future<Output = Result<Chain, FileError>> + use<> {
+        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        let known = self.base.borrow().clone();
+        async move { file::walk(&client, &c, &file, known.as_ref()).await }
+    }
+
+    /// The content, for `spawn`.
+    pub fn reads(&self) -> impl Future<Output = Result<Vec<u8>, FileError>> + use<> {
+        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        let base = self.base.clone();
+        async move {
+            let mut known = base.borrow().clone();
+            loop {
+                let chain = file::walk(&client, &c, &file, known.as_ref()).await?;
+                let (mut content, mut is_whole) = (Vec::new(), true);
+                for seen in chain.data() {
+                    let id = seen.id.expect("a data block");
+                    let (read, pieces) = file::content(&client, &c, &file, id).await?;
+                    is_whole &= read.version == seen.version;
+                    let piece = pieces.concat();
+                    assert_eq!(piece.len() as u64, read.length);
+                    assert_eq!(
+                        read.metadata.digest,
+                        (!piece.is_empty()).then(|| digest(&piece)),
+                        "nothing is torn"
+                    );
+                    content.extend(piece);
+                }
+                if is_whole {
+                    *base.borrow_mut() = Some(chain);
+                    return Ok(content);
+                }
+                known = Some(chain);
+            }
+        }
+    }
+
+    pub fn pull(&self) -> Vec<u8> {
+        self.world.run(self.reads()).expect("the file is there")
+    }
+
+    pub fn removes(&self) -> impl Future<Output = Result<Tag, FileError>> + use<> {
+        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        async move { remove::remove(&client, &c, &file).await }
+    }
+
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+}

@@ -1,0 +1,40 @@
+//! Files as lists of blocks, over whole clusters of the tiny world (`algorithms.md` 4.2 to 4.5).
+
+#![allow(unreachable_pub)] // modules of a test have no outside
+#![allow(dead_code)] // of the world, which others use more of
+
+#[path = "../world/mod.rs"]
+mod world;
+
+mod cost;
+mod crashes;
+mod editor;
+mod edits;
+mod together;
+
+use areo_core::config::Dap;
+use areo_core::consensus::Members;
+use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use std::cell::RefCell;
+use std::rc::Rc;
+use world::{Actor, World, successor};
+
+/// Moves the domain to the servers from `first` on, at the same time as everything else.
+fn reconfigured(
+    world: &World,
+    by: &Actor,
+    first: usize,
+    dap: Dap,
+) -> Rc<RefCell<Option<Result<Reconfigured, ReconfigError>>>> {
+    let (client, known) = (by.client(), by.c.clone());
+    let next = successor(&known, first, 5, dap);
+    world.spawn(async move {
+        let by = Reconfigurer {
+            env: &client.env,
+            sequences: client.sequences(),
+            consensus: &Members(|| client.next_writer()),
+            progress: &|_| {},
+        };
+        ares::reconfigure(&by, &known, next.descriptor()).await
+    })
+}
