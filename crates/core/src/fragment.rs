@@ -10,6 +10,7 @@
 //! ```
 
 pub mod block;
+pub mod content;
 pub mod divide;
 pub mod file;
 pub mod identify;

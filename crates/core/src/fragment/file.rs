@@ -1,4 +1,4 @@
-//! Reading a file: its list of blocks first, then the data of those that the reader does not have (4.4).
+//! Reading a file's list of blocks (4.4); the data of those that the reader does not have comes after ([`super::content`]).
 //!
 //! The papers go from block to block, each with its own rounds. Here the blocks that the reader knows from before are asked
 //! for at once, a thousand in a message, and say nothing but that they are what they were. Where the reader knows nothing,
@@ -11,7 +11,6 @@
 //! | [`walk`], blocks changed | the same | their metadata |
 //! | [`walk`], nothing known | 1 more | metadata |
 //! | a block that neither the reader nor the hint knew | + 1 | its metadata |
-//! | [`content`] | as a read | the data |
 
 use super::Digest;
 use super::block::{self, Metadata};
@@ -24,7 +23,6 @@ use crate::error::{ReadError, WriteError};
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
 use crate::tlv::TlvError;
-use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -171,6 +169,23 @@ pub async fn walk<E: Env>(
     }
 }
 
+/// The blocks from `first` on, which was just read. What follows it there may be reached from no other version of it: of two
+/// concurrent writes one prevails, and the new blocks of the other go with it (`[V-1]`).
+///
+/// # Errors
+/// [`FileError`].
+pub(super) async fn walk_on<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    file: &Name,
+    first: Block,
+    known: &[Block],
+) -> Result<Vec<Block>, FileError> {
+    let walk = Walk { client, c, file };
+    let seen = walk.ask_again(known).await?;
+    walk.along(first, seen).await
+}
+
 /// Blocks by their ids.
 type Seen = BTreeMap<Option<Writer>, Block>;
 
@@ -181,9 +196,9 @@ struct Walk<'a, E> {
 }
 
 impl<E: Env> Walk<'_, E> {
-    /// Goes along the links from the genesis block to the end.
-    async fn along(&self, genesis: Block, mut seen: Seen) -> Result<Vec<Block>, FileError> {
-        let mut blocks = vec![genesis];
+    /// Goes along the links from the first block to the end.
+    async fn along(&self, first: Block, mut seen: Seen) -> Result<Vec<Block>, FileError> {
+        let mut blocks = vec![first];
         let mut passed: BTreeSet<Writer> = BTreeSet::new();
         while let Some(id) = blocks.last().and_then(|block| block.metadata.next) {
             let key = || block::name(id).key().to_owned();
@@ -274,24 +289,4 @@ impl<E: Env> Walk<'_, E> {
             metadata,
         })
     }
-}
-
-/// The data of a block, in pieces; with the block as it is now, which may be a newer version.
-///
-/// # Errors
-/// [`FileError`].
-pub async fn content<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    file: &Name,
-    id: Writer,
-) -> Result<(Block, Vec<Bytes>), FileError> {
-    let name = block::name(id);
-    let found = atomic::read(client, c, &name, None).await?;
-    let walk = Walk { client, c, file };
-    let block = walk.block(Some(id), found.tag, found.value.as_ref(), found.length)?;
-    Ok((
-        block,
-        found.value.map(|value| value.content).unwrap_or_default(),
-    ))
 }

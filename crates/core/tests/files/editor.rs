@@ -2,8 +2,9 @@
 
 use crate::world::{Actor, World};
 use areo_core::config::Configuration;
+use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::divide::{Divide, Rabin, Sizes};
-use areo_core::fragment::file::{self, Chain, FileError};
+use areo_core::fragment::file::{self, Block, Chain, FileError};
 use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
 use areo_core::fragment::{Digest, block, identify, remove};
 use areo_core::hash::stable_hash;
@@ -48,6 +49,26 @@ pub fn cut(content: &[u8]) -> Vec<Bytes> {
         .into_iter()
         .map(|length| rest.split_to(length))
         .collect()
+}
+
+/// The content of a file in memory, of which every block is looked at.
+struct Content(Vec<u8>);
+
+impl Sink for Content {
+    type Error = FileError;
+
+    fn has(&self, _block: &Block) -> bool {
+        false
+    }
+
+    fn take(&mut self, block: &Block, data: Option<Vec<Bytes>>) -> Result<(), FileError> {
+        let data = data.expect("nobody has it").concat();
+        assert_eq!(data.len() as u64, block.length);
+        let is_there = (!data.is_empty()).then(|| digest(&data));
+        assert_eq!(block.metadata.digest, is_there, "nothing is torn");
+        self.0.extend(data);
+        Ok(())
+    }
 }
 
 /// Chunks in memory.
@@ -140,29 +161,12 @@ impl Editor {
         let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
         let base = self.base.clone();
         async move {
-            let mut known = base.borrow().clone();
-            loop {
-                let chain = file::walk(&client, &c, &file, known.as_ref()).await?;
-                let (mut content, mut is_whole) = (Vec::new(), true);
-                for seen in chain.data() {
-                    let id = seen.id.expect("a data block");
-                    let (read, pieces) = file::content(&client, &c, &file, id).await?;
-                    is_whole &= read.version == seen.version;
-                    let piece = pieces.concat();
-                    assert_eq!(piece.len() as u64, read.length);
-                    assert_eq!(
-                        read.metadata.digest,
-                        (!piece.is_empty()).then(|| digest(&piece)),
-                        "nothing is torn"
-                    );
-                    content.extend(piece);
-                }
-                if is_whole {
-                    *base.borrow_mut() = Some(chain);
-                    return Ok(content);
-                }
-                known = Some(chain);
-            }
+            let known = base.borrow().clone();
+            let chain = file::walk(&client, &c, &file, known.as_ref()).await?;
+            let mut content = Content(Vec::new());
+            let chain = content::deliver(&client, &c, &file, chain, &mut content).await?;
+            *base.borrow_mut() = Some(chain);
+            Ok(content.0)
         }
     }
 
