@@ -14,14 +14,16 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub(crate) mod file;
 mod reconfig;
 mod values;
 
+pub(crate) use file::File;
 pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, OptionArgs, Reconfig, Start};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use values::{Basis, parse_max_object};
-use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
+use values::{KeyParser, parse_basis, parse_block_size, parse_copy_limit, parse_pair};
 
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
 ///
@@ -61,6 +63,9 @@ pub(crate) enum Command {
     Stat(Stat),
     /// Delete an object
     Rm(Rm),
+    /// Files as lists of blocks: edits of different parts all prevail, and only what changed travels
+    #[command(subcommand, arg_required_else_help = true)]
+    File(File),
     /// Domains: named sets of objects with servers and a way to keep values
     #[command(subcommand, arg_required_else_help = true)]
     Domain(Domain),

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod completion;
 mod domain;
+mod file;
 mod get;
 mod ls;
 mod put;
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Ls(args) => ls::run(&session, &args),
         Command::Stat(args) => stat::run(&session, &args),
         Command::Rm(args) => rm::run(&session, &args),
+        Command::File(command) => file::run(&session, command),
         Command::Domain(command) => domain::run(&session, command),
         Command::Reconfig(command) => reconfig::run(&session, command),
         Command::Status => status::run(&session),

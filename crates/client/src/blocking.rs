@@ -1,6 +1,10 @@
 //! The same without `async`: every call waits on the calling thread. Not for use inside an executor, whose thread it would
 //! hold up.
 
+mod file;
+
+pub use file::File;
+
 use crate::{
     Change, ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions,
     CreateDomainError, DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, Plan, Progress,

@@ -85,6 +85,13 @@ pub enum Damage {
         /// Why.
         reason: String,
     },
+    /// A block of a file is damaged, or is not there.
+    Block {
+        /// Which.
+        block: String,
+        /// Why.
+        reason: String,
+    },
     /// Too many servers found their element, or their record of the object, damaged.
     Servers {
         /// What each server did.
@@ -403,6 +410,7 @@ impl fmt::Display for Damage {
                     "the metadata of version {version} cannot be read: {reason}"
                 )
             }
+            Damage::Block { block, reason } => write!(f, "block {block}: {reason}"),
             Damage::Servers { call } => call.fmt(f),
         }
     }

@@ -35,6 +35,8 @@
 //!   async reconfigure(&self, &Change, impl Fn(Progress)) -> Result<Reconfigured, ReconfigError>
 //!   async resume(&self, impl Fn(Progress)) -> Result<Option<ConfigurationInfo>, ReconfigError>
 //!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
+//!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
+//!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
 //! blocking::{Client, Domain}                         the same without async
@@ -51,6 +53,7 @@ mod connect;
 mod create;
 mod domain;
 mod error;
+pub mod file;
 mod known;
 mod object;
 mod reconfig;

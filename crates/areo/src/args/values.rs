@@ -50,6 +50,15 @@ pub(crate) fn parse_max_object(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Bytes of a block of a file.
+pub(super) fn parse_block_size(text: &str) -> Result<usize, String> {
+    let size = parse_size(text)?;
+    match usize::try_from(size) {
+        Ok(size) if (4 << 10..=64 << 20).contains(&size) => Ok(size),
+        _ => Err(format!("blocks have 4KiB to 64MiB, not '{text}'")),
+    }
+}
+
 pub(super) fn parse_copy_limit(text: &str) -> Result<u32, String> {
     let size = parse_size(text)?;
     u32::try_from(size).map_err(|_| format!("'{text}' is more than 4GiB"))

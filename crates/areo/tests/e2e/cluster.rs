@@ -108,6 +108,7 @@ fn command() -> Command {
     command.env("AREO_CONFIG", "");
     // Commands remember their operations there.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -235,6 +236,7 @@ impl Cluster {
         // What this cluster's clients remember, no other test's find.
         let mut command = command();
         command.env("XDG_STATE_HOME", self.folder());
+        command.env("XDG_CACHE_HOME", self.folder());
         ended(command.args(arguments), input)
     }
 

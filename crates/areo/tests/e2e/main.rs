@@ -9,6 +9,7 @@ mod check;
 mod cluster;
 mod crashes;
 mod disks;
+mod files;
 mod if_version;
 mod lifecycle;
 mod nemesis;

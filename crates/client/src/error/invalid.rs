@@ -40,6 +40,11 @@ pub enum Invalid {
         /// Its length.
         bytes: usize,
     },
+    /// The content went away while it was sent.
+    Local {
+        /// What happened to it.
+        reason: String,
+    },
     /// The object, or the domain's configuration, was written by a later version of this software and cannot be
     /// understood by this one.
     LaterVersion {
@@ -72,6 +77,7 @@ impl fmt::Display for Invalid {
                 "the prefix or starting point of the listing has {bytes} bytes, keys have at most {}",
                 limits::KEY_BYTES
             ),
+            Invalid::Local { reason } => f.write_str(reason),
             Invalid::LaterVersion { field } => write!(
                 f,
                 "it was written by a later version of Areo, update this one: {field}"

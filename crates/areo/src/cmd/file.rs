@@ -1,0 +1,216 @@
+//! `areo file`: files as lists of blocks.
+
+mod blocks;
+mod pull;
+mod push;
+
+use crate::args::{self, file::Cut};
+use crate::exit::{Code, Failure, Outcome, plain};
+use crate::output::Output;
+use crate::session::{self, Session, failure};
+use crate::units::show_size;
+use areo_client::file::{Base, Chunking, Difference, DifferenceKind, File, FileError, Method};
+use areo_client::{Client, Domain};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(session: &Session, command: args::File) -> Outcome {
+    match command {
+        args::File::Push(args) => push::run(session, &args),
+        args::File::Pull(args) => pull::run(session, &args),
+        args::File::Cat(args) => session::run(cat(session, &args.name), ""),
+        args::File::Diff(args) => session::run(diff(session, &args), ""),
+        args::File::Blocks(args) => session::run(blocks::run(session, &args.name), ""),
+        args::File::Ls { prefix } => session::run(ls(session, &prefix), ""),
+        args::File::Rm(args) => {
+            let name = &args.name;
+            let interrupted = format!("interrupted: '{name}' may be removed");
+            session::run(rm(session, name), &interrupted)
+        }
+    }
+}
+
+/// A client, and a file of the domain that is meant.
+async fn open(session: &Session, name: &str) -> Outcome<(Client, Domain, File)> {
+    let (client, domain) = session.domain().await?;
+    let file = domain.file(name).map_err(failure)?;
+    Ok((client, domain, file))
+}
+
+/// How an error of a file ends the process.
+fn file_failure(error: FileError) -> Failure {
+    let sentence = error.to_string();
+    match error {
+        FileError::Error(error) => failure(error),
+        FileError::NotFound { .. } => Failure::new(
+            Code::NotFound,
+            format!("{sentence}: `areo file ls` lists those that exist"),
+        ),
+        FileError::IsObject { .. } | FileError::Chunking(_) => Failure::usage(sentence),
+        FileError::Modified { .. } => Failure::new(Code::Precondition, sentence),
+        FileError::NotAFile { .. } | FileError::Changed { .. } => Failure::other(sentence),
+        FileError::Local { path, what, source } => Failure::file(what, &path, &source),
+        FileError::Output { source } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            crate::output::cannot_print(source)
+        }
+        FileError::Output { source } => {
+            Failure::other(format!("cannot write the content: {}", plain(&source)))
+        }
+    }
+}
+
+/// Where what local files are based on is kept.
+fn bases() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let cache = variable("XDG_CACHE_HOME").filter(absolute);
+    let cache = cache.or_else(|| Some(variable("HOME").filter(absolute)?.join(".cache")));
+    Some(cache?.join("areo").join("files"))
+}
+
+/// The place of the base of a local file, and the base.
+fn base(domain: &Domain, name: &str, path: &Path) -> (Option<PathBuf>, Option<Base>) {
+    let place = bases().map(|folder| Base::place(&folder, &domain.id(), name, path));
+    let base = place.as_deref().and_then(Base::load);
+    (place, base)
+}
+
+/// Keeps a base. Without it the next push or pull takes longer, and says so to nobody's surprise.
+fn keep(out: Output, base: &Base, place: Option<&Path>) {
+    let kept = match place {
+        Some(place) => base.save(place).map_err(|error| plain(&error)),
+        None => Err("there is no home directory".into()),
+    };
+    if let Err(why) = kept {
+        out.note(&format!(
+            "cannot remember what the local file is based on: {why}; the next push will replace what others write"
+        ));
+    }
+}
+
+/// As flags say, where they say nothing as last time, else as usual.
+fn chunking(cut: &Cut, base: Option<&Base>) -> Outcome<Chunking> {
+    let usual = base.map(Base::chunking).unwrap_or_default();
+    let method = match cut.chunking {
+        Some(args::file::Method::Fastcdc) => Method::FastCdc,
+        Some(args::file::Method::Rabin) => Method::Rabin,
+        None => usual.method(),
+    };
+    let (min, avg, max) = usual.sizes();
+    let (min, avg) = (cut.min.unwrap_or(min), cut.avg.unwrap_or(avg));
+    let chunking = Chunking::new(method, min, avg, cut.max.unwrap_or(max));
+    chunking.map_err(|error| Failure::usage(error.to_string()))
+}
+
+async fn cat(session: &Session, name: &str) -> Outcome {
+    if session.out.json {
+        return Err(Failure::usage(
+            "with --json the content needs a place of its own: `areo file pull NAME PATH`",
+        ));
+    }
+    let (client, _, file) = open(session, name).await?;
+    let mut output = std::io::stdout();
+    let read = file.read(move |piece| output.write_all(piece)).await;
+    read.map_err(file_failure)?;
+    std::io::stdout()
+        .flush()
+        .map_err(crate::output::cannot_print)?;
+    client.close().await;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    version: String,
+}
+
+async fn ls(session: &Session, prefix: &str) -> Outcome {
+    let (client, domain) = session.domain().await?;
+    let (out, mut after) = (session.out, Some(String::new()));
+    while let Some(from) = after {
+        let (files, next) = domain.files(prefix, &from).await.map_err(failure)?;
+        for file in files {
+            let (name, version) = (&*file.name, file.version.to_string());
+            match out.json {
+                true => out.object(&Listed { name, version })?,
+                false => out.line(&out.foreign(name))?,
+            }
+        }
+        after = next;
+    }
+    client.close().await;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Removed<'a> {
+    domain: &'a str,
+    name: &'a str,
+    version: String,
+}
+
+async fn rm(session: &Session, name: &str) -> Outcome {
+    let (client, domain, file) = open(session, name).await?;
+    let version = file.remove().await.map_err(file_failure)?.to_string();
+    let out = session.out;
+    let domain = domain.name();
+    match (out.json, out.terminal && !out.quiet) {
+        (true, _) => out.object(&Removed {
+            domain,
+            name,
+            version,
+        })?,
+        (false, true) => out.line(&format!("'{}' is removed", out.foreign(name)))?,
+        (false, false) => {}
+    }
+    client.close().await;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Different {
+    kind: &'static str,
+    there: [u64; 2],
+    here: [u64; 2],
+    blocks: usize,
+    chunks: usize,
+}
+
+async fn diff(session: &Session, args: &args::file::Diff) -> Outcome {
+    let (client, domain, file) = open(session, &args.name).await?;
+    let (_, base) = base(&domain, &args.name, &args.path);
+    let chunking = chunking(&args.cut, base.as_ref())?;
+    let differences = file.diff(&args.path, chunking).await;
+    for difference in differences.map_err(file_failure)? {
+        let (sign, kind) = match difference.kind {
+            DifferenceKind::Equal => ('=', "equal"),
+            DifferenceKind::Replaced => ('!', "replaced"),
+            DifferenceKind::Added => ('+', "added"),
+            DifferenceKind::Removed => ('-', "removed"),
+        };
+        match session.out.json {
+            true => session.out.object(&Different {
+                kind,
+                there: [difference.there.start, difference.there.end],
+                here: [difference.here.start, difference.here.end],
+                blocks: difference.blocks,
+                chunks: difference.chunks,
+            })?,
+            false => session.out.line(&sentence(sign, kind, &difference))?,
+        }
+    }
+    client.close().await;
+    Ok(())
+}
+
+fn sentence(sign: char, kind: &str, difference: &Difference) -> String {
+    let Difference { there, here, .. } = difference;
+    let size = |range: &std::ops::Range<u64>| show_size(range.end - range.start);
+    let (there_bytes, here_bytes) = (size(there), size(here));
+    format!(
+        "{sign} {kind:<8}  {there_bytes} at {} there, {here_bytes} at {} here",
+        there.start, here.start
+    )
+}

@@ -1,0 +1,116 @@
+//! `areo file blocks`: the list of blocks, as a table and as a picture.
+
+use super::{file_failure, open};
+use crate::exit::Outcome;
+use crate::output::Column;
+use crate::session::Session;
+use crate::units::show_size;
+use areo_client::file::BlockInfo;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Block<'a> {
+    id: &'a str,
+    version: String,
+    bytes: u64,
+    digest: Option<&'a str>,
+    next: Option<&'a str>,
+    writer: String,
+    written_at_ms: Option<u64>,
+}
+
+/// Who wrote the version: the client, as versions show it.
+fn writer(block: &BlockInfo) -> String {
+    format!("{:?}", block.version.writer.client)
+}
+
+pub(super) async fn run(session: &Session, name: &str) -> Outcome {
+    let out = session.out;
+    let (client, _, file) = open(session, name).await?;
+    let blocks = file.blocks().await.map_err(file_failure)?;
+    if out.json {
+        for block in &blocks {
+            out.object(&Block {
+                id: &block.id,
+                version: block.version.to_string(),
+                bytes: block.length,
+                digest: block.digest.as_deref(),
+                next: block.next.as_deref(),
+                writer: writer(block),
+                written_at_ms: block.written_at_ms,
+            })?;
+        }
+    } else {
+        let columns = [
+            Column::Text("block"),
+            Column::Text("version"),
+            Column::Number("bytes"),
+            Column::Text("writer"),
+        ];
+        let row = |block: &BlockInfo| {
+            let version = block.version.to_string();
+            let bytes = match out.terminal {
+                true => show_size(block.length),
+                false => block.length.to_string(),
+            };
+            vec![block.id.clone(), version, bytes, writer(block)]
+        };
+        let rows: Vec<Vec<String>> = blocks.iter().map(row).collect();
+        out.table(&columns, &rows)?;
+        if out.terminal {
+            out.line(&picture(&blocks))?;
+        }
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// Columns that the longest block has.
+const WIDEST: u64 = 12;
+
+/// The list drawn, each block as long as its data, beside who wrote it.
+fn picture(blocks: &[BlockInfo]) -> String {
+    let longest = blocks.iter().map(|block| block.length).max().unwrap_or(0);
+    let mut writers: Vec<String> = Vec::new();
+    let mut drawn = String::from("genesis");
+    for block in blocks.iter().filter(|block| block.id != "genesis") {
+        let writer = writer(block);
+        let known = writers.iter().position(|known| *known == writer);
+        let number = known.unwrap_or_else(|| {
+            writers.push(writer);
+            writers.len() - 1
+        });
+        // A letter for each writer, as far as letters go.
+        let letter = char::from(b'a' + u8::try_from(number % 26).expect("a letter"));
+        let width = (block.length * WIDEST).div_ceil(longest.max(1)) as usize;
+        drawn.push_str(" → [");
+        drawn.extend(std::iter::repeat_n(letter, width));
+        drawn.push(']');
+    }
+    drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_client::Version;
+
+    #[test]
+    fn a_picture_shows_lengths_and_writers() {
+        let block = |id: &str, version: &str, length| BlockInfo {
+            id: id.into(),
+            version: version.parse::<Version>().unwrap(),
+            length,
+            digest: None,
+            next: None,
+            written_at_ms: None,
+        };
+        let blocks = [
+            block("genesis", "1-00c0ffee00c0ffee1", 0),
+            block("file-1", "1-00c0ffee00c0ffee2", 1200),
+            block("file-2", "2-00c0ffee00c0ffff1", 0),
+            block("file-3", "7-00c0ffee00c0ffff2", 100),
+        ];
+        assert_eq!(picture(&blocks), "genesis → [aaaaaaaaaaaa] → [] → [b]");
+    }
+}

@@ -1,0 +1,77 @@
+//! `areo file pull`.
+
+use super::{base, file_failure, keep, open};
+use crate::args;
+use crate::cmd::statistics::{self, Cost};
+use crate::exit::Outcome;
+use crate::progress;
+use crate::session::{self, Session, failure};
+use crate::units::show_size;
+use areo_client::file::{Progress, PullOptions};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    domain: &'a str,
+    name: &'a str,
+    bytes: u64,
+    blocks: usize,
+    fetched: usize,
+    fetched_bytes: u64,
+    unchanged: bool,
+    #[serde(flatten)]
+    cost: Option<Cost>,
+}
+
+pub(super) fn run(session: &Session, args: &args::file::Pull) -> Outcome {
+    session::run(pull(session, args), "")
+}
+
+async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
+    let (out, name) = (session.out, &*args.name);
+    let (client, domain, _) = open(session, name).await?;
+    let (domain, costs) = domain.measured();
+    let file = domain.file(name).map_err(failure)?;
+    let (place, known) = base(&domain, name, &args.path);
+    let options = PullOptions { force: args.force };
+    let spinner = progress::spinner(out, &format!("reading '{}'", out.foreign(name)));
+    let told = spinner.clone();
+    let received = std::cell::Cell::new(0);
+    let told = move |progress| {
+        if let Progress::Received { bytes, total } = progress {
+            received.set(received.get() + bytes);
+            let (done, total) = (show_size(received.get()), show_size(total));
+            told.set_message(format!("{done} of {total}"));
+        }
+    };
+    let pulled = file.pull(&args.path, known.as_ref(), options, told).await;
+    spinner.finish_and_clear();
+    let pulled = pulled.map_err(file_failure)?;
+    keep(out, &pulled.base, place.as_deref());
+    let cost = args.stats.stats.then(|| Cost::of(&costs));
+    if out.json {
+        out.object(&Report {
+            domain: domain.name(),
+            name,
+            bytes: pulled.bytes,
+            blocks: pulled.blocks,
+            fetched: pulled.fetched,
+            fetched_bytes: pulled.fetched_bytes,
+            unchanged: pulled.unchanged,
+            cost,
+        })?;
+    } else {
+        statistics::print(out, cost.as_ref());
+        let (path, size) = (args.path.display(), show_size(pulled.bytes));
+        let (blocks, fetched) = (pulled.blocks, pulled.fetched);
+        let sent = show_size(pulled.fetched_bytes);
+        match pulled.unchanged {
+            true => out.note(&format!("{path} is up to date: {size} in {blocks} blocks")),
+            false => out.note(&format!(
+                "{path}: {size} in {blocks} blocks, {fetched} fetched ({sent})"
+            )),
+        }
+    }
+    client.close().await;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! `areo file push`.
+
+use super::{base, chunking, file_failure, keep, open};
+use crate::args;
+use crate::cmd::statistics::{self, Cost};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::{Column, Output};
+use crate::progress;
+use crate::session::{self, Session, failure};
+use crate::units::show_size;
+use areo_client::file::{Conflict, Progress, PushOptions, Pushed};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    domain: &'a str,
+    name: &'a str,
+    created: bool,
+    bytes: u64,
+    blocks: usize,
+    written: usize,
+    written_bytes: u64,
+    conflicts: Vec<Lost>,
+    success_ratio: f64,
+    #[serde(flatten)]
+    cost: Option<Cost>,
+}
+
+#[derive(Serialize)]
+struct Lost {
+    block: String,
+    version: String,
+    newest: String,
+    removed: bool,
+}
+
+impl From<&Conflict> for Lost {
+    fn from(conflict: &Conflict) -> Lost {
+        Lost {
+            block: conflict.block.clone(),
+            version: conflict.version.to_string(),
+            newest: conflict.newest.to_string(),
+            removed: conflict.removed,
+        }
+    }
+}
+
+pub(super) fn run(session: &Session, args: &args::file::Push) -> Outcome {
+    let name = &args.name;
+    let interrupted = format!("interrupted: parts of '{name}' may have been written");
+    session::run(push(session, args), &interrupted)
+}
+
+async fn push(session: &Session, args: &args::file::Push) -> Outcome {
+    let out = session.out;
+    let (client, domain, _) = open(session, &args.name).await?;
+    let (domain, costs) = domain.measured();
+    let file = domain.file(&args.name).map_err(failure)?;
+    let (place, known) = base(&domain, &args.name, &args.path);
+    let known = known.filter(|_| !args.fresh);
+    let options = PushOptions {
+        chunking: Some(chunking(&args.cut, known.as_ref())?),
+    };
+    let total = std::fs::metadata(&args.path).map_or(0, |metadata| metadata.len());
+    let (reading, sending) = (
+        progress::bar(out, "reading", total),
+        progress::spinner(out, "comparing"),
+    );
+    let (bar, spinner) = (reading.clone(), sending.clone());
+    let sent = std::cell::Cell::new(0);
+    let told = move |progress| match progress {
+        Progress::Scanned { bytes, .. } => bar.inc(bytes),
+        Progress::Sending { bytes } => {
+            sent.set(sent.get() + bytes);
+            spinner.set_message(format!("sending {}", show_size(sent.get())));
+        }
+        Progress::Received { .. } => {}
+    };
+    let pushed = file.push(&args.path, known.as_ref(), options, told).await;
+    reading.finish_and_clear();
+    sending.finish_and_clear();
+    let pushed = pushed.map_err(file_failure)?;
+    keep(out, &pushed.base, place.as_deref());
+    let cost = args.stats.stats.then(|| Cost::of(&costs));
+    report(out, domain.name(), &args.name, &pushed, cost)?;
+    client.close().await;
+    ending(&args.name, pushed)
+}
+
+fn report(out: Output, domain: &str, name: &str, pushed: &Pushed, cost: Option<Cost>) -> Outcome {
+    if out.json {
+        return out.object(&Report {
+            domain,
+            name,
+            created: pushed.created,
+            bytes: pushed.bytes,
+            blocks: pushed.blocks,
+            written: pushed.written,
+            written_bytes: pushed.written_bytes,
+            conflicts: pushed.conflicts.iter().map(Lost::from).collect(),
+            success_ratio: pushed.success_ratio,
+            cost,
+        });
+    }
+    statistics::print(out, cost.as_ref());
+    if !pushed.conflicts.is_empty() {
+        let columns = ["block", "based on", "newest"].map(Column::Text);
+        let row = |lost: &Conflict| {
+            let newest = match lost.removed {
+                true => "removed".to_owned(),
+                false => lost.newest.to_string(),
+            };
+            vec![lost.block.clone(), lost.version.to_string(), newest]
+        };
+        let rows: Vec<Vec<String>> = pushed.conflicts.iter().map(row).collect();
+        out.table(&columns, &rows)?;
+    }
+    let (name, size) = (out.foreign(name), show_size(pushed.bytes));
+    let sent = show_size(pushed.written_bytes);
+    let (written, blocks) = (pushed.written, pushed.blocks);
+    match out.quiet {
+        true => Ok(()),
+        false => out.line(&format!(
+            "'{name}': {size} in {blocks} blocks, {written} written ({sent})"
+        )),
+    }
+}
+
+fn ending(name: &str, pushed: Pushed) -> Outcome {
+    if let Some(error) = pushed.failed {
+        return Err(failure(error));
+    }
+    let (lost, ratio) = (pushed.conflicts.len(), 100.0 * pushed.success_ratio);
+    if lost == 0 {
+        return Ok(());
+    }
+    let sentence = match pushed.conflicts.iter().all(|conflict| conflict.removed) {
+        true => format!("'{name}' was removed: push it again with --fresh to make it anew"),
+        false => format!(
+            "somebody else has changed {lost} of the blocks that were changed here, {ratio:.0} % of the push was written: pull '{name}' to another place, take over what is missing, and push that"
+        ),
+    };
+    Err(Failure::new(Code::Precondition, sentence))
+}

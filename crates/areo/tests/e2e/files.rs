@@ -1,0 +1,265 @@
+//! Files as lists of blocks, through the command line and real processes.
+
+use crate::cluster::{Cluster, Ended};
+use crate::values::bytes;
+use serde_json::Value;
+use std::fs;
+
+/// Blocks of about 8 KiB, so that small files have many.
+const CUT: [&str; 6] = ["--min", "4KiB", "--avg", "8KiB", "--max", "16KiB"];
+
+struct Desk<'a> {
+    cluster: &'a Cluster,
+}
+
+impl Desk<'_> {
+    fn path(&self, name: &str) -> String {
+        self.cluster
+            .folder()
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> String {
+        let path = self.path(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn file(&self, arguments: &[&str]) -> Ended {
+        let arguments: Vec<&str> = ["file"].iter().chain(arguments).copied().collect();
+        self.cluster.run(&arguments)
+    }
+
+    fn push(&self, name: &str, path: &str) -> Value {
+        let arguments = [&["push", name, path, "--json", "--stats"], &CUT[..]].concat();
+        self.file(&arguments).done().objects().remove(0)
+    }
+
+    fn pull(&self, name: &str, path: &str) -> Value {
+        let pulled = self.file(&["pull", name, path, "--json"]);
+        pulled.done().objects().remove(0)
+    }
+}
+
+#[test]
+fn a_file_is_pushed_edited_and_pulled_and_only_what_changed_travels() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let desk = Desk { cluster: &cluster };
+    let mut content = bytes(300_000, 1);
+    let here = desk.write("here", &content);
+    let pushed = desk.push("notes", &here);
+    assert_eq!(
+        (&pushed["created"], &pushed["bytes"]),
+        (&true.into(), &300_000.into())
+    );
+    let blocks = pushed["blocks"].as_u64().unwrap();
+    assert!((20..60).contains(&blocks) && pushed["written"] == blocks);
+    assert!(desk.file(&["cat", "notes"]).done().stdout == content);
+
+    let again = desk.push("notes", &here);
+    assert_eq!(
+        (&again["written"], &again["rounds"]),
+        (&0.into(), &0.into())
+    );
+    content[150_000] ^= 1;
+    desk.write("here", &content);
+    let edited = desk.push("notes", &here);
+    assert!(
+        (1..=2).contains(&edited["written"].as_u64().unwrap()),
+        "{edited}"
+    );
+    assert!(edited["rounds"].as_u64().unwrap() <= 5, "{edited}");
+
+    let there = desk.path("there");
+    let pulled = desk.pull("notes", &there);
+    assert_eq!(pulled["fetched"], blocks);
+    assert!(fs::read(&there).unwrap() == content);
+    assert_eq!(desk.pull("notes", &there)["unchanged"], true);
+    content[10] ^= 1;
+    desk.write("here", &content);
+    desk.push("notes", &here);
+    let pulled = desk.pull("notes", &there);
+    assert!(
+        (1..=2).contains(&pulled["fetched"].as_u64().unwrap()),
+        "{pulled}"
+    );
+    assert!(fs::read(&there).unwrap() == content);
+
+    let shown = desk.file(&["blocks", "notes", "--json"]).done().objects();
+    assert_eq!(shown.len() as u64, blocks + 1);
+    assert_eq!(shown[0]["id"], "genesis");
+    for pair in shown.windows(2) {
+        assert_eq!(pair[0]["next"], pair[1]["id"]);
+    }
+    let bytes: u64 = shown
+        .iter()
+        .map(|block| block["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(bytes, 300_000);
+    assert_eq!(desk.file(&["ls"]).done().text(), "notes");
+    assert_eq!(cluster.run(&["ls"]).done().text(), "", "no object is shown");
+}
+
+#[test]
+fn two_people_edit_one_file() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let desk = Desk { cluster: &cluster };
+    let content = bytes(200_000, 1);
+    let (a, b) = (desk.write("a", &content), desk.path("b"));
+    desk.push("shared", &a);
+    desk.pull("shared", &b);
+    let edit = |name: &str, place: usize, by: u8| {
+        let mut content = fs::read(desk.path(name)).unwrap();
+        content[place] ^= by;
+        desk.write(name, &content)
+    };
+    // Different parts: both are there.
+    edit("a", 1000, 1);
+    edit("b", 190_000, 2);
+    desk.push("shared", &a);
+    desk.push("shared", &b);
+    let mut both = content.clone();
+    (both[1000], both[190_000]) = (both[1000] ^ 1, both[190_000] ^ 2);
+    assert!(desk.file(&["cat", "shared"]).done().stdout == both);
+    for (name, path) in [("a", &a), ("b", &b)] {
+        desk.pull("shared", path);
+        assert!(fs::read(desk.path(name)).unwrap() == both);
+    }
+    // The same block: one prevails, the other is told, and his text is safe.
+    edit("a", 100_000, 4);
+    edit("b", 100_000, 8);
+    desk.push("shared", &a);
+    let told = desk.file(&["push", "shared", &b, "--json"]);
+    assert_eq!(told.code, 4, "{}", told.stderr);
+    let report = told.objects().remove(0);
+    assert_eq!(
+        (
+            report["written"].as_u64(),
+            report["conflicts"].as_array().unwrap().len()
+        ),
+        (Some(0), 1)
+    );
+    assert_eq!(report["success_ratio"], 0.0);
+    desk.file(&["pull", "shared", &b])
+        .refused(4, &["changes that a pull would lose", "--force"]);
+    let theirs = fs::read(&a).unwrap();
+    assert!(desk.file(&["cat", "shared"]).done().stdout == theirs);
+    let diff = desk
+        .file(&["diff", "shared", &b, "--json"])
+        .done()
+        .objects();
+    assert!(diff.iter().any(|part| part["kind"] == "replaced"));
+    assert!(diff.iter().any(|part| part["kind"] == "equal"));
+    desk.file(&["pull", "shared", &b, "--force"]).done();
+    assert!(fs::read(&b).unwrap() == theirs);
+    // Without what it is based on, a local file replaces what is there.
+    edit("b", 5, 1);
+    for entry in fs::read_dir(cluster.folder().join("areo/files")).unwrap() {
+        fs::write(entry.unwrap().path(), b"damaged").unwrap();
+    }
+    desk.push("shared", &b);
+    assert!(desk.file(&["cat", "shared"]).done().stdout == fs::read(&b).unwrap());
+}
+
+#[test]
+fn a_file_moves_with_its_domain_and_is_removed() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let desk = Desk { cluster: &cluster };
+    let mut content = bytes(150_000, 3);
+    let here = desk.write("here", &content);
+    desk.push("moved", &here);
+    cluster
+        .run(&[
+            "reconfig",
+            "start",
+            "default",
+            "--dap",
+            "abd",
+            "--servers",
+            "s1,s2,s3",
+            "--yes",
+        ])
+        .done();
+    assert!(desk.file(&["cat", "moved"]).done().stdout == content);
+    content.truncate(70_000);
+    desk.write("here", &content);
+    desk.push("moved", &here);
+    assert!(desk.file(&["cat", "moved"]).done().stdout == content);
+    desk.file(&["rm", "moved"]).done();
+    desk.file(&["cat", "moved"])
+        .refused(3, &["no file 'moved'"]);
+    desk.file(&["rm", "moved"]).refused(3, &["no file 'moved'"]);
+    content[0] ^= 1;
+    desk.write("here", &content);
+    let told = desk.file(&["push", "moved", &here]);
+    assert_eq!(told.code, 4);
+    assert!(told.stderr.contains("was removed") && told.stderr.contains("--fresh"));
+    desk.file(&["push", "moved", &here, "--fresh"]).done();
+    assert!(desk.file(&["cat", "moved"]).done().stdout == content);
+    assert_eq!(desk.file(&["ls", "mo"]).done().text(), "moved");
+    assert_eq!(desk.file(&["ls", "x"]).done().text(), "");
+}
+
+#[test]
+fn what_cannot_be_done_with_files() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let desk = Desk { cluster: &cluster };
+    let here = desk.write("here", b"content");
+    cluster.run_with(&["put", "object"], b"value").done();
+    desk.file(&["cat", "object"])
+        .refused(2, &["is an object", "areo get"]);
+    desk.file(&["push", "object", &here])
+        .refused(2, &["is an object"]);
+    desk.file(&["cat", "nothing"])
+        .refused(3, &["no file 'nothing'", "default"]);
+    desk.file(&["blocks", "nothing"]).refused(3, &["no file"]);
+    let folder = desk.path("folder");
+    fs::create_dir(&folder).unwrap();
+    desk.file(&["push", "f", &folder])
+        .refused(1, &["is a directory"]);
+    desk.file(&["push", "f", &desk.path("missing")])
+        .refused(1, &["missing", "no such file"]);
+    desk.file(&["push", "", &here])
+        .refused(2, &["the key is empty"]);
+    let cut = |flags: &[&str], words: &[&str]| {
+        let arguments = [&["push", "f", &here], flags].concat();
+        desk.file(&arguments).refused(2, words);
+    };
+    cut(
+        &["--min", "2MiB", "--chunking", "rabin", "--avg", "1MiB"],
+        &["must ascend"],
+    );
+    cut(
+        &["--min", "2MiB", "--avg", "4MiB", "--max", "8MiB"],
+        &["fastcdc", "rabin"],
+    );
+    cut(&["--min", "1KiB"], &["4KiB to 64MiB"]);
+    assert_eq!(desk.file(&["ls"]).done().text(), "", "nothing was written");
+
+    desk.file(&["push", "f", &here]).done();
+    desk.file(&["pull", "f", &folder])
+        .refused(1, &["is a directory"]);
+    desk.file(&["pull", "f", &desk.path("no/such/place")])
+        .refused(1, &["cannot write"]);
+    let other = desk.write("other", b"other content");
+    desk.file(&["pull", "f", &other])
+        .refused(4, &["changes that a pull would lose"]);
+    assert_eq!(fs::read(&other).unwrap(), b"other content");
+    // A disk that is full: nothing is left behind.
+    let before: Vec<_> = fs::read_dir("/dev")
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    desk.file(&["pull", "f", "/dev/full"])
+        .refused(1, &["/dev/full"]);
+    let after: Vec<_> = fs::read_dir("/dev")
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    assert_eq!(before, after);
+    desk.file(&["cat", "f", "--json"])
+        .refused(2, &["--json", "pull"]);
+}

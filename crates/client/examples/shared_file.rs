@@ -1,0 +1,53 @@
+//! Two people edit one file: edits of different parts are both there afterwards, and only what changed was sent.
+//!
+//! ```console
+//! cargo run --release -- up                                # in another terminal
+//! cargo run -p areo-client --example shared_file
+//! ```
+//!
+//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the file is in the domain `default`.
+
+use areo_client::blocking::Client;
+use areo_client::file::{Chunking, Method, PullOptions, PushOptions};
+use std::error::Error;
+use std::fs;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
+    let client = Client::connect(addresses.as_str())?;
+    let file = client.domain("default")?.file("poem")?;
+    let folder = tempfile::tempdir()?;
+    let (alice, bob) = (folder.path().join("alice"), folder.path().join("bob"));
+
+    let lines: Vec<String> = (0..20_000).map(|line| format!("line {line}\n")).collect();
+    let lines = lines.concat();
+    fs::write(&alice, &lines)?;
+    // Small blocks, because this is a small file.
+    let chunking = Chunking::new(Method::FastCdc, 4 << 10, 8 << 10, 16 << 10)?;
+    let options = PushOptions {
+        chunking: Some(chunking),
+    };
+    let pushed = file.push(&alice, None, options, |_| {})?;
+    println!("alice: {} of {} blocks", pushed.written, pushed.blocks);
+    let pulled = file.pull(&bob, None, PullOptions::default(), |_| {})?;
+
+    fs::write(&alice, lines.replace("line 10\n", "line ten, by alice\n"))?;
+    fs::write(&bob, lines.replace("line 19000\n", "line 19000, by bob\n"))?;
+    let by_alice = file.push(&alice, Some(&pushed.base), options, |_| {})?;
+    let by_bob = file.push(&bob, Some(&pulled.base), options, |_| {})?;
+    println!(
+        "alice: {} blocks, bob: {} blocks",
+        by_alice.written, by_bob.written
+    );
+
+    let pulled = file.pull(&alice, Some(&by_alice.base), PullOptions::default(), |_| {})?;
+    println!(
+        "alice fetches {} of {} blocks",
+        pulled.fetched, pulled.blocks
+    );
+    let both = fs::read_to_string(&alice)?;
+    assert!(both.contains("by alice") && both.contains("by bob"));
+    file.remove()?;
+    client.close();
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! How a local file differs from the blocks.
+
+use super::chunking::Chunking;
+use super::error::{Asked, FileError};
+use super::{File, push};
+use crate::error::Operation;
+use crate::reconfig::Work;
+use areo_core::fragment::file::{self as core_file, Block};
+use areo_core::fragment::identify::{self, Opcode};
+use std::ops::Range;
+use std::path::Path;
+
+/// One step of the way from the file to the local one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What is done.
+    pub kind: Kind,
+    /// The bytes of the file that it is about.
+    pub there: Range<u64>,
+    /// The bytes of the local file.
+    pub here: Range<u64>,
+    /// Blocks of the file.
+    pub blocks: usize,
+    /// Chunks of the local file.
+    pub chunks: usize,
+}
+
+/// What is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Equal,
+    /// Others in their place.
+    Replaced,
+    /// The local file has more.
+    Added,
+    /// The local file has less.
+    Removed,
+}
+
+impl File {
+    /// Compares the local file with what the file is now, chunk by chunk. `chunking`: how the file was cut.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    pub async fn diff(
+        &self,
+        path: &Path,
+        chunking: Chunking,
+    ) -> Result<Vec<Difference>, FileError> {
+        let (name, path) = (self.name.clone(), path.to_owned());
+        let diff = move |work: Work| async move {
+            let asked = Asked {
+                work: &work,
+                operation: Operation::Get,
+                name: &name,
+            };
+            let scanned = push::scan(&path, chunking, &|_| {}).await?;
+            let (client, c) = (&work.session.client, work.about.known());
+            let chain = match core_file::walk(client, c, &name, None).await {
+                Ok(chain) => chain,
+                Err(error) => return Err(asked.missing_or(error).await),
+            };
+            let full = |block: &&Block| block.metadata.digest.is_some();
+            let there: Vec<&Block> = chain.data().iter().filter(full).collect();
+            let old: Vec<_> = there
+                .iter()
+                .filter_map(|block| block.metadata.digest)
+                .collect();
+            let new: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
+            let there = starts(there.iter().map(|block| block.length));
+            let here = starts(scanned.chunks.iter().map(|chunk| chunk.length));
+            let codes = identify::opcodes(&old, &new).into_iter();
+            Ok(codes.map(|code| difference(code, &there, &here)).collect())
+        };
+        self.domain.work(diff).await
+    }
+}
+
+/// Where each begins, and where the last one ends.
+fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut starts = vec![0];
+    for length in lengths {
+        starts.push(starts.last().expect("there is one") + length);
+    }
+    starts
+}
+
+fn difference(code: Opcode, there: &[u64], here: &[u64]) -> Difference {
+    let (kind, old, new) = match code {
+        Opcode::Equal(old, new) => (Kind::Equal, old, new),
+        Opcode::Replace(old, new) => (Kind::Replaced, old, new),
+        Opcode::Insert(at, new) => (Kind::Added, at..at, new),
+        Opcode::Delete(old, at) => (Kind::Removed, old, at..at),
+    };
+    Difference {
+        kind,
+        there: there[old.start]..there[old.end],
+        here: here[new.start]..here[new.end],
+        blocks: old.len(),
+        chunks: new.len(),
+    }
+}

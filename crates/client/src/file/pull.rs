@@ -1,0 +1,354 @@
+//! From blocks to a local file.
+
+use super::base::Base;
+use super::chunking;
+use super::error::{Asked, FileError, local};
+use super::{File, Progress};
+use crate::error::Operation;
+use crate::reconfig::Work;
+use areo_core::fragment::Digest;
+use areo_core::fragment::block;
+use areo_core::fragment::content::{self, Sink};
+use areo_core::fragment::file::{self as core_file, Block, Chain};
+use areo_core::object::Name;
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tokio::task::spawn_blocking;
+
+/// How to pull.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PullOptions {
+    /// Replace the local file even if it has changes of its own.
+    pub force: bool,
+}
+
+/// What a pull came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    /// What the local file is based on from now on.
+    pub base: Base,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Blocks of the file with data.
+    pub blocks: usize,
+    /// Blocks whose data was fetched.
+    pub fetched: usize,
+    /// Bytes of that.
+    pub fetched_bytes: u64,
+    /// The local file was as the file is, and was left alone.
+    pub unchanged: bool,
+}
+
+impl File {
+    /// Makes the local file what the file is. It appears complete or not at all. `base`: what the local file is based on;
+    /// blocks that have not changed since are taken from it.
+    ///
+    /// # Errors
+    /// [`FileError`]; then the local file is as it was.
+    pub async fn pull(
+        &self,
+        path: &Path,
+        base: Option<&Base>,
+        options: PullOptions,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Pulled, FileError> {
+        let (name, path, base) = (self.name.clone(), path.to_owned(), base.cloned());
+        let pull = move |work: Work| async move {
+            let asked = Asked {
+                work: &work,
+                operation: Operation::Get,
+                name: &name,
+            };
+            pull(asked, &name, &path, base, options, &progress).await
+        };
+        self.domain.work(pull).await
+    }
+
+    /// Hands the content to `sink`, in order, in pieces, on the client's own thread. Each block is read atomically, the file
+    /// as a whole is not. Returns how many bytes there were.
+    ///
+    /// # Errors
+    /// [`FileError`]. What was handed on is right.
+    pub async fn read(
+        &self,
+        sink: impl FnMut(&Bytes) -> io::Result<()> + Send + 'static,
+    ) -> Result<u64, FileError> {
+        let name = self.name.clone();
+        let read = move |work: Work| async move {
+            let asked = Asked {
+                work: &work,
+                operation: Operation::Get,
+                name: &name,
+            };
+            let chain = walk(asked, &name, None).await?;
+            let mut output = Output {
+                write: sink,
+                bytes: 0,
+            };
+            let (client, c) = (&work.session.client, work.about.known());
+            let delivered = content::deliver(client, c, &name, chain, &mut output).await;
+            delivered.map_err(|stop| stop.explain(asked))?;
+            Ok(output.bytes)
+        };
+        self.domain.work(read).await
+    }
+}
+
+async fn walk(asked: Asked<'_>, name: &Name, base: Option<&Chain>) -> Result<Chain, FileError> {
+    let (client, c) = (&asked.work.session.client, asked.work.about.known());
+    match core_file::walk(client, c, name, base).await {
+        Ok(chain) => Ok(chain),
+        Err(error) => Err(asked.missing_or(error).await),
+    }
+}
+
+async fn pull(
+    asked: Asked<'_>,
+    name: &Name,
+    path: &Path,
+    base: Option<Base>,
+    options: PullOptions,
+    progress: &dyn Fn(Progress),
+) -> Result<Pulled, FileError> {
+    let chunking = base.as_ref().map(Base::chunking).unwrap_or_default();
+    let chain = walk(asked, name, base.as_ref().map(|base| &base.chain)).await?;
+    let digests = chain.digests();
+    let expected = base.map_or_else(|| chain.clone(), |base| base.chain);
+    let (here, total) = (path.to_owned(), chain.length());
+    let is_same = expected.digests() == digests;
+    let present = spawn_blocking(move || Present::of(&here, &expected)).await;
+    let present = present.expect("reading does not panic")?;
+    if present
+        .as_ref()
+        .is_some_and(|present| !present.is_as_expected)
+        && !options.force
+    {
+        return Err(FileError::Modified { path: path.into() });
+    }
+    let pulled = |chain: Chain, fetched: (usize, u64), unchanged| Pulled {
+        bytes: chain.length(),
+        blocks: chain.data().iter().filter(|block| block.length > 0).count(),
+        fetched: fetched.0,
+        fetched_bytes: fetched.1,
+        unchanged,
+        base: Base { chain, chunking },
+    };
+    if is_same
+        && present
+            .as_ref()
+            .is_some_and(|present| present.is_as_expected)
+    {
+        return Ok(pulled(chain, (0, 0), true));
+    }
+    let mut beside = Beside::new(path, present, total, progress)?;
+    let (client, c) = (&asked.work.session.client, asked.work.about.known());
+    let delivered = content::deliver(client, c, name, chain, &mut beside).await;
+    let chain = delivered.map_err(|stop| stop.explain(asked))?;
+    let fetched = (beside.fetched, beside.fetched_bytes);
+    let persisted = beside.file.persist(&beside.target);
+    persisted.map_err(|error| local("write", path)(error.error))?;
+    Ok(pulled(chain, fetched, false))
+}
+
+/// Why the content was taken no further.
+enum Stop {
+    Core(core_file::FileError),
+    Here(FileError),
+    /// The data of a block is not what its writer wrote.
+    Damaged(String),
+}
+
+impl From<core_file::FileError> for Stop {
+    fn from(error: core_file::FileError) -> Stop {
+        Stop::Core(error)
+    }
+}
+
+impl Stop {
+    fn explain(self, asked: Asked<'_>) -> FileError {
+        match self {
+            Stop::Core(error) => asked.error(error),
+            Stop::Here(error) => error,
+            Stop::Damaged(block) => asked.damaged(
+                block,
+                "its data has not the hash that its writer computed".into(),
+            ),
+        }
+    }
+}
+
+fn verified(block: &Block, data: Vec<Bytes>) -> Result<Vec<Bytes>, Stop> {
+    let is_sound = match block.metadata.digest {
+        Some(digest) => chunking::digest(&data) == digest,
+        None => data.iter().all(Bytes::is_empty),
+    };
+    match (is_sound, block.id) {
+        (false, Some(id)) => Err(Stop::Damaged(block::name(id).key().into())),
+        _ => Ok(data),
+    }
+}
+
+struct Output<F> {
+    write: F,
+    bytes: u64,
+}
+
+impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<F> {
+    type Error = Stop;
+
+    fn has(&self, _block: &Block) -> bool {
+        false
+    }
+
+    fn take(&mut self, block: &Block, data: Option<Vec<Bytes>>) -> Result<(), Stop> {
+        let data = verified(block, data.expect("it has none itself"))?;
+        for piece in &data {
+            let written = (self.write)(piece);
+            written.map_err(|source| Stop::Here(FileError::Output { source }))?;
+            self.bytes += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// A local file that is there already.
+struct Present {
+    file: fs::File,
+    permissions: fs::Permissions,
+    /// Where in it the data with this digest is.
+    places: HashMap<Digest, (u64, u64)>,
+    /// It is what the base says, to the last byte.
+    is_as_expected: bool,
+}
+
+impl Present {
+    /// Looks which blocks are in the file, in their places. `None`: there is no file.
+    fn of(path: &Path, expected: &Chain) -> Result<Option<Present>, FileError> {
+        let file = match fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(local("read", path)(error)),
+        };
+        let metadata = file.metadata().map_err(local("read", path))?;
+        if !metadata.is_file() {
+            return Err(FileError::NotAFile { path: path.into() });
+        }
+        let mut present = Present {
+            file,
+            permissions: metadata.permissions(),
+            places: HashMap::new(),
+            is_as_expected: metadata.len() == expected.length(),
+        };
+        let mut place = 0;
+        for block in expected.data() {
+            let Some(digest) = block.metadata.digest else {
+                continue;
+            };
+            match present.read(place, block.length, digest) {
+                Some(_) => drop(present.places.insert(digest, (place, block.length))),
+                None => present.is_as_expected = false,
+            }
+            place += block.length;
+        }
+        Ok(Some(present))
+    }
+
+    /// Data that has this digest; `None`: it has another one.
+    fn read(&self, place: u64, length: u64, digest: Digest) -> Option<Bytes> {
+        let mut data = vec![0; usize::try_from(length).ok()?];
+        self.file.read_exact_at(&mut data, place).ok()?;
+        let data = Bytes::from(data);
+        (chunking::digest(std::slice::from_ref(&data)) == digest).then_some(data)
+    }
+}
+
+/// The file to be, beside the local one. Goes away unless it is complete.
+struct Beside<'a> {
+    path: &'a Path,
+    target: PathBuf,
+    file: tempfile::NamedTempFile,
+    present: Option<Present>,
+    total: u64,
+    fetched: usize,
+    fetched_bytes: u64,
+    progress: &'a dyn Fn(Progress),
+}
+
+impl<'a> Beside<'a> {
+    fn new(
+        path: &'a Path,
+        present: Option<Present>,
+        total: u64,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Beside<'a>, FileError> {
+        // The file that a link names is replaced, not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let everyone = fs::Permissions::from_mode(0o666);
+        let permissions = present.as_ref().map(|present| present.permissions.clone());
+        let folder = target
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .prefix(".areo-")
+            .permissions(permissions.unwrap_or(everyone))
+            .tempfile_in(folder.unwrap_or_else(|| Path::new(".")));
+        Ok(Beside {
+            path,
+            file: file.map_err(local("write", path))?,
+            target,
+            present,
+            total,
+            fetched: 0,
+            fetched_bytes: 0,
+            progress,
+        })
+    }
+}
+
+impl Beside<'_> {
+    /// The data of a block that the local file has.
+    fn here(&self, block: &Block) -> Result<Bytes, Stop> {
+        let present = self.present.as_ref().expect("it has the data");
+        let digest = block.metadata.digest.expect("it has a digest");
+        let (place, length) = present.places[&digest];
+        let changed = || FileError::Changed {
+            path: self.path.into(),
+        };
+        let data = present.read(place, length, digest);
+        data.ok_or_else(|| Stop::Here(changed()))
+    }
+}
+
+impl Sink for Beside<'_> {
+    type Error = Stop;
+
+    fn has(&self, block: &Block) -> bool {
+        let places = self.present.as_ref().map(|present| &present.places);
+        let digest = block.metadata.digest;
+        digest.is_some_and(|digest| places.is_some_and(|places| places.contains_key(&digest)))
+    }
+
+    fn take(&mut self, block: &Block, data: Option<Vec<Bytes>>) -> Result<(), Stop> {
+        let data = match data {
+            Some(data) => verified(block, data)?,
+            None => vec![self.here(block)?],
+        };
+        if !self.has(block) {
+            self.fetched += usize::from(block.length > 0);
+            self.fetched_bytes += block.length;
+        }
+        for piece in &data {
+            let written = self.file.write_all(piece);
+            written.map_err(|error| Stop::Here(local("write", self.path)(error)))?;
+        }
+        (self.progress)(Progress::Received {
+            bytes: block.length,
+            total: self.total,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! From a local file to blocks.
+
+use super::base::Base;
+use super::chunking::{self, Chunking};
+use super::error::{Asked, Conflict, FileError, local};
+use super::{File, Progress};
+use crate::error::{Error, Operation};
+use crate::object::now_ms;
+use crate::reconfig::Work;
+use areo_core::fragment::file::{self as core_file, Chain};
+use areo_core::fragment::identify;
+use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
+use areo_core::object::Name;
+use bytes::Bytes;
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+/// How to push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PushOptions {
+    /// How to cut; `None`: as the base was, or as usual.
+    pub chunking: Option<Chunking>,
+}
+
+/// What a push came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pushed {
+    /// What the local file is based on from now on.
+    pub base: Base,
+    /// The file was made.
+    pub created: bool,
+    /// Bytes of the local file.
+    pub bytes: u64,
+    /// Blocks of the file, the genesis block and empty ones left out.
+    pub blocks: usize,
+    /// Blocks that were written.
+    pub written: usize,
+    /// Bytes of their data.
+    pub written_bytes: u64,
+    /// Blocks that somebody else has written since: they were not. Pull before you push again.
+    pub conflicts: Vec<Conflict>,
+    /// Of the blocks that were to be written, those that were (the papers' update success ratio).
+    pub success_ratio: f64,
+    /// Blocks whose writes were not acknowledged, if there were such: why not the first of them.
+    pub failed: Option<Error>,
+}
+
+impl File {
+    /// Writes what changed in the local file since `base`; without a base, whatever is different from what is there.
+    /// Three rounds, side by side for all blocks, and one before them without a base. `progress` is told what goes on, on the
+    /// client's own thread: it must not wait for anything.
+    ///
+    /// # Errors
+    /// [`FileError`]; then nothing was changed.
+    pub async fn push(
+        &self,
+        path: &Path,
+        base: Option<&Base>,
+        options: PushOptions,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Pushed, FileError> {
+        let (name, path, base) = (self.name.clone(), path.to_owned(), base.cloned());
+        let push = move |work: Work| async move {
+            let chunking = options.chunking.or(base.as_ref().map(Base::chunking));
+            let push = Push {
+                asked: Asked {
+                    work: &work,
+                    operation: Operation::Put,
+                    name: &name,
+                },
+                name: &name,
+                path: &path,
+                chunking: chunking.unwrap_or_default(),
+                progress: Rc::new(progress),
+            };
+            push.run(base.map(|base| base.chain)).await
+        };
+        self.domain.work(push).await
+    }
+}
+
+struct Push<'a> {
+    asked: Asked<'a>,
+    name: &'a Name,
+    path: &'a Path,
+    chunking: Chunking,
+    progress: Rc<dyn Fn(Progress)>,
+}
+
+impl Push<'_> {
+    async fn run(&self, base: Option<Chain>) -> Result<Pushed, FileError> {
+        let scanned = scan(self.path, self.chunking, &*self.progress).await?;
+        let work = self.asked.work;
+        let (client, c) = (&work.session.client, work.about.known());
+        let base = match base {
+            Some(base) => base,
+            None => match core_file::walk(client, c, self.name, None).await {
+                Ok(chain) => chain,
+                Err(core_file::FileError::NotFound { version }) => {
+                    self.asked.check_no_object().await?;
+                    Chain::absent(version)
+                }
+                Err(error) => return Err(self.asked.error(error)),
+            },
+        };
+        let digests: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
+        let updates = identify::updates(&base.digests(), &digests);
+        let source = Local::new(&scanned, self.path, self.progress.clone());
+        let what = (&scanned.chunks[..], &updates[..]);
+        let source = (&source, now_ms());
+        let updated = update::update(client, c, self.name, &base, what, source).await;
+        let updated = updated.map_err(|error| self.not_written(error))?;
+        Ok(self.pushed(&base, scanned.bytes, updated))
+    }
+
+    fn not_written(&self, error: UpdateError<FileError>) -> FileError {
+        match error {
+            UpdateError::Source(error) => error,
+            UpdateError::Write(error) => self.asked.write_error(&error).into(),
+        }
+    }
+
+    fn pushed(&self, base: &Chain, bytes: u64, updated: Updated<FileError>) -> Pushed {
+        let success_ratio = updated.success_ratio();
+        let conflict = |conflict: &update::Conflict| Conflict {
+            block: super::BlockInfo::from(&conflict.block).id,
+            version: conflict.block.version,
+            newest: conflict.newest,
+            removed: conflict.removed,
+        };
+        let failed = updated.failed.into_iter().next();
+        let failed = failed.map(|(_, error)| match self.not_written(error) {
+            FileError::Error(error) => error,
+            other => Error::Invalid {
+                reason: crate::Invalid::Local {
+                    reason: other.to_string(),
+                },
+            },
+        });
+        let full = |block: &&core_file::Block| block.length > 0;
+        Pushed {
+            created: !base.exists && updated.chain.exists,
+            bytes,
+            blocks: updated.chain.data().iter().filter(full).count(),
+            written: updated.written,
+            written_bytes: updated.written_bytes,
+            conflicts: updated.conflicts.iter().map(conflict).collect(),
+            success_ratio,
+            failed,
+            base: Base {
+                chain: updated.chain,
+                chunking: self.chunking,
+            },
+        }
+    }
+}
+
+/// A local file, cut.
+pub(super) struct Scanned {
+    file: Arc<fs::File>,
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) bytes: u64,
+}
+
+/// Cuts a local file, on a thread that may wait for the disk.
+pub(super) async fn scan(
+    path: &Path,
+    chunking: Chunking,
+    progress: &dyn Fn(Progress),
+) -> Result<Scanned, FileError> {
+    let (sender, receiver) = mpsc::channel();
+    let owned = path.to_owned();
+    let mut scan = spawn_blocking(move || scan_here(&owned, chunking, &sender));
+    loop {
+        // Awake now and then, to say how far it has come.
+        let tick = tokio::time::sleep(std::time::Duration::from_millis(50));
+        let ended = tokio::select! {
+            ended = &mut scan => Some(ended),
+            () = tick => None,
+        };
+        receiver.try_iter().for_each(progress);
+        if let Some(ended) = ended {
+            return ended.expect("reading does not panic");
+        }
+    }
+}
+
+fn scan_here(
+    path: &Path,
+    chunking: Chunking,
+    progress: &mpsc::Sender<Progress>,
+) -> Result<Scanned, FileError> {
+    let file = fs::File::open(path).map_err(local("read", path))?;
+    let before = file.metadata().map_err(local("read", path))?;
+    if !before.is_file() {
+        return Err(FileError::NotAFile { path: path.into() });
+    }
+    let total = before.len();
+    let told = |bytes| {
+        // Nobody listens any more: the push was given up.
+        let _ = progress.send(Progress::Scanned { bytes, total });
+    };
+    let chunks = chunking::scan(&file, &chunking, told).map_err(local("read", path))?;
+    let after = file.metadata().map_err(local("read", path))?;
+    let bytes = chunks.iter().map(|chunk| chunk.length).sum();
+    let same_time = before.modified().ok() == after.modified().ok();
+    if !same_time || after.len() != bytes {
+        return Err(FileError::Changed { path: path.into() });
+    }
+    Ok(Scanned {
+        file: Arc::new(file),
+        chunks,
+        bytes,
+    })
+}
+
+/// The chunks of a local file, read again when they are sent.
+struct Local {
+    file: Arc<fs::File>,
+    path: PathBuf,
+    places: Vec<(u64, Chunk)>,
+    progress: Rc<dyn Fn(Progress)>,
+}
+
+impl Local {
+    fn new(scanned: &Scanned, path: &Path, progress: Rc<dyn Fn(Progress)>) -> Local {
+        let place = |start: &mut u64, chunk: &Chunk| {
+            let place = *start;
+            *start += chunk.length;
+            Some((place, *chunk))
+        };
+        Local {
+            file: scanned.file.clone(),
+            path: path.into(),
+            places: scanned.chunks.iter().scan(0, place).collect(),
+            progress,
+        }
+    }
+}
+
+impl Source for Local {
+    type Error = FileError;
+
+    async fn load(&self, chunk: usize) -> Result<Bytes, FileError> {
+        let ((place, chunk), file) = (self.places[chunk], self.file.clone());
+        let read = spawn_blocking(move || {
+            let mut data = vec![0; usize::try_from(chunk.length).expect("at most 64 MiB")];
+            file.read_exact_at(&mut data, place)?;
+            let data = Bytes::from(data);
+            let is_same = chunking::digest(std::slice::from_ref(&data)) == chunk.digest;
+            Ok::<_, io::Error>(is_same.then_some(data))
+        });
+        let path = || self.path.clone();
+        match read.await.expect("reading does not panic") {
+            Ok(Some(data)) => {
+                let bytes = chunk.length;
+                (self.progress)(Progress::Sending { bytes });
+                Ok(data)
+            }
+            Ok(None) => Err(FileError::Changed { path: path() }),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(FileError::Changed { path: path() })
+            }
+            Err(error) => Err(local("read", &self.path)(error)),
+        }
+    }
+}
