@@ -24,7 +24,7 @@ impl Desk<'_> {
 
     fn write(&self, name: &str, content: &[u8]) -> String {
         let path = self.path(name);
-        fs::write(&path, content).unwrap();
+        fs::write(&path, content).expect("the folder is there");
         path
     }
 
