@@ -18,7 +18,7 @@ impl Desk<'_> {
             .folder()
             .join(name)
             .to_str()
-            .unwrap()
+            .expect("a plain path")
             .to_owned()
     }
 
