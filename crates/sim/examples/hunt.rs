@@ -1,9 +1,12 @@
-//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|replay|random|pct]`. Ends with 1 if one did.
-//! With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the scheduler of all.
+//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|plain|replay|random|pct]`. Ends with 1 if one did.
+//! With `plain` there are no reconfigurations, either. With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the scheduler of all.
 
-use areo_sim::{Options, Scheduler, replay, run};
+use areo_sim::{Moves, Options, Scheduler, replay, run};
 use std::process::ExitCode;
 use std::time::Instant;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,7 +19,11 @@ fn main() -> ExitCode {
         first_seed: number(0, 0),
         seeds: number(1, 100),
         operations: number(2, 300),
-        faults: how != Some("nofaults"),
+        faults: !matches!(how, Some("nofaults" | "plain")),
+        moves: match how {
+            Some("plain") => Moves::None,
+            _ => Moves::Drawn,
+        },
         scheduler: match how {
             Some("random" | "replay-random") => Scheduler::Random,
             Some("pct") => Scheduler::Pct { depth: None },

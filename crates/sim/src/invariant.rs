@@ -52,8 +52,8 @@ pub(crate) enum Observation<'a> {
     Recovered { server: usize, missing: &'a [Kept] },
     /// The start of a server was confirmed by a quorum of the root domain.
     Confirmed { server: usize, is_copy: bool },
-    /// A read or a write ended with this version. Where the object may be: in each configuration of its domain, from the
-    /// first one on.
+    /// A read or a write ended with this version. Where the object may be: in the first configuration of its domain, which
+    /// gives it a name that stays, and in each from the highest one on that anybody knows to be final.
     Completed {
         homes: &'a [(ObjectId, Arc<Configuration>)],
         tag: Tag,
@@ -105,18 +105,36 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
     ]
 }
 
+/// Something for each server and object, its default at first.
+#[derive(Default)]
+struct PerServer<T>(Vec<Vec<T>>);
+
+impl<T: Default> PerServer<T> {
+    fn at(&mut self, server: usize, object: ObjectId) -> &mut T {
+        let objects = at(&mut self.0, server);
+        at(objects, object)
+    }
+}
+
+/// A place of a list, which grows until it is there.
+fn at<T: Default>(list: &mut Vec<T>, place: usize) -> &mut T {
+    if list.len() <= place {
+        list.resize_with(place + 1, T::default);
+    }
+    &mut list[place]
+}
+
 /// A tag per server and object, `t0` at first.
 #[derive(Default)]
-struct Marks(BTreeMap<(usize, ObjectId), Tag>);
+struct Marks(PerServer<Tag>);
 
 impl Marks {
-    fn at(&self, server: usize, object: ObjectId) -> Tag {
-        let mark = self.0.get(&(server, object));
-        mark.copied().unwrap_or(Tag::INITIAL)
+    fn at(&mut self, server: usize, object: ObjectId) -> Tag {
+        *self.0.at(server, object)
     }
 
     fn raise(&mut self, server: usize, object: ObjectId, tag: Tag) {
-        let mark = self.0.entry((server, object)).or_default();
+        let mark = self.0.at(server, object);
         *mark = tag.max(*mark);
     }
 }

@@ -39,6 +39,16 @@ impl Scheduler {
     }
 }
 
+/// Whether domains are reconfigured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moves {
+    /// As the seed says.
+    #[default]
+    Drawn,
+    /// Never.
+    None,
+}
+
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -50,6 +60,8 @@ pub struct Options {
     pub operations: u64,
     /// Whether anything goes wrong.
     pub faults: bool,
+    /// Whether domains are reconfigured.
+    pub moves: Moves,
     /// Who decides what happens next.
     pub scheduler: Scheduler,
     /// A fault whose first strike is called a violation: proof that violations are found, replayed and shrunk.
@@ -69,6 +81,7 @@ impl Default for Options {
             seeds: 1,
             operations: 1000,
             faults: true,
+            moves: Moves::Drawn,
             scheduler: Scheduler::Mixed,
             twice: false,
             planted: None,
@@ -200,7 +213,7 @@ pub(crate) fn restricted(
         traced,
     };
     let world = World::new(seed, &root, setup);
-    let work = Workload::new(&world, &root, options.operations);
+    let work = Workload::new(&world, &root, options);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         safety_then_liveness(&world, &work, options.planted);
     }));

@@ -1,6 +1,7 @@
 //! What is really on the servers' disks, as the harness knows it: kept beside the servers, from the steps that became
 //! durable, and never asked of them.
 
+use crate::random::Table;
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::Form;
 use areo_core::object::DomainId;
@@ -23,7 +24,7 @@ pub(crate) fn domain_of(key: &Key) -> Domain {
 /// Gives objects their numbers: one for each configuration of their domain.
 #[derive(Default)]
 pub(crate) struct Objects {
-    numbers: BTreeMap<(Key, Bytes), ObjectId>,
+    numbers: Table<(Key, Bytes), ObjectId>,
     names: Vec<(Key, Bytes)>,
 }
 
@@ -110,13 +111,16 @@ pub(crate) enum Harm {
     Wiped,
 }
 
+/// The elements of one object.
+type Versions = BTreeMap<Tag, Vec<(Form, bool)>>;
+
 /// The disk of one server.
 #[derive(Default)]
 pub(crate) struct Truth {
     /// By the server's handle.
     records: BTreeMap<u32, Kept>,
     /// Durable elements by object and tag; counted, because one version may have several records after a crash.
-    elements: BTreeMap<ObjectId, BTreeMap<Tag, Vec<(Form, bool)>>>,
+    elements: Vec<Versions>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
     /// Steps of the batch that is being written.
@@ -211,8 +215,11 @@ impl Truth {
             damaged,
         } = kept
         {
-            let tags = self.elements.entry(object).or_default();
-            tags.entry(tag).or_default().push((form, damaged));
+            if self.elements.len() <= object {
+                self.elements.resize_with(object + 1, BTreeMap::new);
+            }
+            let copies = self.elements[object].entry(tag).or_default();
+            copies.push((form, damaged));
         }
         let before = self.records.insert(handle, kept);
         assert!(before.is_none(), "a handle names one record");
@@ -228,7 +235,7 @@ impl Truth {
         else {
             return;
         };
-        let tags = self.elements.get_mut(&object).expect("it was inserted");
+        let tags = &mut self.elements[object];
         let copies = tags.get_mut(&tag).expect("it was inserted");
         let place = copies.iter().position(|copy| *copy == (form, damaged));
         copies.swap_remove(place.expect("it was inserted"));
@@ -239,10 +246,14 @@ impl Truth {
 
     /// Objects of which several versions are stored.
     pub(crate) fn crowded(&self) -> impl Iterator<Item = ObjectId> {
-        let objects = self.elements.iter();
+        let objects = self.elements.iter().enumerate();
         objects
             .filter(|(_, tags)| tags.len() > 1)
-            .map(|(object, _)| *object)
+            .map(|(object, _)| object)
+    }
+
+    fn versions(&self, object: ObjectId) -> impl Iterator<Item = &Versions> {
+        self.elements.get(object).into_iter()
     }
 
     /// The highest configuration of the domain that was ever known here to be final.
@@ -252,21 +263,19 @@ impl Truth {
 
     /// An element of this version is durable, readable or not.
     pub(crate) fn holds(&self, object: ObjectId, tag: Tag) -> bool {
-        let tags = self.elements.get(&object);
-        tags.is_some_and(|tags| tags.contains_key(&tag))
+        self.versions(object).any(|tags| tags.contains_key(&tag))
     }
 
     /// The largest durable version.
     pub(crate) fn newest(&self, object: ObjectId) -> Tag {
-        let tags = self.elements.get(&object);
-        let newest = tags.and_then(|tags| tags.last_key_value());
+        let newest = self.versions(object).find_map(BTreeMap::last_key_value);
         newest.map_or(Tag::INITIAL, |(tag, _)| *tag)
     }
 
     /// The largest durable version whose element is not damaged, and the largest that is.
     pub(crate) fn sound_and_damaged(&self, object: ObjectId) -> (Tag, Tag) {
         let (mut sound, mut damaged) = (Tag::INITIAL, Tag::INITIAL);
-        for (tag, copies) in self.elements.get(&object).into_iter().flatten() {
+        for (tag, copies) in self.versions(object).flatten() {
             match copies.iter().any(|(_, is_damaged)| !is_damaged) {
                 true => sound = *tag,
                 false => damaged = *tag,
@@ -323,8 +332,7 @@ impl Truth {
 
     /// Undamaged elements of versions from `from` on.
     pub(crate) fn sound_from(&self, object: ObjectId, from: Tag) -> BTreeSet<(Tag, Form)> {
-        let tags = self.elements.get(&object);
-        let range = tags.into_iter().flat_map(|tags| tags.range(from..));
+        let range = self.versions(object).flat_map(|tags| tags.range(from..));
         range
             .flat_map(|(tag, copies)| copies.iter().map(|copy| (*tag, *copy)))
             .filter(|(_, (_, damaged))| !damaged)

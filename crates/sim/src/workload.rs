@@ -3,9 +3,10 @@
 use crate::fault::Fault;
 use crate::history::{History, Operation};
 use crate::random::Random;
+use crate::run::{Moves, Options};
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
-use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
+use areo_core::config::{self, Collect, Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
 use areo_core::manager::{self, Creation, reconfiguration};
 use areo_core::object::DomainId;
@@ -63,7 +64,7 @@ struct Shape {
     idle_per_mille: u64,
     /// Reconfigurations.
     moves_per_mille: u64,
-    options: Options,
+    options: config::Options,
 }
 
 /// The root configuration of every run.
@@ -85,20 +86,20 @@ fn configuration(
         dap,
         delta: 1,
         copy_bytes,
-        options: Options::default(),
+        options: config::Options::default(),
     })
     .expect("a valid descriptor")
 }
 
 /// Mostly the default.
-fn drawn_options(random: &Random) -> Options {
+fn drawn_options(random: &Random) -> config::Options {
     let collect = match random.index(6) {
         0 => Collect::Off,
         1 => Collect::Paper,
         _ => Collect::On,
     };
     let piggyback = random.index(4) > 0;
-    Options { piggyback, collect }
+    config::Options { piggyback, collect }
 }
 
 /// What an operation came to.
@@ -109,9 +110,9 @@ enum End {
 }
 
 impl Workload {
-    pub(crate) fn new(world: &World, root: &Arc<Configuration>, operations: u64) -> Rc<Workload> {
+    pub(crate) fn new(world: &World, root: &Arc<Configuration>, options: &Options) -> Rc<Workload> {
         let random = world.random();
-        let shape = Shape {
+        let mut shape = Shape {
             coded: [(5, 3), (5, 3), (4, 2)][random.index(3)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
             keys: [1, 2, 4][random.index(3)],
@@ -122,13 +123,16 @@ impl Workload {
             moves_per_mille: [0, 10, 40][random.index(3)],
             options: drawn_options(random),
         };
+        if options.moves == Moves::None {
+            shape.moves_per_mille = 0;
+        }
         Rc::new(Workload {
             world: world.clone(),
             history: RefCell::default(),
             root: root.clone(),
             shape,
             decided: RefCell::default(),
-            operations,
+            operations: options.operations,
             started: Cell::new(0),
             running: RefCell::new(vec![None; PROCESSES * TASKS]),
             tasks: RefCell::new(vec![Vec::new(); PROCESSES]),

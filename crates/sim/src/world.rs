@@ -13,7 +13,7 @@ mod trouble;
 
 use crate::fault::{Fault, Plan, Restriction};
 use crate::invariant::{self, Context, Invariant, Observation};
-use crate::random::{Random, mix};
+use crate::random::{Random, Table, digest, mix};
 use crate::run::Scheduler;
 use crate::truth::{Domain, ObjectId, Objects, domain_of};
 use areo_core::config::{Configuration, ServerId};
@@ -48,7 +48,7 @@ struct Inner {
     /// By caller (clients, then servers): how far its clock is ahead of the world's.
     clocks: RefCell<Vec<Duration>>,
     tasks: Tasks,
-    calls: RefCell<BTreeMap<u64, Outstanding>>,
+    calls: RefCell<Table<u64, Outstanding>>,
     links: RefCell<Links>,
     machines: RefCell<Machines>,
     watch: RefCell<Watch>,
@@ -275,7 +275,7 @@ impl World {
 
     /// As [`World::record`], for things that have no number of their own.
     pub(crate) fn remark(&self, text: &str) {
-        let hash = areo_core::hash::stable_hash(text.as_bytes());
+        let hash = digest(text.as_bytes());
         self.record([0, hash, 0, 0], || text.to_owned());
     }
 
@@ -307,24 +307,23 @@ impl World {
 
     /// A read or a write of an object of the domain ended with this version.
     pub(crate) fn completed(&self, domain: Domain, name: &Bytes, tag: areo_core::tag::Tag) {
-        let first = Key {
+        let key = |index| Key {
             domain: domain.0,
             partition: domain.1,
-            index: 0,
+            index,
         };
-        let last = Key {
-            index: u32::MAX,
-            ..first
-        };
+        let machines = self.0.machines.borrow();
+        let start = invariant::final_index(machines.truths(), domain);
         let homes: Vec<(ObjectId, Arc<Configuration>)> = {
             let Watch {
                 objects, shapes, ..
             } = &mut *self.0.watch.borrow_mut();
-            let sequence = shapes.range(first..=last);
-            let home = sequence.map(|(key, c)| (objects.number(*key, name), c.clone()));
-            home.collect()
+            let first = shapes.range(key(0)..=key(u32::MAX)).take(1);
+            let later = shapes.range(key(start.max(1))..=key(u32::MAX));
+            let home =
+                |(key, c): (&Key, &Arc<Configuration>)| (objects.number(*key, name), c.clone());
+            first.chain(later).map(home).collect()
         };
-        let machines = self.0.machines.borrow();
         let homes = &homes[..];
         self.observe(&machines, &Observation::Completed { homes, tag });
     }

@@ -1,12 +1,13 @@
 //! Random runs: rules hold whatever goes wrong, and everything that can go wrong does.
 
-use areo_sim::{Options, Scheduler, run};
+use areo_sim::{Moves, Options, Scheduler, run};
 
 const OPTIONS: Options = Options {
     first_seed: 0,
     seeds: 200,
     operations: 300,
     faults: true,
+    moves: Moves::Drawn,
     scheduler: Scheduler::Mixed,
     twice: false,
     planted: None,

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 /// Names a configuration within a server: without the digest, because there is only one of each index.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     /// The domain.
     pub domain: DomainId,

@@ -1,16 +1,15 @@
 //! `[EC-11]`, `[X-2]`: a server of an erasure-coded configuration that acknowledged a version still lists it or says, by
 //! its floor, that it may have evicted it. Acceptance of reads rests on that.
 
-use super::{Context, Invariant, Observation};
-use crate::truth::ObjectId;
+use super::{Context, Invariant, Observation, PerServer};
 use areo_core::config::Dap;
 use areo_core::tag::Tag;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 #[derive(Default)]
 pub(super) struct Rule {
     /// What was acknowledged, and is not below a floor that was shown since.
-    acknowledged: BTreeMap<(usize, ObjectId), BTreeSet<Tag>>,
+    acknowledged: PerServer<BTreeSet<Tag>>,
 }
 
 impl Invariant for Rule {
@@ -27,8 +26,7 @@ impl Invariant for Rule {
             } => {
                 let c = context.shape(object)?;
                 if matches!(c.dap(), Dap::Ec { .. }) {
-                    let tags = self.acknowledged.entry((server, object)).or_default();
-                    tags.insert(tag);
+                    self.acknowledged.at(server, object).insert(tag);
                 }
                 None
             }
@@ -37,7 +35,7 @@ impl Invariant for Rule {
                 object,
                 held,
             } => {
-                let tags = self.acknowledged.get_mut(&(server, object))?;
+                let tags = self.acknowledged.at(server, object);
                 tags.retain(|tag| *tag > held.floor);
                 let forgotten = tags.iter().find(|tag| !held.stores(**tag))?;
                 let (object, floor) = (context.objects.describe(object), held.floor);

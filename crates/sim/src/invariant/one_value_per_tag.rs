@@ -2,9 +2,9 @@
 //! one length, and two of the same form are the same bytes.
 
 use super::{Context, Invariant, Observation};
+use crate::random::digest;
 use crate::truth::ObjectId;
 use areo_core::element::Form;
-use areo_core::hash::stable_hash;
 use areo_core::tag::Tag;
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Invariant for Rule {
                 deleted: element.deleted,
                 payloads: BTreeMap::new(),
             });
-        let hash = stable_hash(&element.payload);
+        let hash = digest(&element.payload);
         let known = *version.payloads.entry(element.form).or_insert(hash);
         let same =
             (version.length, version.deleted, known) == (element.length, element.deleted, hash);

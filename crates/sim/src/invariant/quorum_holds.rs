@@ -3,7 +3,7 @@
 //! servers answer. Of the domain's configurations that is true of one that comes not before the highest that anybody knows
 //! to be final: whoever starts there must miss nothing (O4 of section 8, the hand-over of 3.4).
 
-use super::{Context, Invariant, Observation, final_index};
+use super::{Context, Invariant, Observation, at, final_index};
 use crate::truth::{ObjectId, domain_of};
 use areo_core::config::Configuration;
 use areo_core::element::Form;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub(super) struct Rule {
-    newest: BTreeMap<ObjectId, Tag>,
+    newest: Vec<Tag>,
 }
 
 impl Invariant for Rule {
@@ -25,7 +25,7 @@ impl Invariant for Rule {
             return None;
         };
         let (first, _) = homes.first()?;
-        let newest = self.newest.entry(*first).or_default();
+        let newest = at(&mut self.newest, *first);
         *newest = tag.max(*newest);
         let tag = *newest;
         if tag.is_initial() {

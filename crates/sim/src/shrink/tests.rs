@@ -8,6 +8,7 @@ const OPTIONS: Options = Options {
     seeds: 1,
     operations: 200,
     faults: true,
+    moves: crate::Moves::Drawn,
     scheduler: Scheduler::Mixed,
     twice: false,
     planted: Some(Fault::Kill),

@@ -3,8 +3,7 @@
 use super::call::Outstanding;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
-use crate::random::Random;
-use areo_core::hash::stable_hash;
+use crate::random::{Random, digest};
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
 use areo_wire::codec;
@@ -50,9 +49,9 @@ impl Content {
     /// A number that stands for it, and what it is called.
     fn identity(&self) -> (u64, &'static str) {
         match self {
-            Content::Request(call, body) => (call << 2 ^ stable_hash(&body.body), "request"),
-            Content::Note(body) => (stable_hash(&body.body) ^ 1, "note"),
-            Content::Reply(call, Ok(body)) => (call << 2 ^ stable_hash(&body.body) ^ 2, "reply"),
+            Content::Request(call, body) => (call << 2 ^ digest(&body.body), "request"),
+            Content::Note(body) => (digest(&body.body) ^ 1, "note"),
+            Content::Reply(call, Ok(body)) => (call << 2 ^ digest(&body.body) ^ 2, "reply"),
             Content::Reply(call, Err(refusal)) => (call << 2 ^ *refusal as u64 ^ 3, "refusal"),
         }
     }
@@ -194,9 +193,11 @@ impl World {
         let unanswered = calls
             .iter()
             .filter(|(_, call)| call.server == server && !call.answered);
-        unanswered
-            .map(|(number, call)| (*number, call.position, call.sink.clone()))
-            .collect()
+        let unanswered =
+            unanswered.map(|(number, call)| (*number, call.position, call.sink.clone()));
+        let mut oldest_first: Vec<_> = unanswered.collect();
+        oldest_first.sort_by_key(|(number, ..)| *number);
+        oldest_first
     }
 
     fn send(&self, client: usize, server: usize, content: Content) {

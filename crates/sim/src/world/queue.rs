@@ -14,29 +14,40 @@ use areo_core::instant::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// An event's place in time; of equal times the one that was pushed first comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Instant,
     sequence: u64,
-    event: Event,
+    /// Where the event is: heaps move entries about, so that they are small.
+    slot: usize,
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.sequence == other.sequence
+/// Events that are yet to happen, wherever there was room.
+#[derive(Default)]
+struct Slots {
+    events: Vec<Option<Event>>,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    fn put(&mut self, event: Event) -> usize {
+        if let Some(slot) = self.free.pop() {
+            self.events[slot] = Some(event);
+            return slot;
+        }
+        self.events.push(Some(event));
+        self.events.len() - 1
     }
-}
 
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+    fn take(&mut self, slot: usize) -> Event {
+        self.free.push(slot);
+        self.events[slot].take().expect("an entry names one event")
     }
-}
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> std::cmp::Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    fn get(&self, slot: usize) -> &Event {
+        let event = self.events[slot].as_ref();
+        event.expect("an entry names one event")
     }
 }
 
@@ -44,6 +55,7 @@ impl Ord for Entry {
 #[derive(Default)]
 pub(super) struct Queue {
     timed: BinaryHeap<Reverse<Entry>>,
+    slots: Slots,
     sequence: u64,
     priorities: Option<Priorities>,
 }
@@ -60,12 +72,13 @@ impl Queue {
     pub(super) fn push(&mut self, at: Instant, event: Event) {
         let sequence = self.sequence;
         self.sequence += 1;
+        let channel = event.channel();
         let entry = Entry {
             at,
             sequence,
-            event,
+            slot: self.slots.put(event),
         };
-        match (&mut self.priorities, entry.event.channel()) {
+        match (&mut self.priorities, channel) {
             (Some(priorities), Some(channel)) => priorities.push(channel, entry),
             _ => self.timed.push(Reverse(entry)),
         }
@@ -79,18 +92,20 @@ impl Queue {
             Some(priorities) if !is_due => priorities.pop(),
             _ => None,
         };
-        if let Some(Entry { at, event, .. }) = chosen {
-            // Time goes on to the next timer at most, which must not be late.
-            return Some((at.min(timer.unwrap_or(at)).max(now), event));
-        }
-        let Reverse(Entry { at, event, .. }) = self.timed.pop()?;
-        Some((at.max(now), event))
+        // Time goes on to the next timer at most, which must not be late.
+        let early = |entry: Entry| Entry {
+            at: entry.at.min(timer.unwrap_or(entry.at)),
+            ..entry
+        };
+        let due = || self.timed.pop().map(|Reverse(entry)| entry);
+        let Entry { at, slot, .. } = chosen.map(early).or_else(due)?;
+        Some((at.max(now), self.slots.take(slot)))
     }
 
     /// What these events wait for is here now.
     pub(super) fn hasten(&mut self, now: Instant, is_meant: impl Fn(&Event) -> bool) {
         let hasten = |Reverse(entry): Reverse<Entry>| {
-            let at = match is_meant(&entry.event) {
+            let at = match is_meant(self.slots.get(entry.slot)) {
                 true => now,
                 false => entry.at,
             };

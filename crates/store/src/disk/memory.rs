@@ -166,7 +166,7 @@ impl MemoryDisk {
     pub fn content(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.lock();
         let inode = state.names.get(name)?;
-        Some(state.inodes[inode].bytes().to_vec())
+        Some(state.inodes[inode].content())
     }
 
     /// Puts a file there, durable at once; replaces what had the name.
@@ -193,7 +193,7 @@ impl MemoryDisk {
         let state = self.lock();
         let mut hasher = DefaultHasher::new();
         for (name, inode) in &state.names {
-            (name, state.inodes[inode].bytes()).hash(&mut hasher);
+            (name, state.inodes[inode].content()).hash(&mut hasher);
         }
         hasher.finish()
     }
@@ -247,9 +247,13 @@ impl State {
         Ok(())
     }
 
-    fn used_bytes(&self) -> u64 {
+    /// What could still be allocated.
+    fn free_bytes(&self) -> u64 {
+        let Some(capacity) = self.capacity_bytes else {
+            return u64::MAX;
+        };
         let lengths = self.names.values().map(|inode| self.inodes[inode].length());
-        lengths.sum()
+        capacity.saturating_sub(lengths.sum::<usize>() as u64)
     }
 
     fn change_name(&mut self, change: NameChange) {
@@ -322,11 +326,7 @@ impl Disk for MemoryDisk {
         if state.names.contains_key(name) {
             return Err(ErrorKind::AlreadyExists.into());
         }
-        let used = state.used_bytes();
-        if state
-            .capacity_bytes
-            .is_some_and(|capacity| used + size_bytes > capacity)
-        {
+        if size_bytes > state.free_bytes() {
             return Err(ErrorKind::StorageFull.into());
         }
         let dies = state.begin_change()?;
@@ -369,8 +369,9 @@ impl Disk for MemoryDisk {
     fn sync_dir(&self) -> io::Result<()> {
         let mut state = self.lock();
         finish(state.begin_change()?)?;
-        state.name_changes.clear();
-        state.durable_names = state.names.clone();
+        for change in std::mem::take(&mut state.name_changes) {
+            change.apply(&mut state.durable_names);
+        }
         // What has no name any more can come back by no crash.
         let linked: Vec<u64> = state.names.values().copied().collect();
         state.inodes.retain(|inode, _| linked.contains(inode));
@@ -380,10 +381,7 @@ impl Disk for MemoryDisk {
     fn free_space(&self) -> io::Result<u64> {
         let state = self.lock();
         state.check_power()?;
-        let used = state.used_bytes();
-        Ok(state
-            .capacity_bytes
-            .map_or(u64::MAX, |capacity| capacity.saturating_sub(used)))
+        Ok(state.free_bytes())
     }
 }
 
@@ -404,29 +402,21 @@ impl MemoryFile {
 impl File for MemoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|state| {
-            let bytes = state.inodes[&self.inode].bytes();
-            let start = usize::try_from(offset)
-                .unwrap_or(usize::MAX)
-                .min(bytes.len());
-            let length = buffer.len().min(bytes.len() - start);
-            buffer[..length].copy_from_slice(&bytes[start..start + length]);
-            Ok(length)
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            Ok(state.inodes[&self.inode].read(start, buffer))
         })
     }
 
     fn write_vectored_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         self.with(|state| {
-            let slices: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
-            let bytes = slices.concat();
+            let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+            for part in parts {
+                bytes.extend_from_slice(part);
+            }
             let start = usize::try_from(offset).map_err(|_| ErrorKind::StorageFull)?;
-            let length = state.inodes[&self.inode].bytes().len();
+            let length = state.inodes[&self.inode].length();
             let growth = (start + bytes.len()).saturating_sub(length) as u64;
-            let used = state.used_bytes();
-            if growth > 0
-                && state
-                    .capacity_bytes
-                    .is_some_and(|capacity| used + growth > capacity)
-            {
+            if growth > state.free_bytes() {
                 return Err(ErrorKind::StorageFull.into());
             }
             let dies = state.begin_change()?;
@@ -454,7 +444,7 @@ impl File for MemoryFile {
     }
 
     fn length(&self) -> io::Result<u64> {
-        self.with(|state| Ok(state.inodes[&self.inode].length()))
+        self.with(|state| Ok(state.inodes[&self.inode].length() as u64))
     }
 
     fn truncate(&self, length_bytes: u64) -> io::Result<()> {

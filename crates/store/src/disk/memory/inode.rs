@@ -5,7 +5,10 @@ use super::{Survive, Unsynced};
 /// The present bytes, and for every unsynced change what is needed to undo it.
 #[derive(Clone, Default)]
 pub(super) struct Inode {
+    /// The beginning of the content. What follows it is zeros: a file that was made long and is hardly written, as a
+    /// segment is at first, costs little.
     bytes: Vec<u8>,
+    length: usize,
     pending: Vec<Pending>,
 }
 
@@ -31,6 +34,7 @@ enum Change {
 impl Inode {
     pub(super) fn durable(bytes: Vec<u8>) -> Self {
         Self {
+            length: bytes.len(),
             bytes,
             pending: Vec::new(),
         }
@@ -38,7 +42,8 @@ impl Inode {
 
     pub(super) fn created(size: usize) -> Self {
         Self {
-            bytes: vec![0; size],
+            bytes: Vec::with_capacity(size),
+            length: size,
             pending: vec![Pending {
                 change: Change::Length,
                 is_lost: false,
@@ -46,15 +51,51 @@ impl Inode {
         }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// All of it.
+    pub(super) fn content(&self) -> Vec<u8> {
+        let mut content = self.bytes.clone();
+        content.resize(self.length, 0);
+        content
     }
 
-    pub(super) fn length(&self) -> u64 {
-        self.bytes.len() as u64
+    /// Fills the buffer from `offset` on; returns how many bytes there were.
+    pub(super) fn read(&self, offset: usize, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.length.saturating_sub(offset));
+        let written = self.bytes.get(offset..).unwrap_or_default();
+        let (head, zeros) = buffer[..count].split_at_mut(written.len().min(count));
+        head.copy_from_slice(&written[..head.len()]);
+        zeros.fill(0);
+        count
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The bytes up to `end` are there to be changed.
+    fn reach(&mut self, end: usize) {
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.length = self.length.max(end);
+    }
+
+    fn put(&mut self, offset: usize, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let end = offset + bytes.len();
+            self.reach(end);
+            self.bytes[offset..end].copy_from_slice(bytes);
+        }
+    }
+
+    fn cut(&mut self, length: usize) {
+        self.bytes.truncate(length);
+        self.length = length;
     }
 
     pub(super) fn flip(&mut self, offset: usize, mask: u8) {
+        assert!(offset < self.length, "there is such a byte");
+        self.reach(offset + 1);
         self.bytes[offset] ^= mask;
         // Rot is below the page cache: undoing an older write must not heal it.
         for pending in &mut self.pending {
@@ -70,12 +111,9 @@ impl Inode {
 
     pub(super) fn write(&mut self, offset: usize, new: Vec<u8>) {
         let end = offset + new.len();
-        let old_end = end.min(self.bytes.len());
-        let old = self.bytes[offset.min(old_end)..old_end].to_vec();
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
-        }
-        self.bytes[offset..end].copy_from_slice(&new);
+        let mut old = vec![0; end.min(self.length).saturating_sub(offset)];
+        self.read(offset, &mut old);
+        self.put(offset, &new);
         self.pending.push(Pending {
             change: Change::Write { offset, old, new },
             is_lost: false,
@@ -83,6 +121,9 @@ impl Inode {
     }
 
     pub(super) fn sync(&mut self) {
+        if self.pending.iter().all(|pending| !pending.is_lost) {
+            return self.pending.clear();
+        }
         let (mut lost, synced): (Vec<_>, Vec<_>) =
             self.pending.drain(..).partition(|pending| pending.is_lost);
         // What was written again after a failed sync is durable now; undoing the older write must not undo it.
@@ -102,7 +143,7 @@ impl Inode {
 
     pub(super) fn truncate(&mut self, length: usize) {
         self.sync();
-        self.bytes.resize(length, 0);
+        self.cut(length);
         for pending in &mut self.pending {
             if let Change::Write { offset, old, new } = &mut pending.change {
                 old.truncate(length.saturating_sub(*offset));
@@ -114,12 +155,12 @@ impl Inode {
     /// Back to what is durable, then forward with what survives.
     pub(super) fn crash(&mut self, name: &str, survive: &mut impl FnMut(Unsynced<'_>) -> Survive) {
         let pending = std::mem::take(&mut self.pending);
-        let length = self.bytes.len();
+        let length = self.length;
         for change in pending.iter().rev() {
             if let Change::Write { offset, old, new } = &change.change {
-                self.bytes[*offset..*offset + old.len()].copy_from_slice(old);
+                self.put(*offset, old);
                 if old.len() < new.len() {
-                    self.bytes.truncate(*offset + old.len());
+                    self.cut(self.length.min(*offset + old.len()));
                 }
             }
         }
@@ -127,7 +168,7 @@ impl Inode {
             match change {
                 Change::Length => {
                     if is_lost || survive(Unsynced::Length { name }) == Survive::Nothing {
-                        self.bytes.clear();
+                        self.cut(0);
                     }
                 }
                 Change::Write { offset, new, .. } => {
@@ -149,13 +190,9 @@ impl Inode {
     fn replay(&mut self, offset: usize, new: &[u8], fate: Survive, limit: usize) {
         let mut keep = |from: usize, to: usize| {
             let to = to.min(new.len()).min(limit.saturating_sub(offset));
-            if from >= to {
-                return;
+            if from < to {
+                self.put(offset + from, &new[from..to]);
             }
-            if self.bytes.len() < offset + to {
-                self.bytes.resize(offset + to, 0);
-            }
-            self.bytes[offset + from..offset + to].copy_from_slice(&new[from..to]);
         };
         match fate {
             Survive::Nothing => {}
