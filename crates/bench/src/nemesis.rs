@@ -9,7 +9,6 @@ use crate::trouble::{Schedule, Trouble};
 use crate::workload::Shared;
 use areo_client::{Domain, Error, PutOptions, Refusal, Response};
 use bytes::Bytes;
-use std::cell::Cell;
 use std::io;
 use std::process::ExitStatus;
 use std::rc::Rc;
@@ -25,12 +24,8 @@ const FILL: Duration = Duration::from_secs(45);
 /// Pauses after a full disk. Its server takes no writes for seconds, and with one server fewer every other trouble leaves
 /// no quorum: more often, and little would ever succeed.
 const DISK_PAUSES: usize = 20;
-/// Within this time the end of a server is noticed.
-const NOTICED: Duration = Duration::from_secs(15);
 /// What is written meanwhile, so that the room that the server has set aside is used up.
 const BALLAST: Bytes = Bytes::from_static(&[7; 4 << 20]);
-/// What the system calls a full disk.
-const NO_SPACE: &str = "No space left on device";
 /// Lines of a log that are shown of a server that ended by itself.
 const SHOWN_LINES: usize = 8;
 
@@ -52,12 +47,6 @@ pub(crate) struct Disk {
     pub(crate) small: SmallDisk,
     /// A domain that only this server holds.
     pub(crate) domain: Domain,
-    /// It is full.
-    pub(crate) full: Cell<bool>,
-    /// When it last ceased to be.
-    pub(crate) freed: Cell<Option<Instant>>,
-    /// Its server ended while it was full.
-    pub(crate) ended: Cell<bool>,
 }
 
 impl World {
@@ -69,21 +58,6 @@ impl World {
         let most = 2 * self.pause.as_millis() as u64;
         sleep(random.millis(0..most.max(1))).await;
     }
-
-    /// The full disk that a server, which ended with this log, may be excused by.
-    fn excuse(&self, server: usize, log: &str) -> Option<&Disk> {
-        let disk = self.disk.as_ref().filter(|_| server + 1 == self.servers);
-        // It may have got room again before the end of the server is noticed.
-        let lately = |freed: Instant| freed.elapsed() < NOTICED;
-        disk.filter(|disk| {
-            disk.full.get() || disk.freed.get().is_some_and(lately) || says_no_space(log)
-        })
-    }
-}
-
-fn says_no_space(log: &str) -> bool {
-    let last = log.lines().next_back();
-    last.is_some_and(|line| line.contains(NO_SPACE))
 }
 
 /// Kills, stops and restarts servers; notices those that end by themselves, also when it has nothing else to do.
@@ -106,15 +80,10 @@ pub(crate) async fn processes(
 /// Reports servers that ended although nobody told them to, and starts them again.
 pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), ClusterError> {
     while let Some((server, status)) = cluster.ended() {
-        let log = cluster.log(server);
-        if let Some(disk) = world.excuse(server, &log) {
-            disk.ended.set(true);
-        } else {
-            let (name, end) = (cluster.name(server), last_lines(&log));
-            world.shared.violation(format!(
-                "{name} ended by itself ({status}); its log ends with: {end}"
-            ));
-        }
+        let (name, end) = (cluster.name(server), last_lines(&cluster.log(server)));
+        world.shared.violation(format!(
+            "{name} ended by itself ({status}); its log ends with: {end}"
+        ));
         cluster.start(server)?;
     }
     Ok(())
@@ -158,9 +127,7 @@ async fn trouble_process(
         }
         Trouble::Restart => {
             let ended = cluster.terminate(victim, STOP).await;
-            if world.excuse(victim, &cluster.log(victim)).is_none() {
-                check_stopped(&world.shared, cluster.name(victim), ended);
-            }
+            check_stopped(&world.shared, cluster.name(victim), ended);
             world.shared.fired(trouble);
             start(cluster, victim).await?;
         }
@@ -268,20 +235,16 @@ pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()
         return Ok(());
     };
     while let Some(trouble) = schedule.next(world.is_over()) {
-        disk.full.set(true);
         disk.small.fill()?;
-        disk.ended.set(false);
         let begun = Instant::now();
         while begun.elapsed() < FILL {
-            if says_full(&disk.domain).await || disk.ended.get() {
+            if says_full(&disk.domain).await {
                 world.shared.fired(trouble);
                 break;
             }
         }
         sleep(schedule.random.millis(200..1_000)).await;
         disk.small.free()?;
-        disk.full.set(false);
-        disk.freed.set(Some(Instant::now()));
         for _ in 0..DISK_PAUSES {
             world.pause(&mut schedule.random).await;
         }

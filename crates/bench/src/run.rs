@@ -11,7 +11,6 @@ use crate::trouble::{Lane, Schedule, Trouble};
 use crate::workload::{self, DOMAINS, Habits, Recorder, Shared};
 use areo_check::{History, HistoryError, judge};
 use areo_client::{Client, ConnectOptions, Dap, DomainOptions, Health};
-use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -245,13 +244,7 @@ impl Scene {
                 };
                 let domain = cluster.domain("disk", shape).await?;
                 let domain = domain.with_timeout(options.timeout);
-                Some(Disk {
-                    small,
-                    domain,
-                    full: Cell::new(false),
-                    freed: Cell::new(None),
-                    ended: Cell::new(false),
-                })
+                Some(Disk { small, domain })
             }
         };
         let world = World {

@@ -384,6 +384,16 @@ impl Server {
         }
     }
 
+    /// Whether [`Server::tick`] has something to do.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.quiet.front().is_some_and(|(due, ..)| *due <= now)
+    }
+
+    /// What [`Server::take_steps`] would return.
+    pub(crate) fn steps(&self) -> &[Step] {
+        self.ledger.steps()
+    }
+
     /// What must become durable, in order, before the replies given since the last call.
     pub(crate) fn take_steps(&mut self) -> Vec<Step> {
         self.ledger.take_steps()

@@ -6,7 +6,7 @@
 
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
-use crate::message::{Answer, Note, Refusal, Reply, Request};
+use crate::message::{Access, Answer, Body, CellRequest, Note, Refusal, Reply, Request};
 use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
 
@@ -64,6 +64,17 @@ impl<C> Shard<C> {
     pub fn recovered(&mut self, unreadable: bool) {
         self.server.recovered(unreadable);
         self.server.unpin();
+    }
+
+    /// Steps that are not in a batch yet: what recovery and time ask for, before any request of the next batch. Whoever
+    /// closes a batch must have room for them, too.
+    pub fn owed(&self) -> &[Step] {
+        self.server.steps()
+    }
+
+    /// Whether [`Shard::tick`] has something to do.
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.server.is_due(now)
     }
 
     /// As [`Server::serve`].
@@ -159,4 +170,30 @@ fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), Lost> {
         *carried.expect("it was matched") = Carried::Whole(element);
     }
     Ok(())
+}
+
+/// Whether handling the request needs room in the store.
+pub fn writes(request: &Request) -> bool {
+    match request {
+        Request::Know(_) => true,
+        Request::Directory | Request::Status => false,
+        Request::Latest { known, .. } => known.is_some(),
+        Request::Configured {
+            descriptor,
+            pointer,
+            body,
+            ..
+        } => {
+            descriptor.is_some()
+                || pointer.is_some()
+                || match body {
+                    Body::Access(accesses) => accesses
+                        .iter()
+                        .any(|(_, access)| matches!(access, Access::Put { .. })),
+                    Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
+                    Body::Register(_) => true,
+                    Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => false,
+                }
+        }
+    }
 }

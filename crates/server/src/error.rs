@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{error, io};
 
 use areo_core::tlv::TlvError;
-use areo_store::{CommitError, DirectoryError, IdentityError, OpenError, StepError};
+use areo_store::{CommitError, DirectoryError, IdentityError, OpenError, ReserveError, StepError};
 
 /// Why a server does not start, or stopped by itself.
 #[derive(Debug)]
@@ -75,6 +75,20 @@ pub enum ServeError {
     Commit(CommitError),
     /// The store cannot go on.
     Step(StepError),
+    /// Room cannot be made, for another reason than that there is none.
+    Reserve(ReserveError),
+    /// The store was broken before it was asked for more.
+    Broken {
+        /// What failed first, as a sentence with the error of the system.
+        first: String,
+    },
+    /// The store of this directory cannot go on.
+    Store {
+        /// The data directory.
+        path: PathBuf,
+        /// Why.
+        error: Box<ServeError>,
+    },
     /// The system refused something else.
     System {
         /// What was being done.
@@ -157,8 +171,13 @@ impl fmt::Display for ServeError {
                  {incarnation}; use the newer directory, or start a new server in an empty one",
                 path.display()
             ),
-            ServeError::Commit(error) => write!(f, "the store cannot go on: {error}"),
-            ServeError::Step(error) => write!(f, "the store cannot go on: {error}"),
+            ServeError::Commit(error) => error.fmt(f),
+            ServeError::Step(error) => error.fmt(f),
+            ServeError::Reserve(error) => error.fmt(f),
+            ServeError::Broken { first } => f.write_str(first),
+            ServeError::Store { path, error } => {
+                write!(f, "the store in {} cannot go on: {error}", path.display())
+            }
             ServeError::System { operation, source } => write!(f, "{operation}: {source}"),
         }
     }
@@ -167,6 +186,21 @@ impl fmt::Display for ServeError {
 impl error::Error for ServeError {}
 
 impl ServeError {
+    /// Of a store that is broken, what broke it: that is what people have to be told.
+    pub(crate) fn with_first(self, first: Option<&str>) -> ServeError {
+        match (self, first) {
+            (
+                ServeError::Commit(CommitError::Poisoned)
+                | ServeError::Step(StepError::Poisoned)
+                | ServeError::Reserve(ReserveError::Poisoned),
+                Some(first),
+            ) => ServeError::Broken {
+                first: first.to_owned(),
+            },
+            (error, _) => error,
+        }
+    }
+
     /// The exit code of a process that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {

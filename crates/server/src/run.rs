@@ -149,7 +149,10 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let joining = join(&registrar, &identity, &directory, &worker, &health);
     let outcome = tokio::select! {
         outcome = joining => outcome,
-        error = worker.failed() => Err(error),
+        error = worker.failed() => Err(ServeError::Store {
+            path: directory.path().into(),
+            error: Box::new(error),
+        }),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     };

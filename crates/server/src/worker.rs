@@ -13,14 +13,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use areo_core::config::Configuration;
 use areo_core::element::Element;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Access, Body, CellRequest, Note, Refusal, Reply, Request, ServerRecord};
-use areo_core::pointer::Pointer;
-use areo_core::server::record::ElementHeader;
-use areo_core::shard::{Heap, Lost, Shard};
-use areo_store::records::{MemoryRecords, Records, element_footprint, small_footprint};
+use areo_core::message::{Note, Refusal, Reply, Request};
+use areo_core::server::record::{ElementHeader, Step};
+use areo_core::shard::{Heap, Lost, Shard, writes};
+use areo_store::disk::DiskFile;
+use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Commit, CommitError, FileDisk, ReserveError, StepOutcome};
 use tokio::sync::Notify;
 use tokio::task::{spawn_blocking, spawn_local};
@@ -28,6 +27,9 @@ use tracing::Span;
 
 use crate::caller::{Caller, Watched};
 use crate::error::ServeError;
+use room::footprint;
+
+mod room;
 
 /// A turn takes no further request once its records take so many bytes.
 const BATCH_BYTES: u64 = 32 << 20;
@@ -63,6 +65,25 @@ enum Job {
         deadline: Option<Instant>,
     },
     Note(Note),
+}
+
+/// Whether the shard's batch is part of a commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Batch {
+    /// It is, with the replies that wait for it.
+    Closes,
+    /// The store commits what it does for itself: nobody waits, or there is no room for what the shard asks for.
+    Open,
+}
+
+/// What a job finds in the store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Room for all that it may ask for.
+    Enough,
+    /// No room for it, but for what the shard asks for anyway.
+    ForReads,
+    None,
 }
 
 /// A shard with its store and its inbox. Belongs to one thread.
@@ -138,42 +159,49 @@ impl Worker {
     /// One turn, unless a commit is under way: then what came waits for its end.
     pub(crate) fn turn(self: &Rc<Self>) {
         while !self.committing.get() && !self.inbox.borrow().is_empty() {
-            if !self.receive() || !self.commit() {
+            let Some(batch) = self.receive() else { return };
+            if !self.commit(batch) {
                 return;
             }
         }
     }
 
-    /// Hands the inbox to the shard, up to the size of a batch. False: the server must stop.
-    fn receive(&self) -> bool {
+    /// Hands the inbox to the shard, up to the size of a batch. `None`: the server must stop.
+    fn receive(&self) -> Option<Batch> {
         let jobs = std::mem::take(&mut *self.inbox.borrow_mut());
         self.arrived.set(None);
         let started = Instant::now();
-        let (now, mut batch_bytes) = (self.since_start(started), SLACK_BYTES);
+        let owed = self.owed_bytes();
+        let (now, mut batch_bytes) = (self.since_start(started), owed + SLACK_BYTES);
+        let mut batch = Batch::Open;
         let mut jobs = jobs.into_iter();
         while batch_bytes < BATCH_BYTES {
             let Some(job) = jobs.next() else { break };
             let bytes = footprint(&job);
-            let room = self.reserve(batch_bytes + bytes);
-            if matches!(room, Err(Some(_))) {
-                return self.fail_with(room);
-            }
-            let has_room = room.is_ok();
-            if has_room {
+            let room = match self.has_room(batch_bytes + bytes)? {
+                true => Room::Enough,
+                // What changes nothing is still answered, unless the batch cannot be closed.
+                false if self.has_room_for_owed(owed)? => Room::ForReads,
+                false => Room::None,
+            };
+            if room == Room::Enough {
                 batch_bytes += bytes;
             }
-            self.hand_over(now, started, job, has_room);
+            if room != Room::None {
+                batch = Batch::Closes;
+            }
+            self.hand_over(now, started, job, room);
         }
         let mut inbox = self.inbox.borrow_mut();
         let later: Vec<Job> = jobs.chain(inbox.drain(..)).collect();
         *inbox = later;
-        true
+        Some(batch)
     }
 
-    fn hand_over(&self, now: CoreInstant, started: Instant, job: Job, has_room: bool) {
+    fn hand_over(&self, now: CoreInstant, started: Instant, job: Job, room: Room) {
         let mut shard = self.shard.borrow_mut();
         match job {
-            Job::Note(note) if has_room => shard.note(now, note),
+            Job::Note(note) if room == Room::Enough => shard.note(now, note),
             Job::Note(_) => {}
             Job::Request {
                 request,
@@ -181,7 +209,12 @@ impl Worker {
                 deadline,
             } => {
                 let late = deadline.is_some_and(|deadline| deadline <= started);
-                let refusal = match (self.draining.get(), late, has_room || !writes(&request)) {
+                let fits = match room {
+                    Room::Enough => true,
+                    Room::ForReads => !writes(&request),
+                    Room::None => false,
+                };
+                let refusal = match (self.draining.get(), late, fits) {
                     (true, ..) => Some(Refusal::Draining),
                     (_, true, _) => Some(Refusal::DeadlinePassed),
                     (.., false) => Some(Refusal::Full),
@@ -196,33 +229,53 @@ impl Worker {
         }
     }
 
-    /// Makes room on the disk. `Err(None)`: there is none; `Err(Some)`: the store cannot go on.
-    fn reserve(&self, bytes: u64) -> Result<(), Option<ServeError>> {
-        let mut keep = self.keep.borrow_mut();
-        let Some(Keep::Disk(records)) = keep.as_mut() else {
-            return Ok(());
-        };
-        records.reserve(bytes).map_err(|error| match error {
-            ReserveError::Full { .. } => None,
-            ReserveError::Io { source } => Some(ServeError::System {
-                operation: "making room for records",
-                source,
-            }),
-            ReserveError::Poisoned => Some(ServeError::Commit(CommitError::Poisoned)),
-        })
+    /// Makes room on the disk, if there is any. `None`: the store cannot go on, the server must stop.
+    fn has_room(&self, bytes: u64) -> Option<bool> {
+        self.reserve(|records| records.reserve(bytes))
     }
 
-    fn fail_with(&self, room: Result<(), Option<ServeError>>) -> bool {
-        if let Err(Some(error)) = room {
-            self.fail(error);
+    /// The same for what the shard asks for to let go of records.
+    fn has_room_for_owed(&self, bytes: u64) -> Option<bool> {
+        match bytes {
+            0 => Some(true),
+            _ => self.reserve(|records| records.reserve_to_release(bytes)),
         }
-        false
     }
 
-    /// Closes the batch and carries it to the disk; its replies go out when it is durable. False: the server must stop.
-    fn commit(self: &Rc<Self>) -> bool {
-        let steps = self.shard.borrow_mut().close();
-        let watched = self.watched.take();
+    fn reserve(
+        &self,
+        reserve: impl FnOnce(&mut Records<FileDisk>) -> Result<(), ReserveError>,
+    ) -> Option<bool> {
+        let reserved = match self.keep.borrow_mut().as_mut() {
+            Some(Keep::Disk(records)) => reserve(records),
+            Some(Keep::Memory(_)) | None => return Some(true),
+        };
+        match reserved {
+            Ok(()) => Some(true),
+            Err(ReserveError::Full { .. }) => Some(false),
+            Err(error) => {
+                self.fail(ServeError::Reserve(error));
+                None
+            }
+        }
+    }
+
+    /// What the next batch takes even if nobody asks for anything.
+    fn owed_bytes(&self) -> u64 {
+        Records::<FileDisk>::footprint(self.shard.borrow().owed())
+    }
+
+    /// Carries the batch to the disk; its replies go out when it is durable. False: the server must stop.
+    fn commit(self: &Rc<Self>, batch: Batch) -> bool {
+        let steps: Vec<Step> = match batch {
+            Batch::Closes => self.shard.borrow_mut().close(),
+            Batch::Open => Vec::new(),
+        };
+        // What was watched of a batch that stays open waits with it.
+        let watched = match batch {
+            Batch::Closes => self.watched.take(),
+            Batch::Open => Watched::default(),
+        };
         // A batch of queries hands nothing over.
         let appending = (!steps.is_empty()).then(|| watched.append());
         let commit = match self.keep.borrow_mut().as_mut() {
@@ -238,11 +291,11 @@ impl Worker {
         };
         drop(appending);
         match commit {
-            Ok(None) => self.release(),
+            Ok(None) => self.release(batch),
             Ok(Some(commit)) => {
                 self.committing.set(true);
                 self.commits.set(self.commits.get() + 1);
-                spawn_local(Rc::clone(self).write(commit, watched.sync()));
+                spawn_local(Rc::clone(self).write(commit, batch, watched.sync()));
             }
             Err(error) => {
                 self.fail(ServeError::Commit(error));
@@ -252,7 +305,7 @@ impl Worker {
         true
     }
 
-    async fn write(self: Rc<Self>, commit: Commit<areo_store::disk::DiskFile>, syncing: Vec<Span>) {
+    async fn write(self: Rc<Self>, commit: Commit<DiskFile>, batch: Batch, syncing: Vec<Span>) {
         let written = spawn_blocking(move || commit.run()).await;
         drop(syncing);
         match written.expect("writing does not panic, and is not cancelled") {
@@ -264,13 +317,16 @@ impl Worker {
             // Nothing that may not be durable is ever shown: the process ends (`[X-10]`).
             Err(error) => return self.fail(ServeError::Commit(error)),
         }
-        self.release();
+        self.release(batch);
         self.committing.set(false);
         self.changed.notify_waiters();
         self.turn();
     }
 
-    fn release(&self) {
+    fn release(&self, batch: Batch) {
+        if batch == Batch::Open {
+            return;
+        }
         let keep = self.keep.borrow();
         let Some(keep) = keep.as_ref() else { return };
         let replies = self.shard.borrow_mut().release(keep);
@@ -298,14 +354,17 @@ impl Worker {
             if self.committing.get() {
                 continue;
             }
-            let now = self.since_start(Instant::now());
-            self.shard.borrow_mut().tick(now);
-            match self.step() {
-                Ok(true) => wait = Duration::from_millis(1),
-                Ok(false) => self.scrub(),
-                Err(error) => return self.fail(ServeError::Step(error)),
+            match self.tick_and_step() {
+                Some(true) => wait = Duration::from_millis(1),
+                Some(false) => self.scrub(),
+                None => return,
             }
-            if !self.commit() {
+            let batch = match self.has_room_for_owed(self.owed_bytes()) {
+                Some(true) => Batch::Closes,
+                Some(false) => Batch::Open,
+                None => return,
+            };
+            if !self.commit(batch) {
                 return;
             }
             let commits = self.commits.get();
@@ -316,6 +375,23 @@ impl Worker {
                 return self.fail(ServeError::Commit(error));
             }
             idle_since = commits;
+        }
+    }
+
+    /// Housekeeping of the shard, if there is room for what it may ask for, and of the store; true if there is more.
+    /// `None`: the server must stop.
+    fn tick_and_step(&self) -> Option<bool> {
+        let now = self.since_start(Instant::now());
+        let is_due = self.shard.borrow().is_due(now);
+        if is_due && self.has_room_for_owed(self.owed_bytes() + SLACK_BYTES)? {
+            self.shard.borrow_mut().tick(now);
+        }
+        match self.step() {
+            Ok(more) => Some(more),
+            Err(error) => {
+                self.fail(ServeError::Step(error));
+                None
+            }
         }
     }
 
@@ -366,6 +442,10 @@ impl Worker {
     }
 
     fn fail(&self, error: ServeError) {
+        let error = match self.keep.borrow().as_ref() {
+            Some(Keep::Disk(records)) => error.with_first(records.failure()),
+            _ => error,
+        };
         tracing::error!(%error, "stopping");
         self.failure.borrow_mut().get_or_insert(error);
         self.changed.notify_waiters();
@@ -396,94 +476,5 @@ impl Worker {
         {
             tracing::warn!(%error, "the store was not closed tidily; opening it again takes longer");
         }
-    }
-}
-
-/// Whether handling the request needs room in the store.
-fn writes(request: &Request) -> bool {
-    match request {
-        Request::Know(_) => true,
-        Request::Directory | Request::Status => false,
-        Request::Latest { known, .. } => known.is_some(),
-        Request::Configured {
-            descriptor,
-            pointer,
-            body,
-            ..
-        } => {
-            descriptor.is_some()
-                || pointer.is_some()
-                || match body {
-                    Body::Access(accesses) => accesses
-                        .iter()
-                        .any(|(_, access)| matches!(access, Access::Put { .. })),
-                    Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
-                    Body::Register(_) => true,
-                    Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => false,
-                }
-        }
-    }
-}
-
-/// Space that handling the job may take in the store, in bytes, to within the slack.
-fn footprint(job: &Job) -> u64 {
-    match job {
-        Job::Note(Note::Confirm { name, .. }) => small_footprint(name.as_bytes().len()),
-        Job::Note(Note::Decided { cell, value, .. }) => small_footprint(cell.len() + value.len()),
-        Job::Note(Note::Next { pointer, .. }) => pointer_footprint(Some(pointer)),
-        Job::Request { request, .. } => match request {
-            Request::Know(record) => record_footprint(record),
-            Request::Directory | Request::Status => 0,
-            Request::Latest { known, .. } => descriptor_footprint(known.as_deref()),
-            Request::Configured {
-                descriptor,
-                pointer,
-                body,
-                ..
-            } => {
-                descriptor_footprint(descriptor.as_deref())
-                    + pointer_footprint(pointer.as_ref())
-                    + body_footprint(body)
-            }
-        },
-    }
-}
-
-fn record_footprint(record: &ServerRecord) -> u64 {
-    small_footprint(record.name.len() + record.address.len() + record.admin.len())
-}
-
-fn descriptor_footprint(descriptor: Option<&Configuration>) -> u64 {
-    descriptor.map_or(0, |descriptor| small_footprint(descriptor.encoded().len()))
-}
-
-/// Recorded for the configuration, and for its domain.
-fn pointer_footprint(pointer: Option<&Pointer>) -> u64 {
-    2 * descriptor_footprint(pointer.map(|pointer| &*pointer.configuration))
-}
-
-fn body_footprint(body: &Body) -> u64 {
-    match body {
-        Body::Access(accesses) => accesses
-            .iter()
-            .map(|(name, access)| match access {
-                Access::Put { element, .. } => element_footprint(
-                    name.as_bytes().len(),
-                    element.metadata.len(),
-                    element.payload.len(),
-                ),
-                Access::Query { .. } | Access::Fetch { .. } => 0,
-            })
-            .sum(),
-        Body::Cell { cell, step } => match step {
-            CellRequest::Accept { value, .. } => small_footprint(cell.len() + value.len()),
-            // What was accepted before is recorded again with the promise.
-            CellRequest::Prepare { .. } => {
-                small_footprint(cell.len() + areo_core::limits::CELL_BYTES)
-            }
-            CellRequest::Query => 0,
-        },
-        Body::Register(record) => record_footprint(record),
-        Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => 0,
     }
 }

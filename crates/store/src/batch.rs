@@ -1,9 +1,9 @@
 //! One batch on its way to the disk: built in memory, written and synced as a job of its own, readable all the while.
 
+use std::fmt::Display;
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -13,16 +13,21 @@ use crate::error::CommitError;
 use crate::format::{BATCH_HEADER_BYTES, BatchHeader, GRAIN, Place, RecordHeader, align};
 
 /// Set once a write or sync has failed, or a commit was dropped without having run: nothing the log says can be trusted.
+/// Remembers what came first, which is what people have to be told.
 #[derive(Clone, Default)]
-pub(crate) struct Poison(Arc<AtomicBool>);
+pub(crate) struct Poison(Arc<OnceLock<String>>);
 
 impl Poison {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Release);
+    pub(crate) fn set(&self, cause: &dyn Display) {
+        self.0.get_or_init(|| cause.to_string());
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.get().is_some()
+    }
+
+    pub(crate) fn cause(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
     }
 }
 
@@ -194,6 +199,19 @@ impl<F> Piece<F> {
     }
 }
 
+impl<F: File> Piece<F> {
+    /// Writes and syncs.
+    fn write(&self) -> Result<(), CommitError> {
+        let segment = self.target.place.segment;
+        let slice = |part| IoSlice::new(self.slice(part));
+        let mut slices: Vec<IoSlice<'_>> = self.parts.iter().map(slice).collect();
+        write_all_at(&self.target.file, &mut slices, self.target.place.offset)
+            .map_err(|source| CommitError::Write { segment, source })?;
+        let synced = self.target.file.sync_data();
+        synced.map_err(|source| CommitError::Sync { segment, source })
+    }
+}
+
 /// The batch that was open, as a job that owns all it needs: run it on any thread, then hand the result to
 /// [`crate::Log::finish_commit`]. Dropping it, or a failure in it, poisons the log.
 #[must_use = "a commit that does not run poisons the log"]
@@ -216,7 +234,7 @@ struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if self.is_armed {
-            self.poison.set();
+            self.poison.set(&"a batch was not made durable");
         }
     }
 }
@@ -246,17 +264,9 @@ impl<F: File> Commit<F> {
     pub fn run(mut self) -> Result<Committed, CommitError> {
         // A batch that spills into the next segment is two batches, the second begun only when the first is durable: so
         // of all batches only the last can ever be torn, which recovery relies on.
-        for piece in &self.pieces {
-            let segment = piece.target.place.segment;
-            let mut slices: Vec<IoSlice<'_>> = piece
-                .parts
-                .iter()
-                .map(|part| IoSlice::new(piece.slice(part)))
-                .collect();
-            write_all_at(&piece.target.file, &mut slices, piece.target.place.offset)
-                .map_err(|source| CommitError::Write { segment, source })?;
-            let synced = piece.target.file.sync_data();
-            synced.map_err(|source| CommitError::Sync { segment, source })?;
+        if let Err(error) = self.pieces.iter().try_for_each(|piece| piece.write()) {
+            self.guard.poison.set(&error);
+            return Err(error);
         }
         self.guard.is_armed = false;
         let last = self.pieces.last().expect("asserted when made");

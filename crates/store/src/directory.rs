@@ -4,16 +4,18 @@
 //! LOCK      locked (flock) while a process uses the directory
 //! FORMAT    "areo data directory\nformat 1\n"
 //! IDENTITY  a blob of the layer above, with a checksum
+//! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
 //! <name>/   one directory per log, see Directory::disk
 //! ```
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IoSlice};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
 use bytes::Bytes;
-use rustix::fs::FlockOperation;
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
 use crate::checksum::crc32c;
 use crate::disk::{Disk, FileDisk, new_name, publish, sync_directory};
@@ -22,6 +24,7 @@ use crate::format::{HeaderFault, get_u32, get_u64, put_u32, put_u64};
 const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
 const IDENTITY: &str = "IDENTITY";
+const SPARE: &str = "IDENTITY.spare";
 /// File systems put this into their root.
 const LOST_AND_FOUND: &str = "lost+found";
 
@@ -207,8 +210,7 @@ impl Directory {
                 bytes: identity.len(),
             });
         }
-        let disk = FileDisk::new(&self.path);
-        replace(&disk, IDENTITY, &encode_identity(identity)).map_err(|source| IdentityError::Io {
+        exchange(&self.path, &encode_identity(identity)).map_err(|source| IdentityError::Io {
             path: self.path.join(IDENTITY),
             source,
         })
@@ -316,6 +318,25 @@ fn check_format(path: &Path) -> Result<(), DirectoryError> {
         }),
         None => Err(DirectoryError::Damaged { path: file }),
     }
+}
+
+/// Replaces the identity, atomically and durably. The one before becomes the spare, whose room the next one takes.
+fn exchange(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (spare, identity) = (path.join(SPARE), path.join(IDENTITY));
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&spare)?;
+    file.write_all_at(bytes, 0)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_all()?;
+    let swapped = rustix::fs::renameat_with(CWD, &spare, CWD, &identity, RenameFlags::EXCHANGE);
+    if swapped.is_err() {
+        // There is no identity yet, or the file system does not know how to swap.
+        fs::rename(&spare, &identity)?;
+    }
+    sync_directory(path)
 }
 
 /// Replaces a file, atomically and durably: after a crash it is the old or the new one.

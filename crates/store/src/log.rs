@@ -8,13 +8,14 @@
 //! - A segment file goes only after every live record in it has a durable copy and a durable census leaves it out.
 //! - Nothing allocates disk space except making a segment and writing a hint; both may fail without harm.
 
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::batch::{Commit, Committed, Content, Piece, Poison, Target};
 use crate::disk::Disk;
-use crate::error::CommitError;
+use crate::error::{CommitError, StepError};
 use crate::format::{
     GRAIN, KIND_USER, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, PAGE, Place, align, footprint,
 };
@@ -252,6 +253,17 @@ impl<D: Disk> Log<D> {
         self.poison.is_set()
     }
 
+    /// What failed first, if something did: a sentence for people.
+    pub fn failure(&self) -> Option<&str> {
+        self.poison.cause()
+    }
+
+    /// What is durable is not known after this.
+    fn poisoned_by(&self, error: StepError) -> StepError {
+        self.poison.set(&error);
+        error
+    }
+
     /// Sizes, counted now.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
@@ -330,8 +342,11 @@ impl<D: Disk> Log<D> {
         if self.poison.is_set() {
             return None;
         }
-        if !self.prepare(content.footprint()) {
-            self.poison.set();
+        let size = content.footprint();
+        if let Err(error) = self.prepare(size) {
+            let cause =
+                format_args!("making room for {size} bytes that were not reserved: {error}");
+            self.poison.set(&cause);
             return None;
         }
         let piece = self.open_piece();
@@ -340,9 +355,12 @@ impl<D: Disk> Log<D> {
     }
 
     /// Makes the active segment one that takes `size` bytes of records.
-    fn prepare(&mut self, size: u64) -> bool {
+    fn prepare(&mut self, size: u64) -> io::Result<()> {
+        if self.room_in_active() >= size {
+            return Ok(());
+        }
         // What is left of a promise must fit behind this record.
-        self.room_in_active() >= size || self.roll(size.max(self.space.reserved))
+        self.roll(size.max(self.space.reserved))
     }
 
     /// The batch being built in the active segment, begun if there is none.

@@ -98,6 +98,30 @@ impl<D: Disk> Records<D> {
         self.log.reserve(bytes)
     }
 
+    /// As [`Log::reserve_to_release`].
+    ///
+    /// # Errors
+    /// As [`Log::reserve`].
+    pub fn reserve_to_release(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        self.log.reserve_to_release(bytes)
+    }
+
+    /// As [`Log::failure`].
+    pub fn failure(&self) -> Option<&str> {
+        self.log.failure()
+    }
+
+    /// Space that these steps take, in bytes; for [`Records::reserve`].
+    pub fn footprint(steps: &[Step]) -> u64 {
+        let of = |step: &Step| match step {
+            Step::Append {
+                header, payload, ..
+            } => footprint(record::encode_header(header).len(), payload.len()),
+            Step::Free(_) => 0,
+        };
+        steps.iter().map(of).sum()
+    }
+
     /// Puts the steps into the open batch.
     pub fn apply(&mut self, steps: Vec<Step>) {
         for step in steps {

@@ -4,8 +4,9 @@
 
 use crate::cluster::{Cluster, wait_until};
 use crate::values::bytes;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Flips a bit in the middle of this value wherever a log in the directory holds it; returns how often that was.
@@ -125,4 +126,45 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
             == 0
     });
     assert!(cluster.run(&["get", "again"]).done().stdout == value(0));
+}
+
+/// Takes all the room that is left.
+fn fill(disk: &SmallDisk) -> PathBuf {
+    let path = disk.0.path().join("filler");
+    let mut filler = File::create(&path).unwrap();
+    while filler.write_all(&[1; 4096]).is_ok() {}
+    path
+}
+
+#[test]
+fn a_server_that_starts_on_a_full_disk_reads_and_refuses_writes() {
+    let Some(disk) = SmallDisk::mount("900m") else {
+        println!("not run: mounting a small file system needs root");
+        return;
+    };
+    let mut cluster = Cluster::start_below(disk.0.path(), &["--servers", "3", "--dap", "abd"]);
+    // What was overwritten comes back when a log is opened, and letting it go again wants room.
+    let value = |i: usize| bytes(1 << 20, i as u64);
+    for i in 0..100 {
+        cluster.run_with(&["put", "k", "-"], &value(i)).done();
+    }
+    for _ in 0..3 {
+        cluster.kill("s1");
+        let filler = fill(&disk);
+        cluster.restart("s1");
+        // Without the other one it has to answer.
+        cluster.kill("s2");
+        assert!(cluster.run(&["get", "k"]).done().stdout == value(99));
+        // Some segment may have room yet.
+        let large = ["put", "large", "-", "--timeout", "5s"];
+        let put = |i| cluster.run_with(&large, &bytes(8 << 20, i));
+        let refused = (0..30).map(put).find(|put| put.code != 0).unwrap();
+        refused.refused(refused.code, &["disk full"]);
+        fs::remove_file(filler).unwrap();
+        cluster.restart("s2");
+        wait_until(|| {
+            let put = cluster.run_with(&["put", "after", "-", "--timeout", "5s"], &value(0));
+            put.code == 0
+        });
+    }
 }

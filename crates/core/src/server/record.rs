@@ -170,6 +170,11 @@ impl Ledger {
         self.steps.extend(self.pinned.drain(..).map(Step::Free));
     }
 
+    /// The steps since they were last taken.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// The steps since the last call.
     pub(super) fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)

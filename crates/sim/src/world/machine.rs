@@ -2,6 +2,7 @@
 //! requests gather for the next batch; and it can end in every way in which a real one can.
 
 mod life;
+mod room;
 
 use super::identity::{Exchange, Platter};
 use super::network::Body;
@@ -13,13 +14,14 @@ use crate::truth::{ObjectId, Truth};
 use areo_core::config::Configuration;
 use areo_core::message::{Access, Answer, Body as Asked, CellReply, Refusal, Reply, Request};
 use areo_core::server::record::{Header, Key, Step};
-use areo_core::shard::Shard;
+use areo_core::shard::{Shard, writes};
 use areo_core::tag::Tag;
 use areo_store::disk::MemoryFile;
 use areo_store::records::Records;
-use areo_store::{Commit, MemoryDisk, ReserveError};
+use areo_store::{Commit, Disk, MemoryDisk};
 use areo_wire::codec;
 use bytes::Bytes;
+use room::{Batch, Room};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +57,7 @@ struct Live {
     records: Records<MemoryDisk>,
     commit: Option<Commit<MemoryFile>>,
     committing: bool,
+    batch: Batch,
     committed_since_upkeep: bool,
     serving: bool,
 }
@@ -236,16 +239,27 @@ impl World {
                 return;
             }
             let now = self.clock(self.caller_of(server));
-            let (mut bytes, mut works) = (SLACK_BYTES, true);
+            let owed = live.owed();
+            let (mut bytes, mut works, mut batch) = (SLACK_BYTES + owed, true, Batch::Open);
             for job in machine.inbox.drain(..) {
                 let payload_bytes = match &job {
                     Job::Request(.., payload_bytes) => *payload_bytes,
                     Job::Note(_) => 0,
                 };
-                bytes += REQUEST_BYTES + payload_bytes;
-                let room = live.records.reserve(bytes);
+                let room = live.room(bytes + REQUEST_BYTES + payload_bytes, owed);
+                bytes += match room {
+                    Ok(Room::Enough) => REQUEST_BYTES + payload_bytes,
+                    _ => 0,
+                };
+                if matches!(room, Ok(Room::Enough | Room::ForReads)) {
+                    batch = Batch::Closes;
+                }
+                let fits = match (&room, &job) {
+                    (Ok(Room::ForReads), Job::Request(_, _, request, ..)) => !writes(request),
+                    (room, _) => matches!(room, Ok(Room::Enough)),
+                };
                 match (room, job) {
-                    (Ok(()), Job::Request(client, call, request, subject, _)) => {
+                    (Ok(_), Job::Request(client, call, request, subject, _)) if fits => {
                         let caller = Caller {
                             client,
                             call,
@@ -253,34 +267,58 @@ impl World {
                         };
                         live.shard.receive(now, caller, request);
                     }
-                    (Ok(()), Job::Note(note)) => live.shard.note(now, note),
-                    (Err(ReserveError::Full { .. }), Job::Request(client, call, ..)) => {
-                        refused.push((client, call));
-                    }
+                    (Ok(_), Job::Note(note)) if fits => live.shard.note(now, note),
+                    (Ok(_), Job::Request(client, call, ..)) => refused.push((client, call)),
+                    (Ok(_), Job::Note(_)) => {}
                     // The power went, or a sync failed: as in `server`, that is the end.
                     (Err(_), _) => works = false,
                 }
             }
-            works
+            works.then_some(batch)
         };
-        if !works {
-            return self.lose_power(server);
-        }
+        let Some(batch) = works else {
+            return self.broken(server);
+        };
         for (client, call) in refused {
             self.send_reply((client, server), call, Err(Refusal::Full));
         }
-        self.begin_commit(server);
+        self.begin_commit(server, batch);
+    }
+
+    /// The store of a server cannot go on: with a disk that works that is a fault of the store.
+    pub(super) fn broken(&self, server: usize) {
+        let machines = self.0.machines.borrow();
+        let machine = &machines.list[server];
+        let first = machine
+            .live
+            .as_ref()
+            .and_then(|live| live.records.failure());
+        let sentence = format!(
+            "store: server {server} cannot go on: {}",
+            first.unwrap_or("its disk says so")
+        );
+        let is_off = machine.platter.disk.list().is_err();
+        drop(machines);
+        self.remark(&sentence);
+        if !is_off {
+            self.violate(sentence);
+        }
+        self.lose_power(server);
     }
 
     // ---- commits ----
 
-    /// Closes the batch. Its replies leave when it is durable.
-    fn begin_commit(&self, server: usize) {
+    /// Commits what the store has, and the shard's batch if it is to be closed: its replies leave when it is durable.
+    fn begin_commit(&self, server: usize, batch: Batch) {
         let begun = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             let live = machine.live.as_mut().expect("only what is up commits");
-            let steps = live.shard.close();
+            live.batch = batch;
+            let steps = match batch {
+                Batch::Closes => live.shard.close(),
+                Batch::Open => Vec::new(),
+            };
             let watch = &mut *self.0.watch.borrow_mut();
             machines.truths[server].close(&steps, &mut watch.objects);
             let described = steps.iter().filter_map(configuration_of);
@@ -311,10 +349,7 @@ impl World {
                 };
                 self.at(time, Happening::Commit(server, life));
             }
-            Err(error) => {
-                self.remark(&format!("server {server} cannot commit: {error}"));
-                self.lose_power(server);
-            }
+            Err(_) => self.broken(server),
         }
     }
 
@@ -359,7 +394,10 @@ impl World {
             let machines = &mut *self.0.machines.borrow_mut();
             let live = machines.list[server].live.as_mut();
             let live = live.expect("only what is up releases");
-            live.shard.release(&live.records)
+            match live.batch {
+                Batch::Closes => live.shard.release(&live.records),
+                Batch::Open => Vec::new(),
+            }
         };
         let machines = self.0.machines.borrow();
         for (caller, reply) in replies {

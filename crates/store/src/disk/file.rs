@@ -50,6 +50,11 @@ impl Disk for FileDisk {
     }
 
     fn create(&self, name: &str, size_bytes: u64) -> io::Result<DiskFile> {
+        // Some file systems take all the room that there is before they see that it is not enough, and give it back: too
+        // slow to be tried again and again.
+        if size_bytes > self.free_space()? {
+            return Err(ErrorKind::StorageFull.into());
+        }
         let path = self.path.join(name);
         let file = fs::OpenOptions::new()
             .read(true)

@@ -62,11 +62,8 @@ impl<D: Disk> Log<D> {
             assert_eq!(segment.live_records, 0, "nothing alive is removed");
         }
         self.disk.sync_dir().map_err(|source| {
-            self.poison.set();
-            StepError::Io {
-                operation: "syncing the directory",
-                source,
-            }
+            let operation = "syncing the directory";
+            self.poisoned_by(StepError::Io { operation, source })
         })?;
         self.space.hints_blocked = false;
         Ok(true)
@@ -122,7 +119,7 @@ impl<D: Disk> Log<D> {
         // Taken before room is made: a segment made for that is above it, where every segment must be there.
         let horizon = self.segments.next_number - 1;
         let size = self.census_footprint();
-        if !self.make_room_for_copy(size).map_err(room_failed)? || !self.prepare(size) {
+        if !self.make_room_for_copy(size).map_err(room_failed)? || self.prepare(size).is_err() {
             return Ok(false);
         }
         let census = Census {

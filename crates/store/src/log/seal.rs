@@ -69,11 +69,8 @@ impl<D: Disk> Log<D> {
         let segment = self.segments.get_mut(at);
         if let Err(source) = segment.file.truncate(segment.write_at) {
             // The cut contains a sync.
-            self.poison.set();
-            return Err(StepError::Io {
-                operation: "trimming a segment",
-                source,
-            });
+            let operation = "trimming a segment";
+            return Err(self.poisoned_by(StepError::Io { operation, source }));
         }
         segment.length = segment.write_at;
         segment.is_trimmed = true;
@@ -169,8 +166,7 @@ impl<D: Disk> Log<D> {
         };
         let mut parts = [IoSlice::new(&fixed), IoSlice::new(&job.body)];
         if let Err(source) = publish(&self.disk, &file, &name, &mut parts) {
-            self.poison.set();
-            return Err(hint_failed(source));
+            return Err(self.poisoned_by(hint_failed(source)));
         }
         self.segments.get_mut(job.segment).has_hint = true;
         Ok(StepOutcome::More)

@@ -40,7 +40,31 @@ impl<D: Disk> Log<D> {
         }
         self.space.wants_spare = true;
         let needed_bytes = self.space.reserved.max(bytes);
-        match self.make_room(needed_bytes) {
+        let made = self.make_room(needed_bytes);
+        self.promise(needed_bytes, made)
+    }
+
+    /// As [`Self::reserve`], for records after which others can go: they may take the spare, as copies may, so that a
+    /// full disk does not keep what could be let go.
+    ///
+    /// # Errors
+    /// As [`Self::reserve`].
+    pub fn reserve_to_release(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        if self.poison.is_set() {
+            return Err(ReserveError::Poisoned);
+        }
+        let needed_bytes = self.space.reserved.max(bytes);
+        let fits =
+            self.room_in_active() >= needed_bytes || self.smallest_ready(needed_bytes).is_some();
+        let made = match fits {
+            true => Ok(()),
+            false => self.create_segment(needed_bytes).map(|_| ()),
+        };
+        self.promise(needed_bytes, made)
+    }
+
+    fn promise(&mut self, needed_bytes: u64, made: io::Result<()>) -> Result<(), ReserveError> {
+        match made {
             Ok(()) => {
                 self.space.reserved = needed_bytes;
                 self.space.pressure = false;
@@ -70,7 +94,8 @@ impl<D: Disk> Log<D> {
         }
         // The spare is not for this.
         let has_room = self.active_takes_a_batch()
-            || ((self.ready_besides_spare(0) || self.create_spare().is_ok()) && self.roll(0));
+            || ((self.ready_besides_spare(0) || self.create_spare().is_ok())
+                && self.roll(0).is_ok());
         if self.poison.is_set() {
             return Err(CommitError::Poisoned);
         }
@@ -107,10 +132,13 @@ impl<D: Disk> Log<D> {
         })
     }
 
-    /// Goes on to the smallest ready segment that takes `size` bytes of records, made if there is none. `false`: there
-    /// is none.
-    pub(super) fn roll(&mut self, size: u64) -> bool {
-        self.roll_to_ready(size) || (self.create_segment(size).is_ok() && self.roll_to_ready(size))
+    /// Goes on to the smallest ready segment that takes `size` bytes of records, made if there is none.
+    pub(super) fn roll(&mut self, size: u64) -> io::Result<()> {
+        if !self.roll_to_ready(size) {
+            self.create_segment(size)?;
+            assert!(self.roll_to_ready(size), "it was made for this");
+        }
+        Ok(())
     }
 
     /// As [`Self::roll`], but makes none.
@@ -217,7 +245,7 @@ impl<D: Disk> Log<D> {
         // Under its final name a segment always has its header: recovery may take a missing one for damage.
         let header = header.encode();
         if let Err(error) = publish(&self.disk, &file, &name, &mut [IoSlice::new(&header)]) {
-            self.poison.set();
+            self.poison.set(&format_args!("making {name}: {error}"));
             return Err(error);
         }
         Ok(self.segments.insert(Segment::new(number, file, length)))

@@ -1,6 +1,7 @@
 //! How a server begins, looks after itself, and ends.
 
-use super::{Caller, Live, SEGMENT_BYTES};
+use super::room::Batch;
+use super::{Caller, Live, SEGMENT_BYTES, SLACK_BYTES};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::Kept;
@@ -98,6 +99,7 @@ impl World {
                 records,
                 commit: None,
                 committing: false,
+                batch: Batch::Open,
                 committed_since_upkeep: true,
                 serving: false,
             });
@@ -145,15 +147,23 @@ impl World {
         };
         self.at(UPKEEP_PERIOD, Happening::Upkeep(server, life));
         match kept {
-            Some(true) => self.begin_commit(server),
-            Some(false) => self.lose_power(server),
+            Some(Ok(batch)) => self.begin_commit(server, batch),
+            Some(Err(())) => self.broken(server),
             None => {}
         }
     }
 
-    /// False: the disk does not work any more.
-    fn keep_house(&self, server: usize, live: &mut Live) -> bool {
-        live.shard.tick(self.clock(self.caller_of(server)));
+    /// An error says that the disk does not work any more.
+    fn keep_house(&self, server: usize, live: &mut Live) -> Result<Batch, ()> {
+        let now = self.clock(self.caller_of(server));
+        let due = live.shard.is_due(now);
+        if due
+            && live
+                .has_room_for_owed(live.owed() + SLACK_BYTES)
+                .map_err(|_| ())?
+        {
+            live.shard.tick(now);
+        }
         for _ in 0..4 {
             match live.records.step() {
                 Ok((outcome, damaged)) => {
@@ -166,7 +176,7 @@ impl World {
                 }
                 Err(error) => {
                     self.remark(&format!("housekeeping failed: {error}"));
-                    return false;
+                    return Err(());
                 }
             }
         }
@@ -175,7 +185,11 @@ impl World {
             live.shard.damaged(&header);
         }
         let idle = !std::mem::take(&mut live.committed_since_upkeep);
-        !idle || live.records.seal().is_ok() || !live.records_are_broken()
+        let sealed = !idle || live.records.seal().is_ok() || !live.records_are_broken();
+        match sealed {
+            true => live.batch().map_err(|_| ()),
+            false => Err(()),
+        }
     }
 
     // ---- ending ----
