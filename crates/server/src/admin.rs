@@ -9,6 +9,12 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use tokio::sync::{mpsc, oneshot};
+
+/// How the admin port asks for metrics: where the text is to go.
+pub(crate) type Asking = mpsc::Sender<oneshot::Sender<String>>;
+/// So many wait for them at once.
+pub(crate) const ASKING: usize = 16;
 
 /// What the admin port knows of the server; shared with its tasks.
 #[derive(Default)]
@@ -28,7 +34,9 @@ impl Health {
 /// What the process remembers of operations that were watched, a span on each line as JSON: `GET /traces/last/N` of the N
 /// traces that were here last, `/traces/slow` of the slowest ones, `/traces/since/NS` of what ended since then (nanoseconds
 /// since 1970), `/traces/id/ID` of one trace.
-pub(crate) fn router(health: Arc<Health>, recorder: Recorder) -> Router {
+///
+/// `GET /metrics`: what is counted, as Prometheus reads it.
+pub(crate) fn router(health: Arc<Health>, recorder: Recorder, asking: Asking) -> Router {
     let traces = Router::new()
         .route("/traces/last/{traces}", get(last))
         .route("/traces/slow", get(slow))
@@ -40,6 +48,20 @@ pub(crate) fn router(health: Arc<Health>, recorder: Recorder) -> Router {
         .route("/health/ready", get(ready))
         .with_state(health)
         .merge(traces)
+        .merge(
+            Router::new()
+                .route("/metrics", get(metrics))
+                .with_state(asking),
+        )
+}
+
+/// Whoever looks waits for an answer of the thread that serves.
+async fn metrics(State(asking): State<Asking>) -> Result<impl IntoResponse, StatusCode> {
+    let (sender, answer) = oneshot::channel();
+    let asked = asking.send(sender).await;
+    asked.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    let text = answer.await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
 }
 
 async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) {

@@ -6,24 +6,51 @@ use areo_net::{Responder, Segment};
 use areo_wire::codec;
 use areo_wire::frame::TraceContext;
 use bytes::Bytes;
+use std::time::Instant;
+use tokio::sync::oneshot;
 use tracing::{Span, debug_span};
+
+use crate::metrics::{Kind, Metrics};
 
 /// Bit 0 of the flags of a trace context: the caller watches this operation.
 const SAMPLED: u8 = 1;
 
-/// Whoever sent a request: a connection, or this process itself. The span lasts until the answer.
+/// Whoever sent a request. The span lasts until the answer.
 pub(crate) struct Caller {
-    responder: Option<Responder>,
+    from: From,
+    /// What the request is about, for the metrics.
+    kind: Kind,
+    arrived: Instant,
     span: Span,
+}
+
+enum From {
+    Connection(Responder),
+    /// This process, which wants the answer.
+    Admin(oneshot::Sender<Reply>),
+    /// This process, which does not.
+    Nobody,
 }
 
 impl Caller {
     /// This process: nobody waits for an answer.
     pub(crate) fn nobody() -> Caller {
         Caller {
-            responder: None,
+            from: From::Nobody,
+            kind: Kind::Other,
+            arrived: Instant::now(),
             span: Span::none(),
         }
+    }
+
+    /// This process, and where it waits for the answer.
+    pub(crate) fn admin() -> (Caller, oneshot::Receiver<Reply>) {
+        let (sender, answer) = oneshot::channel();
+        let caller = Caller {
+            from: From::Admin(sender),
+            ..Caller::nobody()
+        };
+        (caller, answer)
     }
 
     /// A connection. Its request is served in a span if the operation that it belongs to is watched.
@@ -34,7 +61,9 @@ impl Caller {
     ) -> Caller {
         let watched = trace.filter(|trace| trace.flags & SAMPLED != 0);
         Caller {
-            responder: Some(responder),
+            from: From::Connection(responder),
+            kind: Kind::of(request),
+            arrived: Instant::now(),
             span: watched.map_or_else(Span::none, |trace| served(request, trace)),
         }
     }
@@ -44,11 +73,21 @@ impl Caller {
         &self.span
     }
 
-    /// Sends a reply, if somebody waits for it.
-    pub(crate) fn answer(self, reply: Result<Reply, Refusal>) {
-        let Some(responder) = self.responder else {
-            return;
+    /// Sends a reply, if somebody waits for it, and counts it.
+    pub(crate) fn answer(self, metrics: &Metrics, now: Instant, reply: Result<Reply, Refusal>) {
+        let responder = match self.from {
+            From::Connection(responder) => responder,
+            From::Admin(sender) => {
+                if let Ok(reply) = reply {
+                    // Whoever asked may be gone.
+                    let _ = sender.send(reply);
+                }
+                return;
+            }
+            From::Nobody => return,
         };
+        let took = now.saturating_duration_since(self.arrived);
+        metrics.answered(self.kind, took);
         match reply {
             Ok(reply) => {
                 let encoded = codec::encode_reply(&reply);
@@ -57,6 +96,7 @@ impl Caller {
                 responder.reply(&encoded.body, &payload);
             }
             Err(refusal) => {
+                metrics.refused(refusal);
                 self.span.record("error", tracing::field::display(refusal));
                 responder.refuse(refusal.into(), &[][..]);
             }

@@ -17,6 +17,7 @@ mod admin;
 mod caller;
 mod error;
 mod identity;
+mod metrics;
 mod registration;
 mod run;
 mod service;

@@ -18,12 +18,14 @@ use areo_telemetry::Recorder;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::admin::{self, Health};
 use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
+use crate::metrics::Metrics;
 use crate::registration::{self, Registrar, Superseded};
 use crate::service::NodeService;
 use crate::worker::{Keep, Worker};
@@ -109,7 +111,8 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         .await
         .map_err(|source| cannot_listen(&options.admin, source))?;
     let health = Arc::new(Health::default());
-    let router = admin::router(health.clone(), options.recorder.clone());
+    let (asking, asked) = mpsc::channel(admin::ASKING);
+    let router = admin::router(health.clone(), options.recorder.clone(), asking);
     // Whoever the server is to be is known before anything is made on disk.
     let new = match Directory::has_identity(&options.data) {
         true => None,
@@ -123,7 +126,8 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let (shard, keep) = open(&directory, &identity, &options)?;
     let known = shard.server().registered().cloned().collect();
     let known = (known, shard.server().root().clone());
-    let worker = Worker::new(shard, keep);
+    let metrics = Arc::new(Metrics::new());
+    let worker = Worker::new(shard, keep, metrics.clone());
     let service = NodeService {
         identity: WireIdentity {
             cluster: identity.cluster,
@@ -137,9 +141,14 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         .await
         .map_err(|source| cannot_listen(&options.listen, source))?;
     let listener = Rc::new(listener);
-    let accepting = Rc::clone(&listener);
-    spawn_local(async move { accepting.run().await });
+    spawn_local(accept(Rc::clone(&listener)));
     spawn_local(Rc::clone(&worker).upkeep());
+    spawn_local(tell(
+        asked,
+        metrics,
+        Rc::clone(&worker),
+        Rc::clone(&listener),
+    ));
 
     let mut seeds = options.seeds;
     if let Start::Join { seeds: joined } = options.start {
@@ -166,6 +175,25 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     }
     worker.close().await;
     outcome
+}
+
+async fn accept(listener: Rc<Listener<NodeService>>) {
+    listener.run().await;
+}
+
+/// Answers those who look at the metrics.
+async fn tell(
+    mut asked: mpsc::Receiver<oneshot::Sender<String>>,
+    metrics: Arc<Metrics>,
+    worker: Rc<Worker>,
+    listener: Rc<Listener<NodeService>>,
+) {
+    while let Some(answer) = asked.recv().await {
+        if let Some((status, waiting)) = worker.status().await {
+            // Whoever asked may be gone.
+            let _ = answer.send(metrics.text(&status, waiting, listener.connections()));
+        }
+    }
 }
 
 /// Registers, then serves until the caller stops waiting.

@@ -11,15 +11,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use areo_core::element::Element;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Note, Refusal, Reply, Request};
+use areo_core::message::{Note, Refusal, Reply, Request, ServerStatus};
 use areo_core::server::record::{ElementHeader, Step};
-use areo_core::shard::{Heap, Lost, Shard, writes};
+use areo_core::shard::{Shard, writes};
 use areo_store::disk::DiskFile;
-use areo_store::records::{MemoryRecords, Records};
+use areo_store::records::Records;
 use areo_store::{Commit, CommitError, FileDisk, ReserveError, StepOutcome};
 use tokio::sync::Notify;
 use tokio::task::{spawn_blocking, spawn_local};
@@ -27,9 +27,13 @@ use tracing::Span;
 
 use crate::caller::{Caller, Watched};
 use crate::error::ServeError;
+use crate::metrics::Metrics;
 use room::footprint;
 
+mod keep;
 mod room;
+
+pub(crate) use keep::Keep;
 
 /// A turn takes no further request once its records take so many bytes.
 const BATCH_BYTES: u64 = 32 << 20;
@@ -41,21 +45,6 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 const UPKEEP_STEPS: usize = 4;
 /// Bytes that are verified on disk in each period.
 const SCRUB_BYTES: u64 = 256 << 10;
-
-/// Where the records are.
-pub(crate) enum Keep {
-    Disk(Box<Records<FileDisk>>),
-    Memory(MemoryRecords),
-}
-
-impl Heap for Keep {
-    fn element(&self, handle: areo_core::element::Handle, payload: bool) -> Result<Element, Lost> {
-        match self {
-            Keep::Disk(records) => records.element(handle, payload),
-            Keep::Memory(records) => records.element(handle, payload),
-        }
-    }
-}
 
 /// What came in.
 enum Job {
@@ -93,6 +82,9 @@ pub(crate) struct Worker {
     inbox: RefCell<Vec<Job>>,
     /// Of the requests since the last commit, those of operations that somebody watches.
     watched: RefCell<Watched>,
+    /// Requests of the batch.
+    requests: Cell<usize>,
+    metrics: Arc<Metrics>,
     /// When the first request since the last turn came.
     arrived: Cell<Option<Instant>>,
     committing: Cell<bool>,
@@ -107,12 +99,14 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shard: Shard<Caller>, keep: Keep) -> Rc<Worker> {
+    pub(crate) fn new(shard: Shard<Caller>, keep: Keep, metrics: Arc<Metrics>) -> Rc<Worker> {
         Rc::new(Worker {
             shard: RefCell::new(shard),
             keep: RefCell::new(Some(keep)),
             inbox: RefCell::default(),
             watched: RefCell::default(),
+            requests: Cell::new(0),
+            metrics,
             arrived: Cell::new(None),
             committing: Cell::new(false),
             commits: Cell::new(0),
@@ -134,6 +128,18 @@ impl Worker {
             caller,
             deadline,
         });
+    }
+
+    /// How the server is, once what came before is answered; and how many requests wait. `None`: it is stopping.
+    pub(crate) async fn status(self: &Rc<Self>) -> Option<(ServerStatus, usize)> {
+        let waiting = self.inbox.borrow().len();
+        let (caller, answer) = Caller::admin();
+        self.request(Request::Status, caller, None);
+        self.turn();
+        match answer.await {
+            Ok(Reply::Status(status)) => Some((status, waiting)),
+            _ => None,
+        }
     }
 
     /// Takes a note; it is handled in the next turn.
@@ -221,9 +227,10 @@ impl Worker {
                     (false, false, true) => None,
                 };
                 if let Some(refusal) = refusal {
-                    return caller.answer(Err(refusal));
+                    return caller.answer(&self.metrics, started, Err(refusal));
                 }
                 self.watched.borrow_mut().push(caller.span());
+                self.requests.set(self.requests.get() + 1);
                 shard.receive(now, caller, request);
             }
         }
@@ -306,8 +313,10 @@ impl Worker {
     }
 
     async fn write(self: Rc<Self>, commit: Commit<DiskFile>, batch: Batch, syncing: Vec<Span>) {
+        let begun = Instant::now();
         let written = spawn_blocking(move || commit.run()).await;
         drop(syncing);
+        self.metrics.committed(self.requests.get(), begun.elapsed());
         match written.expect("writing does not panic, and is not cancelled") {
             Ok(committed) => {
                 if let Some(Keep::Disk(records)) = self.keep.borrow_mut().as_mut() {
@@ -330,18 +339,13 @@ impl Worker {
         let keep = self.keep.borrow();
         let Some(keep) = keep.as_ref() else { return };
         let replies = self.shard.borrow_mut().release(keep);
+        self.requests.set(0);
+        let now = Instant::now();
         for (caller, mut reply) in replies {
             if let Ok(Reply::Status(status)) = &mut reply {
-                status.stored_bytes = match keep {
-                    Keep::Disk(records) => {
-                        // Space that is only set aside is not counted.
-                        let usage = records.usage();
-                        usage.live_bytes + usage.dead_bytes
-                    }
-                    Keep::Memory(records) => records.bytes(),
-                };
+                status.stored_bytes = keep.stored_bytes();
             }
-            caller.answer(reply);
+            caller.answer(&self.metrics, now, reply);
         }
     }
 
@@ -437,6 +441,7 @@ impl Worker {
         let mut shard = self.shard.borrow_mut();
         for header in headers {
             tracing::error!(version = %header.tag, "an element is damaged: abstaining for its object until it is repaired");
+            self.metrics.corrupted.inc();
             shard.damaged(&header);
         }
     }

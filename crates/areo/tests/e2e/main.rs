@@ -12,6 +12,7 @@ mod disks;
 mod files;
 mod if_version;
 mod lifecycle;
+mod metrics;
 mod nemesis;
 mod readme;
 mod reconfig;

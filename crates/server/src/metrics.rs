@@ -1,0 +1,327 @@
+//! What a server counts, as Prometheus reads it. Names, units and meanings stand in `docs/operations.md`.
+//!
+//! Nothing here names a key, an object or a writer: the labels come from closed lists, so that the number of series does not
+//! grow with what is stored.
+
+use std::time::Duration;
+
+use areo_core::message::{Body, Refusal, Request, ServerStatus};
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
+    Registry, TextEncoder,
+};
+
+/// Upper bounds of the buckets for times, in seconds: from a request in memory to a disk that is in trouble.
+const SECONDS: [f64; 16] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+    1.0, 2.5, 10.0,
+];
+/// The same for requests in one commit.
+const REQUESTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
+
+/// What a request is about; the label `request`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Objects are read or written.
+    Access,
+    /// A page of a listing.
+    List,
+    /// A step of a consensus.
+    Cell,
+    /// What comes after a configuration.
+    Config,
+    /// Servers, the directory, how this one is.
+    Other,
+}
+
+impl Kind {
+    /// All of them.
+    const ALL: [Kind; 5] = [
+        Kind::Access,
+        Kind::List,
+        Kind::Cell,
+        Kind::Config,
+        Kind::Other,
+    ];
+
+    /// That of a request.
+    pub(crate) fn of(request: &Request) -> Kind {
+        match request {
+            Request::Configured { body, .. } => match body {
+                Body::Access(_) => Kind::Access,
+                Body::List(_) => Kind::List,
+                Body::Cell { .. } | Body::Cells { .. } => Kind::Cell,
+                Body::ReadConfig => Kind::Config,
+                Body::Register(_) | Body::Servers => Kind::Other,
+            },
+            Request::Know(_) | Request::Directory | Request::Status | Request::Latest { .. } => {
+                Kind::Other
+            }
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Access => "access",
+            Kind::List => "list",
+            Kind::Cell => "cell",
+            Kind::Config => "config",
+            Kind::Other => "other",
+        }
+    }
+}
+
+/// The counters of one server. Shared by its threads.
+pub(crate) struct Metrics {
+    registry: Registry,
+    /// By kind, so that nothing is looked up for a request.
+    seconds: [Histogram; Kind::ALL.len()],
+    refusals: IntCounterVec,
+    sync_seconds: Histogram,
+    commit_requests: Histogram,
+    pub(crate) corrupted: IntCounter,
+    waiting: IntGauge,
+    connections: IntGauge,
+    status: Status,
+}
+
+/// What is asked of the server when somebody looks.
+struct Status {
+    serving: IntGauge,
+    objects: IntGauge,
+    versions: IntGauge,
+    element_bytes: IntGauge,
+    stored_bytes: IntGauge,
+    damaged: IntGauge,
+    configurations: IntGauge,
+    incarnation: IntGauge,
+}
+
+impl Metrics {
+    /// Nothing counted yet.
+    pub(crate) fn new() -> Metrics {
+        let registry = Registry::new();
+        let add = Adding(&registry);
+        let by_request = add.times(
+            "areo_server_request_seconds",
+            "From the arrival of a request to its reply, the wait for the disk included.",
+        );
+        let seconds = Kind::ALL.map(|kind| by_request.with_label_values(&[kind.word()]));
+        Metrics {
+            seconds,
+            refusals: add.refusals(),
+            sync_seconds: add.histogram(
+                "areo_store_sync_seconds",
+                "Making one commit durable.",
+                &SECONDS,
+            ),
+            commit_requests: add.histogram(
+                "areo_store_commit_requests",
+                "Requests that shared one commit.",
+                &REQUESTS,
+            ),
+            corrupted: add.counter(
+                "areo_store_corrupted_elements_total",
+                "Elements that did not match their checksums; each is repaired from other servers.",
+            ),
+            waiting: add.gauge(
+                "areo_server_waiting_requests",
+                "Requests that wait for the commit before them.",
+            ),
+            connections: add.gauge(
+                "areo_server_connections",
+                "Open connections of clients and servers.",
+            ),
+            status: Status::new(&add),
+            registry,
+        }
+    }
+
+    /// A request of this kind was answered.
+    pub(crate) fn answered(&self, kind: Kind, after: Duration) {
+        self.seconds[kind as usize].observe(after.as_secs_f64());
+    }
+
+    /// A request was refused.
+    pub(crate) fn refused(&self, refusal: Refusal) {
+        self.refusals.with_label_values(&[word_of(refusal)]).inc();
+    }
+
+    /// A commit of so many requests is durable.
+    pub(crate) fn committed(&self, requests: usize, after: Duration) {
+        self.sync_seconds.observe(after.as_secs_f64());
+        self.commit_requests.observe(requests as f64);
+    }
+
+    /// Everything, as Prometheus reads it. `waiting`: requests in the inbox.
+    pub(crate) fn text(&self, status: &ServerStatus, waiting: usize, connections: usize) -> String {
+        self.waiting.set(whole(waiting as u64));
+        self.connections.set(whole(connections as u64));
+        self.status.set(status);
+        let mut text = Vec::new();
+        TextEncoder::new()
+            .encode(&self.registry.gather(), &mut text)
+            .expect("memory takes what is written");
+        String::from_utf8(text).expect("the format is text")
+    }
+}
+
+impl Status {
+    fn new(add: &Adding<'_>) -> Status {
+        Status {
+            serving: add.gauge(
+                "areo_server_serving",
+                "1 while the server answers for objects.",
+            ),
+            incarnation: add.gauge(
+                "areo_server_incarnation",
+                "Counts the starts of this server.",
+            ),
+            objects: add.gauge("areo_store_objects", "Objects held, deleted ones included."),
+            versions: add.gauge("areo_store_versions", "Versions held of them."),
+            element_bytes: add.gauge(
+                "areo_store_element_bytes",
+                "Bytes of fragments and copies held.",
+            ),
+            stored_bytes: add.gauge("areo_store_bytes", "Bytes that the store takes for them."),
+            damaged: add.gauge(
+                "areo_store_damaged_objects",
+                "Objects for which this server abstains until they are repaired.",
+            ),
+            configurations: add.gauge("areo_server_configurations", "Configurations known here."),
+        }
+    }
+
+    fn set(&self, status: &ServerStatus) {
+        self.serving.set(i64::from(status.serving));
+        self.incarnation.set(whole(status.incarnation));
+        self.objects.set(whole(status.objects));
+        self.versions.set(whole(status.versions));
+        self.element_bytes.set(whole(status.element_bytes));
+        self.stored_bytes.set(whole(status.stored_bytes));
+        self.damaged.set(whole(status.damaged));
+        self.configurations.set(whole(status.configurations));
+    }
+}
+
+/// Makes metrics and registers them. All names are constants that are unlike each other.
+struct Adding<'a>(&'a Registry);
+
+const UNIQUE: &str = "names are constants, valid and unlike each other";
+
+impl Adding<'_> {
+    fn gauge(&self, name: &str, help: &str) -> IntGauge {
+        let gauge = IntGauge::new(name, help).expect(UNIQUE);
+        self.0.register(Box::new(gauge.clone())).expect(UNIQUE);
+        gauge
+    }
+
+    fn counter(&self, name: &str, help: &str) -> IntCounter {
+        let counter = IntCounter::new(name, help).expect(UNIQUE);
+        self.0.register(Box::new(counter.clone())).expect(UNIQUE);
+        counter
+    }
+
+    fn histogram(&self, name: &str, help: &str, bounds: &[f64]) -> Histogram {
+        let options = HistogramOpts::new(name, help).buckets(bounds.to_vec());
+        let histogram = Histogram::with_opts(options).expect(UNIQUE);
+        self.0.register(Box::new(histogram.clone())).expect(UNIQUE);
+        histogram
+    }
+
+    fn times(&self, name: &str, help: &str) -> HistogramVec {
+        let options = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
+        let histograms = HistogramVec::new(options, &["request"]).expect(UNIQUE);
+        self.0.register(Box::new(histograms.clone())).expect(UNIQUE);
+        histograms
+    }
+
+    fn refusals(&self) -> IntCounterVec {
+        let options = Opts::new("areo_server_refusals_total", "Requests that were refused.");
+        let counters = IntCounterVec::new(options, &["reason"]).expect(UNIQUE);
+        self.0.register(Box::new(counters.clone())).expect(UNIQUE);
+        counters
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// One word for each reason.
+fn word_of(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Busy => "busy",
+        Refusal::Full => "full",
+        Refusal::Damaged => "damaged",
+        Refusal::Draining => "draining",
+        Refusal::Starting => "starting",
+        Refusal::WrongCluster => "wrong_cluster",
+        Refusal::WrongServer => "wrong_server",
+        Refusal::Unauthorised => "unauthorised",
+        Refusal::UnknownConfiguration => "unknown_configuration",
+        Refusal::TooLarge => "too_large",
+        Refusal::Malformed => "malformed",
+        Refusal::Unknown => "unknown",
+        Refusal::DeadlinePassed => "deadline_passed",
+        Refusal::Removed => "removed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_there_from_the_first_look_on_and_counts() {
+        let metrics = Metrics::new();
+        let status = ServerStatus {
+            serving: true,
+            objects: 7,
+            ..ServerStatus::default()
+        };
+        metrics.answered(Kind::Cell, Duration::from_millis(3));
+        metrics.refused(Refusal::Full);
+        metrics.committed(5, Duration::from_millis(2));
+        let text = metrics.text(&status, 2, 3);
+        for line in [
+            "areo_server_serving 1",
+            "areo_store_objects 7",
+            "areo_server_waiting_requests 2",
+            "areo_server_connections 3",
+            "areo_server_request_seconds_count{request=\"cell\"} 1",
+            "areo_server_request_seconds_count{request=\"access\"} 0",
+            "areo_server_request_seconds_bucket{request=\"cell\",le=\"0.005\"} 1",
+            "areo_server_refusals_total{reason=\"full\"} 1",
+            "areo_store_commit_requests_sum 5",
+            "areo_store_corrupted_elements_total 0",
+        ] {
+            assert!(
+                text.lines().any(|known| known == line),
+                "no '{line}' in {text}"
+            );
+        }
+        let described = |name: &str| text.contains(&format!("# HELP {name} "));
+        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        for name in names.filter_map(|line| line.split(' ').next()) {
+            assert!(name.starts_with("areo_") && described(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_series_does_not_depend_on_what_is_asked() {
+        let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+        let metrics = Metrics::new();
+        let before = series(&metrics.text(&ServerStatus::default(), 0, 0));
+        for i in 0..1000 {
+            metrics.answered(
+                Kind::ALL[i % Kind::ALL.len()],
+                Duration::from_micros(i as u64),
+            );
+        }
+        assert_eq!(
+            series(&metrics.text(&ServerStatus::default(), 0, 0)),
+            before
+        );
+    }
+}
