@@ -33,7 +33,7 @@ fn servers_count_what_they_do() {
     let admin = cluster.port() + 90;
     let before = metrics(admin);
     cluster
-        .run_with(&["put", "secret-key", "-"], &[7; 50_000])
+        .run_with(&["put", "secret-key", "-"], &vec![7; 50_000])
         .done();
     cluster
         .run(&["get", "secret-key", "-o", "/dev/null"])

@@ -130,6 +130,19 @@ fn other_operations_are_made_of_reads_and_writes() {
     cluster.run(&["stat", "key"]).done();
     let stat = "areo.stat\n  phase1\n    dap.get_data\n      net.quorum\n";
     assert_eq!(outline(&last(&cluster)), stat);
+    let version = cluster.run(&["get", "key", "--version-only"]).done();
+    let put_if = ["put", "--if-version", version.text(), "key", "-"];
+    cluster.run_with(&put_if, b"y").done();
+    let covered = "areo.cvr_write\n  phase1\n    dap.get_data\n      net.quorum\n  phase2\n    dap.put_data\n      net.quorum\n";
+    assert_eq!(outline(&last(&cluster)), covered);
+    cluster
+        .run_with(&put_if, b"z")
+        .refused(4, &["read it and try again"]);
+    assert_eq!(
+        outline(&last(&cluster)),
+        stat.replace("areo.stat", "areo.cvr_write"),
+        "a write that does not write is a read"
+    );
     cluster.run(&["rm", "key"]).done();
     let write = "areo.write\n  phase1\n    dap.get_tag\n      net.quorum\n  phase2\n    dap.put_data\n      net.quorum\n";
     let parts: Vec<&str> = stat.lines().chain(write.lines()).collect();
