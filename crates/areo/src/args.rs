@@ -2,15 +2,18 @@
 
 mod bench;
 mod global;
+mod large;
 mod trace;
 
 pub(crate) use bench::{Bench, MeasureReconfig, Nemesis};
+pub(crate) use large::{ByteRange, Sweep};
 
 use crate::exit::{Code, Failure};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use large::parse_range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,8 +25,8 @@ pub(crate) use file::File;
 pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, OptionArgs, Reconfig, Start};
 pub(crate) use trace::{Trace, Which};
-pub(crate) use values::{Basis, parse_max_object};
-use values::{KeyParser, parse_basis, parse_block_size, parse_copy_limit, parse_pair};
+pub(crate) use values::{Basis, parse_block_size, parse_max_object};
+use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
 ///
@@ -66,6 +69,8 @@ pub(crate) enum Command {
     /// Files as lists of blocks: edits of different parts all prevail, and only what changed travels
     #[command(subcommand, arg_required_else_help = true)]
     File(File),
+    /// Remove blocks of large objects that nobody needs: of what was replaced or deleted, and of writes that never ended
+    Sweep(Sweep),
     /// Domains: named sets of objects with servers and a way to keep values
     #[command(subcommand, arg_required_else_help = true)]
     Domain(Domain),
@@ -216,9 +221,9 @@ pub(crate) struct Put {
     /// such object. Otherwise ends with 4. Weak: of two concurrent writes on one version both may succeed
     #[arg(long, value_name = "VERSION", value_parser = parse_basis)]
     pub(crate) if_version: Option<Basis>,
-    /// Largest value to send [default: what the cluster file says, else 64MiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
-    pub(crate) max_object: Option<u64>,
+    /// Values longer than this are written in blocks of this length, 4KiB to 64MiB [default: 4MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
+    pub(crate) block_size: Option<usize>,
     #[command(flatten)]
     pub(crate) stats: Stats,
 }
@@ -239,8 +244,11 @@ pub(crate) struct Get {
     /// Write the value to a file, which appears complete or not at all; `-` or nothing: standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Only these bytes, counted from 0, both included; `A-`: from A to the end
+    #[arg(long, value_name = "A-B", value_parser = parse_range)]
+    pub(crate) range: Option<ByteRange>,
     /// Print the version and not the value
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with_all = ["output", "range"])]
     pub(crate) version_only: bool,
     #[command(flatten)]
     pub(crate) stats: Stats,

@@ -15,6 +15,7 @@ mod sim;
 mod stat;
 mod statistics;
 mod status;
+mod sweep;
 mod trace;
 mod up;
 
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Stat(args) => stat::run(&session, &args),
         Command::Rm(args) => rm::run(&session, &args),
         Command::File(command) => file::run(&session, command),
+        Command::Sweep(args) => sweep::run(&session, &args),
         Command::Domain(command) => domain::run(&session, command),
         Command::Reconfig(command) => reconfig::run(&session, command),
         Command::Status => status::run(&session),

@@ -19,6 +19,7 @@ pub(crate) const KEYS: &[&str] = &[
     "json",
     "log",
     "max-object",
+    "block-size",
     "up.servers",
     "up.data",
     "up.port",

@@ -5,7 +5,9 @@
 //! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain
 //! (`crates/areo/tests/fuzz.rs`).
 
-use crate::args::{Cli, DapWord, DurabilityWord, LogWord, parse_max_object, sentence};
+use crate::args::{
+    Cli, DapWord, DurabilityWord, LogWord, parse_block_size, parse_max_object, sentence,
+};
 use crate::cluster_file;
 use crate::config::{KEYS, Settings, number, path, text, word};
 use crate::exit::{Code, Outcome};
@@ -48,6 +50,7 @@ fn ask(settings: &Settings, key: &'static str) -> Outcome {
     match key {
         "timeout" => settings.get(None, key, parse_timeout).map(drop),
         "max-object" => settings.get(None, key, parse_max_object).map(drop),
+        "block-size" => settings.get(None, key, parse_block_size).map(drop),
         "log" => settings.get::<LogWord>(None, key, word).map(drop),
         "up.dap" => settings.get::<DapWord>(None, key, word).map(drop),
         "up.durability" | "server.durability" => {

@@ -63,22 +63,6 @@ pub(crate) async fn sending<T>(
     result
 }
 
-/// Runs an operation that receives a value. The spinner turns into a bar when much has come: only then is `length`
-/// asked, beside the operation, which waits for nothing.
-pub(crate) async fn receiving<T>(
-    out: Output,
-    spinner: ProgressBar,
-    client: &Client,
-    length: impl AsyncFn() -> Option<u64>,
-    operation: impl Future<Output = T>,
-) -> T {
-    let received = async || client.traffic().await.received_bytes;
-    let watch = async |before| watch_received(out, &spinner, before, received, length).await;
-    let result = watched(&spinner, received, watch, operation).await;
-    spinner.finish_and_clear();
-    result
-}
-
 /// Runs the operation and, if anybody can see the bar, what keeps it up to date from the count before it began.
 async fn watched<T>(
     bar: &ProgressBar,
@@ -104,34 +88,7 @@ async fn watch_sent(bar: &ProgressBar, before: u64, counter: impl AsyncFn() -> u
     }
 }
 
-async fn watch_received(
-    out: Output,
-    bar: &ProgressBar,
-    before: u64,
-    counter: impl AsyncFn() -> u64,
-    length: impl AsyncFn() -> Option<u64>,
-) -> Infallible {
-    let mut asked = false;
-    loop {
-        sleep(TICK).await;
-        let bytes = counter().await - before;
-        if bytes < SHOWN_BYTES {
-            continue;
-        }
-        if !asked {
-            asked = true;
-            if let Some(length) = length().await {
-                bar.set_length(length);
-                bar.set_style(style(bar_template(out)));
-            } else {
-                bar.set_style(style(count_template(out)));
-            }
-        }
-        advance(bar, bytes);
-    }
-}
-
-/// What is sent again, or asked of a second server, comes on top of what was expected.
+/// What is sent again comes on top of what was expected.
 fn advance(bar: &ProgressBar, bytes: u64) {
     if bar.length().is_some_and(|length| length < bytes) {
         bar.set_length(bytes);
@@ -145,13 +102,6 @@ fn bar_template(out: Output) -> &'static str {
             "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}"
         }
         false => "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}",
-    }
-}
-
-fn count_template(out: Output) -> &'static str {
-    match out.colour {
-        true => "{spinner:.cyan} {msg} {binary_bytes} {binary_bytes_per_sec}",
-        false => "{spinner} {msg} {binary_bytes} {binary_bytes_per_sec}",
     }
 }
 
@@ -222,23 +172,6 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_what_is_received_is_asked_once_and_only_if_much_has_come() {
-        const STEP: u64 = SHOWN_BYTES / 2;
-        for answer in [Some(10 * STEP), None] {
-            let bar = ProgressBar::hidden();
-            let asked = Cell::new(0);
-            let length = async || {
-                assert_eq!(bar.position(), 0, "nothing is shown of little");
-                asked.set(asked.get() + 1);
-                answer
-            };
-            let watch = watch_received(OUT, &bar, 100, growing(STEP), length);
-            until(&bar, 4 * STEP, watch);
-            assert_eq!((asked.get(), bar.length()), (1, answer));
-        }
-    }
-
-    #[test]
     fn templates_are_well_formed_and_few_bytes_show_nothing() {
         let out = |colour| Output { colour, ..OUT };
         for colour in [true, false] {
@@ -248,7 +181,6 @@ mod tests {
             );
             assert!(bar(out(colour), "a", SHOWN_BYTES - 1).is_hidden());
             assert_eq!(spinner(out(colour), "waiting").message(), "waiting");
-            style(count_template(out(colour)));
             assert_eq!(count(out(colour), "simulating", 7).length(), Some(7));
         }
         let silent = Output {

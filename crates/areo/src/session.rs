@@ -167,7 +167,8 @@ pub(crate) fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime.map_err(system)?.block_on(async {
+    let runtime = runtime.map_err(system)?;
+    let outcome = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
         tokio::select! {
@@ -175,7 +176,10 @@ pub(crate) fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &
             _ = interrupt.recv() => Err(stopped(interrupted)),
             _ = terminate.recv() => Err(stopped(interrupted)),
         }
-    })
+    });
+    // A thread that still waits for input is not waited for.
+    runtime.shutdown_background();
+    outcome
 }
 
 fn stopped(sentence: &str) -> Failure {
@@ -206,7 +210,7 @@ pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
 pub(crate) fn failure(error: Error) -> Failure {
     let code = match &error {
         Error::NotFound { .. } => Code::NotFound,
-        Error::VersionConflict { .. } => Code::Precondition,
+        Error::VersionConflict { .. } | Error::Swept { .. } => Code::Precondition,
         Error::Unavailable { .. } => Code::Unavailable,
         Error::Unknown { .. } => Code::Unknown,
         Error::Corrupted { .. } => Code::Corrupted,

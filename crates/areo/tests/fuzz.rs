@@ -61,6 +61,7 @@ fn cluster_files_of_any_bytes() {
             "fsync",
             "memory",
             "max-object",
+            "block-size",
             "64MiB",
             "1.5GiB",
             "18446744073709551615",

@@ -5,14 +5,17 @@ mod file;
 
 pub use file::File;
 
+use crate::stream::Upload;
 use crate::{
     Change, ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions,
     CreateDomainError, DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, Plan, Progress,
-    PutOptions, ReconfigError, Reconfigured, SequenceEntry, ServerInfo, Statistics, Traffic,
-    Version,
+    PutOptions, ReconfigError, Reconfigured, SequenceEntry, ServerInfo, Statistics, StreamError,
+    Streamed, SweepOptions, Swept, Traffic, Version,
 };
 use bytes::Bytes;
 use std::future::Future;
+use std::io::{Read, Write};
+use std::ops::RangeBounds;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -174,6 +177,73 @@ impl Domain {
         options: PutOptions,
     ) -> Result<Version, Error> {
         block_on(self.domain.write_if(key, value, version, options))
+    }
+
+    /// As [`crate::Domain::put_stream`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put_stream(
+        &self,
+        key: &str,
+        mut source: impl Read,
+        options: PutOptions,
+    ) -> Result<Version, StreamError> {
+        let mut upload = Upload::new(&self.domain, key, options)?;
+        loop {
+            let mut block = Vec::new();
+            let next = source.by_ref().take(upload.block_bytes() as u64);
+            match { next }.read_to_end(&mut block) {
+                Ok(0) => return Ok(block_on(upload.finish())?),
+                Ok(_) => block_on(upload.push(block.into()))?,
+                Err(error) => {
+                    block_on(upload.give_up());
+                    return Err(StreamError::Local(error));
+                }
+            }
+        }
+    }
+
+    /// As [`crate::Domain::get_to`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn get_to(&self, key: &str, sink: impl Write) -> Result<Streamed, StreamError> {
+        self.get_range_to(key, .., sink)
+    }
+
+    /// As [`crate::Domain::get_range`], into a sink.
+    ///
+    /// # Errors
+    /// As there, and those of the sink.
+    pub fn get_range_to(
+        &self,
+        key: &str,
+        range: impl RangeBounds<u64>,
+        mut sink: impl Write,
+    ) -> Result<Streamed, StreamError> {
+        let mut stream = block_on(self.domain.get_range(key, range))?;
+        while let Some(piece) = block_on(stream.next())? {
+            sink.write_all(&piece).map_err(StreamError::Local)?;
+        }
+        sink.flush().map_err(StreamError::Local)?;
+        Ok(stream.streamed())
+    }
+
+    /// As [`crate::Domain::sweep`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sweep(&self, options: SweepOptions) -> Result<Swept, Error> {
+        block_on(self.domain.sweep(options))
+    }
+
+    /// As [`crate::Domain::orphans`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn orphans(&self) -> Result<Swept, Error> {
+        block_on(self.domain.orphans())
     }
 
     /// As [`crate::Domain::get`].

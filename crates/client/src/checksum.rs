@@ -11,6 +11,11 @@ pub(crate) fn of(pieces: &[Bytes]) -> u32 {
     for piece in pieces {
         digest.update(piece);
     }
+    finish(&digest)
+}
+
+/// That of everything that the digest was given.
+pub(crate) fn finish(digest: &Digest) -> u32 {
     u32::try_from(digest.finalize()).expect("CRC-32C has 32 bits")
 }
 

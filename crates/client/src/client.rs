@@ -6,7 +6,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::known::{self, Known, Session};
 use crate::strangers;
-use crate::thread::{FAREWELL, Thread, World};
+use crate::thread::{FAREWELL, Started, Thread, World};
 use crate::{ClusterId, ConnectError, ConnectOptions};
 use areo_core::config::{Configuration, InvalidConfiguration, Members, ServerId};
 use areo_core::env::Env;
@@ -212,13 +212,25 @@ impl Client {
         T: Send + 'static,
         F: Future<Output = T> + 'static,
     {
+        self.begin(operation).end().await
+    }
+
+    /// Starts an operation on the network thread; it goes on while nobody asks for its end.
+    pub(crate) fn begin<T, F>(
+        &self,
+        operation: impl FnOnce(Session) -> F + Send + 'static,
+    ) -> Started<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
         let (known, timeout) = (self.inner.known.clone(), self.timeout);
         let started = Instant::now();
         let within_time = move |world| {
             let timeout = timeout.saturating_sub(started.elapsed());
             operation(Session::new(world, known, timeout))
         };
-        self.inner.thread.run(within_time).await
+        self.inner.thread.begin(within_time)
     }
 
     pub(crate) fn known(&self) -> &Known {

@@ -1,14 +1,13 @@
 //! Objects of one domain.
 
 use crate::client::Client;
-use crate::cluster::{ConfigurationInfo, Names};
+use crate::cluster::ConfigurationInfo;
 use crate::error::{Asked, Damage, Error, Invalid, Operation};
 use crate::known::Session;
-use crate::object::{
-    ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions, now_ms,
-};
+use crate::object::{Entry, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::reconfig::Work;
-use crate::{Counts, Dap, Shape, Version, checksum};
+use crate::thread::Started;
+use crate::{Counts, Shape, Version, checksum};
 use areo_core::config::Configuration;
 use areo_core::dap::Found;
 use areo_core::dsm;
@@ -27,8 +26,11 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 mod coverable;
+mod placement;
 #[cfg(test)]
 mod tests;
+
+use placement::placement;
 
 /// A named set of objects that are kept in the same way. Made by [`Client::domain`] and [`Client::create_domain`].
 ///
@@ -36,7 +38,7 @@ mod tests;
 #[derive(Clone)]
 pub struct Domain {
     client: Client,
-    about: Arc<About>,
+    pub(crate) about: Arc<About>,
     statistics: Option<Arc<Statistics>>,
 }
 
@@ -160,19 +162,23 @@ impl Domain {
     }
 
     /// Writes the object and returns its new version, which a quorum then has (on disk, unless the servers keep nothing
-    /// there). Two rounds. The value is not copied.
+    /// there). Two rounds. The value is not copied. One that is longer than a block ([`PutOptions::block_bytes`]) is written
+    /// as [`Domain::put_stream`] does it.
     ///
     /// # Errors
-    /// [`Error::Unknown`] if it may have been written; [`Error::Unavailable`] and [`Error::Unauthorised`] if it was not;
-    /// [`Error::Invalid`] for a key, metadata or a value over the limits.
+    /// [`Error::Unknown`] if it may have been written; [`Error::Unavailable`], [`Error::Unauthorised`] and
+    /// [`Error::Swept`] if it was not; [`Error::Invalid`] for a key, metadata or a length of blocks over the limits.
     pub async fn put(
         &self,
         key: &str,
         value: impl Into<Bytes>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let name = Name::user(key)?;
-        let value = value_to_put(value.into(), options)?;
+        let (name, value) = (Name::user(key)?, value.into());
+        if value.len() > options.block_bytes as usize {
+            return self.put_in_blocks(key, &value, options).await;
+        }
+        let value = value_to_put(value, options)?;
         self.run(Operation::Put, name, |call| async move {
             let written = manager::put(&call.session.client, call.c(), &call.name, &value).await;
             written.map_err(|error| call.write_error(&error))
@@ -180,7 +186,8 @@ impl Domain {
         .await
     }
 
-    /// Reads the object: its newest version, whole, its checksum verified. One round if nobody writes it meanwhile.
+    /// Reads the object: its newest version, whole, its checksum verified. One round if nobody writes it meanwhile. Of one
+    /// that does not fit into memory, use [`Domain::get_stream`].
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Corrupted`], [`Error::Unauthorised`], [`Error::Invalid`].
@@ -190,10 +197,13 @@ impl Domain {
             found.map_err(|error| call.read_error(&error))
         };
         let found = self.run(Operation::Get, Name::user(key)?, read).await?;
-        let (version, metadata, value) = self.opened(key, found)?;
+        let (version, metadata, value) = self.about.opened(key, found)?;
+        if let Some(blocks) = &metadata.blocks {
+            return self.get_in_memory(key, blocks.length).await;
+        }
         // On the caller's thread, not on the one that all operations share.
         checksum::verify(&value.content, &metadata, version)
-            .map_err(|damage| self.corrupted(key, damage))?;
+            .map_err(|damage| self.about.corrupted(key, damage))?;
         Ok(Object {
             version,
             metadata,
@@ -214,16 +224,20 @@ impl Domain {
         };
         let found = self.run(Operation::Stat, name.clone(), read).await?;
         let length = found.length;
-        let (version, metadata, _) = self.opened(key, found)?;
+        let (version, metadata, _) = self.about.opened(key, found)?;
         let configuration = &*self.about.noted();
         let names = self.client.known().names();
         Ok(ObjectInfo {
             version,
             length,
-            metadata,
             configuration: configuration.id().index,
             shape: Shape::of(configuration),
-            placement: placement(configuration, &names, &name, length),
+            placement: match metadata.blocks {
+                // Of the manifest: each block has its own.
+                Some(_) => placement(configuration, &names, &name, 0),
+                None => placement(configuration, &names, &name, length),
+            },
+            metadata,
         })
     }
 
@@ -297,16 +311,39 @@ impl Domain {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + 'static,
     {
+        self.operate(None, self.call(operation, name, work)).await
+    }
+
+    /// Starts one that has no deadline as long as it gets on; it goes on while nobody asks for its end.
+    pub(crate) fn begin<T, F>(
+        &self,
+        operation: Operation,
+        name: Name,
+        work: impl FnOnce(Call) -> F + Send + 'static,
+    ) -> Started<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let patience = Some(self.client.timeout());
+        self.begin_operation(patience, self.call(operation, name, work))
+    }
+
+    fn call<F>(
+        &self,
+        operation: Operation,
+        name: Name,
+        work: impl FnOnce(Call) -> F + Send + 'static,
+    ) -> impl FnOnce(Session) -> F + Send + 'static {
         let about = self.about.clone();
-        let call = move |session| {
+        move |session| {
             work(Call {
                 session,
                 about,
                 operation,
                 name,
             })
-        };
-        self.operate(None, call).await
+        }
     }
 
     /// Runs an operation on the network thread; afterwards takes note of where it went and of what it cost. With `patience`
@@ -316,6 +353,18 @@ impl Domain {
         patience: Option<Duration>,
         operation: impl FnOnce(Session) -> F + Send + 'static,
     ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        self.begin_operation(patience, operation).end().await
+    }
+
+    fn begin_operation<T, F>(
+        &self,
+        patience: Option<Duration>,
+        operation: impl FnOnce(Session) -> F + Send + 'static,
+    ) -> Started<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,
@@ -334,7 +383,7 @@ impl Domain {
             }
             result
         };
-        self.client.run(noted).await
+        self.client.begin(noted)
     }
 
     /// Runs work on the domain's sequence: it has no deadline as long as it gets on.
@@ -353,11 +402,17 @@ impl Domain {
         };
         self.operate(Some(patience), begin).await
     }
+}
 
+impl About {
     /// What was found, if it is an object: version, metadata, value.
-    fn opened(&self, key: &str, found: Found) -> Result<(Version, Metadata, Value), Error> {
+    pub(crate) fn opened(
+        &self,
+        key: &str,
+        found: Found,
+    ) -> Result<(Version, Metadata, Value), Error> {
         let Some(value) = found.value.filter(|value| !value.deleted) else {
-            return Err(not_found(&self.about.name, key));
+            return Err(not_found(&self.name, key));
         };
         match Metadata::decode(&value.metadata) {
             Ok(metadata) => Ok((found.tag, metadata, value)),
@@ -373,9 +428,9 @@ impl Domain {
         }
     }
 
-    fn corrupted(&self, key: &str, damage: Damage) -> Error {
+    pub(crate) fn corrupted(&self, key: &str, damage: Damage) -> Error {
         Error::Corrupted {
-            domain: self.about.name.clone(),
+            domain: self.name.clone(),
             key: key.into(),
             damage: Box::new(damage),
         }
@@ -383,15 +438,15 @@ impl Domain {
 }
 
 /// An operation on one object, on the network thread.
-struct Call {
-    session: Session,
-    about: Arc<About>,
+pub(crate) struct Call {
+    pub(crate) session: Session,
+    pub(crate) about: Arc<About>,
     operation: Operation,
-    name: Name,
+    pub(crate) name: Name,
 }
 
 impl Call {
-    fn c(&self) -> &Arc<Configuration> {
+    pub(crate) fn c(&self) -> &Arc<Configuration> {
         self.about.known()
     }
 
@@ -405,12 +460,12 @@ impl Call {
         not_found(&self.about.name, self.name.key())
     }
 
-    fn read_error(&self, error: &ReadError) -> Error {
+    pub(crate) fn read_error(&self, error: &ReadError) -> Error {
         let ReadError::Unavailable(failed) = error;
         self.session.not_applied(&self.asked(), failed)
     }
 
-    fn write_error(&self, error: &WriteError) -> Error {
+    pub(crate) fn write_error(&self, error: &WriteError) -> Error {
         match error {
             WriteError::NotApplied(failed) => self.session.not_applied(&self.asked(), failed),
             WriteError::Unknown(failed) => self.session.unknown(&self.asked(), failed),
@@ -425,16 +480,9 @@ fn not_found(domain: &str, key: &str) -> Error {
     }
 }
 
-/// The value with its metadata, if both are within the limits.
+/// The value with its metadata, if that is within the limits.
 fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
-    let invalid = |reason| Err(Error::Invalid { reason });
-    let (bytes, limit_bytes) = (content.len() as u64, options.max_object_bytes);
-    if limit_bytes > limits::VALUE_BYTES {
-        return invalid(Invalid::LimitTooLarge { limit_bytes });
-    }
-    if bytes > limit_bytes {
-        return invalid(Invalid::ValueTooLarge { bytes, limit_bytes });
-    }
+    options.check()?;
     let metadata = Metadata {
         content_type: options.content_type,
         user: options.user_metadata,
@@ -443,32 +491,4 @@ fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
         blocks: None,
     };
     Ok(Value::new(metadata.encode()?, content))
-}
-
-/// What each member is to hold of a value of this length.
-fn placement(
-    configuration: &Configuration,
-    names: &Names,
-    name: &Name,
-    length: u64,
-) -> Vec<Placement> {
-    let hash = name.placement_hash(configuration.descriptor().domain);
-    let is_copy = configuration.dap() == Dap::Abd
-        || length <= u64::from(configuration.descriptor().copy_bytes);
-    let member = |(position, server): (usize, _)| {
-        let element = configuration.element_index(position, hash);
-        let role = match is_copy {
-            true => ElementRole::Copy,
-            false if element < configuration.dap().k() => ElementRole::Data,
-            false => ElementRole::Parity,
-        };
-        Placement {
-            server,
-            name: names.name(server),
-            element,
-            role,
-        }
-    };
-    let members = configuration.members().iter().copied();
-    members.enumerate().map(member).collect()
 }

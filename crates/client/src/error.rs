@@ -12,7 +12,7 @@ mod tests;
 
 pub use invalid::Invalid;
 
-/// An operation that did not succeed. The variants are the seven endings that a program has to tell apart; what exactly
+/// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -23,15 +23,16 @@ pub enum Error {
         /// The object's key; `None`: it is the domain that does not exist.
         key: Option<String>,
     },
-    /// A coverable write found another version than the one that it was to replace, and wrote nothing.
+    /// A coverable write found another version than the one that it was to replace, and wrote nothing. Or a value was
+    /// written over while it was read in blocks, and what is left of it to read is gone.
     VersionConflict {
         /// The domain.
         domain: String,
         /// The object's key.
         key: String,
-        /// The version that was to be replaced; `None`: there was to be no object.
+        /// The version that was to be replaced, or was read; `None`: there was to be no object.
         expected: Option<Version>,
-        /// The newest version; `None`: there is no such object.
+        /// The newest version, of a large object without its content; `None`: there is no such object.
         latest: Option<Box<Object>>,
     },
     /// No quorum in time, and nothing was written.
@@ -44,6 +45,14 @@ pub enum Error {
     Unknown {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
+    },
+    /// The write of a large value went on for so long, or stood still for so long, that a sweep took its blocks for left
+    /// over. Nothing was written.
+    Swept {
+        /// The domain.
+        domain: String,
+        /// The object's key.
+        key: String,
     },
     /// What is stored is damaged, so that nothing can be returned. Wrong bytes never are.
     Corrupted {
@@ -126,6 +135,8 @@ pub enum Operation {
     ReadSequence,
     /// Changing the configuration of a domain.
     Reconfigure,
+    /// Looking for blocks that no object needs.
+    Sweep,
 }
 
 impl Operation {
@@ -358,7 +369,7 @@ impl fmt::Display for Error {
                 match expected {
                     Some(version) => write!(
                         f,
-                        "'{key}' in '{domain}' was to be replaced at version {version}, "
+                        "'{key}' in '{domain}' was expected at version {version}, "
                     ),
                     None => write!(f, "'{key}' in '{domain}' was to be made, "),
                 }?;
@@ -371,6 +382,10 @@ impl fmt::Display for Error {
                     None => f.write_str("but there is no such object"),
                 }
             }
+            Error::Swept { domain, key } => write!(
+                f,
+                "the write of '{key}' in '{domain}' took so long that a sweep removed its blocks; nothing was written"
+            ),
             Error::Unavailable { call } if call.operation.writes() => {
                 write!(f, "{call}; nothing was written")
             }

@@ -28,6 +28,10 @@
 //!   async put(&self, &str, impl Into<Bytes>, PutOptions) -> Result<Version, Error>
 //!   async write_if(&self, &str, impl Into<Bytes>, Option<Version>, PutOptions) -> Result<Version, Error>     weak: coverable
 //!   async get(&self, &str) -> Result<Object, Error>
+//!   async put_stream(&self, &str, impl AsyncRead, PutOptions) -> Result<Version, StreamError>     of any length
+//!   async get_stream(&self, &str) -> Result<ObjectStream, Error>
+//!   async get_range(&self, &str, impl RangeBounds<u64>) -> Result<ObjectStream, Error>
+//!   async get_to(&self, &str, impl AsyncWrite) -> Result<Streamed, StreamError>
 //!   async stat(&self, &str) -> Result<ObjectInfo, Error>
 //!   async delete(&self, &str) -> Result<Version, Error>
 //!   async list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error>
@@ -37,6 +41,8 @@
 //!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
 //!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
+//!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that no object needs
+//!   async orphans(&self) -> Result<Swept, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
 //! blocking::{Client, Domain}                         the same without async
@@ -59,6 +65,8 @@ mod object;
 mod reconfig;
 mod shape;
 mod strangers;
+mod stream;
+mod sweep;
 mod thread;
 
 pub use areo_core::config::{Collect, Dap, InvalidConfiguration, Options, ServerId};
@@ -80,9 +88,13 @@ pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::{Domain, Statistics};
 pub use error::{Damage, Error, Invalid, NoQuorum, Operation, ServerOutcome};
-pub use object::{ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions};
+pub use object::{
+    Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
+};
 pub use reconfig::{Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry};
 pub use shape::Shape;
+pub use stream::{ObjectStream, StreamError, Streamed};
+pub use sweep::{Count, SweepOptions, Swept};
 
 /// Users move clients and domains between threads.
 const _: () = {

@@ -1,12 +1,12 @@
 //! Objects as users see them.
 
-use crate::{ServerId, Shape, Version};
+use crate::{Error, Invalid, ServerId, Shape, Version};
 use areo_core::limits;
 use bytes::Bytes;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use areo_core::object::Metadata;
+pub use areo_core::object::{Blocks, Metadata};
 
 /// How to write an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,25 @@ pub struct PutOptions {
     pub content_type: Option<String>,
     /// Pairs of the user's own, up to 2 KiB together (names and values).
     pub user_metadata: Vec<(String, String)>,
-    /// The longest value that is taken, in bytes: 64 MiB by default, up to 1 GiB. Larger values need the file layer.
-    pub max_object_bytes: u64,
+    /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
+    /// may take less.
+    pub block_bytes: u32,
+}
+
+impl PutOptions {
+    /// # Errors
+    /// [`Invalid::BlockBytes`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let limits = limits::MIN_BLOCK_BYTES..=limits::MAX_BLOCK_BYTES;
+        match limits.contains(&self.block_bytes) {
+            true => Ok(()),
+            false => Err(Error::Invalid {
+                reason: Invalid::BlockBytes {
+                    bytes: self.block_bytes.into(),
+                },
+            }),
+        }
+    }
 }
 
 impl Default for PutOptions {
@@ -24,7 +41,7 @@ impl Default for PutOptions {
         PutOptions {
             content_type: None,
             user_metadata: Vec::new(),
-            max_object_bytes: limits::DEFAULT_VALUE_BYTES,
+            block_bytes: limits::DEFAULT_BLOCK_BYTES,
         }
     }
 }

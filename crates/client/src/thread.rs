@@ -80,6 +80,18 @@ impl Thread {
         T: Send + 'static,
         F: Future<Output = T> + 'static,
     {
+        self.begin(operation).end().await
+    }
+
+    /// Starts the operation on the thread; it goes on while nobody asks for its end.
+    pub(crate) fn begin<T, F>(
+        &self,
+        operation: impl FnOnce(Rc<World>) -> F + Send + 'static,
+    ) -> Started<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
         let (sender, receiver) = oneshot::channel();
         // What the caller is doing, the operation is a part of, on whatever thread.
         let span = Span::current();
@@ -89,7 +101,17 @@ impl Thread {
         };
         let sent = self.jobs.send(Box::new(job));
         assert!(sent.is_ok(), "the thread lives as long as its handle");
-        receiver
+        Started(receiver)
+    }
+}
+
+/// An operation on the thread. Dropping it gives the operation up.
+pub(crate) struct Started<T>(oneshot::Receiver<T>);
+
+impl<T> Started<T> {
+    /// Waits for what it returns.
+    pub(crate) async fn end(self) -> T {
+        self.0
             .await
             .expect("an operation answers, unless it panicked; what it said stands above")
     }

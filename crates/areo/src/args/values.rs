@@ -51,7 +51,7 @@ pub(crate) fn parse_max_object(text: &str) -> Result<u64, String> {
 }
 
 /// Bytes of a block of a file.
-pub(super) fn parse_block_size(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_block_size(text: &str) -> Result<usize, String> {
     let size = parse_size(text)?;
     match usize::try_from(size) {
         Ok(size) if (4 << 10..=64 << 20).contains(&size) => Ok(size),

@@ -7,13 +7,14 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
-use areo_client::{Client, Domain, Object, Statistics};
-use bytes::Bytes;
+use areo_client::{Domain, ObjectStream, Statistics};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
@@ -48,7 +49,7 @@ async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcom
     let (client, domain) = session.domain().await?;
     match args.version_only {
         true => version_only(session.out, &domain, args).await?,
-        false => value(session.out, &client, &domain, args, file).await?,
+        false => value(session.out, &domain, args, file).await?,
     }
     client.close().await;
     Ok(())
@@ -76,53 +77,59 @@ fn cost(args: &args::Get, statistics: &Statistics) -> Option<Cost> {
     args.stats.stats.then(|| Cost::of(statistics))
 }
 
-async fn value(
-    out: Output,
-    client: &Client,
-    domain: &Domain,
-    args: &args::Get,
-    file: Option<&Path>,
-) -> Outcome {
+async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Path>) -> Outcome {
     let spinner = progress::spinner(out, &format!("reading '{}'", out.foreign(&args.key)));
-    // Asked only if the value turns out to be large and somebody watches.
-    let length = async || domain.stat(&args.key).await.ok().map(|info| info.length);
     let (measured, statistics) = domain.measured();
-    let get = measured.get(&args.key);
-    let object = progress::receiving(out, spinner, client, length, get).await;
-    let object = object.map_err(failure)?;
-    let cost = cost(args, &statistics);
-    statistics::print(out, cost.as_ref());
+    let stream = match args.range {
+        None => measured.get_stream(&args.key).await,
+        Some((start, end)) => measured.get_range(&args.key, (start, end)).await,
+    };
+    spinner.finish_and_clear();
+    let mut stream = stream.map_err(failure)?;
     let Some(path) = file else {
         // Said in full, `-o -` means it.
-        if out.terminal && args.output.is_none() {
-            check_text(&object)?;
-        }
-        return object.content.iter().try_for_each(|piece| out.bytes(piece));
+        let checks = out.terminal && args.output.is_none();
+        return print(out, &mut stream, checks).await.map(|()| {
+            statistics::print(out, cost(args, &statistics).as_ref());
+        });
     };
-    write(out, path, &object.content, object.length)
-        .map_err(|error| Failure::file("write", path, &error))?;
+    write(out, path, &mut stream).await?;
+    let cost = cost(args, &statistics);
+    statistics::print(out, cost.as_ref());
+    let read = stream.streamed();
     if out.json {
         return out.object(&Read {
             domain: domain.name(),
             key: &args.key,
-            version: object.version.to_string(),
-            bytes: object.length,
+            version: read.version.to_string(),
+            bytes: read.bytes,
             file: Some(path.display().to_string()),
             cost,
         });
     }
-    let (path, size) = (path.display(), show_size(object.length));
-    out.note(&format!("{path}: {size}, version {}", object.version));
+    let (path, size) = (path.display(), show_size(read.bytes));
+    out.note(&format!("{path}: {size}, version {}", read.version));
+    Ok(())
+}
+
+/// Puts the pieces on standard output as they come.
+async fn print(out: Output, stream: &mut ObjectStream, checks: bool) -> Outcome {
+    while let Some(piece) = stream.next().await.map_err(failure)? {
+        if checks {
+            check_text(&piece, stream.length())?;
+        }
+        out.bytes(&piece)?;
+    }
     Ok(())
 }
 
 /// A terminal that obeys a binary value does surprising things.
-fn check_text(object: &Object) -> Outcome {
+fn check_text(piece: &[u8], length: u64) -> Outcome {
     let control = |byte: &u8| byte.is_ascii_control() && !b"\n\r\t".contains(byte);
-    match object.content.iter().flatten().any(control) {
+    match piece.iter().any(control) {
         true => Err(Failure::usage(format!(
             "the value is not text ({}): redirect it, or pass -o FILE (-o - prints it all the same)",
-            show_size(object.length)
+            show_size(length)
         ))),
         false => Ok(()),
     }
@@ -149,28 +156,64 @@ fn folder(path: &Path) -> &Path {
 
 /// Puts the pieces into a file, which appears complete or not at all: they are written beside it under another name,
 /// which goes away with the process.
-fn write(out: Output, path: &Path, pieces: &[Bytes], bytes: u64) -> io::Result<()> {
-    let bar = progress::bar(out, "writing", bytes);
-    let fill = |file: &mut File| {
-        let mut file = bar.wrap_write(file);
-        pieces.iter().try_for_each(|piece| file.write_all(piece))
-    };
-    // The file that a link names is replaced, not the link.
-    let target: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
-        // A pipe or a device has no place beside it.
-        fill(&mut OpenOptions::new().write(true).open(&target)?)?;
-    } else {
+async fn write(out: Output, path: &Path, stream: &mut ObjectStream) -> Outcome {
+    let bar = progress::bar(out, "reading", stream.length());
+    let failed = |error: io::Error| Failure::file("write", path, &error);
+    let mut place = Place::open(path).map_err(failed)?;
+    while let Some(piece) = stream.next().await.map_err(failure)? {
+        fill(&bar, &mut place, &piece).map_err(failed)?;
+    }
+    place.keep().map_err(failed)?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn fill(bar: &ProgressBar, place: &mut Place, piece: &[u8]) -> io::Result<()> {
+    place.file().write_all(piece)?;
+    bar.inc(piece.len() as u64);
+    Ok(())
+}
+
+/// Where a value is written to.
+enum Place {
+    /// A pipe or a device has no place beside it.
+    Device(File),
+    /// A file beside the one that it will be, and that one.
+    Beside(NamedTempFile, PathBuf),
+}
+
+impl Place {
+    fn open(path: &Path) -> io::Result<Place> {
+        // The file that a link names is replaced, not the link.
+        let target: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok(Place::Device(OpenOptions::new().write(true).open(&target)?));
+        }
         let everyone = fs::metadata(&target)
             .map_or_else(|_| fs::Permissions::from_mode(0o666), |m| m.permissions());
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix(".areo-").permissions(everyone);
-        let mut beside = builder.tempfile_in(folder(&target))?;
-        fill(beside.as_file_mut())?;
-        beside.persist(&target)?;
+        let beside = builder.tempfile_in(folder(&target))?;
+        Ok(Place::Beside(beside, target))
     }
-    bar.finish_and_clear();
-    Ok(())
+
+    fn file(&mut self) -> &mut File {
+        match self {
+            Place::Device(file) => file,
+            Place::Beside(beside, _) => beside.as_file_mut(),
+        }
+    }
+
+    /// It is complete.
+    fn keep(self) -> io::Result<()> {
+        match self {
+            Place::Device(_) => Ok(()),
+            Place::Beside(beside, target) => {
+                beside.persist(&target)?;
+                Ok(())
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,20 +3,29 @@
 mod content_type;
 
 use super::statistics::{self, Cost};
-use crate::args::{self, parse_max_object};
+use crate::args::{self, parse_block_size};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, Target, failure};
 use crate::units::show_size;
-use areo_client::{ConfigurationInfo, Error, Invalid, PutOptions, Version, limits};
+use areo_client::{
+    ConfigurationInfo, Domain, PutOptions, StreamError, SweepOptions, Version, limits,
+};
+use indicatif::ProgressBar;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 /// Values below this are through before a spinner could be read.
 const COPIED_BYTES: u64 = limits::DEFAULT_COPY_BYTES as u64;
+/// How long a large write looks after what earlier ones left.
+const SWEEP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
@@ -24,66 +33,86 @@ struct Written<'a> {
     domain: &'a str,
     key: &'a str,
     version: String,
-    bytes: usize,
+    bytes: u64,
     #[serde(flatten)]
     cost: Option<Cost>,
 }
 
 pub(super) fn run(session: &Session, args: args::Put) -> Outcome {
-    let limit = limit(session, args.max_object)?;
     let file = args.file.filter(|file| file != Path::new("-"));
     let guessed = file.as_deref().and_then(content_type::of);
-    // Read before anything is sent: a writer that waits for input must not hold a write half done.
-    let value = read(session.out, file, limit)?;
     let options = PutOptions {
         content_type: args.content_type.or(guessed.map(Into::into)),
         user_metadata: args.meta,
-        max_object_bytes: limit,
+        block_bytes: block_bytes(session, args.block_size)?,
     };
     let key = args.key;
     let interrupted = format!("interrupted: the write of '{key}' may have been applied");
-    let (basis, stats) = (args.if_version, args.stats);
-    session::run(
-        put(session, &key, value, options, (basis, stats)),
-        &interrupted,
-    )
+    let put = put(session, &key, file, options, (args.if_version, args.stats));
+    session::run(put, &interrupted)
 }
 
 async fn put(
     session: &Session,
     key: &str,
-    value: Vec<u8>,
+    file: Option<PathBuf>,
     options: PutOptions,
     (basis, stats): (Option<args::Basis>, args::Stats),
 ) -> Outcome {
+    let out = session.out;
+    // Looked at before anybody is connected to.
+    let mut source = Source::open(out, file).await?;
     let (client, domain) = session.domain().await?;
-    let (domain, statistics) = domain.measured();
-    let bytes = value.len();
-    let what = format!("writing {}", show_size(bytes as u64));
-    let bar = match bytes as u64 {
-        ..COPIED_BYTES => progress::hidden(),
-        COPIED_BYTES..progress::SHOWN_BYTES => progress::spinner(session.out, &what),
-        length => progress::bar(session.out, &what, to_send(&domain.configuration(), length)),
-    };
+    let (measured, statistics) = domain.measured();
+    let block_bytes = u64::from(options.block_bytes);
+    let bar = bar(out, &domain.configuration(), source.expected);
     let put = async {
         match basis {
-            Some(args::Basis(version)) => domain.write_if(key, value, version, options).await,
-            None => domain.put(key, value, options).await,
+            None => measured.put_stream(key, &mut source, options).await,
+            Some(args::Basis(version)) => {
+                let value = source.read_all().await.map_err(StreamError::Local)?;
+                let put = measured.write_if(key, value, version, options).await;
+                Ok(put?)
+            }
         }
     };
-    let version = progress::sending(bar, &client, put)
-        .await
-        .map_err(failure)?;
+    let version = progress::sending(bar, &client, put).await;
+    let version = version.map_err(|error| match error {
+        StreamError::Store(error) => failure(error),
+        StreamError::Local(error) => Failure::file("read", Path::new(&source.name), &error),
+    })?;
     let written = Written {
         domain: domain.name(),
         key,
         version: version.to_string(),
-        bytes,
+        bytes: source.bytes,
         cost: stats.stats.then(|| Cost::of(&statistics)),
     };
-    report(session.out, &written, version)?;
+    report(out, &written, version)?;
+    if written.bytes > block_bytes {
+        sweep_a_little(&domain).await;
+    }
     client.close().await;
     Ok(())
+}
+
+/// Writers of large values remove what earlier ones left, as far as that is quickly done: `areo sweep` does all of it.
+async fn sweep_a_little(domain: &Domain) {
+    let sweep = domain.sweep(SweepOptions::default());
+    // Whatever is left is left to the next one.
+    let _ = tokio::time::timeout(SWEEP_PATIENCE, sweep).await;
+}
+
+fn bar(out: Output, configuration: &ConfigurationInfo, expected: Option<u64>) -> ProgressBar {
+    let Some(length) = expected else {
+        return progress::spinner(out, "writing");
+    };
+    let what = format!("writing {}", show_size(length));
+    match length {
+        ..COPIED_BYTES => progress::hidden(),
+        COPIED_BYTES..progress::SHOWN_BYTES => progress::spinner(out, &what),
+        length => progress::bar(out, &what, to_send(configuration, length)),
+    }
 }
 
 /// Bytes that go to all servers together for a value of this length, but for a few.
@@ -104,87 +133,96 @@ fn report(out: Output, written: &Written, version: Version) -> Outcome {
     if !out.terminal {
         return out.line(&version.to_string());
     }
-    let (key, size) = (out.foreign(written.key), show_size(written.bytes as u64));
+    let (key, size) = (out.foreign(written.key), show_size(written.bytes));
     match out.quiet {
         true => Ok(()),
         false => out.line(&format!("'{key}' is version {version} now, {size}")),
     }
 }
 
-/// The largest value to send: as flag, configuration or cluster file say.
-fn limit(session: &Session, flag: Option<u64>) -> Outcome<u64> {
-    let limit = session.settings.get(flag, "max-object", parse_max_object)?;
-    if let Some(limit) = limit {
-        return Ok(limit);
-    }
-    Ok(match session.target()? {
+/// The length of blocks: as flag or configuration say, and never more than the servers of the cluster file take.
+fn block_bytes(session: &Session, flag: Option<usize>) -> Outcome<u32> {
+    let chosen = session.settings.get(flag, "block-size", parse_block_size)?;
+    let most = match session.target()? {
         Target::File(_, file) => file.max_object,
-        Target::Addresses(_) => limits::DEFAULT_VALUE_BYTES,
-    })
-}
-
-/// The value, from a file or from standard input.
-fn read(out: Output, file: Option<PathBuf>, limit: u64) -> Outcome<Vec<u8>> {
-    let Some(path) = file else {
-        let input = std::io::stdin();
-        if input.is_terminal() {
-            out.note("reading the value from the terminal, until Ctrl-D");
-        }
-        return read_up_to(
-            input.lock(),
-            "standard input",
-            limit,
-            &progress::hidden(),
-            0,
-        );
+        Target::Addresses(_) => limits::VALUE_BYTES,
     };
-    let failed = |error| Failure::file("read", &path, &error);
-    let source = File::open(&path).map_err(failed)?;
-    let metadata = source.metadata().map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(Failure::other(format!(
-            "{} is a directory, an object holds one file: put its files one by one",
-            path.display()
-        )));
-    }
-    if metadata.len() > limit {
-        return Err(too_large(metadata.len(), limit));
-    }
-    let bar = progress::bar(out, "reading", metadata.len());
-    let name = path.display().to_string();
-    let value = read_up_to(source, &name, limit, &bar, metadata.len());
-    bar.finish_and_clear();
-    value
-}
-
-fn read_up_to(
-    source: impl Read,
-    name: &str,
-    limit: u64,
-    bar: &indicatif::ProgressBar,
-    expected: u64,
-) -> Outcome<Vec<u8>> {
-    let expected = usize::try_from(expected).expect("below the limit, which is 1 GiB at most");
-    let mut value = Vec::with_capacity(expected);
-    // One byte more tells a value at the limit from one beyond.
-    let read = bar
-        .wrap_read(source)
-        .take(limit + 1)
-        .read_to_end(&mut value);
-    read.map_err(|error| Failure::file("read", Path::new(name), &error))?;
-    match value.len() as u64 > limit {
-        true => Err(Failure::usage(format!(
-            "{name} has more than {} ({limit} bytes), the most that one object holds here: larger values need the file layer",
-            show_size(limit)
+    match chosen {
+        Some(chosen) if chosen as u64 > most => Err(Failure::usage(format!(
+            "the servers take no more than {} at once (`areo up --max-object`): blocks of {} are too large",
+            show_size(most),
+            show_size(chosen as u64)
         ))),
-        false => Ok(value),
+        Some(chosen) => Ok(u32::try_from(chosen).expect("64 MiB at most")),
+        None => {
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            Ok(limits::DEFAULT_BLOCK_BYTES.min(most.max(limits::MIN_BLOCK_BYTES)))
+        }
     }
 }
 
-fn too_large(bytes: u64, limit_bytes: u64) -> Failure {
-    failure(Error::Invalid {
-        reason: Invalid::ValueTooLarge { bytes, limit_bytes },
-    })
+/// Where the value comes from: a file, or standard input.
+struct Source {
+    name: String,
+    reader: Box<dyn AsyncRead + Unpin>,
+    /// Its length, if that is known.
+    expected: Option<u64>,
+    /// Bytes that came.
+    bytes: u64,
+}
+
+impl Source {
+    async fn open(out: Output, file: Option<PathBuf>) -> Outcome<Source> {
+        let Some(path) = file else {
+            if io::stdin().is_terminal() {
+                out.note("reading the value from the terminal, until Ctrl-D");
+            }
+            return Ok(Source {
+                name: "standard input".into(),
+                reader: Box::new(tokio::io::stdin()),
+                expected: None,
+                bytes: 0,
+            });
+        };
+        let failed = |error| Failure::file("read", &path, &error);
+        let file = File::open(&path).await.map_err(failed)?;
+        let metadata = file.metadata().await.map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(Failure::other(format!(
+                "{} is a directory, an object holds one file: put its files one by one",
+                path.display()
+            )));
+        }
+        Ok(Source {
+            name: path.display().to_string(),
+            reader: Box::new(file),
+            expected: metadata.is_file().then_some(metadata.len()),
+            bytes: 0,
+        })
+    }
+}
+
+impl Source {
+    /// All of it, or one byte more than a coverable write takes.
+    async fn read_all(&mut self) -> io::Result<Vec<u8>> {
+        let mut value = Vec::new();
+        let most = limits::DEFAULT_VALUE_BYTES + 1;
+        self.take(most).read_to_end(&mut value).await?;
+        Ok(value)
+    }
+}
+
+impl AsyncRead for Source {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = out.filled().len();
+        ready!(Pin::new(&mut self.reader).poll_read(context, out))?;
+        self.bytes += (out.filled().len() - before) as u64;
+        Poll::Ready(Ok(()))
+    }
 }
 
 #[cfg(test)]
@@ -201,38 +239,6 @@ mod tests {
         quiet: true,
         verbose: 0,
     };
-
-    #[test]
-    fn values_are_read_up_to_the_limit() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("value");
-        for (bytes, fits) in [(0, true), (1, true), (100, true), (101, false)] {
-            std::fs::write(&path, vec![7; bytes]).unwrap();
-            let value = read(OUT, Some(path.clone()), 100);
-            if fits {
-                assert_eq!(value.unwrap().len(), bytes);
-                continue;
-            }
-            let refused = value.unwrap_err();
-            assert_eq!(refused.code, Code::Usage);
-            assert!(refused.message.contains("101 bytes"), "{refused}");
-            assert!(refused.message.contains("file layer"), "{refused}");
-        }
-        let endless = read_up_to(
-            std::io::repeat(0),
-            "standard input",
-            10,
-            &progress::hidden(),
-            0,
-        );
-        let refused = endless.unwrap_err();
-        assert_eq!(refused.code, Code::Usage);
-        assert!(
-            refused
-                .message
-                .starts_with("standard input has more than 10 B")
-        );
-    }
 
     #[test]
     fn every_server_is_sent_a_copy_or_an_element() {
@@ -253,16 +259,23 @@ mod tests {
     #[test]
     fn what_is_no_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let refused = read(OUT, Some(directory.path().into()), 100).unwrap_err();
+        let open = |path: PathBuf| {
+            let opened = session::run(Source::open(OUT, Some(path)), "");
+            opened.map(|source| source.expected)
+        };
+        let refused = open(directory.path().into()).unwrap_err();
         assert_eq!(refused.code, Code::Other);
         assert!(refused.message.contains("is a directory"), "{refused}");
-        let missing = directory.path().join("missing");
-        let refused = read(OUT, Some(missing), 100).unwrap_err();
+        let refused = open(directory.path().join("missing")).unwrap_err();
         assert_eq!(refused.code, Code::Other);
         assert!(
             refused
                 .message
                 .ends_with("missing: no such file or directory")
         );
+        let path = directory.path().join("value");
+        std::fs::write(&path, "seven..").unwrap();
+        assert_eq!(open(path), Ok(Some(7)));
+        assert_eq!(open("/dev/null".into()), Ok(None), "of any length");
     }
 }

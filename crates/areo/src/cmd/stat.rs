@@ -17,6 +17,9 @@ struct Known<'a> {
     key: &'a str,
     version: String,
     bytes: u64,
+    /// Of a value that is in blocks: how many, and their length.
+    blocks: Option<u64>,
+    block_bytes: Option<u32>,
     content_type: Option<&'a str>,
     metadata: BTreeMap<&'a str, &'a str>,
     /// CRC-32C, in hexadecimal.
@@ -79,6 +82,8 @@ fn known<'a>(domain: &'a str, key: &'a str, info: &'a ObjectInfo) -> Known<'a> {
         key,
         version: info.version.to_string(),
         bytes: info.length,
+        blocks: metadata.blocks.map(|blocks| blocks.count()),
+        block_bytes: metadata.blocks.map(|blocks| blocks.block_bytes),
         content_type: metadata.content_type.as_deref(),
         metadata: pairs.collect(),
         checksum: metadata.checksum.map(|checksum| format!("{checksum:08x}")),
@@ -117,6 +122,10 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
         },
     );
     let metadata = &info.metadata;
+    if let Some(blocks) = &metadata.blocks {
+        let (count, size) = (blocks.count(), show_size(blocks.block_bytes.into()));
+        line("blocks", format!("{count} of {size}"));
+    }
     if let Some(content_type) = &metadata.content_type {
         line("content type", content_type.clone());
     }
@@ -146,7 +155,7 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::{Dap, ElementRole, Metadata, ServerId, Shape, Version};
+    use areo_client::{Blocks, Dap, ElementRole, Metadata, ServerId, Shape, Version};
 
     fn info() -> ObjectInfo {
         ObjectInfo {
@@ -157,7 +166,11 @@ mod tests {
                 user: vec![("colour".into(), "blue".into())],
                 checksum: Some(0xab),
                 written_at_ms: Some(1000),
-                blocks: None,
+                blocks: Some(Blocks {
+                    upload: Version::INITIAL.writer,
+                    length: 2048,
+                    block_bytes: 4096,
+                }),
             },
             configuration: 0,
             shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),
@@ -178,6 +191,7 @@ mod tests {
             object,
             serde_json::json!({
                 "domain": "default", "key": "a", "version": "0-00000000000000000", "bytes": 2048,
+                "blocks": 1, "block_bytes": 4096,
                 "content_type": "text/plain", "metadata": { "colour": "blue" }, "checksum": "000000ab",
                 "written_at_ms": 1000, "configuration": 0, "dap": "ec", "n": 5, "k": 3,
                 "placement": [{
@@ -195,6 +209,7 @@ mod tests {
             found.map(|(_, value)| value.as_str())
         };
         assert_eq!(value("bytes"), Some("2048 (2.0 KiB)"));
+        assert_eq!(value("blocks"), Some("1 of 4.0 KiB"));
         assert_eq!(value("metadata"), Some("colour=blue"));
         assert_eq!(
             value("written"),

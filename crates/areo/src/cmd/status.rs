@@ -1,6 +1,6 @@
 //! `areo status`: servers and domains.
 
-use super::domain;
+use super::{domain, sweep};
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
@@ -49,6 +49,9 @@ async fn status(session: &Session) -> Outcome {
     let client = session.connect().await?;
     let status = client.status().await;
     print(session.out, &status)?;
+    let domains = status.domains.as_deref().unwrap_or_default();
+    let names: Vec<String> = domains.iter().map(|domain| domain.name.clone()).collect();
+    sweep::print_blocks(session.out, &client, &names).await?;
     client.close().await;
     // What can be seen was shown; what cannot decides how this ends.
     status.domains.map(drop).map_err(failure)

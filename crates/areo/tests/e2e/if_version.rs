@@ -12,7 +12,7 @@ fn a_write_on_the_newest_version_succeeds_and_on_any_other_ends_with_4() {
     let first = put("note", "none", "one").done().text().to_owned();
     put("note", "none", "again").refused(4, &["'note'", "to be made", "at version", &first]);
     let second = put("note", &first, "two").done().text().to_owned();
-    put("note", &first, "three").refused(4, &["replaced at version", &first, &second]);
+    put("note", &first, "three").refused(4, &["expected at version", &first, &second]);
     assert_eq!(cluster.run(&["get", "note"]).done().text(), "two");
     let version = cluster.run(&["get", "note", "--version-only"]).done();
     assert_eq!(version.text(), second);

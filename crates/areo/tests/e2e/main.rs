@@ -11,6 +11,7 @@ mod crashes;
 mod disks;
 mod files;
 mod if_version;
+mod large;
 mod lifecycle;
 mod metrics;
 mod nemesis;

@@ -1,10 +1,11 @@
 //! Coverable writes.
 
 use super::{Call, Domain, value_to_put};
-use crate::error::{Error, Operation};
+use crate::error::{Error, Invalid, Operation};
 use crate::object::{Object, PutOptions};
 use crate::{Version, checksum};
 use areo_core::dsm::coverable::Covered;
+use areo_core::limits;
 use areo_core::manager;
 use areo_core::object::Name;
 use bytes::Bytes;
@@ -21,8 +22,9 @@ impl Domain {
     /// overwriting what it could have read. It is no lock, elects nobody and must not be used for counting.
     ///
     /// # Errors
-    /// [`Error::VersionConflict`] with the newest version (of a large object without its content); otherwise as [`Domain::put`]. After [`Error::Unknown`] read the
-    /// object before writing it again: if the write took effect, `version` is no longer the newest.
+    /// [`Error::VersionConflict`] with the newest version (of a large object without its content); otherwise as
+    /// [`Domain::put`], and [`Error::Invalid`] for a value of more than 64 MiB. After [`Error::Unknown`] read the object
+    /// before writing it again: if the write took effect, `version` is no longer the newest.
     pub async fn write_if(
         &self,
         key: &str,
@@ -31,7 +33,13 @@ impl Domain {
         options: PutOptions,
     ) -> Result<Version, Error> {
         let name = Name::user(key)?;
-        let value = value_to_put(value.into(), options)?;
+        let value = value.into();
+        let (bytes, limit_bytes) = (value.len() as u64, limits::DEFAULT_VALUE_BYTES);
+        if bytes > limit_bytes {
+            let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
+            return Err(Error::Invalid { reason });
+        }
+        let value = value_to_put(value, options)?;
         let write = move |call: Call| async move {
             let client = &call.session.client;
             let covered = manager::put_if(client, call.c(), &call.name, &value, version).await;
@@ -41,12 +49,12 @@ impl Domain {
             Covered::Changed(version) => return Ok(version),
             Covered::Unchanged(found) => found,
         };
-        let latest = match self.opened(key, found) {
+        let latest = match self.about.opened(key, found) {
             Ok((version, metadata, value)) => {
                 // Of a large object the value is in blocks, and is not read for this.
                 if value.apart.is_none() {
                     checksum::verify(&value.content, &metadata, version)
-                        .map_err(|damage| self.corrupted(key, damage))?;
+                        .map_err(|damage| self.about.corrupted(key, damage))?;
                 }
                 Some(Box::new(Object {
                     version,

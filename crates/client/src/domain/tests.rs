@@ -1,5 +1,6 @@
 use super::*;
 use crate::cluster::tests::names;
+use crate::{Dap, ElementRole};
 use areo_core::config::{Descriptor, Options, ServerId};
 use areo_core::dap::ec;
 use areo_core::element::Form;
@@ -59,7 +60,6 @@ fn placement_is_what_a_put_sends() {
 fn values_carry_their_checksum_and_are_limited() {
     let options = PutOptions {
         content_type: Some("text/plain".into()),
-        max_object_bytes: 9,
         ..PutOptions::default()
     };
     let content = Bytes::from_static(b"123456789");
@@ -70,19 +70,16 @@ fn values_carry_their_checksum_and_are_limited() {
     assert_eq!(metadata.content_type.as_deref(), Some("text/plain"));
     assert!(metadata.written_at_ms.is_some());
 
-    let refused = value_to_put(Bytes::from_static(b"1234567890"), options).unwrap_err();
-    let (bytes, limit_bytes) = (10, 9);
-    let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
-    assert_eq!(refused, Error::Invalid { reason });
-
-    let limit_bytes = limits::VALUE_BYTES + 1;
-    let options = PutOptions {
-        max_object_bytes: limit_bytes,
-        ..PutOptions::default()
-    };
-    let reason = Invalid::LimitTooLarge { limit_bytes };
-    let refused = value_to_put(Bytes::new(), options).unwrap_err();
-    assert_eq!(refused, Error::Invalid { reason });
+    for block_bytes in [0, 4095, (64 << 20) + 1] {
+        let options = PutOptions {
+            block_bytes,
+            ..options.clone()
+        };
+        let bytes = block_bytes.into();
+        let reason = Invalid::BlockBytes { bytes };
+        let refused = value_to_put(Bytes::new(), options).unwrap_err();
+        assert_eq!(refused, Error::Invalid { reason });
+    }
 }
 
 #[test]

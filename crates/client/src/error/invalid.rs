@@ -23,17 +23,31 @@ pub enum Invalid {
         /// Why.
         error: InvalidMetadata,
     },
-    /// The value is longer than one object holds.
+    /// The value is longer than a coverable write takes.
     ValueTooLarge {
         /// Its length.
         bytes: u64,
         /// The limit that applied.
         limit_bytes: u64,
     },
-    /// A limit for objects above what can be had at all.
-    LimitTooLarge {
-        /// The limit asked for.
-        limit_bytes: u64,
+    /// The value is too long to be had in memory whole ([`limits::VALUE_BYTES`]).
+    InMemory {
+        /// Its length.
+        bytes: u64,
+    },
+    /// Blocks cannot have this length.
+    BlockBytes {
+        /// The length asked for.
+        bytes: u64,
+    },
+    /// A range of bytes that ends before it begins, or after the end of the value.
+    Range {
+        /// Its first byte, counted from 0.
+        start: u64,
+        /// The byte after its last one; `None`: the end of the value.
+        end: Option<u64>,
+        /// The length of the value, if it was looked at.
+        length: Option<u64>,
     },
     /// A prefix or a starting point of a listing that is longer than a key can be.
     ListBound {
@@ -53,6 +67,25 @@ pub enum Invalid {
     },
 }
 
+fn write_range(
+    f: &mut fmt::Formatter<'_>,
+    start: u64,
+    end: Option<u64>,
+    length: Option<u64>,
+) -> fmt::Result {
+    match (end, length) {
+        (Some(end), None) => write!(f, "a range from byte {start} to before byte {end} is none"),
+        (_, length) => {
+            let length = length.unwrap_or(0);
+            write!(f, "the range from byte {start}")?;
+            if let Some(end) = end {
+                write!(f, " to before byte {end}")?;
+            }
+            write!(f, " is not within the value, which has {length} bytes")
+        }
+    }
+}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let most = limits::VALUE_BYTES;
@@ -60,18 +93,21 @@ impl fmt::Display for Invalid {
             Invalid::DomainName { error } => error.fmt(f),
             Invalid::Key { error } => error.fmt(f),
             Invalid::Metadata { error } => error.fmt(f),
-            Invalid::ValueTooLarge { bytes, limit_bytes } if *limit_bytes < most => write!(
-                f,
-                "the value has {bytes} bytes, one object holds at most {limit_bytes}: larger values need the file layer; for experiments the limit can be raised (--max-object) up to {most} bytes"
-            ),
             Invalid::ValueTooLarge { bytes, limit_bytes } => write!(
                 f,
-                "the value has {bytes} bytes, one object holds at most {limit_bytes}: larger values need the file layer"
+                "the value has {bytes} bytes, a write with a condition takes at most {limit_bytes}"
             ),
-            Invalid::LimitTooLarge { limit_bytes } => write!(
+            Invalid::InMemory { bytes } => write!(
                 f,
-                "objects of {limit_bytes} bytes cannot be had: the limit (--max-object) can be raised up to {most} bytes, larger values need the file layer"
+                "the value has {bytes} bytes, at most {most} are read into memory at once: stream it"
             ),
+            Invalid::BlockBytes { bytes } => write!(
+                f,
+                "blocks of {bytes} bytes cannot be had: they have {} to {} bytes",
+                limits::MIN_BLOCK_BYTES,
+                limits::MAX_BLOCK_BYTES
+            ),
+            Invalid::Range { start, end, length } => write_range(f, *start, *end, *length),
             Invalid::ListBound { bytes } => write!(
                 f,
                 "the prefix or starting point of the listing has {bytes} bytes, keys have at most {}",

@@ -1,6 +1,5 @@
 use super::*;
 use crate::Dap;
-use areo_core::limits;
 
 /// Five servers of `photos`, configuration 3, ec [5,3]: what each of them did.
 fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
@@ -125,15 +124,11 @@ fn damage_that_costs_the_quorum_is_corruption_to_a_reader() {
 
 #[test]
 fn what_is_too_large_is_told_what_to_do() {
-    let sentence = |bytes, limit_bytes| Invalid::ValueTooLarge { bytes, limit_bytes }.to_string();
-    let default = sentence(70 << 20, limits::DEFAULT_VALUE_BYTES);
-    assert!(
-        default.contains("larger values need the file layer"),
-        "{default}"
-    );
-    assert!(default.contains("--max-object"), "{default}");
-    let most = sentence(2 << 30, limits::VALUE_BYTES);
-    assert!(!most.contains("--max-object"), "{most}");
+    let sentence = Invalid::InMemory { bytes: 2 << 30 }.to_string();
+    assert!(sentence.contains("at most 1073741824"), "{sentence}");
+    assert!(sentence.ends_with("stream it"), "{sentence}");
+    let sentence = Invalid::BlockBytes { bytes: 7 }.to_string();
+    assert!(sentence.contains("4096 to 67108864 bytes"), "{sentence}");
 }
 
 #[test]
@@ -157,7 +152,7 @@ fn a_conflict_names_both_versions() {
     };
     assert_eq!(
         sentence(Some(version), Some(object.clone())),
-        "'cat' in 'photos' was to be replaced at version 5-00c0ffee00c0ffee1, but it is at version \
+        "'cat' in 'photos' was expected at version 5-00c0ffee00c0ffee1, but it is at version \
          6-00c0ffee00c0ffee2: read it and try again"
     );
     assert!(sentence(None, Some(object)).contains("was to be made, but it is at version 6-"));

@@ -260,17 +260,30 @@ async fn abort<E: Env>(
     settled(client, c, &decided).await
 }
 
-/// Removes blocks: writes tombstones over them, which stay (`[X-18]`).
 async fn remove<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     upload: &Upload,
 ) -> Result<(), Unavailable> {
+    remove_blocks(client, c, upload.id, upload.blocks.iter().copied()).await
+}
+
+/// Removes blocks: writes tombstones over them, which stay (`[X-18]`). For an upload that is not committed and never will
+/// be, because this is its writer and gives it up; for others see [`sweep`].
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn remove_blocks<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: Writer,
+    blocks: impl IntoIterator<Item = u32>,
+) -> Result<(), Unavailable> {
     let tombstone = &Value::tombstone(Bytes::new());
-    let removals = upload.blocks.iter().map(|index| async move {
-        let name = large::block_name(upload.id, *index);
+    let removals = blocks.into_iter().map(|index| async move {
+        let name = large::block_name(upload, index);
         // Above the only other tag that the block can have.
-        let tag = large::block_tag(upload.id).next(client.next_writer());
+        let tag = large::block_tag(upload).next(client.next_writer());
         atomic::put_version(client, c, &name, (tag, tombstone)).await
     });
     let removed = gather::join(limits::SWEEP_WINDOW, removals).await;

@@ -1,16 +1,7 @@
 use super::*;
 use crate::exit::Code;
-use areo_client::{Metadata, Version};
+use bytes::Bytes;
 use std::os::unix::fs::symlink;
-
-const OUT: Output = Output {
-    json: false,
-    terminal: false,
-    progress: false,
-    colour: false,
-    quiet: true,
-    verbose: 0,
-};
 
 fn pieces() -> Vec<Bytes> {
     vec![Bytes::from_static(b"one "), Bytes::from_static(b"two")]
@@ -25,18 +16,27 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+fn write(path: &Path, pieces: &[Bytes]) -> io::Result<()> {
+    let mut place = Place::open(path)?;
+    let bar = progress::hidden();
+    pieces
+        .iter()
+        .try_for_each(|piece| fill(&bar, &mut place, piece))?;
+    place.keep()
+}
+
 #[test]
 fn files_are_written_and_replaced_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("value");
-    write(OUT, &path, &pieces(), 7).unwrap();
+    write(&path, &pieces()).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"one two");
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_ne!(mode(&path) & 0o044, 0, "as readable as the umask allows");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let link = folder.path().join("link");
     symlink(&path, &link).unwrap();
-    write(OUT, &link, &[], 0).unwrap();
+    write(&link, &[]).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"", "the link's target");
     assert!(link.is_symlink());
     assert_eq!(mode(&path), 0o640, "kept");
@@ -44,9 +44,20 @@ fn files_are_written_and_replaced_whole() {
 }
 
 #[test]
+fn what_is_not_complete_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("value");
+    let mut place = Place::open(&path).unwrap();
+    fill(&progress::hidden(), &mut place, b"half").unwrap();
+    assert_eq!(names(folder.path()).len(), 1, "beside it");
+    drop(place);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
 fn devices_are_written_to() {
-    write(OUT, Path::new("/dev/null"), &pieces(), 7).unwrap();
-    let full = write(OUT, Path::new("/dev/full"), &pieces(), 7).unwrap_err();
+    write(Path::new("/dev/null"), &pieces()).unwrap();
+    let full = write(Path::new("/dev/full"), &pieces()).unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);
 }
 
@@ -64,13 +75,7 @@ fn a_place_that_cannot_be_is_found_out_first() {
 
 #[test]
 fn terminals_are_spared_binary_values() {
-    let object = |content: &'static [u8]| Object {
-        version: Version::INITIAL,
-        metadata: Metadata::default(),
-        length: content.len() as u64,
-        content: vec![Bytes::from_static(content)],
-    };
-    assert_eq!(check_text(&object("ä\tb\r\n".as_bytes())), Ok(()));
-    assert!(check_text(&object(b"\x1b[2J")).is_err());
-    assert!(check_text(&object(b"\0")).is_err());
+    assert_eq!(check_text("ä\tb\r\n".as_bytes(), 6), Ok(()));
+    assert!(check_text(b"\x1b[2J", 4).is_err());
+    assert!(check_text(b"\0", 1).is_err());
 }

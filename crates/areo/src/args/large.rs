@@ -1,0 +1,52 @@
+//! The command line: large objects.
+
+use crate::units::parse_time;
+use clap::Args;
+use std::ops::Bound;
+use std::time::Duration;
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Sweep {
+    /// Only what has been left over for so long [default: 1min what was replaced or deleted, 1h what was not finished]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) older_than: Option<Duration>,
+}
+
+/// First byte, and where it ends.
+pub(crate) type ByteRange = (Bound<u64>, Bound<u64>);
+
+pub(super) fn parse_range(text: &str) -> Result<ByteRange, String> {
+    let wrong = || {
+        format!("'{text}' is not a range: ranges are written 0-99, first and last byte, or 100-")
+    };
+    let (first, last) = text.split_once('-').ok_or_else(wrong)?;
+    let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());
+    let first = number(first)?;
+    if last.is_empty() {
+        return Ok((Bound::Included(first), Bound::Unbounded));
+    }
+    let last = number(last)?;
+    match first <= last {
+        true => Ok((Bound::Included(first), Bound::Included(last))),
+        false => Err(format!("the range '{text}' ends before it begins")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_a_first_and_perhaps_a_last_byte() {
+        use Bound::{Included, Unbounded};
+        assert_eq!(parse_range("0-99"), Ok((Included(0), Included(99))));
+        assert_eq!(parse_range("7-7"), Ok((Included(7), Included(7))));
+        assert_eq!(parse_range("100-"), Ok((Included(100), Unbounded)));
+        for wrong in ["", "-", "-5", "5", "a-b", "1-2-3", "0x1-2"] {
+            let error = parse_range(wrong).unwrap_err();
+            assert!(error.contains("0-99"), "{wrong}: {error}");
+        }
+        let error = parse_range("9-8").unwrap_err();
+        assert!(error.contains("ends before it begins"), "{error}");
+    }
+}

@@ -1,0 +1,185 @@
+//! `areo sweep`: removes blocks that no object needs, and the lines of `areo status` that say how many there are.
+
+use crate::args;
+use crate::exit::Outcome;
+use crate::output::{Column, Output};
+use crate::session::{self, Session, failure};
+use crate::units::show_size;
+use areo_client::{Client, Count, SweepOptions, Swept};
+use serde::Serialize;
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    blocks_of: &'a str,
+    /// In use: the newest versions of their objects.
+    live: Counted,
+    /// Of writes that have not ended, or never will.
+    unfinished: Counted,
+    /// Of versions that were replaced or deleted.
+    replaced: Counted,
+    /// Of writes that were given up.
+    aborted: Counted,
+    /// Removed by this sweep, out of the last three.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed: Option<Counted>,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    uploads: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl From<Count> for Counted {
+    fn from(count: Count) -> Counted {
+        let Count {
+            uploads,
+            blocks,
+            bytes,
+        } = count;
+        Counted {
+            uploads,
+            blocks,
+            bytes,
+        }
+    }
+}
+
+fn line<'a>(domain: &'a str, swept: &Swept, removes: bool) -> Line<'a> {
+    Line {
+        blocks_of: domain,
+        live: swept.live.into(),
+        unfinished: swept.unfinished.into(),
+        replaced: swept.replaced.into(),
+        aborted: swept.aborted.into(),
+        removed: removes.then(|| swept.removed.into()),
+    }
+}
+
+pub(super) fn run(session: &Session, args: &args::Sweep) -> Outcome {
+    session::run(sweep(session, args), "")
+}
+
+async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
+    let (client, domain) = session.domain().await?;
+    let age = |default| args.older_than.unwrap_or(default);
+    let defaults = SweepOptions::default();
+    let options = SweepOptions {
+        unfinished: age(defaults.unfinished),
+        replaced: age(defaults.replaced),
+    };
+    let swept = domain.sweep(options).await.map_err(failure)?;
+    let out = session.out;
+    let Swept { removed, .. } = swept;
+    match (out.json, out.terminal) {
+        (true, _) => out.object(&line(domain.name(), &swept, true))?,
+        (false, true) if out.quiet => {}
+        (false, true) => out.line(&sentence(&swept))?,
+        (false, false) => out.line(&format!(
+            "{}\t{}\t{}",
+            removed.uploads, removed.blocks, removed.bytes
+        ))?,
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// What was done, for people.
+fn sentence(swept: &Swept) -> String {
+    let show = |count: Count| {
+        let blocks = match count.blocks {
+            1 => "1 block".into(),
+            blocks => format!("{blocks} blocks"),
+        };
+        format!("{blocks} ({})", show_size(count.bytes))
+    };
+    let (removed, orphans) = (swept.removed, swept.orphans());
+    let kept = Count {
+        uploads: orphans.uploads - removed.uploads,
+        blocks: orphans.blocks - removed.blocks,
+        bytes: orphans.bytes - removed.bytes,
+    };
+    match kept.blocks {
+        0 => format!("removed {}", show(removed)),
+        _ => format!(
+            "removed {}, kept {} that may still be needed: --older-than says for how long",
+            show(removed),
+            show(kept)
+        ),
+    }
+}
+
+/// How many blocks each of these domains has, in use and left over; domains without any, and those that cannot be asked,
+/// are left out.
+pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outcome {
+    let mut rows = Vec::new();
+    for name in domains {
+        let Ok(domain) = client.domain(name).await else {
+            continue;
+        };
+        let Ok(swept) = domain.orphans().await else {
+            continue;
+        };
+        let orphans = swept.orphans();
+        if swept.live.blocks + orphans.blocks == 0 {
+            continue;
+        }
+        if out.json {
+            out.object(&line(name, &swept, false))?;
+            continue;
+        }
+        let size = |bytes: u64| match out.terminal {
+            true => show_size(bytes),
+            false => bytes.to_string(),
+        };
+        rows.push(vec![
+            name.clone(),
+            swept.live.uploads.to_string(),
+            swept.live.blocks.to_string(),
+            size(swept.live.bytes),
+            orphans.uploads.to_string(),
+            orphans.blocks.to_string(),
+            size(orphans.bytes),
+        ]);
+    }
+    if out.terminal && !rows.is_empty() {
+        out.line("")?;
+    }
+    let columns = [
+        Column::Text("blocks of"),
+        Column::Number("objects"),
+        Column::Number("blocks"),
+        Column::Number("bytes"),
+        Column::Number("left over"),
+        Column::Number("blocks"),
+        Column::Number("bytes"),
+    ];
+    out.table(&columns, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_what_is_kept() {
+        let count = |blocks| Count {
+            uploads: 1,
+            blocks,
+            bytes: blocks << 20,
+        };
+        let mut swept = Swept {
+            replaced: count(3),
+            removed: count(3),
+            ..Swept::default()
+        };
+        assert_eq!(sentence(&swept), "removed 3 blocks (3.0 MiB)");
+        swept.unfinished = count(1);
+        assert_eq!(
+            sentence(&swept),
+            "removed 3 blocks (3.0 MiB), kept 1 block (1.0 MiB) that may still be needed: --older-than says for how long"
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! Objects of any length: written and read in blocks, and what is left of them swept.
+
+use crate::cluster::{Cluster, signal, wait_until};
+use crate::values::bytes;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const MIB: usize = 1 << 20;
+
+/// What `areo status` says of the blocks of the default domain; nothing if it has none.
+fn blocks(cluster: &Cluster) -> Option<Value> {
+    let lines = cluster.run(&["status", "--json"]).done().objects();
+    let line = lines.iter().find(|line| line["blocks_of"] == "default");
+    line.cloned()
+}
+
+/// Blocks of this kind, by what `areo status` says.
+fn count(cluster: &Cluster, kind: &str) -> u64 {
+    let count = |line: Value| line[kind]["blocks"].as_u64().expect("is a number");
+    blocks(cluster).map_or(0, count)
+}
+
+fn swept(cluster: &Cluster) -> Value {
+    let sweep = ["sweep", "--older-than", "0s", "--json"];
+    cluster.run(&sweep).done().objects().remove(0)
+}
+
+/// Names in a folder, hidden ones too.
+fn names(folder: &Path) -> usize {
+    fs::read_dir(folder).expect("it can be read").count()
+}
+
+#[test]
+fn a_file_comes_back_whole_in_ranges_and_from_standard_input() {
+    let cluster = Cluster::start(&[]);
+    let path = |name: &str| cluster.folder().join(name).to_str().unwrap().to_owned();
+    // The last block is shorter than the others.
+    let value = bytes(40 * MIB + 5, 1);
+    fs::write(path("from"), &value).unwrap();
+    cluster.run(&["put", "file", &path("from")]).done();
+    cluster.run(&["get", "file", "-o", &path("to")]).done();
+    assert!(fs::read(path("to")).unwrap() == value, "from a file");
+    let put = ["put", "input", "-", "--block-size", "1MiB"];
+    cluster.run_with(&put, &value).done();
+    assert!(cluster.run(&["get", "input"]).done().stdout == value);
+    let known = cluster.run(&["stat", "file", "--json"]).done().objects();
+    assert_eq!(known[0]["bytes"], value.len());
+    assert_eq!(
+        (&known[0]["blocks"], &known[0]["block_bytes"]),
+        (&11.into(), &(4 << 20).into())
+    );
+    let listed = cluster.run(&["ls", "--json"]).done().objects();
+    let sizes: Vec<_> = listed.iter().map(|entry| entry["bytes"].as_u64()).collect();
+    assert_eq!(sizes, [Some(value.len() as u64); 2]);
+    let end = value.len() - 1;
+    let ranges = [
+        (0, 0),
+        (0, 99),
+        (4 * MIB - 1, 4 * MIB),
+        (5 * MIB, 13 * MIB),
+        (end, end),
+    ];
+    for (first, last) in ranges {
+        let range = format!("{first}-{last}");
+        let got = cluster.run(&["get", "file", "--range", &range]).done();
+        assert!(got.stdout == value[first..=last], "{range}");
+    }
+    let tail = format!("{}-", 39 * MIB);
+    let got = cluster.run(&["get", "file", "--range", &tail]).done();
+    assert!(got.stdout == value[39 * MIB..], "to the end");
+    // Of the blocks only those that the range touches travel.
+    let got = [
+        "get",
+        "file",
+        "--range",
+        "0-9",
+        "--stats",
+        "-o",
+        &path("few"),
+        "--json",
+    ];
+    let got = cluster.run(&got).done().objects();
+    assert_eq!(got[0]["bytes"], 10);
+    assert!(
+        got[0]["received_bytes"].as_u64().unwrap() < 8 << 20,
+        "{got:?}"
+    );
+}
+
+#[test]
+fn ranges_and_blocks_that_cannot_be() {
+    let cluster = Cluster::start(&["--durability", "memory", "--max-object", "1MiB"]);
+    let path = |name: &str| cluster.folder().join(name).to_str().unwrap().to_owned();
+    // Blocks are not larger than what servers take.
+    cluster.run_with(&["put", "a"], &bytes(2 * MIB, 1)).done();
+    for (range, code, word) in [
+        ("5-4", 2, "ends before it begins"),
+        ("x", 2, "0-99"),
+        ("2097152-2097152", 2, "has 2097152 bytes"),
+        ("0-2097152", 2, "has 2097152 bytes"),
+        ("9999999-", 2, "has 2097152 bytes"),
+    ] {
+        let get = ["get", "a", "--range", range, "-o", &path("out")];
+        cluster.run(&get).refused(code, &[word]);
+    }
+    assert!(!Path::new(&path("out")).exists());
+    for (size, word) in [("4095", "4KiB"), ("65MiB", "64MiB"), ("2MiB", "1.0 MiB")] {
+        let put = ["put", "b", "--block-size", size];
+        cluster.run_with(&put, b"v").refused(2, &[word]);
+    }
+    cluster.run(&["get", "b"]).refused(3, &["b"]);
+    let swept = cluster.run(&["sweep", "--older-than", "soon"]);
+    swept.refused(2, &["'soon' is not a time"]);
+}
+
+/// Every read under a writer is one version, and what the writer leaves is swept.
+#[test]
+fn overwritten_under_readers() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let version = |round: u64| bytes(3 * MIB + 1 + round as usize, round);
+    let put = ["put", "k", "--block-size", "256KiB"];
+    cluster.run_with(&put, &version(0)).done();
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut last = 0;
+                    for _ in 0..12 {
+                        let read = cluster.run(&["get", "k"]).done().stdout;
+                        let round = (read.len() - 3 * MIB - 1) as u64;
+                        assert!(read == version(round), "one version, whole");
+                        assert!(round >= last, "and never an older one");
+                        last = round;
+                    }
+                })
+            })
+            .collect();
+        for round in 1..=12 {
+            cluster.run_with(&put, &version(round)).done();
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    assert_eq!(count(&cluster, "replaced"), 12 * 13);
+    assert_eq!(swept(&cluster)["removed"]["uploads"], 12);
+    assert_eq!(
+        (count(&cluster, "live"), count(&cluster, "replaced")),
+        (13, 0)
+    );
+    assert!(cluster.run(&["get", "k"]).done().stdout == version(12));
+    cluster.run(&["rm", "k"]).done();
+    cluster.run(&["get", "k"]).refused(3, &["k"]);
+    assert_eq!(swept(&cluster)["removed"]["blocks"], 13);
+    assert_eq!(blocks(&cluster), None);
+}
+
+/// A writer that is killed leaves blocks, which nobody reads and a sweep removes; the old version stays.
+#[test]
+fn what_a_killed_writer_leaves_is_swept() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    cluster.run_with(&["put", "k"], &bytes(5 * MIB, 1)).done();
+    let mut writer = Command::new(env!("CARGO_BIN_EXE_areo"))
+        .args([
+            "--cluster",
+            &cluster.file(),
+            "put",
+            "k",
+            "--block-size",
+            "256KiB",
+        ])
+        .env("AREO_CONFIG", "")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = writer.stdin.take().unwrap();
+    input.write_all(&bytes(2 * MIB, 2)).unwrap();
+    input.flush().unwrap();
+    // It waits for more.
+    wait_until(|| count(&cluster, "unfinished") > 0);
+    signal(writer.id().cast_signed(), Signal::KILL);
+    writer.wait().unwrap();
+    drop(input);
+    let young = cluster.run(&["sweep", "--json"]).done().objects();
+    assert_eq!(young[0]["removed"]["blocks"], 0, "it may only be slow");
+    assert!(swept(&cluster)["removed"]["blocks"].as_u64().unwrap() > 0);
+    assert_eq!(
+        (count(&cluster, "unfinished"), count(&cluster, "aborted")),
+        (0, 0)
+    );
+    assert!(cluster.run(&["get", "k"]).done().stdout == bytes(5 * MIB, 1));
+}
+
+/// A source that fails in the middle, Ctrl-C, and a reader without a place: nothing is written, and no file is left.
+#[test]
+fn what_fails_half_way_leaves_nothing() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let folder = cluster.folder().join("out");
+    fs::create_dir(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    cluster.run_with(&["put", "k"], &bytes(9 * MIB, 1)).done();
+    cluster
+        .run(&["get", "k", "-o", "/dev/full"])
+        .refused(1, &["/dev/full", "no space"]);
+    // The file system lets it have a part of what it needs.
+    let get = format!(
+        "ulimit -f 4096; trap '' XFSZ; exec {} --cluster {} get k -o {}",
+        env!("CARGO_BIN_EXE_areo"),
+        cluster.file(),
+        path("part")
+    );
+    let ended = Command::new("bash").args(["-c", &get]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert_eq!(names(&folder), 0, "no part of it");
+    // It is stopped while it waits for input: the object is what it was.
+    let mut writer = cluster.spawn(&["put", "k", "/dev/zero"]);
+    wait_until(|| count(&cluster, "unfinished") > 0);
+    signal(writer.id().cast_signed(), Signal::INT);
+    assert_eq!(writer.wait().unwrap().code(), Some(130));
+    assert!(cluster.run(&["get", "k"]).done().stdout == bytes(9 * MIB, 1));
+    // A directory that is read like a file fails at its first byte; what was sent before a failure is taken back.
+    let memory = cluster.run(&["put", "k", "/proc/self/mem"]);
+    assert_ne!(memory.code, 0);
+    assert!(cluster.run(&["get", "k"]).done().stdout == bytes(9 * MIB, 1));
+}

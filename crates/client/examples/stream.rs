@@ -1,0 +1,44 @@
+//! Writes a value that is made while it is sent, reads a part of it and then all of it, with bounded memory.
+//!
+//! ```console
+//! cargo run --release -- up                                # in another terminal
+//! cargo run -p areo-client --example stream
+//! ```
+//!
+//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the object goes to the domain `default`.
+
+use areo_client::blocking::Client;
+use areo_client::{PutOptions, SweepOptions};
+use std::io::{self, Read};
+
+const LENGTH: u64 = 100_000_000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
+    let client = Client::connect(addresses.as_str())?;
+    let domain = client.domain("default")?;
+
+    // Nobody sees any of it before all of it is there.
+    let source = io::repeat(b'x').take(LENGTH);
+    let written = domain.put_stream("examples/large", source, PutOptions::default())?;
+    println!("wrote {LENGTH} bytes as version {written}");
+
+    // Of the blocks only those travel that the range touches.
+    let mut part = Vec::new();
+    domain.get_range_to("examples/large", 50_000_000..50_000_010, &mut part)?;
+    println!("in the middle: {:?}", String::from_utf8_lossy(&part));
+
+    let read = domain.get_to("examples/large", io::sink())?;
+    println!("read {} bytes of version {}", read.bytes, read.version);
+
+    domain.delete("examples/large")?;
+    // Its blocks stay for those who still read them; after a minute any sweep removes them.
+    let swept = domain.sweep(SweepOptions::default())?;
+    println!(
+        "{} blocks are left over, {} were removed",
+        swept.orphans().blocks,
+        swept.removed.blocks
+    );
+    client.close();
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Values of any length, written and read in blocks with bounded memory (`areo_core::dsm::large`).
+//!
+//! A stream is one operation on the network thread: blocks go to it, or come from it, through a channel that holds one, and
+//! so many are under way as [`limits::WINDOW_BYTES`] allow. It has no deadline; it fails when nothing of it gets on for as
+//! long as the client's timeout.
+
+mod download;
+mod upload;
+
+use crate::domain::Domain;
+use crate::error::{Error, Invalid};
+use crate::object::{Object, PutOptions};
+use crate::{Metadata, Version};
+use areo_core::limits;
+use bytes::{Bytes, BytesMut};
+use std::fmt;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+pub use download::ObjectStream;
+pub(crate) use upload::Upload;
+
+/// Why a value was not streamed.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The store said so.
+    Store(Error),
+    /// The source or the sink, which are the caller's, failed. Nothing was written to the store.
+    Local(io::Error),
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StreamError::Store(error) => error.fmt(f),
+            StreamError::Local(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StreamError {}
+
+impl From<Error> for StreamError {
+    fn from(error: Error) -> Self {
+        StreamError::Store(error)
+    }
+}
+
+/// What a stream brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streamed {
+    /// Which version.
+    pub version: Version,
+    /// What is kept with it.
+    pub metadata: Metadata,
+    /// Bytes of it that came.
+    pub bytes: u64,
+}
+
+impl Domain {
+    /// Writes an object from a source of any length, and returns its new version. Up to [`PutOptions::block_bytes`] it is
+    /// written as [`Domain::put`] does it; beyond that in blocks, and as a whole once all of them are at quorums. Memory is
+    /// bounded. What was sent is taken back if the source fails; what a process leaves that ends half way is left to
+    /// [`Domain::sweep`].
+    ///
+    /// # Errors
+    /// Those of [`Domain::put`], and of the source.
+    pub async fn put_stream(
+        &self,
+        key: &str,
+        mut source: impl AsyncRead + Unpin,
+        options: PutOptions,
+    ) -> Result<Version, StreamError> {
+        let mut upload = Upload::new(self, key, options)?;
+        loop {
+            match read_block(&mut source, upload.block_bytes()).await {
+                Ok(block) if block.is_empty() => return Ok(upload.finish().await?),
+                Ok(block) => upload.push(block).await?,
+                Err(error) => {
+                    upload.give_up().await;
+                    return Err(StreamError::Local(error));
+                }
+            }
+        }
+    }
+
+    /// Writes a value that is in memory in blocks, which are slices of it.
+    pub(crate) async fn put_in_blocks(
+        &self,
+        key: &str,
+        value: &Bytes,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        let mut upload = Upload::new(self, key, options)?;
+        let block_bytes = upload.block_bytes();
+        for start in (0..value.len()).step_by(block_bytes) {
+            let end = value.len().min(start + block_bytes);
+            upload.push(value.slice(start..end)).await?;
+        }
+        upload.finish().await
+    }
+
+    /// Reads an object of any length in pieces, in order: its newest version, every piece verified before it is handed
+    /// out, the whole when it has ended. Memory is bounded.
+    ///
+    /// # Errors
+    /// Those of [`Domain::get`]; later ones come with the pieces, also [`Error::VersionConflict`] if the value is written
+    /// over or deleted, and swept, while it is read.
+    pub async fn get_stream(&self, key: &str) -> Result<ObjectStream, Error> {
+        self.get_range(key, ..).await
+    }
+
+    /// Reads these bytes of an object, counted from 0; of one in blocks only those are fetched that the range touches.
+    ///
+    /// # Errors
+    /// As [`Domain::get_stream`], and [`crate::Invalid::Range`] if the range is not within the value.
+    pub async fn get_range(
+        &self,
+        key: &str,
+        range: impl RangeBounds<u64>,
+    ) -> Result<ObjectStream, Error> {
+        let range = Wanted::new(&range)?;
+        ObjectStream::open(self, key, range).await
+    }
+
+    /// Reads an object of any length into a sink. After an error some of it may have come there.
+    ///
+    /// # Errors
+    /// Those of [`Domain::get_stream`], and of the sink.
+    pub async fn get_to(
+        &self,
+        key: &str,
+        mut sink: impl AsyncWrite + Unpin,
+    ) -> Result<Streamed, StreamError> {
+        let mut stream = self.get_stream(key).await?;
+        while let Some(piece) = stream.next().await? {
+            sink.write_all(&piece).await.map_err(StreamError::Local)?;
+        }
+        sink.flush().await.map_err(StreamError::Local)?;
+        Ok(stream.streamed())
+    }
+
+    /// Reads a value of this length, which is in blocks, into memory. Nobody has seen a part of it, so that it begins again
+    /// if it is written over meanwhile.
+    pub(crate) async fn get_in_memory(&self, key: &str, length: u64) -> Result<Object, Error> {
+        let mut length = length;
+        loop {
+            if length > limits::VALUE_BYTES {
+                let reason = Invalid::InMemory { bytes: length };
+                return Err(Error::Invalid { reason });
+            }
+            let mut stream = self.get_stream(key).await?;
+            length = stream.length();
+            match stream.collect(limits::VALUE_BYTES).await {
+                Ok(Some(object)) => return Ok(object),
+                Ok(None) | Err(Error::VersionConflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The next `block_bytes` of the source, fewer only at its end.
+async fn read_block(
+    source: &mut (impl AsyncRead + Unpin),
+    block_bytes: usize,
+) -> io::Result<Bytes> {
+    let mut block = BytesMut::new();
+    while block.len() < block_bytes {
+        // What is short stays short.
+        let room = (block_bytes - block.len()).min(block.len().max(64 << 10));
+        block.reserve(room);
+        let left = (block_bytes - block.len()) as u64;
+        if (&mut *source).take(left).read_buf(&mut block).await? == 0 {
+            break;
+        }
+    }
+    Ok(block.freeze())
+}
+
+/// The bytes of a value that somebody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    start: u64,
+    /// After the last one; `None`: all from `start` on.
+    end: Option<u64>,
+}
+
+impl Wanted {
+    fn new(range: &impl RangeBounds<u64>) -> Result<Wanted, Error> {
+        let start = match range.start_bound() {
+            Bound::Unbounded => 0,
+            Bound::Included(start) => *start,
+            Bound::Excluded(before) => before.saturating_add(1),
+        };
+        let end = match range.end_bound() {
+            Bound::Unbounded => None,
+            Bound::Included(last) => Some(last.saturating_add(1)),
+            Bound::Excluded(end) => Some(*end),
+        };
+        let wanted = Wanted { start, end };
+        match end.is_some_and(|end| end < start) {
+            true => Err(wanted.invalid(None)),
+            false => Ok(wanted),
+        }
+    }
+
+    fn invalid(self, length: Option<u64>) -> Error {
+        let Wanted { start, end } = self;
+        let reason = Invalid::Range { start, end, length };
+        Error::Invalid { reason }
+    }
+
+    /// The same of a value of this length.
+    fn within(self, length: u64) -> Result<std::ops::Range<u64>, Error> {
+        let end = self.end.unwrap_or(length);
+        match self.start <= end && end <= length {
+            true => Ok(self.start..end),
+            false => Err(self.invalid(Some(length))),
+        }
+    }
+
+    fn is_everything(self) -> bool {
+        self.start == 0 && self.end.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests;

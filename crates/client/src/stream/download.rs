@@ -1,0 +1,365 @@
+//! The reading of one value in pieces.
+
+use super::{Streamed, Wanted};
+use crate::Version;
+use crate::checksum;
+use crate::domain::{Call, Domain};
+use crate::error::{Damage, Error, Operation};
+use crate::object::{Blocks, Metadata, Object};
+use crate::thread::Started;
+use areo_core::dsm::large;
+use areo_core::element::Value;
+use areo_core::error::ReadError;
+use areo_core::manager;
+use areo_core::object::Name;
+use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, Digest};
+use std::collections::VecDeque;
+use std::ops::Range;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, spawn_local};
+
+/// A value on its way, piece by piece ([`Domain::get_stream`], [`Domain::get_range`]).
+pub struct ObjectStream {
+    domain: Domain,
+    key: String,
+    opened: Opened,
+    parts: mpsc::Receiver<Part>,
+    /// `None` once it has ended.
+    work: Option<Started<Result<(), Error>>>,
+    /// Pieces of a block that was verified.
+    pieces: VecDeque<Bytes>,
+    /// Of all that came, if all of the value comes.
+    digest: Option<Digest>,
+    bytes: u64,
+}
+
+/// What is known of a value before its bytes come.
+struct Opened {
+    version: Version,
+    metadata: Metadata,
+    length: u64,
+}
+
+/// Content that was written at once.
+struct Part {
+    content: Vec<Bytes>,
+    /// Of a block: the metadata of it, and its length.
+    block: Option<(Metadata, u64)>,
+    /// What of it is wanted.
+    wanted: Range<u64>,
+}
+
+impl ObjectStream {
+    pub(super) async fn open(
+        domain: &Domain,
+        key: &str,
+        wanted: Wanted,
+    ) -> Result<ObjectStream, Error> {
+        let (sender, opened) = oneshot::channel();
+        let (parts_sender, parts) = mpsc::channel(1);
+        let work = move |call| run(call, wanted, sender, parts_sender);
+        let work = domain.begin(Operation::Get, Name::user(key)?, work);
+        let Ok(opened) = opened.await else {
+            let ended = work.end().await;
+            return Err(ended.expect_err("it ends before it has begun only for a reason"));
+        };
+        let whole = wanted.is_everything();
+        Ok(ObjectStream {
+            domain: domain.clone(),
+            key: key.into(),
+            opened,
+            parts,
+            work: Some(work),
+            pieces: VecDeque::new(),
+            digest: whole.then(|| Digest::new(CrcAlgorithm::Crc32Iscsi)),
+            bytes: 0,
+        })
+    }
+
+    /// The version that is read.
+    pub fn version(&self) -> Version {
+        self.opened.version
+    }
+
+    /// What is kept with it.
+    pub fn metadata(&self) -> &Metadata {
+        &self.opened.metadata
+    }
+
+    /// The length of the whole value in bytes, of which perhaps not all come.
+    pub fn length(&self) -> u64 {
+        self.opened.length
+    }
+
+    /// What came up to now.
+    pub fn streamed(&self) -> Streamed {
+        Streamed {
+            version: self.opened.version,
+            metadata: self.opened.metadata.clone(),
+            bytes: self.bytes,
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of [`Domain::get`]; [`Error::VersionConflict`] if what follows of this version is gone.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(piece) = self.pieces.pop_front() {
+                self.bytes += piece.len() as u64;
+                return Ok(Some(piece));
+            }
+            match self.parts.recv().await {
+                Some(part) => self.take(part)?,
+                None => return self.end().await.map(|()| None),
+            }
+        }
+    }
+
+    /// Verifies what came, and keeps what is wanted of it.
+    fn take(&mut self, part: Part) -> Result<(), Error> {
+        if let Some((metadata, length)) = &part.block {
+            let came: u64 = part.content.iter().map(|piece| piece.len() as u64).sum();
+            if came != *length {
+                let reason = format!("a block of it has {came} bytes instead of {length}");
+                return Err(self.damaged(Damage::Metadata {
+                    version: self.opened.version,
+                    reason,
+                }));
+            }
+            checksum::verify(&part.content, metadata, self.opened.version)
+                .map_err(|damage| self.damaged(damage))?;
+        }
+        let mut position = 0;
+        for piece in part.content {
+            let (begin, end) = (position, position + piece.len() as u64);
+            position = end;
+            let from = part.wanted.start.clamp(begin, end) - begin;
+            let to = part.wanted.end.clamp(begin, end) - begin;
+            if let Some(digest) = &mut self.digest {
+                digest.update(&piece);
+            }
+            if from < to {
+                self.pieces
+                    .push_back(piece.slice(from as usize..to as usize));
+            }
+        }
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), Error> {
+        let Some(work) = self.work.take() else {
+            return Ok(());
+        };
+        work.end().await?;
+        let expected = self.opened.metadata.checksum;
+        let found = self.digest.as_ref().map(checksum::finish);
+        match (expected, found) {
+            (Some(expected), Some(found)) if expected != found => {
+                Err(self.damaged(Damage::Checksum {
+                    version: self.opened.version,
+                    expected,
+                    found,
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn damaged(&self, damage: Damage) -> Error {
+        self.domain.about.corrupted(&self.key, damage)
+    }
+
+    /// All of it; `None` if it is longer than `limit_bytes`.
+    pub(super) async fn collect(&mut self, limit_bytes: u64) -> Result<Option<Object>, Error> {
+        if self.opened.length > limit_bytes {
+            return Ok(None);
+        }
+        let mut content = Vec::new();
+        while let Some(piece) = self.next().await? {
+            content.push(piece);
+        }
+        Ok(Some(Object {
+            version: self.opened.version,
+            metadata: self.opened.metadata.clone(),
+            length: self.opened.length,
+            content,
+        }))
+    }
+}
+
+/// The operation: the newest version, then what is wanted of it.
+async fn run(
+    call: Call,
+    wanted: Wanted,
+    opened: oneshot::Sender<Opened>,
+    parts: mpsc::Sender<Part>,
+) -> Result<(), Error> {
+    loop {
+        let client = &call.session.client;
+        let found = manager::get(client, call.c(), &call.name).await;
+        let found = found.map_err(|error| call.read_error(&error))?;
+        let (version, metadata, value) = call.about.opened(call.name.key(), found)?;
+        let length = value.length();
+        let range = wanted.within(length)?;
+        let blocks = metadata.blocks;
+        let about = Opened {
+            version,
+            metadata,
+            length,
+        };
+        let Some(blocks) = blocks else {
+            let part = Part {
+                content: value.content,
+                block: None,
+                wanted: range,
+            };
+            // Failing means that nobody reads it any more.
+            let _ = opened.send(about);
+            let _ = parts.send(part).await;
+            return Ok(());
+        };
+        let mut ahead = Ahead::new(&call, blocks, range);
+        // Up to here nothing was handed out: if a block is gone, a newer version is complete, and is read instead.
+        let first = match ahead.next().await {
+            None => None,
+            Some(Err(error)) => return Err(call.read_error(&error)),
+            Some(Ok(None)) => continue,
+            Some(Ok(Some(block))) => Some(block),
+        };
+        let _ = opened.send(about);
+        return hand_out(&call, version, first, ahead, &parts).await;
+    }
+}
+
+async fn hand_out(
+    call: &Call,
+    version: Version,
+    first: Option<Block>,
+    mut ahead: Ahead<'_>,
+    parts: &mpsc::Sender<Part>,
+) -> Result<(), Error> {
+    let mut next = first;
+    while let Some(block) = next {
+        let part = block.part(call, version)?;
+        if parts.send(part).await.is_err() {
+            // Nobody reads it any more.
+            return Ok(());
+        }
+        next = match ahead.next().await {
+            None => None,
+            Some(Ok(Some(block))) => Some(block),
+            Some(Ok(None)) => return Err(conflict(call, version).await),
+            Some(Err(error)) => return Err(call.read_error(&error)),
+        };
+    }
+    Ok(())
+}
+
+/// Bytes of the version were handed out, and what follows is gone: a newer one is complete (`[X-23]`).
+async fn conflict(call: &Call, expected: Version) -> Error {
+    let key = call.name.key();
+    let found = match manager::stat(&call.session.client, call.c(), &call.name).await {
+        Err(error) => return call.read_error(&error),
+        Ok(found) => found,
+    };
+    let length = found.length;
+    let latest = match call.about.opened(key, found) {
+        Err(Error::NotFound { .. }) => None,
+        Err(error) => return error,
+        Ok((version, metadata, _)) => Some(Box::new(Object {
+            version,
+            metadata,
+            length,
+            content: Vec::new(),
+        })),
+    };
+    Error::VersionConflict {
+        domain: call.about.name.clone(),
+        key: key.into(),
+        expected: Some(expected),
+        latest,
+    }
+}
+
+/// A block that came.
+struct Block {
+    value: Value,
+    length: u64,
+    wanted: Range<u64>,
+}
+
+impl Block {
+    fn part(self, call: &Call, version: Version) -> Result<Part, Error> {
+        let metadata = Metadata::decode(&self.value.metadata).map_err(|error| {
+            let reason = error.to_string();
+            let damage = Damage::Metadata { version, reason };
+            call.about.corrupted(call.name.key(), damage)
+        })?;
+        Ok(Part {
+            content: self.value.content,
+            block: Some((metadata, self.length)),
+            wanted: self.wanted,
+        })
+    }
+}
+
+/// Blocks in order, of which a few are read ahead.
+struct Ahead<'a> {
+    call: &'a Call,
+    blocks: Blocks,
+    range: Range<u64>,
+    /// Of blocks, to be asked for.
+    rest: Range<u64>,
+    reads: VecDeque<(u64, Read)>,
+}
+
+/// A read under way, which ends with this.
+struct Read(JoinHandle<Result<Option<Value>, ReadError>>);
+
+impl Drop for Read {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Ahead<'_> {
+    fn new(call: &Call, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
+        let width = u64::from(blocks.block_bytes);
+        let rest = match range.is_empty() {
+            true => 0..0,
+            false => range.start / width..range.end.div_ceil(width),
+        };
+        Ahead {
+            call,
+            blocks,
+            range,
+            rest,
+            reads: VecDeque::new(),
+        }
+    }
+
+    /// The next block; `Ok(None)`: it is gone. `None` after the last one.
+    async fn next(&mut self) -> Option<Result<Option<Block>, ReadError>> {
+        while self.reads.len() < large::window(self.blocks.block_bytes)
+            && let Some(index) = self.rest.next()
+        {
+            let client = self.call.session.client.clone();
+            let (c, upload) = (self.call.c().clone(), self.blocks.upload);
+            let read = async move { large::get_block(&client, &c, upload, index as u32).await };
+            self.reads.push_back((index, Read(spawn_local(read))));
+        }
+        let (index, mut read) = self.reads.pop_front()?;
+        let value = (&mut read.0).await.expect("a read does not panic");
+        let of_value = self.blocks.range(index);
+        let block = |value| Block {
+            value,
+            length: of_value.end - of_value.start,
+            wanted: self.range.start.max(of_value.start) - of_value.start
+                ..self.range.end.min(of_value.end) - of_value.start,
+        };
+        Some(value.map(|value| value.map(block)))
+    }
+}

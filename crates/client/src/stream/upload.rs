@@ -1,0 +1,232 @@
+//! The writing of one value in blocks.
+
+use crate::Version;
+use crate::checksum;
+use crate::domain::{Call, Domain};
+use crate::error::{Error, Operation};
+use crate::object::{Blocks, Metadata, PutOptions, now_ms};
+use crate::thread::Started;
+use areo_core::dsm::large::{self, PublishError};
+use areo_core::dsm::sweep;
+use areo_core::element::Value;
+use areo_core::error::WriteError;
+use areo_core::object::Name;
+use areo_core::tag::Writer;
+use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, Digest};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// A value on its way: as one object while only one block of it has come, otherwise as blocks.
+pub(crate) struct Upload {
+    domain: Domain,
+    key: String,
+    options: PutOptions,
+    /// The first block, until it is known that there is another one.
+    first: Option<Bytes>,
+    sending: Option<Sending>,
+    digest: Digest,
+    length: u64,
+}
+
+/// The operation on the network thread.
+struct Sending {
+    parts: mpsc::Sender<Part>,
+    work: Started<Result<Version, Error>>,
+}
+
+enum Part {
+    Block(Value),
+    /// There are no more; this is what is kept with the value.
+    End(Metadata, u64),
+    GiveUp,
+}
+
+impl Upload {
+    pub(crate) fn new(domain: &Domain, key: &str, options: PutOptions) -> Result<Upload, Error> {
+        Name::user(key)?;
+        options.check()?;
+        let upload = Upload {
+            domain: domain.clone(),
+            key: key.into(),
+            options,
+            first: None,
+            sending: None,
+            digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
+            length: 0,
+        };
+        // Refused before anything is sent.
+        upload.metadata().encode()?;
+        Ok(upload)
+    }
+
+    /// The length of every block that is pushed but the last one.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.options.block_bytes as usize
+    }
+
+    fn metadata(&self) -> Metadata {
+        Metadata {
+            content_type: self.options.content_type.clone(),
+            user: self.options.user_metadata.clone(),
+            checksum: Some(checksum::finish(&self.digest)),
+            written_at_ms: now_ms(),
+            blocks: None,
+        }
+    }
+
+    /// Takes the next block. Waits while as many are under way as may be.
+    pub(crate) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
+        match self.first.take() {
+            None if self.sending.is_none() => {
+                self.first = Some(block);
+                return Ok(());
+            }
+            None => {}
+            Some(first) => {
+                self.begin()?;
+                self.send_block(first).await?;
+            }
+        }
+        self.send_block(block).await
+    }
+
+    async fn send_block(&mut self, block: Bytes) -> Result<(), Error> {
+        self.digest.update(&block);
+        self.length += block.len() as u64;
+        let metadata = Metadata {
+            checksum: Some(checksum::of(std::slice::from_ref(&block))),
+            written_at_ms: now_ms(),
+            ..Metadata::default()
+        };
+        let value = Value::new(metadata.encode()?, block);
+        self.send(Part::Block(value)).await
+    }
+
+    fn begin(&mut self) -> Result<(), Error> {
+        let (parts, receiver) = mpsc::channel(1);
+        let block_bytes = self.options.block_bytes;
+        let work = move |call| run(call, receiver, block_bytes);
+        let name = Name::user(&self.key)?;
+        let work = self.domain.begin(Operation::Put, name, work);
+        self.sending = Some(Sending { parts, work });
+        Ok(())
+    }
+
+    async fn send(&mut self, part: Part) -> Result<(), Error> {
+        let sending = self.sending.as_mut().expect("it has begun");
+        if sending.parts.send(part).await.is_ok() {
+            return Ok(());
+        }
+        // It ends before its time only for a reason.
+        let sending = self.sending.take().expect("it has begun");
+        sending.work.end().await.map(|_| ())
+    }
+
+    /// After the last block: makes what was pushed the newest version of the object.
+    pub(crate) async fn finish(mut self) -> Result<Version, Error> {
+        if self.sending.is_none() {
+            let value = self.first.take().unwrap_or_default();
+            // Boxed: a put of a longer value would come here.
+            return Box::pin(self.domain.put(&self.key, value, self.options.clone())).await;
+        }
+        let end = Part::End(self.metadata(), self.length);
+        self.send(end).await?;
+        let sending = self.sending.take().expect("it has begun");
+        sending.work.end().await
+    }
+
+    /// Takes back what was sent, as far as that can be done now.
+    pub(crate) async fn give_up(mut self) {
+        if self.sending.is_some()
+            && self.send(Part::GiveUp).await.is_ok()
+            && let Some(sending) = self.sending.take()
+        {
+            // Whatever is left is left to a sweep.
+            let _ = sending.work.end().await;
+        }
+    }
+}
+
+/// The operation: blocks as they come, then the manifest.
+async fn run(
+    call: Call,
+    mut parts: mpsc::Receiver<Part>,
+    block_bytes: u32,
+) -> Result<Version, Error> {
+    let client = call.session.client.clone();
+    let upload = client.next_writer();
+    let (window, mut sent) = (large::window(block_bytes), 0);
+    let mut puts = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some(put) = puts.join_next() => {
+                let put: Result<(), WriteError> = put.expect("a put does not panic");
+                put.map_err(|error| not_applied(&call, &error))?;
+            }
+            part = parts.recv(), if puts.len() < window => match part {
+                Some(Part::Block(content)) => {
+                    let (client, c) = (client.clone(), call.c().clone());
+                    let block = (upload, sent);
+                    sent += 1;
+                    puts.spawn_local(async move {
+                        large::put_block(&client, &c, block, &content).await
+                    });
+                }
+                Some(Part::End(metadata, length)) => {
+                    while let Some(put) = puts.join_next().await {
+                        let put: Result<(), WriteError> = put.expect("a put does not panic");
+                        put.map_err(|error| not_applied(&call, &error))?;
+                    }
+                    let blocks = Blocks { upload, length, block_bytes };
+                    return publish(&call, blocks, metadata).await;
+                }
+                // A process that ends has no time for more.
+                None => return Err(given_up(&call)),
+                Some(Part::GiveUp) => {
+                    puts.shutdown().await;
+                    take_back(&call, upload, sent).await;
+                    return Err(given_up(&call));
+                }
+            },
+        }
+    }
+}
+
+async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Version, Error> {
+    let metadata = Metadata {
+        blocks: Some(blocks),
+        ..metadata
+    };
+    let metadata = metadata.encode()?;
+    let client = &call.session.client;
+    match large::publish(client, call.c(), &call.name, &blocks, metadata).await {
+        Ok(version) => Ok(version),
+        Err(PublishError::Write(error)) => Err(call.write_error(&error)),
+        Err(PublishError::Swept) => {
+            take_back(call, blocks.upload, blocks.count() as u32).await;
+            Err(given_up(call))
+        }
+    }
+}
+
+/// This is its writer, and has not committed it: nobody ever will.
+async fn take_back(call: &Call, upload: Writer, blocks: u32) {
+    let client = &call.session.client;
+    // Whatever is left is left to a sweep.
+    let _ = sweep::remove_blocks(client, call.c(), upload, 0..blocks).await;
+}
+
+/// What became of a block says nothing of the object.
+fn not_applied(call: &Call, error: &WriteError) -> Error {
+    let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
+    call.write_error(&WriteError::NotApplied(failed.clone()))
+}
+
+fn given_up(call: &Call) -> Error {
+    Error::Swept {
+        domain: call.about.name.clone(),
+        key: call.name.key().into(),
+    }
+}
