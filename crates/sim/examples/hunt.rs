@@ -1,5 +1,7 @@
-//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|plain|replay|random|pct]`. Ends with 1 if one did.
-//! With `plain` there are no reconfigurations, either. With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the scheduler of all.
+//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|plain|replay|random|pct|twice]`. Ends with 1
+//! if one did. With `plain` there are neither faults nor reconfigurations. With `twice` each seed is run twice, and both
+//! runs must be the same. With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the
+//! scheduler of all.
 
 use areo_sim::{Moves, Options, Scheduler, replay, run};
 use std::process::ExitCode;
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
             Some("pct") => Scheduler::Pct { depth: None },
             _ => Scheduler::Mixed,
         },
+        twice: how == Some("twice"),
         stop_at_first: true,
         ..Options::default()
     };
