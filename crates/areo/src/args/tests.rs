@@ -37,6 +37,7 @@ fn the_help_names_every_command() {
             "stat",
             "rm",
             "file",
+            "sweep",
             "domain",
             "reconfig",
             "status",
