@@ -12,11 +12,13 @@ use crate::error::{Asked, Error, NoQuorum, Operation};
 use crate::known::Session;
 use crate::{Dap, ServerId};
 use areo_core::config::{Configuration, Descriptor};
+use areo_core::dap;
 use areo_core::error::Unavailable;
 use areo_core::gather;
 use areo_core::limits;
 use areo_core::manager::{self, reconfiguration};
 use areo_core::message::Request;
+use areo_core::object::Name;
 use areo_core::reconfig::ares;
 use std::fmt;
 use std::sync::Arc;
@@ -53,6 +55,8 @@ pub struct Plan {
     pub bytes: u64,
     /// Bytes of the elements that the new configuration makes of them, for all servers together.
     pub element_bytes: u64,
+    /// Bytes of those elements that have to be sent, because their servers hold nothing that they could be made of.
+    pub sent_bytes: u64,
     /// There are more objects than were listed.
     pub more: bool,
 }
@@ -259,14 +263,19 @@ impl Work {
             objects: 0,
             bytes: 0,
             element_bytes: 0,
+            sent_bytes: 0,
             more: false,
         };
-        self.count(&chosen.new, &mut plan).await?;
+        self.count((old, &chosen.new), &mut plan).await?;
         Ok(plan)
     }
 
     /// Counts what there is to move.
-    async fn count(&self, new: &Configuration, plan: &mut Plan) -> Result<(), Error> {
+    async fn count(
+        &self,
+        (old, new): (&Configuration, &Configuration),
+        plan: &mut Plan,
+    ) -> Result<(), Error> {
         let mut after = String::new();
         for _ in 0..COUNTED_PAGES {
             let limit = limits::PAGE_ENTRIES as u16;
@@ -279,7 +288,10 @@ impl Work {
             for entry in &page.entries {
                 plan.objects += 1;
                 plan.bytes += entry.length;
-                plan.element_bytes += element_bytes(new, entry.length);
+                let name = Name::user(&entry.key).expect("a server listed it");
+                let each = element_bytes(new, entry.length);
+                plan.element_bytes += each * new.n() as u64;
+                plan.sent_bytes += each * needing((old, new), &name, entry.length);
             }
             match page.next {
                 Some(next) => after = next,
@@ -419,13 +431,22 @@ impl Work {
     }
 }
 
-/// Bytes of the elements of a value of this length, for all members together.
+/// Bytes of an element of a value of this length.
 fn element_bytes(c: &Configuration, length: u64) -> u64 {
     let pieces = match length <= c.descriptor().copy_bytes.into() {
         true => 1,
         false => u64::from(c.dap().k()),
     };
-    length.div_ceil(pieces) * c.n() as u64
+    length.div_ceil(pieces)
+}
+
+/// Members of the new configuration that have to be sent their element (`[X-17]`).
+fn needing(configurations: (&Configuration, &Configuration), name: &Name, length: u64) -> u64 {
+    let needs = |position: &usize| {
+        let kept = (length, false);
+        !dap::is_adoptable(configurations, name, *position, kept)
+    };
+    (0..configurations.1.n()).filter(needs).count() as u64
 }
 
 fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {

@@ -6,16 +6,18 @@
 //! bringing one element to each member.
 
 pub mod abd;
+mod adopt;
 mod collect;
 pub mod ec;
 pub mod headers;
 pub mod listing;
+pub mod many;
 pub mod registered;
 mod store;
 pub mod versions;
 
-use crate::config::Dap;
-use crate::element::Value;
+use crate::config::{Configuration, Dap};
+use crate::element::{Element, Form, Value};
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
@@ -41,6 +43,8 @@ pub enum Scope {
     Whole,
     /// Everything but the content. [`Found::length`] is that of the content all the same.
     Metadata,
+    /// The tag alone: neither a value nor its length.
+    Version,
 }
 
 /// What get-data found.
@@ -170,6 +174,50 @@ pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
             tag,
         },
     );
+}
+
+/// The form in which the member at this position holds a value of this length, or a tombstone.
+pub fn form(
+    c: &Configuration,
+    name: &Name,
+    position: usize,
+    (length, deleted): (u64, bool),
+) -> Form {
+    let small = u64::from(c.descriptor().copy_bytes);
+    match c.dap() {
+        Dap::Ec { k } if !deleted && length > small => Form::Fragment {
+            n: c.n() as u8,
+            k,
+            index: c.element_index(position, name.placement_hash(c.descriptor().domain)),
+        },
+        Dap::Abd | Dap::Removed | Dap::Ec { .. } => Form::Copy,
+    }
+}
+
+/// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
+pub fn is_adoptable(
+    (old, new): (&Configuration, &Configuration),
+    name: &Name,
+    position: usize,
+    kept: (u64, bool),
+) -> bool {
+    let before = old.position(new.members()[position]);
+    let held = before.map(|before| form(old, name, before, kept));
+    held == Some(Form::Copy) || held == Some(form(new, name, position, kept))
+}
+
+/// The element in the form that this configuration wants, if it can be made of this one alone (`[X-17]`).
+pub fn adapted(c: &Configuration, form: Form, element: Element) -> Option<Element> {
+    match (element.form, form) {
+        (held, wanted) if held == wanted => Some(element),
+        (Form::Copy, Form::Fragment { index, .. }) => Some(Element {
+            form,
+            payload: ec::fragment(c, &element.payload, index),
+            checksum: None,
+            ..element
+        }),
+        _ => None,
+    }
 }
 
 /// The answer to a request that held one access.

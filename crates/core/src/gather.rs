@@ -16,8 +16,10 @@ use std::time::Duration;
 use tracing::Instrument;
 
 pub use crate::tally::{Decision, Event, Tally};
+pub use batch::Batch;
 pub use visit::{Visit, gather};
 
+mod batch;
 mod visit;
 
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.

@@ -61,7 +61,9 @@ pub const BLOCKS: u64 = 1 << 32;
 /// Blocks that a sweep removes at once.
 pub const SWEEP_WINDOW: usize = 64;
 /// Quorum calls of a transfer that are under way at once.
-pub const TRANSFER_WINDOW: usize = 128;
+pub const TRANSFER_WINDOW: usize = 4;
+/// Objects that a transfer moves by one quorum call, if they are small together.
+pub const TRANSFER_BATCH: usize = 64;
 /// Objects that a transfer moves before it takes up the next ones.
 pub const TRANSFER_OBJECTS: usize = 512;
 /// Bytes of their values; a larger one goes alone.

@@ -111,6 +111,8 @@ pub enum Access {
         /// versions are here, because only completing one lets those go (`[X-3]`).
         write_back: bool,
     },
+    /// As if what is held of this version in an earlier configuration were put here, by a write-back (ADOPT, `[X-17]`).
+    Adopt(Tag),
 }
 
 /// A page of a listing.
@@ -249,8 +251,10 @@ pub enum Answer {
     Fetched(Carried),
     /// To a fetch: the element is no longer held, or never was. No statement about the tag.
     Evicted,
-    /// To a put: the tag is held, or below what was trimmed here.
+    /// To a put or an adoption: the tag is held, or below what was trimmed here.
     Stored,
+    /// To an adoption: there is nothing to make the element of. No acknowledgement (NEED, `[X-17]`).
+    Needed,
     /// This object was refused, the others of the request were not.
     Refused(Refusal),
 }
@@ -297,7 +301,7 @@ impl Held {
 /// A page of the objects that a server holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listed {
-    /// In order of their keys, tombstones included (`[X-18]`).
+    /// By key, tombstones included (`[X-18]`).
     pub entries: Vec<ListEntry>,
     /// There are more after the last entry.
     pub truncated: bool,

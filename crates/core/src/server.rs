@@ -7,9 +7,11 @@
 //! | `tenancy` | its part of one configuration: objects and cells |
 //! | `envelope` | what it knows of the sequence: put around every answer |
 //! | `finals` | how far each domain has come |
+//! | `adoption` | what of an earlier configuration serves a later one |
 //! | `registry` | the servers it knows |
 //! | [`starts`] | how often it was started |
 
+pub(crate) mod adoption;
 mod envelope;
 mod finals;
 pub mod record;
@@ -307,6 +309,12 @@ impl Server {
                     Err(refusal) => Answer::Refused(refusal),
                 }
             }
+            // What can be adopted came here as a put.
+            Access::Adopt(tag) => match tenancy.supersedes(name, tag) {
+                Ok(true) => Answer::Stored,
+                Ok(false) => Answer::Needed,
+                Err(refusal) => Answer::Refused(refusal),
+            },
         }
     }
 

@@ -82,6 +82,38 @@ impl<C> Shard<C> {
         self.server.serve();
     }
 
+    /// Before a request is received, and while its batch is open: puts elements that are held here already in place of the
+    /// adoptions that it asks for (`[X-17]`). Those that stay are answered with [`Answer::Needed`]. Returns how many it put.
+    pub fn adopt(&self, request: &mut Request, heap: &impl Heap) -> usize {
+        assert!(
+            !self.committing,
+            "the store has what the server speaks of before the batch"
+        );
+        let Some((c, adoptable)) = self.server.adoptable(request) else {
+            return 0;
+        };
+        let Request::Configured {
+            body: Body::Access(accesses),
+            ..
+        } = request
+        else {
+            unreachable!("only accesses adopt")
+        };
+        let mut adopted = 0;
+        for source in adoptable {
+            // One that is damaged is found by whoever is to answer with it.
+            let Ok(element) = heap.element(source.handle, true) else {
+                continue;
+            };
+            let access = source.access;
+            if let Some(put) = source.put(&c, element) {
+                accesses[access].1 = put;
+                adopted += 1;
+            }
+        }
+        adopted
+    }
+
     /// Takes a request into the batch.
     pub fn receive(&mut self, now: Instant, caller: C, request: Request) {
         assert!(
@@ -189,7 +221,7 @@ pub fn writes(request: &Request) -> bool {
                 || match body {
                     Body::Access(accesses) => accesses
                         .iter()
-                        .any(|(_, access)| matches!(access, Access::Put { .. })),
+                        .any(|(_, access)| matches!(access, Access::Put { .. } | Access::Adopt(_))),
                     Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
                     Body::Register(_) => true,
                     Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => false,

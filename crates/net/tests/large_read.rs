@@ -73,7 +73,9 @@ impl Service for Holder {
                     checksum: None,
                 }))
             }
-            Access::Put { .. } => panic!("the version is at the only server"),
+            Access::Put { .. } | Access::Adopt(_) => {
+                panic!("the version is at the only server")
+            }
         };
         let encoded = codec::encode_reply(&Reply::Access(vec![answer]));
         let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };

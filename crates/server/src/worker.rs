@@ -182,7 +182,8 @@ impl Worker {
         let mut batch = Batch::Open;
         let mut jobs = jobs.into_iter();
         while batch_bytes < BATCH_BYTES {
-            let Some(job) = jobs.next() else { break };
+            let Some(mut job) = jobs.next() else { break };
+            self.adopt(&mut job);
             let bytes = footprint(&job);
             let room = match self.has_room(batch_bytes + bytes)? {
                 true => Room::Enough,
@@ -202,6 +203,13 @@ impl Worker {
         let later: Vec<Job> = jobs.chain(inbox.drain(..)).collect();
         *inbox = later;
         Some(batch)
+    }
+
+    /// What the job is to adopt is put by it, and takes room like any other put.
+    fn adopt(&self, job: &mut Job) {
+        if let (Job::Request { request, .. }, Some(keep)) = (job, self.keep.borrow().as_ref()) {
+            self.shard.borrow().adopt(request, keep);
+        }
     }
 
     fn hand_over(&self, now: CoreInstant, started: Instant, job: Job, room: Room) {

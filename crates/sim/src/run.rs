@@ -102,6 +102,8 @@ pub struct Outcome {
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
+    /// Elements that servers took from earlier configurations (`[X-17]`).
+    pub adopted: u64,
     /// Things that happened: messages, commits, timers, faults.
     pub events: u64,
     /// Virtual time that passed.
@@ -127,6 +129,8 @@ pub struct Report {
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
+    /// Elements that servers took from earlier configurations (`[X-17]`).
+    pub adopted: u64,
     /// Their events.
     pub events: u64,
     /// All their faults.
@@ -166,6 +170,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
             report.seeds += 1;
             report.operations += outcome.operations;
             report.reconfigurations += outcome.reconfigurations;
+            report.adopted += outcome.adopted;
             report.events += outcome.events;
             report.fired.add(&outcome.fired);
             if outcome.violation.is_some() {
@@ -228,6 +233,7 @@ pub(crate) fn restricted(
         hash: mix(world.hash() ^ work.started()),
         operations: work.started(),
         reconfigurations: work.reconfigurations(),
+        adopted: world.adopted(),
         events: world.events(),
         virtual_time: world.now().since(Instant::default()),
         fired: world.plan().fired(),
@@ -257,6 +263,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         hash: 0,
         operations: 0,
         reconfigurations: 0,
+        adopted: 0,
         events: world.events(),
         virtual_time: Duration::ZERO,
         fired: Fired::default(),

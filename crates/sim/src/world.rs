@@ -54,6 +54,8 @@ struct Inner {
     watch: RefCell<Watch>,
     hash: Cell<u64>,
     events: Cell<u64>,
+    /// Elements that servers took from earlier configurations.
+    adopted: Cell<u64>,
     /// Kept if somebody wants to read it.
     schedule: RefCell<Option<VecDeque<String>>>,
 }
@@ -159,6 +161,7 @@ impl World {
             }),
             hash: Cell::new(seed),
             events: Cell::default(),
+            adopted: Cell::default(),
             schedule: RefCell::new(setup.traced.then(VecDeque::new)),
         }));
         for server in 0..servers {
@@ -247,6 +250,10 @@ impl World {
         }
         self.poll();
         true
+    }
+
+    pub(crate) fn adopted(&self) -> u64 {
+        self.0.adopted.get()
     }
 
     /// Everything that happened so far.

@@ -56,6 +56,7 @@ fn access_name(access: &Access) -> &'static str {
         Access::Put {
             write_back: true, ..
         } => "put-write-back",
+        Access::Adopt(_) => "adopt",
     }
 }
 
@@ -69,6 +70,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
             Some(Answer::Fetched(_)) => "fetched",
             Some(Answer::Evicted) => "evicted",
             Some(Answer::Stored) => "stored",
+            Some(Answer::Needed) => "needed",
             Some(Answer::Refused(_)) => "refused",
         },
         Reply::Listed(_) => "listed",

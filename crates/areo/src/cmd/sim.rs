@@ -24,6 +24,8 @@ struct Summary {
     seeds: u64,
     operations: u64,
     reconfigurations: u64,
+    /// Elements that servers took from earlier configurations.
+    adopted: u64,
     events: u64,
     seconds: f64,
     faults: std::collections::BTreeMap<&'static str, u64>,
@@ -122,6 +124,7 @@ fn summary(report: &Report, seconds: f64, violations: Vec<Violated>) -> Summary 
         seeds: report.seeds,
         operations: report.operations,
         reconfigurations: report.reconfigurations,
+        adopted: report.adopted,
         events: report.events,
         seconds,
         faults: faults
@@ -136,12 +139,13 @@ fn text(report: &Report, seconds: f64, violations: &[Violated]) -> String {
         seeds,
         operations,
         reconfigurations,
+        adopted,
         events,
         fired,
         ..
     } = report;
     let mut text = format!(
-        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {events} events in {seconds:.1} s\nfaults\n{fired}"
+        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {events} events in {seconds:.1} s\nfaults\n{fired}"
     );
     for Violated {
         seed,

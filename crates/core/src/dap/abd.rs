@@ -42,20 +42,29 @@ pub(super) async fn get_data<E: Env>(
 ) -> Result<Found, Failed> {
     let c = at.c();
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
-    let chosen = chosen(env, c, name);
-    let wants = |attempt: u32| {
-        let want = |position| match (scope, attempt) {
-            // The value went away under a fast writer: whoever answers gives what it has.
-            (Scope::Whole, 1..) => Want::Element,
-            (Scope::Whole, 0) if position == chosen => Want::Element,
-            (Scope::Metadata, 1..) => Want::Metadata,
-            (Scope::Metadata, 0) if position == chosen => Want::Metadata,
-            (_, 0) => Want::Tags,
-        };
-        (0..c.n()).map(want).collect()
-    };
+    let wants = |attempt: u32| wants(env, c, name, scope, attempt);
     let collected = collect::collect(env, at, name, largest, (have, scope), wants).await?;
     Ok(found(collected, known))
+}
+
+/// What each member is asked.
+pub(super) fn wants<E: Env>(
+    env: &E,
+    c: &Configuration,
+    name: &Name,
+    scope: Scope,
+    attempt: u32,
+) -> Vec<Want> {
+    let chosen = chosen(env, c, name);
+    let want = |position| match (scope, attempt) {
+        // The value went away under a fast writer: whoever answers gives what it has.
+        (Scope::Whole, 1..) => Want::Element,
+        (Scope::Whole, 0) if position == chosen => Want::Element,
+        (Scope::Metadata, 1..) => Want::Metadata,
+        (Scope::Metadata, 0) if position == chosen => Want::Metadata,
+        (Scope::Version, _) | (_, 0) => Want::Tags,
+    };
+    (0..c.n()).map(want).collect()
 }
 
 /// The member that is asked for the value: by turns over the objects, leaving out those that lately did not answer.
@@ -80,7 +89,7 @@ pub(super) fn largest(c: &Configuration, held: &[Option<Held>], have: Tag) -> Op
 }
 
 /// Of full copies, any one is the value.
-fn found(collected: Collected, known: Option<&Known>) -> Found {
+pub(super) fn found(collected: Collected, known: Option<&Known>) -> Found {
     let Collected {
         tag,
         elements,

@@ -178,7 +178,8 @@ impl Collect {
             // More answers may allow a version; without any to come, only asking again can.
             return self.hope_for(|member| member.held.is_none());
         };
-        if tag.is_initial() || tag == self.have || self.enough(tag) {
+        let is_enough = self.scope == Scope::Version || self.enough(tag);
+        if tag.is_initial() || tag == self.have || is_enough {
             return Decision::Done(Outcome::Found(self.collected(tag)));
         }
         self.fetch_missing(tag)
@@ -313,7 +314,9 @@ impl Collect {
             }
             Answer::Evicted => Decision::Done(Outcome::Restart),
             Answer::Refused(refusal) => self.refused(from, refusal),
-            Answer::Held(_) | Answer::Fetched(_) | Answer::Stored => Decision::Pending,
+            Answer::Held(_) | Answer::Fetched(_) | Answer::Stored | Answer::Needed => {
+                Decision::Pending
+            }
         }
     }
 

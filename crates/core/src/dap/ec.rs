@@ -53,22 +53,27 @@ pub(super) async fn get_data<E: Env>(
 ) -> Result<Found, Failed> {
     let c = at.c();
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
-    let chosen = chosen(env, c, name);
-    let wants = |_attempt: u32| {
-        let mut wants = vec![Want::Tags; c.n()];
-        for position in &chosen {
-            wants[*position] = Want::Fragment;
-        }
-        // A small value is a full copy everywhere: one is enough.
-        wants[chosen[0]] = Want::Element;
-        if scope == Scope::Metadata {
-            wants.fill(Want::Tags);
-            wants[chosen[0]] = Want::Metadata;
-        }
-        wants
-    };
+    let wants = |_attempt: u32| wants(env, c, name, scope);
     let collected = collect::collect(env, at, name, acceptable, (have, scope), wants).await?;
     Ok(found(c, collected, known, scope))
+}
+
+/// What each member is asked.
+pub(super) fn wants<E: Env>(env: &E, c: &Configuration, name: &Name, scope: Scope) -> Vec<Want> {
+    let chosen = chosen(env, c, name);
+    let mut wants = vec![Want::Tags; c.n()];
+    match scope {
+        Scope::Whole => {
+            for position in &chosen {
+                wants[*position] = Want::Fragment;
+            }
+            // A small value is a full copy everywhere: one is enough.
+            wants[chosen[0]] = Want::Element;
+        }
+        Scope::Metadata => wants[chosen[0]] = Want::Metadata,
+        Scope::Version => {}
+    }
+    wants
 }
 
 /// The k members that are asked for elements: those with the data fragments, except where others answer better.
@@ -140,7 +145,12 @@ fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
     forms.iter().any(|form| form.is_whole()) || indices.len() >= usize::from(c.dap().k())
 }
 
-fn found(c: &Configuration, collected: Collected, known: Option<&Known>, scope: Scope) -> Found {
+pub(super) fn found(
+    c: &Configuration,
+    collected: Collected,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Found {
     let Collected {
         tag,
         elements,
@@ -249,13 +259,14 @@ pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
         return vec![copy_element(value); c.n()];
     }
     let content = value.contiguous();
-    let hash = name.placement_hash(c.descriptor().domain);
     let fragments = fragments(c, &content);
-    let (n, k) = (c.n() as u8, c.dap().k());
     let element = |position| {
-        let index = c.element_index(position, hash);
+        let form = super::form(c, name, position, (content.len() as u64, false));
+        let Form::Fragment { index, .. } = form else {
+            unreachable!("it is no small value")
+        };
         Element {
-            form: Form::Fragment { n, k, index },
+            form,
             deleted: false,
             length: content.len() as u64,
             metadata: value.metadata.clone(),
@@ -264,6 +275,21 @@ pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
         }
     };
     (0..c.n()).map(element).collect()
+}
+
+/// The fragment of this index, in memory of its own.
+pub(super) fn fragment(c: &Configuration, content: &[u8], index: u8) -> Bytes {
+    let (code, k) = (c.code(), c.dap().k());
+    let piece = |index| &content[code.data_range(content.len(), index)];
+    if index < k {
+        return Bytes::copy_from_slice(piece(index));
+    }
+    let _span = tracing::trace_span!(span::EC_ENCODE, bytes = content.len()).entered();
+    let data: Vec<(u8, &[u8])> = (0..k).map(|index| (index, piece(index))).collect();
+    let mut parity = vec![0; code.fragment_length(content.len())];
+    code.reconstruct(&data, &mut [(index, parity.as_mut_slice())])
+        .expect("all data fragments are there");
+    parity.into()
 }
 
 /// All n fragments, by index.

@@ -13,16 +13,18 @@
 //!
 //! Memory is bounded: objects move in groups, of which each ends before the next one begins.
 
+mod objects;
+
 use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
 use crate::consensus::paxos::{self, Outcome};
-use crate::dap::{self, PutError, Scope, listing, registered};
+use crate::dap::{listing, registered};
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
-use crate::message::{ListEntry, ListRequest};
-use crate::object::{Kind, Name};
+use crate::message::ListRequest;
+use crate::object::Kind;
 use crate::pointer::Pointer;
 use crate::tag::{ClientId, Writer};
 use bytes::Bytes;
@@ -204,46 +206,6 @@ impl<E: Env> Source<'_, E> {
         Visit::closing(self.c, &self.pointer)
     }
 
-    async fn objects(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
-        for group in groups(entries) {
-            let moves = group.iter().map(|entry| self.object(kind, &entry.key));
-            for moved in gather::join(limits::TRANSFER_WINDOW, moves).await {
-                moved?;
-            }
-            (self.progress)(Progress::Transferring {
-                objects: group.len() as u64,
-                bytes: group.iter().map(|entry| entry.length).sum(),
-            });
-        }
-        Ok(())
-    }
-
-    /// Moves the largest version of an object that a closed quorum holds; never a withheld one (`[A-9]`).
-    async fn object(&self, kind: Kind, key: &str) -> Result<(), Stop> {
-        let name = Name::new(kind, key).expect("a server listed it");
-        let at = self.closed();
-        let found = dap::get_data(self.env, &at, &name, None, Scope::Whole).await;
-        let found = found.map_err(|failed| stop(failed, &at))?;
-        if found.tag.is_initial() {
-            return Ok(());
-        }
-        let value = found.value.expect("a version that was put has a value");
-        // Not a new version: it is taken in however many are there.
-        let holders = vec![false; self.target.n()];
-        loop {
-            let to = Visit::new(self.target);
-            match dap::put_data(self.env, &to, &name, found.tag, &value, &holders).await {
-                Ok(()) if to.is_last() => {
-                    dap::confirm(self.env, &to, &name, found.tag);
-                    return Ok(());
-                }
-                Ok(()) => return Ok(()),
-                Err(PutError::Unconfirmed) => self.env.sleep(limits::ASK_AGAIN).await,
-                Err(PutError::Failed(failed)) => return Err(stop(failed, &to)),
-            }
-        }
-    }
-
     /// What acceptors here accepted is decided in the target, unless something was decided there already.
     async fn cells(&self) -> Result<(), Stop> {
         let mut after = Bytes::new();
@@ -290,55 +252,5 @@ fn stop(failed: Failed, at: &Visit) -> Stop {
             let pointer = at.next().expect("a final pointer was shown");
             Stop::Final(pointer.configuration)
         }
-    }
-}
-
-/// Entries whose values fit into memory together; a larger value goes alone.
-fn groups(entries: &[ListEntry]) -> impl Iterator<Item = &[ListEntry]> {
-    let mut rest = entries;
-    std::iter::from_fn(move || {
-        let mut bytes = 0_u64;
-        let fits = |entry: &&ListEntry| {
-            bytes = bytes.saturating_add(entry.length);
-            bytes <= limits::TRANSFER_BYTES
-        };
-        let count = rest.iter().take_while(fits).count();
-        let count = count.clamp(1, limits::TRANSFER_OBJECTS).min(rest.len());
-        let (group, others) = rest.split_at(count);
-        rest = others;
-        (!group.is_empty()).then_some(group)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tag::Tag;
-
-    fn entry(length: u64) -> ListEntry {
-        ListEntry {
-            key: "k".into(),
-            tag: Tag::INITIAL,
-            length,
-            deleted: false,
-            damaged: false,
-        }
-    }
-
-    #[test]
-    fn groups_are_bounded_and_leave_nothing_out() {
-        let large = limits::TRANSFER_BYTES;
-        let entries: Vec<ListEntry> = [1, large, large - 1, 1, 5 * large, 0].map(entry).into();
-        let lengths = |group: &[ListEntry]| group.iter().map(|e| e.length).collect::<Vec<_>>();
-        let made: Vec<Vec<u64>> = groups(&entries).map(lengths).collect();
-        let expected: [&[u64]; 5] = [&[1], &[large], &[large - 1, 1], &[5 * large], &[0]];
-        assert_eq!(made, expected);
-        let many = vec![entry(0); 2 * limits::TRANSFER_OBJECTS + 1];
-        let sizes: Vec<usize> = groups(&many).map(<[ListEntry]>::len).collect();
-        assert_eq!(
-            sizes,
-            [limits::TRANSFER_OBJECTS, limits::TRANSFER_OBJECTS, 1]
-        );
-        assert_eq!(groups(&[]).count(), 0);
     }
 }

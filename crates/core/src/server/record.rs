@@ -9,6 +9,7 @@ use crate::object::{DomainId, Name};
 use crate::pointer::Pointer;
 use crate::tag::Tag;
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Names a configuration within a server: without the digest, because there is only one of each index.
@@ -173,6 +174,15 @@ impl Ledger {
     /// The steps since they were last taken.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The records of the open batch.
+    pub(super) fn open(&self) -> BTreeSet<Handle> {
+        let appended = |step: &Step| match step {
+            Step::Append { handle, .. } => Some(*handle),
+            Step::Free(_) => None,
+        };
+        self.steps.iter().filter_map(appended).collect()
     }
 
     /// The steps since the last call.

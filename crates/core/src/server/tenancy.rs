@@ -131,6 +131,17 @@ impl Tenancy {
         }))
     }
 
+    /// The version, if it is held and the object can speak.
+    pub(super) fn find(&self, name: &Name, tag: Tag) -> Option<&Stored> {
+        self.sound(name).ok()??.find(tag)
+    }
+
+    /// Whether a write-back of this version would be acknowledged as it is.
+    pub(super) fn supersedes(&self, name: &Name, tag: Tag) -> Result<bool, Refusal> {
+        let admission = |versions| admission(self.dap(), versions, tag, true);
+        Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
+    }
+
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn put(
         &mut self,
@@ -145,10 +156,7 @@ impl Tenancy {
             Some(versions) => versions,
             None => object(&mut self.objects, name),
         };
-        let admission = match dap {
-            Dap::Abd | Dap::Removed => abd::admit(versions, tag),
-            Dap::Ec { .. } => ec::admit(versions, tag, write_back, delta),
-        };
+        let admission = admission((dap, delta), versions, tag, write_back);
         match admission {
             Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
             Admission::Acknowledge => return Ok(None),
@@ -380,6 +388,19 @@ fn enqueue(versions: &mut Versions) -> Option<Tag> {
     }
     versions.queued = true;
     versions.largest().map(|largest| largest.tag)
+}
+
+/// What the server half of the configuration's kind says to a put.
+fn admission(
+    (dap, delta): (Dap, u16),
+    versions: &Versions,
+    tag: Tag,
+    write_back: bool,
+) -> Admission {
+    match dap {
+        Dap::Abd | Dap::Removed => abd::admit(versions, tag),
+        Dap::Ec { .. } => ec::admit(versions, tag, write_back, delta),
+    }
 }
 
 /// Takes a version in, under a new handle.

@@ -1,6 +1,7 @@
 //! Reconfiguration while operations go on (`algorithms.md` 3): what a domain holds survives the change of its servers, its
 //! code and its algorithm.
 
+mod adoption;
 mod cells;
 mod gate;
 mod hand_over;

@@ -3,6 +3,7 @@
 use super::call::Origin;
 use super::{Disk, World, name, server};
 use areo_core::config::{Configuration, ServerId};
+use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
@@ -18,6 +19,8 @@ pub(super) struct Machine {
     disk: Disk,
     root: Arc<Configuration>,
     incarnation: u64,
+    /// Elements adopted so far.
+    adopted: usize,
 }
 
 /// Who a server of the world is.
@@ -38,7 +41,21 @@ impl Machine {
             disk: Disk::default(),
             root: root.clone(),
             incarnation: 0,
+            adopted: 0,
         }
+    }
+
+    /// A request as a batch of its own.
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        caller: Caller,
+        mut request: Request,
+    ) -> Vec<(Caller, Result<Reply, Refusal>)> {
+        if let Some(shard) = &mut self.shard {
+            self.adopted += shard.adopt(&mut request, &self.disk);
+        }
+        self.batch(|shard| shard.receive(now, caller, request))
     }
 
     /// One batch of one thing: carried out, made durable, released. Nothing happens while the machine is down.
@@ -80,6 +97,11 @@ impl World {
         self.0.machines.borrow().len()
     }
 
+    /// Elements that a server has adopted so far.
+    pub fn adopted(&self, number: usize) -> usize {
+        self.0.machines.borrow()[&server(number)].adopted
+    }
+
     pub fn is_up(&self, number: usize) -> bool {
         self.is_server_up(server(number))
     }
@@ -101,8 +123,8 @@ impl World {
         let mut machines = self.0.machines.borrow_mut();
         let machine = machines.get_mut(&server(number));
         let caller = (Origin::nobody(), request.clone());
-        let act = |shard: &mut Shard<Caller>| shard.receive(now, caller, request);
-        let mut replies = machine.expect("servers are known").batch(act);
+        let machine = machine.expect("servers are known");
+        let mut replies = machine.receive(now, caller, request);
         replies.pop().expect("a server that is up answers").1
     }
 

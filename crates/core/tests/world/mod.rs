@@ -55,6 +55,7 @@ struct Inner {
     chaos: Cell<Option<Chaos>>,
     gathers: Cell<usize>,
     element_bytes: Cell<usize>,
+    put_bytes: Cell<usize>,
 }
 
 /// How often, out of a thousand events, the random scheduler does something else than delivering.
@@ -130,6 +131,7 @@ impl World {
             chaos: Cell::default(),
             gathers: Cell::default(),
             element_bytes: Cell::default(),
+            put_bytes: Cell::default(),
         }));
         for id in (0..servers).map(server) {
             let machine = Machine::new(root);
@@ -174,6 +176,11 @@ impl World {
     /// Bytes of elements that servers have sent so far.
     pub fn element_bytes(&self) -> usize {
         self.0.element_bytes.get()
+    }
+
+    /// Bytes of elements that servers have been sent so far.
+    pub fn put_bytes(&self) -> usize {
+        self.0.put_bytes.get()
     }
 
     /// For one operation that begins now.

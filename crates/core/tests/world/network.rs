@@ -249,8 +249,9 @@ impl World {
                 }
                 Content::Note(note) => machine.batch(|shard| shard.note(now, note)),
                 Content::Request(origin, request) => {
+                    self.0.put_bytes.update(|bytes| bytes + put_bytes(&request));
                     let caller = (origin, request.clone());
-                    machine.batch(|shard| shard.receive(now, caller, request))
+                    machine.receive(now, caller, request)
                 }
             }
         };
@@ -284,6 +285,21 @@ impl World {
         let back = parked.extract_if(.., |message| message.server == id);
         self.0.flight.borrow_mut().extend(back);
     }
+}
+
+fn put_bytes(request: &Request) -> usize {
+    let Request::Configured {
+        body: Body::Access(accesses),
+        ..
+    } = request
+    else {
+        return 0;
+    };
+    let put = |(_, access): &(_, Access)| match access {
+        Access::Put { element, .. } => element.payload.len(),
+        _ => 0,
+    };
+    accesses.iter().map(put).sum()
 }
 
 fn element_bytes(reply: &Reply) -> usize {

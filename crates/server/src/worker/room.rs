@@ -53,7 +53,7 @@ fn body_footprint(body: &Body) -> u64 {
                     element.metadata.len(),
                     element.payload.len(),
                 ),
-                Access::Query { .. } | Access::Fetch { .. } => 0,
+                Access::Query { .. } | Access::Fetch { .. } | Access::Adopt(_) => 0,
             })
             .sum(),
         Body::Cell { cell, step } => match step {

@@ -128,7 +128,11 @@ impl LiveServer {
     pub(super) fn take(&mut self, message: &Message) -> Option<Answered> {
         let now = Instant::default();
         match message {
-            Message::Request(request) => self.shard.receive(now, (), request.clone()),
+            Message::Request(request) => {
+                let mut request = request.clone();
+                self.shard.adopt(&mut request, &self.records);
+                self.shard.receive(now, (), request);
+            }
             Message::Note(note) => self.shard.note(now, note.clone()),
             Message::Quiet => self.shard.tick(Instant(u64::MAX)),
         }
@@ -228,9 +232,9 @@ pub(super) fn is_question(message: &Message) -> bool {
             descriptor.is_none()
                 && pointer.is_none()
                 && match body {
-                    Body::Access(accesses) => accesses
-                        .iter()
-                        .all(|(_, access)| !matches!(access, Access::Put { .. })),
+                    Body::Access(accesses) => accesses.iter().all(|(_, access)| {
+                        matches!(access, Access::Query { .. } | Access::Fetch { .. })
+                    }),
                     Body::List(_) | Body::ReadConfig | Body::Cells { .. } | Body::Servers => true,
                     Body::Register(_) => false,
                     Body::Cell { step, .. } => matches!(step, CellRequest::Query),

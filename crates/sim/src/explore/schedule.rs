@@ -52,6 +52,7 @@ fn one(key: &str, access: &Access) -> String {
             true => format!("put {tag} of {key}, writing back"),
             false => format!("put {tag} of {key}"),
         },
+        Access::Adopt(tag) => format!("adopt {tag} of {key}"),
     }
 }
 
@@ -74,6 +75,7 @@ pub(super) fn answer(answered: &Answered) -> String {
                 Answer::Fetched(_) => "the element".to_owned(),
                 Answer::Evicted => "evicted".to_owned(),
                 Answer::Stored => "stored".to_owned(),
+                Answer::Needed => "needed".to_owned(),
                 Answer::Refused(refusal) => format!("refused: {refusal}"),
             });
             answers.collect::<Vec<_>>().join(", ")

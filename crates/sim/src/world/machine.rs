@@ -1,6 +1,7 @@
 //! Servers: the production shard over the production store on a disk in memory. A commit takes virtual time, during which
 //! requests gather for the next batch; and it can end in every way in which a real one can.
 
+mod adoption;
 mod life;
 mod room;
 
@@ -41,7 +42,7 @@ struct Caller {
 
 /// What was asked about.
 enum Subject {
-    /// By access: the object, and the version if it was a put.
+    /// By access: the object, and the version if it was a put or an adoption.
     Objects(Vec<(ObjectId, Option<Tag>)>),
     Cell(Key, Bytes),
     Other,
@@ -202,9 +203,11 @@ impl World {
                         .borrow_mut()
                         .objects
                         .number(key, name.as_bytes());
-                    let mut put = None;
+                    let put = match access {
+                        Access::Put { tag, .. } | Access::Adopt(tag) => Some(*tag),
+                        Access::Query { .. } | Access::Fetch { .. } => None,
+                    };
                     if let Access::Put { tag, element, .. } = access {
-                        put = Some(*tag);
                         let (tag, element) = (*tag, element);
                         let submitted = Observation::Submitted {
                             object,
@@ -228,7 +231,7 @@ impl World {
 
     /// One batch of everything that came, unless another is being written.
     fn turn(&self, server: usize) {
-        let mut refused = Vec::new();
+        let (mut refused, mut adopted) = (Vec::new(), Vec::new());
         let works = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
@@ -241,14 +244,11 @@ impl World {
             let now = self.clock(self.caller_of(server));
             let owed = live.owed();
             let (mut bytes, mut works, mut batch) = (SLACK_BYTES + owed, true, Batch::Open);
-            for job in machine.inbox.drain(..) {
-                let payload_bytes = match &job {
-                    Job::Request(.., payload_bytes) => *payload_bytes,
-                    Job::Note(_) => 0,
-                };
-                let room = live.room(bytes + REQUEST_BYTES + payload_bytes, owed);
+            for mut job in machine.inbox.drain(..) {
+                let needs = live.adopt(&mut job, &mut adopted);
+                let room = live.room(bytes + needs, owed);
                 bytes += match room {
-                    Ok(Room::Enough) => REQUEST_BYTES + payload_bytes,
+                    Ok(Room::Enough) => needs,
                     _ => 0,
                 };
                 if matches!(room, Ok(Room::Enough | Room::ForReads)) {
@@ -276,6 +276,7 @@ impl World {
             }
             works.then_some(batch)
         };
+        self.show_adopted(&adopted);
         let Some(batch) = works else {
             return self.broken(server);
         };

@@ -46,6 +46,7 @@ const FETCHED: u8 = 2;
 const EVICTED: u8 = 3;
 const STORED: u8 = 4;
 const REFUSED: u8 = 5;
+const NEEDED: u8 = 6;
 
 const HELD_ELEMENT: u8 = 1;
 const ENTRY_DELETED: u8 = 1;
@@ -131,6 +132,7 @@ fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
         }
         Answer::Evicted => out.put(&[EVICTED, 0]),
         Answer::Stored => out.put(&[STORED, 0]),
+        Answer::Needed => out.put(&[NEEDED, 0]),
         Answer::Refused(refusal) => {
             out.put(&[REFUSED, 0]);
             out.u16(frame::Refusal::from(*refusal).code());
@@ -296,7 +298,7 @@ pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
     let elements = answers.iter().filter_map(|answer| match answer {
         Answer::Held(held) => held.element.as_ref().map(|(_, carried)| carried),
         Answer::Fetched(carried) => Some(carried),
-        Answer::Evicted | Answer::Stored | Answer::Refused(_) => None,
+        Answer::Evicted | Answer::Stored | Answer::Needed | Answer::Refused(_) => None,
     });
     let segments = elements.filter_map(|carried| parts::segment(whole(carried)));
     segments.collect()
@@ -379,7 +381,7 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
         HELD => HELD_ELEMENT,
-        FETCHED | EVICTED | STORED | REFUSED => 0,
+        FETCHED | EVICTED | STORED | REFUSED | NEEDED => 0,
         kind => return Err(unknown("kind of answer", kind.into())),
     };
     let flags = reader.flags("answer", known_flags)?;
@@ -388,6 +390,7 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
         FETCHED => Answer::Fetched(carried(reader)?),
         EVICTED => Answer::Evicted,
         STORED => Answer::Stored,
+        NEEDED => Answer::Needed,
         REFUSED => {
             let code = reader.u16()?;
             let refusal = frame::Refusal::from_code(code);

@@ -36,6 +36,7 @@ const FLAG_KNOWN: u8 = 1;
 const QUERY: u8 = 1;
 const FETCH: u8 = 2;
 const PUT: u8 = 3;
+const ADOPT: u8 = 4;
 
 const WANT_TAGS: u8 = 0;
 const WANT_METADATA: u8 = 1;
@@ -142,6 +143,7 @@ fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
         Access::Put {
             tag, write_back, ..
         } => (PUT, if *write_back { PUT_WRITE_BACK } else { 0 }, *tag),
+        Access::Adopt(tag) => (ADOPT, 0, *tag),
     };
     out.u8(kind);
     out.u8(flags);
@@ -201,7 +203,7 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
     };
     let elements = accesses.iter().filter_map(|(_, access)| match access {
         Access::Put { element, .. } => parts::segment(element),
-        Access::Query { .. } | Access::Fetch { .. } => None,
+        Access::Query { .. } | Access::Fetch { .. } | Access::Adopt(_) => None,
     });
     elements.collect()
 }
@@ -297,6 +299,7 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
         QUERY => WANT_MASK,
         FETCH => FETCH_PAYLOAD,
         PUT => PUT_WRITE_BACK,
+        ADOPT => 0,
         kind => return Err(unknown("kind of access", kind)),
     };
     let flags = reader.flags("access", known_flags)?;
@@ -314,6 +317,7 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
             element: parts::element(reader, Part::All)?,
             write_back: flags & PUT_WRITE_BACK != 0,
         },
+        ADOPT => Access::Adopt(tag),
         _ => unreachable!("the kind was checked with its flags"),
     };
     Ok((name, access))

@@ -194,6 +194,7 @@ pub fn requests() -> Vec<Request> {
         ]),
         Body::Access(vec![(name("d"), write_back)]),
         Body::Access(vec![put("e", 0x17, manifest())]),
+        Body::Access(vec![(name("f"), Access::Adopt(tag(0x18)))]),
         Body::List(ListRequest {
             kind: Kind::Block,
             prefix: "photos/".into(),
@@ -220,12 +221,8 @@ pub fn requests() -> Vec<Request> {
         pointer: matches!(body, Body::ReadConfig).then(|| Pointer::pending(&next())),
         body,
     });
-    let others = [
-        Request::Directory,
-        Request::Know(server(1)),
-        Request::Status,
-        latest(),
-    ];
+    let know = Request::Know(server(1));
+    let others = [Request::Directory, know, Request::Status, latest()];
     configured.chain(others).collect()
 }
 
@@ -344,6 +341,7 @@ fn answers() -> Vec<Reply> {
         vec![whole(manifest())],
         vec![Answer::Evicted],
         vec![Answer::Stored],
+        vec![Answer::Needed],
         vec![Answer::Refused(Refusal::Damaged)],
     ]
     .map(Reply::Access)

@@ -79,6 +79,7 @@ fn access() -> impl Strategy<Value = Access> {
             element,
             write_back,
         }),
+        tag().prop_map(Access::Adopt),
     ]
 }
 
@@ -134,6 +135,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         answered_element().prop_map(Answer::Fetched),
         Just(Answer::Evicted),
         Just(Answer::Stored),
+        Just(Answer::Needed),
         refusal().prop_map(Answer::Refused),
     ]
 }

@@ -27,6 +27,8 @@ pub(super) struct Planned<'a> {
     bytes: u64,
     /// What the new configuration makes of them, for all servers together.
     element_bytes: u64,
+    /// Of these, what has to be sent.
+    sent_bytes: u64,
     /// How they were counted.
     counted: &'static str,
 }
@@ -70,6 +72,7 @@ fn planned<'a>(name: &'a str, plan: &'a Plan) -> Planned<'a> {
         objects: plan.objects,
         bytes: plan.bytes,
         element_bytes: plan.element_bytes,
+        sent_bytes: plan.sent_bytes,
         counted: counted(plan),
     }
 }
@@ -142,6 +145,7 @@ pub(super) fn print(out: Output, name: &str, plan: &Plan) -> Outcome {
                 size(plan.element_bytes)
             ),
         ),
+        ("to send", format!("{least}{}", size(plan.sent_bytes))),
         ("counted", format!("by {}", counted(plan))),
     ];
     if out.terminal {

@@ -100,7 +100,7 @@ impl Members {
                     vec![reply(Answer::Fetched(element))]
                 }
             },
-            (Access::Put { .. }, _) => panic!("a get-data puts nothing"),
+            (Access::Put { .. } | Access::Adopt(_), _) => panic!("a get-data puts nothing"),
         }
     }
 

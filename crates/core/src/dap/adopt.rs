@@ -1,0 +1,83 @@
+//! The tally of an adoption (`[X-17]`): which members hold the version afterwards, without its having been sent to them.
+
+use super::single;
+use crate::config::Configuration;
+use crate::env::Env;
+use crate::gather::{ConfiguredTally, Decision, Event};
+use crate::limits;
+use crate::message::{Access, Answer, Body};
+use crate::object::Name;
+use crate::tag::Tag;
+use std::time::Duration;
+
+pub(super) struct Adopt {
+    name: Name,
+    tag: Tag,
+    quorum: usize,
+    /// What each member said: whether it holds the version.
+    said: Vec<Option<bool>>,
+    /// Out of reach, or slow lately: not waited for.
+    late: Vec<bool>,
+}
+
+impl Adopt {
+    pub(super) fn new<E: Env>(env: &E, c: &Configuration, name: &Name, tag: Tag) -> Adopt {
+        Adopt {
+            name: name.clone(),
+            tag,
+            quorum: c.quorums().quorum(),
+            said: vec![None; c.n()],
+            late: c.members().iter().map(|server| env.slow(*server)).collect(),
+        }
+    }
+
+    /// A quorum has spoken; the others are waited for unless they are late.
+    fn evaluate(&self, patient: bool) -> Decision<Vec<bool>> {
+        let spoken = self.said.iter().flatten().count();
+        let mut members = self.said.iter().zip(&self.late);
+        let waits = patient && members.any(|(said, late)| said.is_none() && !late);
+        match spoken < self.quorum || waits {
+            true => Decision::Pending,
+            false => Decision::Done(self.said.iter().map(|said| *said == Some(true)).collect()),
+        }
+    }
+}
+
+impl ConfiguredTally for Adopt {
+    /// Of each member whether it holds the version: an acknowledgement, as of a put.
+    type Output = Vec<bool>;
+
+    fn needed(&self) -> usize {
+        self.quorum
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Body> {
+        let adopt = Access::Adopt(self.tag);
+        let asks = self.said[position].is_none();
+        asks.then(|| Body::Access(vec![(self.name.clone(), adopt)]))
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Vec<bool>> {
+        match event {
+            Event::Unreachable => self.late[from] = true,
+            Event::Refused(_) => self.said[from] = self.said[from].or(Some(false)),
+            Event::Reply(reply) => {
+                let holds = single(reply) == Some(Answer::Stored);
+                self.said[from] = Some(holds || self.said[from] == Some(true));
+            }
+        }
+        self.evaluate(true)
+    }
+
+    fn tick(&mut self) -> Decision<Vec<bool>> {
+        self.evaluate(false)
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let spoken = self.said.iter().flatten().count();
+        (spoken >= self.quorum).then_some(limits::HEDGE)
+    }
+}
+
+#[cfg(test)]
+mod tests;

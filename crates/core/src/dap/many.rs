@@ -1,0 +1,101 @@
+//! The data access primitives for several objects at once: one request to each member, whatever the number of objects, as
+//! long as nothing is in the way. What cannot be done so has no result, and is to be done for the object alone.
+
+use super::adopt::Adopt;
+use super::collect::{Collect, Outcome as Collected};
+use super::store::{Outcome as Stored, Store};
+use super::{Found, Scope, abd, ec};
+use crate::config::Dap;
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::Failed;
+use crate::gather::{self, Batch, Visit};
+use crate::object::Name;
+use crate::tag::Tag;
+
+/// As [`super::get_data`], of each object.
+///
+/// # Errors
+/// [`Failed`].
+pub async fn get_data<E: Env>(
+    env: &E,
+    at: &Visit,
+    names: &[Name],
+    scope: Scope,
+) -> Result<Vec<Option<Found>>, Failed> {
+    let c = at.c();
+    let call = |name: &Name| match c.dap() {
+        Dap::Abd | Dap::Removed => {
+            let wants = abd::wants(env, c, name, scope, 0);
+            Collect::new(c, name, abd::largest, scope, Tag::INITIAL, &wants)
+        }
+        Dap::Ec { .. } => {
+            let wants = ec::wants(env, c, name, scope);
+            Collect::new(c, name, ec::acceptable, scope, Tag::INITIAL, &wants)
+        }
+    };
+    let batch = Batch::new(c.n(), names.iter().map(call));
+    let collected = gather::gather(env, at, batch).await?;
+    let found = |collected| match (collected, c.dap()) {
+        (Some(Collected::Found(collected)), Dap::Abd | Dap::Removed) => {
+            Some(abd::found(collected, None))
+        }
+        (Some(Collected::Found(collected)), Dap::Ec { .. }) => {
+            Some(ec::found(c, collected, None, scope))
+        }
+        (Some(Collected::Restart) | None, _) => None,
+    };
+    Ok(collected.into_iter().map(found).collect())
+}
+
+/// What is to be put.
+pub struct Put<'a> {
+    /// Where.
+    pub name: &'a Name,
+    /// Under which tag.
+    pub tag: Tag,
+    /// What.
+    pub value: &'a Value,
+    /// As in [`super::put_data`].
+    pub holders: &'a [bool],
+}
+
+/// As [`super::put_data`], of each object. Says of each whether it is at a quorum.
+///
+/// # Errors
+/// [`Failed`].
+pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<Vec<bool>, Failed> {
+    let c = at.c();
+    let call = |put: &Put<'_>| {
+        let elements = match c.dap() {
+            Dap::Abd | Dap::Removed => vec![abd::copy_element(put.value); c.n()],
+            Dap::Ec { .. } => ec::elements(c, put.name, put.value),
+        };
+        Store::new(c, put.name, put.tag, elements, put.holders)
+    };
+    let batch = Batch::new(c.n(), puts.iter().map(call));
+    let stored = gather::gather(env, at, batch).await?;
+    let is_stored = |outcome| outcome == Some(Stored::Stored);
+    Ok(stored.into_iter().map(is_stored).collect())
+}
+
+/// Has the members hold what they hold of these versions in earlier configurations (`[X-17]`). Says of each version which
+/// members acknowledged it, as they would a put; nothing is said of the others.
+///
+/// # Errors
+/// [`Failed`].
+pub async fn adopt<E: Env>(
+    env: &E,
+    at: &Visit,
+    versions: &[(&Name, Tag)],
+) -> Result<Vec<Vec<bool>>, Failed> {
+    let c = at.c();
+    let call = |(name, tag): &(&Name, Tag)| Adopt::new(env, c, name, *tag);
+    let batch = Batch::new(c.n(), versions.iter().map(call));
+    let adopted = gather::gather(env, at, batch).await?;
+    let nobody = || vec![false; c.n()];
+    let holders = adopted
+        .into_iter()
+        .map(|holders| holders.unwrap_or_else(nobody));
+    Ok(holders.collect())
+}

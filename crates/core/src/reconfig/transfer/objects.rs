@@ -1,0 +1,236 @@
+//! Objects on their way: many small ones in one request, and of none what its new servers hold already (`[X-17]`).
+//!
+//! 1. A closed quorum of the source says which version of each object is to be moved; it gives its value, too, if some
+//!    server of the target cannot have an element of it.
+//! 2. The servers of the target adopt what they can.
+//! 3. The others are sent their elements. Adopted and sent ones count alike: a quorum of them is a put.
+
+use super::{Progress, Source, Stop, stop};
+use crate::dap::many::{self, Put};
+use crate::dap::{self, Found, PutError, Scope};
+use crate::element::Value;
+use crate::env::Env;
+use crate::gather::{self, Visit};
+use crate::limits;
+use crate::message::ListEntry;
+use crate::object::{Kind, Name};
+use crate::tag::Tag;
+
+/// An object that is being moved.
+struct Moved<'a> {
+    name: &'a Name,
+    tag: Tag,
+    /// `None` if it was not read, because it may not be needed.
+    value: Option<Value>,
+    /// Members of the target that hold the version.
+    holders: Vec<bool>,
+}
+
+impl Moved<'_> {
+    fn put(&self) -> Put<'_> {
+        let value = self.value.as_ref();
+        Put {
+            name: self.name,
+            tag: self.tag,
+            value: value.expect("a version that was put has a value"),
+            holders: &self.holders,
+        }
+    }
+}
+
+impl<E: Env> Source<'_, E> {
+    pub(super) async fn objects(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
+        for group in parts(entries, limits::TRANSFER_OBJECTS, limits::TRANSFER_BYTES) {
+            let batches = parts(group, limits::TRANSFER_BATCH, limits::INLINE_BYTES);
+            let moves = batches.map(|batch| self.batch(kind, batch));
+            let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
+            moved.into_iter().collect::<Result<(), Stop>>()?;
+            (self.progress)(Progress::Transferring {
+                objects: group.len() as u64,
+                bytes: group.iter().map(|entry| entry.length).sum(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Moves the largest version of each object that a closed quorum holds; never a withheld one (`[A-9]`).
+    async fn batch(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
+        let name = |entry: &ListEntry| Name::new(kind, &entry.key).expect("a server listed it");
+        let names: Vec<Name> = entries.iter().map(name).collect();
+        let (may, must) = self.prospects(&names, entries);
+        let scope = if must { Scope::Whole } else { Scope::Version };
+        let found = self.find(&names, scope).await?;
+        let moved = names.iter().zip(found).map(|(name, found)| Moved {
+            name,
+            tag: found.tag,
+            value: found.value,
+            holders: vec![false; self.target.n()],
+        });
+        // What was never written is everywhere already.
+        let mut moved: Vec<Moved<'_>> = moved.filter(|it| !it.tag.is_initial()).collect();
+        let to = Visit::new(self.target);
+        if may && !moved.is_empty() {
+            let versions: Vec<(&Name, Tag)> = moved.iter().map(|it| (it.name, it.tag)).collect();
+            let adopted = many::adopt(self.env, &to, &versions).await;
+            let adopted = adopted.map_err(|failed| stop(failed, &to))?;
+            for (moved, holders) in moved.iter_mut().zip(adopted) {
+                moved.holders = holders;
+            }
+        }
+        let lacks = |moved: &Moved<'_>| moved.holders.contains(&false);
+        let (lacking, mut there): (Vec<_>, Vec<_>) = moved.into_iter().partition(lacks);
+        there.extend(self.send(&to, lacking).await?);
+        if to.is_last() {
+            for moved in there {
+                dap::confirm(self.env, &to, moved.name, moved.tag);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some server of the target may have an element of one of these, and whether some server cannot have one.
+    fn prospects(&self, names: &[Name], entries: &[ListEntry]) -> (bool, bool) {
+        let configurations = (&**self.c, &**self.target);
+        let (mut may, mut must) = (false, false);
+        for (name, entry) in names.iter().zip(entries) {
+            for position in 0..self.target.n() {
+                let kept = (entry.length, entry.deleted);
+                let fits = dap::is_adoptable(configurations, name, position, kept);
+                (may, must) = (may || fits, must || !fits);
+            }
+        }
+        (may, must)
+    }
+
+    /// The version of each object that is to be moved: together, and where that fails, alone.
+    async fn find(&self, names: &[Name], scope: Scope) -> Result<Vec<Found>, Stop> {
+        let at = self.closed();
+        let found = match names.len() {
+            // A large one is not sent with the answer to a query.
+            0 | 1 => names.iter().map(|_| None).collect(),
+            _ => {
+                let found = many::get_data(self.env, &at, names, scope).await;
+                found.map_err(|failed| stop(failed, &at))?
+            }
+        };
+        let alone = names.iter().zip(found).map(|(name, found)| async move {
+            match found {
+                Some(found) => Ok(found),
+                None => self.get_data(name, scope).await,
+            }
+        });
+        let found = gather::join(limits::TRANSFER_WINDOW, alone).await;
+        found.into_iter().collect()
+    }
+
+    async fn get_data(&self, name: &Name, scope: Scope) -> Result<Found, Stop> {
+        let at = self.closed();
+        let found = dap::get_data(self.env, &at, name, None, scope).await;
+        found.map_err(|failed| stop(failed, &at))
+    }
+
+    /// Brings each version to those servers of the target that do not hold it. Returns what is there then.
+    async fn send<'a>(
+        &self,
+        to: &Visit,
+        mut moved: Vec<Moved<'a>>,
+    ) -> Result<Vec<Moved<'a>>, Stop> {
+        self.read(&mut moved).await?;
+        if moved.is_empty() {
+            return Ok(moved);
+        }
+        let puts: Vec<Put<'_>> = moved.iter().map(Moved::put).collect();
+        let stored = many::put_data(self.env, to, &puts).await;
+        let stored = stored.map_err(|failed| stop(failed, to))?;
+        let alone = moved.iter().zip(stored).filter(|(_, stored)| !stored);
+        let alone = alone.map(|(moved, _)| self.put_data(to, moved));
+        let put = gather::join(limits::TRANSFER_WINDOW, alone).await;
+        put.into_iter().collect::<Result<(), Stop>>()?;
+        Ok(moved)
+    }
+
+    /// Reads the values that turned out to be needed.
+    async fn read(&self, moved: &mut Vec<Moved<'_>>) -> Result<(), Stop> {
+        let unread = |moved: &&Moved<'_>| moved.value.is_none();
+        let names = moved.iter().filter(unread).map(|moved| moved.name.clone());
+        let names: Vec<Name> = names.collect();
+        let found = self.find(&names, Scope::Whole).await?;
+        let unread = moved.iter_mut().filter(|moved| moved.value.is_none());
+        for (moved, found) in unread.zip(found) {
+            if found.tag != moved.tag {
+                // It was evicted, or is no longer the one to be moved: whoever adopted it did not adopt this one.
+                moved.holders.fill(false);
+            }
+            (moved.tag, moved.value) = (found.tag, found.value);
+        }
+        moved.retain(|moved| !moved.tag.is_initial());
+        Ok(())
+    }
+
+    /// Not a new version: it is taken in however many are there.
+    async fn put_data(&self, to: &Visit, moved: &Moved<'_>) -> Result<(), Stop> {
+        let Put {
+            name,
+            tag,
+            value,
+            holders,
+        } = moved.put();
+        loop {
+            match dap::put_data(self.env, to, name, tag, value, holders).await {
+                Ok(()) => return Ok(()),
+                Err(PutError::Unconfirmed) => self.env.sleep(limits::ASK_AGAIN).await,
+                Err(PutError::Failed(failed)) => return Err(stop(failed, to)),
+            }
+        }
+    }
+}
+
+/// Runs of entries whose values fit together; a larger value goes alone.
+fn parts(
+    entries: &[ListEntry],
+    most: usize,
+    most_bytes: u64,
+) -> impl Iterator<Item = &[ListEntry]> {
+    let mut rest = entries;
+    std::iter::from_fn(move || {
+        let mut bytes = 0_u64;
+        let fits = |entry: &&ListEntry| {
+            bytes = bytes.saturating_add(entry.length);
+            bytes <= most_bytes
+        };
+        let count = rest.iter().take_while(fits).count();
+        let count = count.clamp(1, most).min(rest.len());
+        let (part, others) = rest.split_at(count);
+        rest = others;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(length: u64) -> ListEntry {
+        ListEntry {
+            key: "k".into(),
+            tag: Tag::INITIAL,
+            length,
+            deleted: false,
+            damaged: false,
+        }
+    }
+
+    #[test]
+    fn parts_are_bounded_and_leave_nothing_out() {
+        let (most, large) = (10, 100);
+        let entries: Vec<ListEntry> = [1, large, large - 1, 1, 5 * large, 0].map(entry).into();
+        let lengths = |part: &[ListEntry]| part.iter().map(|e| e.length).collect::<Vec<_>>();
+        let made: Vec<Vec<u64>> = parts(&entries, most, large).map(lengths).collect();
+        let expected: [&[u64]; 5] = [&[1], &[large], &[large - 1, 1], &[5 * large], &[0]];
+        assert_eq!(made, expected);
+        let many = vec![entry(0); 2 * most + 1];
+        let sizes: Vec<usize> = parts(&many, most, large).map(<[ListEntry]>::len).collect();
+        assert_eq!(sizes, [most, most, 1]);
+        assert_eq!(parts(&[], most, large).count(), 0);
+    }
+}
