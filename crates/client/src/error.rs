@@ -282,12 +282,17 @@ impl Asked<'_> {
                 reason,
             }
         });
+        // It may be another one than the last that the client knows: a pending one, for instance.
+        let (configuration, shape) = match &failed.configuration {
+            Some(c) => (c.id().index, Shape::of(c)),
+            None => (self.configuration, self.shape),
+        };
         NoQuorum {
             operation: self.operation,
             domain: self.domain.map(Into::into),
             key: self.key.map(Into::into),
-            configuration: self.configuration,
-            shape: self.shape,
+            configuration,
+            shape,
             needed: failed.needed,
             servers: servers.collect(),
             waited: failed.waited,

@@ -13,7 +13,6 @@ use crate::known::Session;
 use crate::{Dap, ServerId};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
-use areo_core::error::Unavailable;
 use areo_core::gather;
 use areo_core::limits;
 use areo_core::manager::{self, reconfiguration};
@@ -236,7 +235,7 @@ impl Work {
         let known = self.about.known();
         let path = reconfiguration::path(&self.session.client, known).await;
         path.map_err(|failed| {
-            let asked = self.asked(Operation::ReadSequence, &failed, &[]);
+            let asked = self.asked(Operation::ReadSequence);
             self.session.not_applied(&asked, &failed)
         })
     }
@@ -282,7 +281,7 @@ impl Work {
             let page =
                 manager::list(&self.session.client, self.about.known(), "", &after, limit).await;
             let page = page.map_err(|failed| {
-                let asked = self.asked(Operation::List, &failed, &[]);
+                let asked = self.asked(Operation::List);
                 self.session.not_applied(&asked, &failed)
             })?;
             for entry in &page.entries {
@@ -359,13 +358,12 @@ impl Work {
         if !change.force {
             self.check(&chosen)?;
         }
-        let Chosen { mut path, new, .. } = chosen;
+        let Chosen { path, new, .. } = chosen;
         let (root, known) = (&self.session.known.root, &path[0]);
         let wanted = new.descriptor();
         let done =
             reconfiguration::reconfigure(&self.session.client, root, known, wanted, progress).await;
-        path.push(new);
-        let done = done.map_err(|error| self.failed(&path, error))?;
+        let done = done.map_err(|error| self.failed(error))?;
         let (ares::Reconfigured::Installed(c)
         | ares::Reconfigured::Unchanged(c)
         | ares::Reconfigured::Lost(c)
@@ -387,7 +385,7 @@ impl Work {
         let path = self.path().await?;
         let root = &self.session.known.root;
         let resumed = reconfiguration::resume(&self.session.client, root, &path[0], progress).await;
-        let resumed = resumed.map_err(|error| self.failed(&path, error))?;
+        let resumed = resumed.map_err(|error| self.failed(error))?;
         let Some(c) = resumed else {
             return Ok(None);
         };
@@ -395,18 +393,16 @@ impl Work {
         Ok(Some(names.configuration(&c)))
     }
 
-    fn failed(&self, path: &[Arc<Configuration>], error: ares::ReconfigError) -> ReconfigError {
-        let asked = |failed: &_| self.asked(Operation::Reconfigure, failed, path);
+    fn failed(&self, error: ares::ReconfigError) -> ReconfigError {
+        let asked = self.asked(Operation::Reconfigure);
         match error {
             ares::ReconfigError::Removed => self.not_found(),
             ares::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
             ares::ReconfigError::Decided(error) => client::later_version(&error).into(),
             ares::ReconfigError::NotBegun(failed) => {
-                self.session.not_applied(&asked(&failed), &failed).into()
+                self.session.not_applied(&asked, &failed).into()
             }
-            ares::ReconfigError::Pending(failed) => {
-                self.session.unknown(&asked(&failed), &failed).into()
-            }
+            ares::ReconfigError::Pending(failed) => self.session.unknown(&asked, &failed).into(),
         }
     }
 
@@ -416,18 +412,9 @@ impl Work {
         Error::NotFound { domain, key: None }.into()
     }
 
-    /// What was asked of the configuration whose members did not answer: one of the path, or the latest.
-    fn asked(
-        &self,
-        operation: Operation,
-        failed: &Unavailable,
-        path: &[Arc<Configuration>],
-    ) -> Asked<'_> {
+    fn asked(&self, operation: Operation) -> Asked<'_> {
         let latest = self.about.latest(&self.session.client);
-        let asked = failed.servers.iter().map(|(server, _)| *server);
-        let is_asked = |c: &&Arc<Configuration>| c.members().iter().copied().eq(asked.clone());
-        let c = path.iter().find(is_asked).unwrap_or(&latest);
-        Session::asked(operation, Some(&self.about.name), c, None)
+        Session::asked(operation, Some(&self.about.name), &latest, None)
     }
 }
 

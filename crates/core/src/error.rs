@@ -1,13 +1,16 @@
 //! How operations end when they do not succeed.
 
-use crate::config::ServerId;
+use crate::config::{Configuration, ServerId};
 use crate::message::Refusal;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A quorum call that was not decided in time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable {
+    /// Which configuration was asked, if it was one: it need not be the last final one.
+    pub configuration: Option<Arc<Configuration>>,
     /// Replies that would have been enough.
     pub needed: usize,
     /// What each server did, in the order of the member list.

@@ -420,6 +420,7 @@ impl<T: Tally + 'static> Gather<T> {
         let state = self.state.borrow();
         let responses = state.responses.iter().copied();
         Unavailable {
+            configuration: None,
             needed: state.tally.needed(),
             servers: self.members.iter().copied().zip(responses).collect(),
             waited: self.env.idle_since(self.begun).elapsed(),

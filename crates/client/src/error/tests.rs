@@ -1,10 +1,13 @@
 use super::*;
 use crate::Dap;
+use areo_core::config::{Configuration, Descriptor};
+use areo_core::object::DomainId;
 
 /// Five servers of `photos`, configuration 3, ec [5,3]: what each of them did.
 fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
     let ids = (1..).map(ServerId);
     Unavailable {
+        configuration: None,
         needed: 4,
         servers: ids.zip(responses).collect(),
         waited: Duration::from_millis(waited_ms),
@@ -43,6 +46,24 @@ fn the_sentence_names_servers_and_counts() {
     assert_eq!((call.answered(), call.needed), (2, 4));
     assert_eq!(call.key.as_deref(), Some("cat"));
     assert_eq!(call.servers[4].reason, None, "it was reachable");
+}
+
+#[test]
+fn the_sentence_names_the_configuration_that_was_asked() {
+    let next = Descriptor {
+        index: 4,
+        ..Descriptor::new(DomainId(1), (1..=5).map(ServerId).collect(), Dap::Abd)
+    };
+    let failed = Unavailable {
+        configuration: Some(Configuration::new(next).unwrap()),
+        ..failed(TWO_OF_FOUR, 10_004)
+    };
+    let error = asked(Operation::Get, Some("cat")).not_applied(&failed, describe);
+    let sentence = error.to_string();
+    assert!(
+        sentence.contains("(configuration 4, abd [5,1])"),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::{Failed, Unavailable};
 use crate::limits;
 use crate::message::{Refusal, Reply, Request};
 use crate::pointer::{self, Pointer};
@@ -112,8 +112,12 @@ where
     let addressed = Addressed::new(at, tally);
     let members = at.c().members();
     let span = span::of_call!(members, addressed.needed());
-    let gathered = env.gather(members, addressed).instrument(span).await?;
-    gathered.ok_or(Failed::Moved)
+    let named = |unavailable| Unavailable {
+        configuration: Some(at.c().clone()),
+        ..unavailable
+    };
+    let gathered = env.gather(members, addressed).instrument(span).await;
+    gathered.map_err(named)?.ok_or(Failed::Moved)
 }
 
 /// Puts the envelope around a tally's bodies, and takes it off the replies.

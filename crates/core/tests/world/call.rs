@@ -176,6 +176,7 @@ impl<T: Tally + 'static> Call<T> {
             Outcome::Open => None,
             Outcome::Done(output) => Some(Ok(output)),
             Outcome::Failed => Some(Err(Unavailable {
+                configuration: None,
                 needed: state.needed,
                 servers: (self.members.iter().copied())
                     .zip(state.responses.iter().copied())

@@ -235,6 +235,7 @@ impl Env for ExploreEnv {
                     Some(Err(())) => {
                         let responses = state.responses.iter().copied();
                         Poll::Ready(Err(Unavailable {
+                            configuration: None,
                             needed: state.tally.needed(),
                             servers: gather.members.iter().copied().zip(responses).collect(),
                             waited: Duration::ZERO,

@@ -170,6 +170,7 @@ impl<T: Tally + 'static> Gather<T> {
             Outcome::Failed => {
                 let responses = state.responses.iter().copied();
                 Poll::Ready(Err(Unavailable {
+                    configuration: None,
                     needed: state.tally.needed(),
                     servers: self.members.iter().copied().zip(responses).collect(),
                     waited: self.env.now().since(self.env.started),

@@ -319,6 +319,7 @@ impl Operation {
             decision = tally.tick();
         }
         Err(Unavailable {
+            configuration: None,
             needed: tally.needed(),
             servers: to.iter().copied().zip(responses).collect(),
             waited: TIMEOUT,
