@@ -25,6 +25,7 @@ use crate::message::{Access, Answer, Body, Note, Reply, Want};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
+use std::cmp::Ordering;
 use tracing::Instrument;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
@@ -64,6 +65,22 @@ pub struct Found {
     pub damaged: bool,
     /// The version is at a quorum, and a member keeps older ones because nobody has told it: the confirmation was lost.
     pub unaware: bool,
+}
+
+impl Found {
+    /// Of a version that was found with [`Scope::Version`]: the whole of it, if it is no larger one than `other`, which was
+    /// found elsewhere. Of a smaller one nobody needs the value.
+    pub fn with_value_of(self, other: &Found) -> Option<Found> {
+        match self.tag.cmp(&other.tag) {
+            Ordering::Less => Some(self),
+            Ordering::Equal => Some(Found {
+                value: other.value.clone(),
+                length: other.length,
+                ..self
+            }),
+            Ordering::Greater => None,
+        }
+    }
 }
 
 /// Why a put-data did not complete.

@@ -3,6 +3,7 @@
 //! Operations take any final configuration of the domain as an argument, the first one for instance; the client remembers
 //! the latest that it has seen, and starts there.
 
+mod ahead;
 pub mod atomic;
 pub mod coverable;
 pub mod decided_once;

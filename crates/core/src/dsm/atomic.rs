@@ -15,6 +15,7 @@
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
 use super::Client;
+use super::ahead::{self, Ahead};
 use crate::config::Configuration;
 use crate::dap::{self, Found, Known, PutError, Scope};
 use crate::element::Value;
@@ -163,12 +164,19 @@ pub(super) async fn largest_tag<E: Env>(
     name: &Name,
 ) -> Result<(Tag, Arc<Configuration>), Unavailable> {
     let (mut max, mut current) = (Tag::INITIAL, client.sequences().start(c));
+    let env = &client.env;
+    let get_tag = |at: Visit| async move { dap::get_tag(env, &at, name).await };
+    let mut asked: Option<Ahead<'_, Tag>> = None;
     loop {
-        let at = Visit::new(&current);
-        match dap::get_tag(&client.env, &at, name).await {
+        let here = asked.and_then(|asked| asked.at(&current));
+        let here = here.unwrap_or_else(|| Ahead::ask(&current, get_tag));
+        let guess = client.sequences().guess(&current);
+        asked = guess.map(|next| Ahead::ask(&next, get_tag));
+        let (at, tag) = ahead::beside(here.answer(), &mut asked).await;
+        match tag {
             Ok(tag) => max = max.max(tag),
-            // What it held is in the configuration that the pointer leads to.
-            Err(Failed::Moved) => {}
+            // What it held is in the configuration that the pointer leads to, and was perhaps not yet when that was asked.
+            Err(Failed::Moved) => asked = None,
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         }
         match sequence::advance(&client.env, client.sequences(), &at).await? {
@@ -294,12 +302,35 @@ pub(super) async fn newest<E: Env>(
 ) -> Result<Newest, ReadError> {
     let mut current = client.sequences().start(c);
     let (mut best, mut exists): (Option<Found>, _) = (None, false);
+    let mut asked: Option<Ahead<'_, Found>> = None;
+    let env = &client.env;
+    // Most of the time it is the version that the configuration before has and gives.
+    let get_version =
+        |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
     loop {
-        let at = Visit::new(&current);
-        let here = match dap::get_data(&client.env, &at, name, known, scope).await {
+        let asked_before = asked.and_then(|asked| asked.at(&current));
+        let guess = client.sequences().guess(&current);
+        asked = guess.map(|next| Ahead::ask(&next, get_version));
+        let here = async {
+            if let (Some(version), Some(best)) = (asked_before, &best) {
+                let (at, version) = version.answer().await;
+                let version = version.map(|version| version.with_value_of(best));
+                if let Some(version) = version.transpose() {
+                    return (at, version);
+                }
+            }
+            let at = Visit::new(&current);
+            let found = dap::get_data(env, &at, name, known, scope).await;
+            (at, found)
+        };
+        let (at, found) = ahead::beside(here, &mut asked).await;
+        let here = match found {
             Ok(found) => Some(found),
-            // What it held is in the configuration that the pointer leads to ([A-5]).
-            Err(Failed::Moved) => None,
+            // What it held is in the configuration that the pointer leads to ([A-5]), as above.
+            Err(Failed::Moved) => {
+                asked = None;
+                None
+            }
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
         };
         let next = sequence::advance(&client.env, client.sequences(), &at).await?;

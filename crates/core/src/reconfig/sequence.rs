@@ -32,6 +32,8 @@ use tracing::Instrument;
 #[derive(Default, Debug)]
 pub struct Sequences {
     finals: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
+    /// What was seen last to come after the highest final one, pending: a guess, that saves time and on which nothing rests.
+    pending: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
 }
 
 impl Sequences {
@@ -48,6 +50,16 @@ impl Sequences {
         if c.id().index > highest.id().index {
             *highest = c.clone();
         }
+    }
+
+    /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
+    /// piggybacking: Ares goes step by step.
+    pub fn guess(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
+        let pending = self.pending.borrow();
+        let after = |next: &&Arc<Configuration>| {
+            c.options().piggyback && next.id().index == c.id().index + 1
+        };
+        pending.get(&domain_of(c)).filter(after).cloned()
     }
 }
 
@@ -91,6 +103,12 @@ async fn follow<E: Env>(
             announce(env, at.c(), &pointer);
         }
         sequences.learn(&pointer.configuration);
+    } else {
+        let next = pointer.configuration.clone();
+        sequences
+            .pending
+            .borrow_mut()
+            .insert(domain_of(&next), next);
     }
     Ok(Some(pointer))
 }

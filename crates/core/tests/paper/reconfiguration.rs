@@ -2,6 +2,7 @@
 //! code and its algorithm.
 
 mod adoption;
+mod ahead;
 mod cells;
 mod gate;
 mod hand_over;
