@@ -157,6 +157,7 @@ pub(super) fn scan(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_core::fragment::identify;
 
     fn content(length: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -254,5 +255,68 @@ mod tests {
             mib(Method::Rabin, 4, 2, 8),
             Err(InvalidChunking::Sizes(_))
         ));
+    }
+
+    /// All sources below a folder, one after the other with their paths: as a tar would have them.
+    fn tree(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => files.extend(tree(&path)),
+                false => files.push((path.display().to_string(), std::fs::read(&path).unwrap())),
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// Real inputs: the sources of the algorithms, and what becomes of them in an edit.
+    #[test]
+    fn of_an_edited_source_tree_little_is_sent() {
+        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/src");
+        let old = tree(std::path::Path::new(sources));
+        let archive = |files: &[(String, Vec<u8>)]| {
+            let parts = files
+                .iter()
+                .map(|(path, text)| [path.as_bytes(), b"\0", text].concat());
+            parts.collect::<Vec<_>>().concat()
+        };
+        let mut new = old.clone();
+        let moved = new.remove(3);
+        new.push(moved);
+        new.remove(10);
+        let text = String::from_utf8(new[20].1.clone()).unwrap();
+        new[20].1 = text.replace("the ", "this ").into_bytes();
+        let half = new[30].1.len() / 2;
+        let paragraph = new[30].1.split_off(half);
+        new[30].1.splice(0..0, paragraph);
+        let (before, after) = (archive(&old), archive(&new));
+        for method in [Method::FastCdc, Method::Rabin] {
+            let chunking = Chunking::new(method, 4 << 10, 8 << 10, 16 << 10).unwrap();
+            let before = scan(&before[..], &chunking, |_| {}).unwrap();
+            let after = scan(&after[..], &chunking, |_| {}).unwrap();
+            let blocks: Vec<_> = before.iter().map(|chunk| Some(chunk.digest)).collect();
+            let digests: Vec<_> = after.iter().map(|chunk| chunk.digest).collect();
+            let updates = identify::updates(&blocks, &digests);
+            let mut list: Vec<Vec<usize>> = vec![Vec::new()];
+            let place = |block: usize| {
+                after
+                    .iter()
+                    .position(|chunk| Some(chunk.digest) == blocks[block])
+            };
+            list.extend((0..blocks.len()).map(|block| place(block).into_iter().collect()));
+            let mut sent = 0;
+            for update in &updates {
+                let own = update.chunk.into_iter().chain(update.after.iter().copied());
+                let own: Vec<usize> = own.collect();
+                sent += own.iter().map(|chunk| after[*chunk].length).sum::<u64>();
+                list[update.block.map_or(0, |block| block + 1)] = own;
+            }
+            let made: Vec<Digest> = list.concat().iter().map(|chunk| digests[*chunk]).collect();
+            assert_eq!(made, digests, "{method:?}: the file is the new tree");
+            let total: u64 = after.iter().map(|chunk| chunk.length).sum();
+            assert!(sent < total / 2, "{method:?}: {sent} of {total} bytes");
+        }
     }
 }
