@@ -340,10 +340,15 @@ pub fn admit(versions: &Versions, tag: Tag, write_back: bool, delta: u16) -> Adm
 }
 
 /// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that
-/// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3]`).
+/// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3]`), but for what is below a
+/// tombstone of a quiet object: nobody reads what was removed, so that nobody would say a lost confirmation again.
 pub fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
     let (kept, stable) = (usize::from(delta) + 1, versions.stable());
-    versions.evict(|from_largest, stored| stored.tag < stable && (quiet || from_largest >= kept))
+    let superseding = versions.superseding();
+    versions.evict(|from_largest, stored| match quiet {
+        true => stored.tag < superseding,
+        false => stored.tag < stable && from_largest >= kept,
+    })
 }
 
 #[cfg(test)]

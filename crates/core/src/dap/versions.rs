@@ -77,6 +77,14 @@ impl Versions {
         self.stable
     }
 
+    /// Versions below this one are not needed once the object is quiet: the largest known to be at a quorum, or a larger
+    /// tombstone, wherever else that is. A tombstone is whole at each server that holds it, so that whoever misses here what
+    /// went for its sake finds the tombstone, which is newer (`[EC-11]` judges it like any other version).
+    pub fn superseding(&self) -> Tag {
+        let tombstone = self.stored.iter().rfind(|stored| stored.deleted);
+        tombstone.map_or(self.stable, |stored| stored.tag.max(self.stable))
+    }
+
     /// The version for whose sake the object abstains.
     pub fn damaged(&self) -> Option<Tag> {
         self.damaged.map(|damaged| damaged.tag)

@@ -382,7 +382,7 @@ fn object<'a>(objects: &'a mut BTreeMap<Bytes, Versions>, name: &Name) -> &'a mu
 /// Whether the object is to wait for its quiet time from now on; its newest version then.
 fn enqueue(versions: &mut Versions) -> Option<Tag> {
     let oldest = versions.stored().first()?;
-    let superseded = versions.stored().len() > 1 && oldest.tag < versions.stable();
+    let superseded = versions.stored().len() > 1 && oldest.tag < versions.superseding();
     if versions.queued || !superseded {
         return None;
     }

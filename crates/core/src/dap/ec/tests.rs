@@ -212,6 +212,32 @@ fn a_known_version_needs_no_elements_but_may_be_outdated() {
     assert_eq!(acceptable(&c, &lists, tag(9)), Some(tag(9)));
 }
 
+/// What was removed goes in its quiet time, also where the confirmation of the removal was lost; what is above the tombstone
+/// stays.
+#[test]
+fn a_tombstone_that_nobody_confirmed_buries_what_is_below_it() {
+    let c = configuration(5, 3, 5);
+    let mut versions = Versions::default();
+    for number in 1..=3 {
+        let deleted = number == 2;
+        let _ = versions.insert(Stored {
+            tag: tag(number),
+            form: match deleted {
+                true => Form::Copy,
+                false => fragment(&c, 0),
+            },
+            deleted,
+            length: 9,
+            bytes: 3,
+            handle: Handle(number as u32),
+        });
+    }
+    assert_eq!(trim(&mut versions, 5, false), []);
+    let gone: Vec<Tag> = trim(&mut versions, 5, true).iter().map(|v| v.tag).collect();
+    assert_eq!((gone, versions.floor()), (vec![tag(1)], tag(1)));
+    assert_eq!(versions.stored().len(), 2);
+}
+
 // ---- lists of real servers ------------------------------------------------------------------------------------------
 
 /// Draws (splitmix64).
@@ -267,10 +293,15 @@ impl Model {
         match admit(versions, tag(number), false, delta) {
             Admission::Store => {
                 self.handles += 1;
+                // Every other version is a tombstone.
+                let deleted = number.is_multiple_of(2);
                 let _ = versions.insert(Stored {
                     tag: tag(number),
-                    form: fragment(&self.c, position),
-                    deleted: false,
+                    form: match deleted {
+                        true => Form::Copy,
+                        false => fragment(&self.c, position),
+                    },
+                    deleted,
                     length: 9,
                     bytes: 3,
                     handle: Handle(self.handles),
