@@ -102,6 +102,12 @@ faults! {
     NotCovered = "coverable write lost",
     /// Two coverable writes that are based on one version succeed, which they may if they are concurrent.
     TwoWinners = "two winners of a version",
+    /// A value is written in blocks.
+    LargeWrite = "large write",
+    /// A sweep gives up the upload of a writer that is still at it.
+    SweptUpload = "upload swept",
+    /// A sweep removes blocks.
+    BlocksRemoved = "blocks removed",
     /// The hint that a server is slow is wrong.
     WrongHint = "wrong hint",
 }

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod large;
 mod operation;
 
 use operation::One;
@@ -61,6 +62,8 @@ struct Shape {
     timeout: Duration,
     think_us: u64,
     large_per_mille: u64,
+    /// Writes in blocks.
+    blocks_per_mille: u64,
     idle_per_mille: u64,
     /// Reconfigurations.
     moves_per_mille: u64,
@@ -119,6 +122,7 @@ impl Workload {
             timeout: Duration::from_millis(random.between(200, 1500)),
             think_us: [1, 1000, 10_000][random.index(3)],
             large_per_mille: [0, 100][random.index(2)],
+            blocks_per_mille: [0, 300, 700][random.index(3)],
             idle_per_mille: [0, 3][random.index(2)],
             moves_per_mille: [0, 10, 40][random.index(3)],
             options: drawn_options(random),
@@ -228,11 +232,13 @@ impl Workload {
             let end = match what {
                 _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
                 0..40 => operation.get().await,
+                40..65 if random.chance(self.shape.blocks_per_mille) => operation.put_large().await,
                 40..65 => operation.put().await,
                 65..80 => operation.cover().await,
                 80..88 => operation.delete().await,
-                88..94 => operation.stat().await,
-                94..98 => operation.list().await,
+                88..92 => operation.stat().await,
+                92..95 => operation.sweep().await,
+                95..98 => operation.list().await,
                 _ => operation.create().await,
             };
             if matches!(end, End::TimedOut) && random.chance(800) {
@@ -380,6 +386,9 @@ impl Workload {
                     ("get", one().get().await),
                     ("put", one().put().await),
                     ("put --if-version", one().cover().await),
+                    ("put in blocks", one().put_large().await),
+                    ("get", one().get().await),
+                    ("sweep", one().sweep().await),
                     ("stat", one().stat().await),
                     ("list", one().list().await),
                     ("delete", one().delete().await),

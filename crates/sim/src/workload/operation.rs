@@ -1,14 +1,15 @@
 //! One operation of one task: what is asked of the system, and what the history is told of it.
 
+use super::large::hash;
 use super::{End, MOVING, Workload};
 use crate::fault::Fault;
 use crate::history::{History, Kind, Object, Operation};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
-use areo_core::dap::Found;
 use areo_core::dsm::Client;
 use areo_core::dsm::coverable::{self, Covered};
+use areo_core::dsm::large;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
@@ -30,18 +31,12 @@ pub(super) struct One<'a> {
     pub(super) task: usize,
 }
 
-/// The hash of what was found, if there is an object.
-fn hash(found: &Found) -> Option<u64> {
-    let live = found.value.as_ref().filter(|value| !value.deleted);
-    live.map(|value| stable_hash(&value.contiguous()))
-}
-
 impl One<'_> {
-    fn name(&self) -> Name {
+    pub(super) fn name(&self) -> Name {
         Name::user(&self.object.1).expect("keys are short")
     }
 
-    fn begin(&self, kind: Kind, value: Option<u64>) -> Operation {
+    pub(super) fn begin(&self, kind: Kind, value: Option<u64>) -> Operation {
         let work = self.work;
         let now = work.world.now();
         let what = (self.process, kind);
@@ -55,7 +50,7 @@ impl One<'_> {
     }
 
     /// The operation ended: `write` says how, to the history. A version that is now complete is shown to the invariants.
-    fn end(&self, version: Option<Tag>, write: impl FnOnce(&mut History)) {
+    pub(super) fn end(&self, version: Option<Tag>, write: impl FnOnce(&mut History)) {
         let work = self.work;
         work.running.borrow_mut()[self.task] = None;
         write(&mut work.history.borrow_mut());
@@ -71,7 +66,7 @@ impl One<'_> {
 
     pub(super) async fn get(&self) -> End {
         let operation = self.begin(Kind::Read, None);
-        let found = manager::get(&self.client, &self.c, &self.name()).await;
+        let found = large::read(&self.client, &self.c, &self.name()).await;
         let now = self.work.world.now();
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));
@@ -136,7 +131,7 @@ impl One<'_> {
     }
 
     /// A value that nobody else writes, and its hash.
-    fn any_value(&self) -> (Value, u64) {
+    pub(super) fn any_value(&self) -> (Value, u64) {
         let random = self.work.world.random();
         let length = match random.chance(self.work.shape.large_per_mille) {
             true => 100 + random.index(3000),
@@ -168,7 +163,11 @@ impl One<'_> {
         }
     }
 
-    fn end_write(&self, operation: &Operation, written: &Result<Tag, WriteError>) -> End {
+    pub(super) fn end_write(
+        &self,
+        operation: &Operation,
+        written: &Result<Tag, WriteError>,
+    ) -> End {
         let now = self.work.world.now();
         match written {
             Ok(tag) => {

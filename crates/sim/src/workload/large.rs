@@ -1,0 +1,91 @@
+//! Values in blocks: to the history they are values like others, whose hash is that of all their bytes.
+
+use super::End;
+use super::operation::One;
+use crate::fault::Fault;
+use crate::history::Kind;
+use areo_core::dap::Found;
+use areo_core::dsm::large::{self, PublishError};
+use areo_core::dsm::sweep::{self, Ages};
+use areo_core::element::Value;
+use areo_core::error::WriteError;
+use areo_core::hash::stable_hash;
+use areo_core::object::{Blocks, Metadata};
+use bytes::Bytes;
+
+/// What a manifest is told of its value, for those who see it without the blocks.
+const HASH: &str = "hash";
+
+/// The hash of what was found, if there is an object.
+pub(super) fn hash(found: &Found) -> Option<u64> {
+    let live = found.value.as_ref().filter(|value| !value.deleted)?;
+    if live.apart.is_none() {
+        return Some(stable_hash(&live.contiguous()));
+    }
+    let metadata = Metadata::decode(&live.metadata).expect("written by this program");
+    let mut pairs = metadata.user.iter();
+    let (_, hash) = pairs.find(|(name, _)| name == HASH).expect("of a manifest");
+    Some(u64::from_str_radix(hash, 16).expect("as it was written"))
+}
+
+impl One<'_> {
+    /// Writes a value in one to five blocks.
+    pub(super) async fn put_large(&self) -> End {
+        let random = self.work.world.random();
+        let (value, hash) = self.any_value();
+        let content = value.contiguous();
+        let block_bytes = content.len().div_ceil(1 + random.index(5));
+        let blocks = Blocks {
+            upload: self.client.next_writer(),
+            length: content.len() as u64,
+            block_bytes: block_bytes as u32,
+        };
+        let contents: Vec<Value> = (0..blocks.count())
+            .map(|index| blocks.range(index))
+            .map(|part| content.slice(part.start as usize..part.end as usize))
+            .map(|part| Value::new(Bytes::new(), part))
+            .collect();
+        let metadata = Metadata {
+            user: vec![(HASH.into(), format!("{hash:x}"))],
+            blocks: Some(blocks),
+            ..Metadata::default()
+        };
+        let metadata = metadata.encode().expect("small metadata");
+        let operation = self.begin(Kind::Write, Some(hash));
+        let manifest = (&blocks, metadata);
+        let written = large::write(&self.client, &self.c, &self.name(), manifest, &contents).await;
+        let plan = self.work.world.plan();
+        let written: Result<_, WriteError> = match written {
+            Ok(tag) => {
+                plan.note(Fault::LargeWrite);
+                Ok(tag)
+            }
+            Err(PublishError::Write(error)) => Err(error),
+            Err(PublishError::Swept) => {
+                plan.note(Fault::SweptUpload);
+                let now = self.work.world.now();
+                self.end(None, |history| history.end_failed(now, &operation));
+                return End::Done;
+            }
+        };
+        self.end_write(&operation, &written)
+    }
+
+    /// Removes all blocks that may be removed, whatever their age.
+    pub(super) async fn sweep(&self) -> End {
+        let ages = Ages {
+            now_ms: 0,
+            unfinished_ms: Some(0),
+            replaced_ms: Some(0),
+        };
+        match sweep::sweep(&self.client, &self.c, &ages).await {
+            Ok(swept) => {
+                if swept.removed.blocks > 0 {
+                    self.work.world.plan().note(Fault::BlocksRemoved);
+                }
+                End::Done
+            }
+            Err(_) => End::TimedOut,
+        }
+    }
+}
