@@ -35,10 +35,9 @@ fn what_is_left_is_what_the_violation_needs() {
     assert!(shrunk.runs < RUNS);
     let strikes = &shrunk.outcome.strikes;
     assert!(strikes.iter().any(|(fault, _)| *fault == Fault::Kill));
-    // Most often the kill alone; other strikes may be what puts it at its place. How many is the luck of the seed; that none
-    // of them can be left out is what is promised.
+    // Most often the kill alone; other strikes may be what puts it at its place: then none of them can be left out.
     let before = broken.strikes.len();
-    assert!(strikes.len() < before, "{strikes:?} of {before}");
+    assert!(10 * strikes.len() <= before, "{strikes:?} of {before}");
     for strike in strikes {
         let mut without = shrunk.restriction.clone();
         without.skipped.insert(*strike);
