@@ -64,42 +64,10 @@ pub const SERVER_CELL: &str = "server.cell";
 pub const SERVER_CONFIG: &str = "server.config";
 /// A server's work on any other request.
 pub const SERVER_OTHER: &str = "server.other";
-/// Waiting for the commit before, and handing the records of a batch to the store.
+/// Handing the records of a batch to the store.
 pub const STORE_APPEND: &str = "store.append";
 /// Making a batch durable.
 pub const STORE_SYNC: &str = "store.sync";
-
-/// All of them, for whoever wants to know what there may be.
-pub const ALL: [&str; 28] = [
-    READ,
-    STAT,
-    WRITE,
-    CVR_WRITE,
-    DELETE,
-    LIST,
-    RECONFIG,
-    PHASE1,
-    PHASE2,
-    GET_TAG,
-    GET_DATA,
-    PUT_DATA,
-    CONFIG_READ,
-    CONFIG_PUT,
-    CONFIG_ADD,
-    CONFIG_UPDATE,
-    CONFIG_FINALIZE,
-    CONFIG_COLLECT,
-    EC_ENCODE,
-    EC_DECODE,
-    QUORUM,
-    SERVER_ACCESS,
-    SERVER_LIST,
-    SERVER_CELL,
-    SERVER_CONFIG,
-    SERVER_OTHER,
-    STORE_APPEND,
-    STORE_SYNC,
-];
 
 /// A span of an operation on an object. `key` is for those only who ask for keys.
 macro_rules! of_object {
@@ -109,7 +77,6 @@ macro_rules! of_object {
             key = $name.key(),
             tag = tracing::field::Empty,
             bytes = tracing::field::Empty,
-            rounds = tracing::field::Empty,
         )
     };
 }

@@ -1,6 +1,6 @@
 //! Whom a reply goes to, and the span in which a request is served.
 
-use areo_core::message::{Body, Refusal, Reply, Request};
+use areo_core::message::{Refusal, Reply, Request};
 use areo_core::span;
 use areo_net::{Responder, Segment};
 use areo_wire::codec;
@@ -18,14 +18,16 @@ const SAMPLED: u8 = 1;
 /// Whoever sent a request. The span lasts until the answer.
 pub(crate) struct Caller {
     from: From,
-    /// What the request is about, for the metrics.
-    kind: Kind,
-    arrived: Instant,
     span: Span,
 }
 
 enum From {
-    Connection(Responder),
+    Connection {
+        responder: Responder,
+        /// What the request is about, and when it came, for the metrics.
+        kind: Kind,
+        arrived: Instant,
+    },
     /// This process, which wants the answer.
     Admin(oneshot::Sender<Reply>),
     /// This process, which does not.
@@ -37,8 +39,6 @@ impl Caller {
     pub(crate) fn nobody() -> Caller {
         Caller {
             from: From::Nobody,
-            kind: Kind::Other,
-            arrived: Instant::now(),
             span: Span::none(),
         }
     }
@@ -57,14 +57,18 @@ impl Caller {
     pub(crate) fn connection(
         responder: Responder,
         request: &Request,
+        arrived: Instant,
         trace: Option<TraceContext>,
     ) -> Caller {
+        let kind = Kind::of(request);
         let watched = trace.filter(|trace| trace.flags & SAMPLED != 0);
         Caller {
-            from: From::Connection(responder),
-            kind: Kind::of(request),
-            arrived: Instant::now(),
-            span: watched.map_or_else(Span::none, |trace| served(request, trace)),
+            from: From::Connection {
+                responder,
+                kind,
+                arrived,
+            },
+            span: watched.map_or_else(Span::none, |trace| served(kind, trace)),
         }
     }
 
@@ -76,7 +80,14 @@ impl Caller {
     /// Sends a reply, if somebody waits for it, and counts it.
     pub(crate) fn answer(self, metrics: &Metrics, now: Instant, reply: Result<Reply, Refusal>) {
         let responder = match self.from {
-            From::Connection(responder) => responder,
+            From::Connection {
+                responder,
+                kind,
+                arrived,
+            } => {
+                metrics.answered(kind, now.saturating_duration_since(arrived));
+                responder
+            }
             From::Admin(sender) => {
                 if let Ok(reply) = reply {
                     // Whoever asked may be gone.
@@ -86,8 +97,6 @@ impl Caller {
             }
             From::Nobody => return,
         };
-        let took = now.saturating_duration_since(self.arrived);
-        metrics.answered(self.kind, took);
         match reply {
             Ok(reply) => {
                 let encoded = codec::encode_reply(&reply);
@@ -105,7 +114,7 @@ impl Caller {
 }
 
 /// The span of a request, as a part of the span that sent it.
-fn served(request: &Request, trace: TraceContext) -> Span {
+fn served(kind: Kind, trace: TraceContext) -> Span {
     let (remote_trace, remote_span) = (
         u128::from_be_bytes(trace.trace_id),
         u64::from_be_bytes(trace.span_id),
@@ -120,17 +129,12 @@ fn served(request: &Request, trace: TraceContext) -> Span {
             )
         };
     }
-    match request {
-        Request::Configured { body, .. } => match body {
-            Body::Access(_) => of!(span::SERVER_ACCESS),
-            Body::List(_) => of!(span::SERVER_LIST),
-            Body::Cell { .. } | Body::Cells { .. } => of!(span::SERVER_CELL),
-            Body::ReadConfig => of!(span::SERVER_CONFIG),
-            Body::Register(_) | Body::Servers => of!(span::SERVER_OTHER),
-        },
-        Request::Know(_) | Request::Directory | Request::Status | Request::Latest { .. } => {
-            of!(span::SERVER_OTHER)
-        }
+    match kind {
+        Kind::Access => of!(span::SERVER_ACCESS),
+        Kind::List => of!(span::SERVER_LIST),
+        Kind::Cell => of!(span::SERVER_CELL),
+        Kind::Config => of!(span::SERVER_CONFIG),
+        Kind::Other => of!(span::SERVER_OTHER),
     }
 }
 

@@ -32,7 +32,7 @@ impl Service for NodeService {
         let body = Bytes::copy_from_slice(request.body);
         match codec::decode_request(&body, pairs(request.payload)) {
             Ok(decoded) => {
-                let caller = Caller::connection(responder, &decoded, trace);
+                let caller = Caller::connection(responder, &decoded, self.worker.arrival(), trace);
                 self.worker.request(decoded, caller, remaining);
             }
             Err(error) => {

@@ -117,12 +117,16 @@ impl Worker {
         })
     }
 
-    /// Takes a request; it is handled in the next turn.
-    pub(crate) fn request(&self, request: Request, caller: Caller, remaining: Option<Duration>) {
-        // The clock is read once for all that comes between two turns.
+    /// When what comes now has come: the clock is read once for all that comes between two turns.
+    pub(crate) fn arrival(&self) -> Instant {
         let arrived = self.arrived.get().unwrap_or_else(Instant::now);
         self.arrived.set(Some(arrived));
-        let deadline = remaining.map(|remaining| arrived + remaining);
+        arrived
+    }
+
+    /// Takes a request; it is handled in the next turn.
+    pub(crate) fn request(&self, request: Request, caller: Caller, remaining: Option<Duration>) {
+        let deadline = remaining.map(|remaining| self.arrival() + remaining);
         self.inbox.borrow_mut().push(Job::Request {
             request,
             caller,

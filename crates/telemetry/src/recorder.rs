@@ -104,11 +104,6 @@ impl Recorder {
     pub fn ring(&self) -> MutexGuard<'_, Ring> {
         self.0.ring.lock().expect("no holder of the lock panics")
     }
-
-    /// Now, in nanoseconds since 1970, by the clock of the records.
-    pub fn now_ns(&self) -> u64 {
-        self.0.at(Instant::now())
-    }
 }
 
 impl Shared {

@@ -33,8 +33,6 @@ pub struct Ring {
     last: VecDeque<SpanRecord>,
     /// By the name of the outermost span in this process: durations with the spans, the slowest first.
     slowest: BTreeMap<Cow<'static, str>, Vec<(u64, Vec<SpanRecord>)>>,
-    /// Spans that went because there was no room.
-    forgotten: u64,
 }
 
 impl Ring {
@@ -45,7 +43,6 @@ impl Ring {
             limits,
             last: VecDeque::new(),
             slowest: BTreeMap::new(),
-            forgotten: 0,
         }
     }
 
@@ -53,7 +50,6 @@ impl Ring {
     pub fn push(&mut self, record: SpanRecord) {
         if self.last.len() == self.limits.spans {
             self.last.pop_front();
-            self.forgotten += 1;
         }
         let is_operation = record.local_root;
         let (name, trace, duration_ns) = (record.name.clone(), record.trace, record.duration_ns);
@@ -119,11 +115,6 @@ impl Ring {
         let recent = self.last.iter().filter(|record| record.end_ns() >= ns);
         recent.cloned().collect()
     }
-
-    /// Spans that went because there was no room.
-    pub fn forgotten(&self) -> u64 {
-        self.forgotten
-    }
 }
 
 fn distinct<'a>(records: impl Iterator<Item = &'a SpanRecord>) -> Vec<SpanRecord> {
@@ -177,7 +168,6 @@ mod tests {
             ring.push(span(u128::from(i), 1, false, 1000 * i, duration_ns));
             ring.push(span(u128::from(i), 2, true, 1000 * i, duration_ns));
         }
-        assert_eq!(ring.forgotten(), 190);
         assert_eq!(ids(&ring.last(1)), [(99, 1), (99, 2)]);
         assert_eq!(ring.last(1000).len(), 10);
         assert_eq!(ids(&ring.slowest()), [(3, 1), (3, 2), (5, 1), (5, 2)]);
