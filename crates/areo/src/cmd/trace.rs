@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::watch;
+use areo_client::ServerInfo;
 use areo_telemetry::summary::{Row, Share, summarize};
 use areo_telemetry::waterfall::{draw, duration};
 use areo_telemetry::{Recorder, SpanRecord, Trace, page};
@@ -61,15 +62,18 @@ pub(super) fn of_this_process(session: &Session, recorder: &Recorder) {
         .collect();
     let ask = async {
         let mut records = own;
+        let mut servers = Servers::find(session).await?;
         for id in ids {
-            records.extend(from_servers(session, &format!("/traces/id/{id}")).await?);
+            records.extend(servers.ask(&format!("/traces/id/{id}")).await);
         }
         Ok(records)
     };
     match session::run(ask, "") {
         Ok(records) => {
             for trace in Trace::assemble(records) {
-                eprint!("{}", draw(&trace, columns()));
+                for line in draw(&trace, columns()).lines() {
+                    eprintln!("{}", session.out.foreign(line));
+                }
             }
         }
         Err(failure) => session.out.note(&format!("no trace: {failure}")),
@@ -92,37 +96,54 @@ async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecor
             format!("/traces/since/{since}")
         }
     };
-    let mut served = from_servers(session, &path).await?;
+    let mut servers = Servers::find(session).await?;
+    records.extend(servers.ask(&path).await);
     if args.which == Which::Last || args.which == Which::Slow {
         // The one that was asked for may be known best to a server that does not count it among its own.
-        let wanted = chosen(
-            Trace::assemble([records.clone(), served.clone()].concat()),
-            args,
-        );
-        for trace in wanted {
-            served.extend(from_servers(session, &format!("/traces/id/{}", trace.id)).await?);
+        for trace in chosen(Trace::assemble(records.clone()), args) {
+            records.extend(servers.ask(&format!("/traces/id/{}", trace.id)).await);
         }
     }
-    records.extend(served);
     Ok(records)
 }
 
-/// What the servers answer at this path. One that does not is missing from the picture, and that is said.
-async fn from_servers(session: &Session, path: &str) -> Outcome<Vec<SpanRecord>> {
-    let client = session.connect().await?;
-    let servers = client.servers().await.map_err(failure)?;
-    let mut records = Vec::new();
-    for server in &servers {
-        match admin::get(&server.admin, path, PATIENCE).await {
-            Ok(lines) => records.extend(watch::parse(&lines)),
-            Err(why) => session.out.note(&format!(
-                "{} ({}) is left out: {why}",
-                server.name, server.admin
-            )),
-        }
+/// The servers' memories.
+struct Servers {
+    out: Output,
+    /// Those that have answered so far.
+    answering: Vec<ServerInfo>,
+}
+
+impl Servers {
+    async fn find(session: &Session) -> Outcome<Servers> {
+        let client = session.connect().await?;
+        let answering = client.servers().await.map_err(failure)?;
+        client.close().await;
+        Ok(Servers {
+            out: session.out,
+            answering,
+        })
     }
-    client.close().await;
-    Ok(records)
+
+    /// What they answer at this path. One that does not is missing from the picture, and that is said, once.
+    async fn ask(&mut self, path: &str) -> Vec<SpanRecord> {
+        let mut records = Vec::new();
+        let mut answering = Vec::with_capacity(self.answering.len());
+        for server in self.answering.drain(..) {
+            match admin::get(&server.admin, path, PATIENCE).await {
+                Ok(lines) => {
+                    records.extend(watch::parse(&lines));
+                    answering.push(server);
+                }
+                Err(why) => self.out.note(&format!(
+                    "{} ({}) is left out: {why}",
+                    server.name, server.admin
+                )),
+            }
+        }
+        self.answering = answering;
+        records
+    }
 }
 
 /// Those that were asked for, the one that matters most first.

@@ -274,4 +274,6 @@ fn a_server_that_is_down_is_left_out_and_named() {
     cluster.run_with(&["put", "key", "-"], b"x").done();
     let shown = cluster.run(&["trace", "last"]).done();
     assert!(shown.text().contains("areo.write"), "{}", shown.text());
+    let named = shown.stderr.matches("s5 (").count();
+    assert_eq!(named, 1, "said once: {}", shown.stderr);
 }
