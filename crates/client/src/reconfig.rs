@@ -13,11 +13,12 @@ use crate::known::Session;
 use crate::{Dap, ServerId};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
+use areo_core::dsm::{large, listing};
 use areo_core::gather;
 use areo_core::limits;
-use areo_core::manager::{self, reconfiguration};
-use areo_core::message::Request;
-use areo_core::object::Name;
+use areo_core::manager::reconfiguration;
+use areo_core::message::{ListEntry, ListRequest, Request};
+use areo_core::object::{Kind, Name};
 use areo_core::reconfig::ares;
 use std::fmt;
 use std::sync::Arc;
@@ -48,7 +49,8 @@ pub struct Plan {
     pub pending: Vec<ConfigurationInfo>,
     /// Servers of the new configuration that do not serve, with the reason.
     pub unreachable: Vec<(String, String)>,
-    /// Objects that have to be moved, by a listing; without those that were deleted.
+    /// Objects and blocks of files that have to be moved, by a listing; without those that were deleted, and without the blocks
+    /// of large objects, which are counted as one object each.
     pub objects: u64,
     /// Bytes of their values.
     pub bytes: u64,
@@ -230,6 +232,21 @@ struct Chosen {
     unreachable: Vec<(String, String)>,
 }
 
+/// Adds one object to what there is to move.
+fn add(
+    kind: Kind,
+    entry: &ListEntry,
+    (old, new): (&Configuration, &Configuration),
+    plan: &mut Plan,
+) {
+    plan.objects += 1;
+    plan.bytes += entry.length;
+    let name = Name::new(kind, &entry.key).expect("a server listed it");
+    let each = element_bytes(new, entry.length);
+    plan.element_bytes += each * new.n() as u64;
+    plan.sent_bytes += each * needing((old, new), &name, entry.length);
+}
+
 impl Work {
     async fn path(&self) -> Result<Vec<Arc<Configuration>>, Error> {
         let known = self.about.known();
@@ -269,35 +286,42 @@ impl Work {
         Ok(plan)
     }
 
-    /// Counts what there is to move.
+    /// Counts what there is to move: objects, and blocks of files. Those of large objects are counted with their objects, whose
+    /// length is theirs.
     async fn count(
         &self,
-        (old, new): (&Configuration, &Configuration),
+        between: (&Configuration, &Configuration),
         plan: &mut Plan,
     ) -> Result<(), Error> {
-        let mut after = String::new();
+        let (mut kinds, mut after) = (
+            [Kind::User, Kind::Genesis, Kind::Block].into_iter(),
+            String::new(),
+        );
+        let mut kind = kinds.next();
         for _ in 0..COUNTED_PAGES {
-            let limit = limits::PAGE_ENTRIES as u16;
-            let page =
-                manager::list(&self.session.client, self.about.known(), "", &after, limit).await;
+            let Some(counted) = kind else { return Ok(()) };
+            let request = ListRequest {
+                kind: counted,
+                prefix: String::new(),
+                after: std::mem::take(&mut after),
+                limit: limits::PAGE_ENTRIES as u16,
+            };
+            let page = listing::list(&self.session.client, self.about.known(), &request).await;
             let page = page.map_err(|failed| {
                 let asked = self.asked(Operation::List);
                 self.session.not_applied(&asked, &failed)
             })?;
-            for entry in &page.entries {
-                plan.objects += 1;
-                plan.bytes += entry.length;
-                let name = Name::user(&entry.key).expect("a server listed it");
-                let each = element_bytes(new, entry.length);
-                plan.element_bytes += each * new.n() as u64;
-                plan.sent_bytes += each * needing((old, new), &name, entry.length);
+            let of_large =
+                |entry: &&ListEntry| counted == Kind::Block && entry.key.starts_with(large::PREFIX);
+            for entry in page.entries.iter().filter(|entry| !of_large(entry)) {
+                add(counted, entry, between, plan);
             }
             match page.next {
                 Some(next) => after = next,
-                None => return Ok(()),
+                None => kind = kinds.next(),
             }
         }
-        plan.more = true;
+        plan.more = kind.is_some();
         Ok(())
     }
 

@@ -170,7 +170,21 @@ fn a_file_moves_with_its_domain_and_is_removed() {
     let desk = Desk { cluster: &cluster };
     let mut content = bytes(150_000, 3);
     let here = desk.write("here", &content);
-    desk.push("moved", &here);
+    let blocks = desk.push("moved", &here)["blocks"].as_u64().unwrap();
+    // A large object counts as one, whatever blocks it has.
+    let large = bytes(30_000, 4);
+    let put = ["put", "large", "-", "--block-size", "4KiB"];
+    cluster.run_with(&put, &large).done();
+    let plan = ["reconfig", "plan", "default", "--dap", "abd", "--json"];
+    let plan = cluster.run(&plan).done().objects().remove(0);
+    assert_eq!(
+        plan["objects"],
+        blocks + 2,
+        "the genesis block and the large one: {plan}"
+    );
+    let values = (content.len() + large.len()) as u64;
+    let beside = plan["bytes"].as_u64().unwrap() - values;
+    assert!(beside < 1000, "no more than a genesis block's hint: {plan}");
     cluster
         .run(&[
             "reconfig",

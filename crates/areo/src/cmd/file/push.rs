@@ -121,7 +121,8 @@ fn report(out: Output, domain: &str, name: &str, pushed: &Pushed, cost: Option<C
     match out.quiet {
         true => Ok(()),
         false => out.line(&format!(
-            "'{name}': {size} in {blocks} blocks, {written} written ({sent})"
+            "'{name}': {size} in {blocks} {}, {written} written ({sent})",
+            if blocks == 1 { "block" } else { "blocks" }
         )),
     }
 }
