@@ -405,7 +405,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
 
 /// Waits for something that surely happens; a minute and more means that it does not.
 #[track_caller]
-pub(crate) fn wait_until(happened: impl Fn() -> bool) {
+pub(crate) fn wait_until(mut happened: impl FnMut() -> bool) {
     for _ in 0..4500 {
         if happened() {
             return;
