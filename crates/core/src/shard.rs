@@ -229,3 +229,23 @@ pub fn writes(request: &Request) -> bool {
         }
     }
 }
+
+/// Whether what the request records is small and lets go of more, or of the whole domain: deleting, deciding, and moving
+/// away. A full disk has room for these yet, or it could not be emptied.
+pub fn frees(request: &Request) -> bool {
+    match request {
+        Request::Configured {
+            body: Body::Access(accesses),
+            ..
+        } => accesses.iter().all(|(_, access)| match access {
+            Access::Put { element, .. } => element.deleted,
+            Access::Query { .. } | Access::Fetch { .. } => true,
+            Access::Adopt(_) => false,
+        }),
+        Request::Know(_)
+        | Request::Directory
+        | Request::Status
+        | Request::Latest { .. }
+        | Request::Configured { .. } => true,
+    }
+}

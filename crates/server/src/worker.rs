@@ -19,8 +19,7 @@ use areo_core::message::{Note, Refusal, Reply, Request, ServerStatus};
 use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{Shard, writes};
 use areo_store::disk::DiskFile;
-use areo_store::records::Records;
-use areo_store::{Commit, CommitError, FileDisk, ReserveError, StepOutcome};
+use areo_store::{Commit, CommitError, StepOutcome};
 use tokio::sync::Notify;
 use tokio::task::{spawn_blocking, spawn_local};
 use tracing::Span;
@@ -28,7 +27,7 @@ use tracing::Span;
 use crate::caller::{Caller, Watched};
 use crate::error::ServeError;
 use crate::metrics::Metrics;
-use room::footprint;
+use room::{Room, footprint};
 
 mod keep;
 mod room;
@@ -63,16 +62,6 @@ enum Batch {
     Closes,
     /// The store commits what it does for itself: nobody waits, or there is no room for what the shard asks for.
     Open,
-}
-
-/// What a job finds in the store.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
-    /// Room for all that it may ask for.
-    Enough,
-    /// No room for it, but for what the shard asks for anyway.
-    ForReads,
-    None,
 }
 
 /// A shard with its store and its inbox. Belongs to one thread.
@@ -189,12 +178,7 @@ impl Worker {
             let Some(mut job) = jobs.next() else { break };
             self.adopt(&mut job);
             let bytes = footprint(&job);
-            let room = match self.has_room(batch_bytes + bytes)? {
-                true => Room::Enough,
-                // What changes nothing is still answered, unless the batch cannot be closed.
-                false if self.has_room_for_owed(owed)? => Room::ForReads,
-                false => Room::None,
-            };
+            let room = self.room(&job, batch_bytes + bytes, owed)?;
             if room == Room::Enough {
                 batch_bytes += bytes;
             }
@@ -246,42 +230,6 @@ impl Worker {
                 shard.receive(now, caller, request);
             }
         }
-    }
-
-    /// Makes room on the disk, if there is any. `None`: the store cannot go on, the server must stop.
-    fn has_room(&self, bytes: u64) -> Option<bool> {
-        self.reserve(|records| records.reserve(bytes))
-    }
-
-    /// The same for what the shard asks for to let go of records.
-    fn has_room_for_owed(&self, bytes: u64) -> Option<bool> {
-        match bytes {
-            0 => Some(true),
-            _ => self.reserve(|records| records.reserve_to_release(bytes)),
-        }
-    }
-
-    fn reserve(
-        &self,
-        reserve: impl FnOnce(&mut Records<FileDisk>) -> Result<(), ReserveError>,
-    ) -> Option<bool> {
-        let reserved = match self.keep.borrow_mut().as_mut() {
-            Some(Keep::Disk(records)) => reserve(records),
-            Some(Keep::Memory(_)) | None => return Some(true),
-        };
-        match reserved {
-            Ok(()) => Some(true),
-            Err(ReserveError::Full { .. }) => Some(false),
-            Err(error) => {
-                self.fail(ServeError::Reserve(error));
-                None
-            }
-        }
-    }
-
-    /// What the next batch takes even if nobody asks for anything.
-    fn owed_bytes(&self) -> u64 {
-        Records::<FileDisk>::footprint(self.shard.borrow().owed())
     }
 
     /// Carries the batch to the disk; its replies go out when it is durable. False: the server must stop.

@@ -106,6 +106,14 @@ impl<D: Disk> Records<D> {
         self.log.reserve_to_release(bytes)
     }
 
+    /// As [`Log::reserve_to_free`].
+    ///
+    /// # Errors
+    /// As [`Log::reserve`].
+    pub fn reserve_to_free(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        self.log.reserve_to_free(bytes)
+    }
+
     /// As [`Log::failure`].
     pub fn failure(&self) -> Option<&str> {
         self.log.failure()

@@ -142,6 +142,42 @@ fn a_full_disk_refuses_and_works_again_after_frees() {
 }
 
 #[test]
+fn what_frees_has_room_on_a_full_disk_and_leaves_most_of_a_spare_to_copies() {
+    let disk = MemoryDisk::with_capacity(6 * SEGMENT);
+    let mut log = open(&disk, SEGMENT).log;
+    let handles = fill(&mut log, 0);
+    // As the last bytes of the active segment are used by smaller ones.
+    let small = header(0, 0);
+    let size = footprint(small.len(), 0);
+    while log.reserve(size).is_ok() {
+        log.append(&small, &[], 0);
+        log.commit().unwrap();
+    }
+    let mut freeing = 0;
+    while log.reserve_to_free(size).is_ok() {
+        log.append(&small, &[], 0);
+        log.commit().unwrap();
+        freeing += 1;
+        assert!(freeing * size < SEGMENT, "a full disk takes no more");
+    }
+    // Every batch takes a page.
+    assert!(freeing * 4096 >= SEGMENT / 5, "{freeing} of {size} bytes");
+    // Of each segment two thirds stay and have to be copied.
+    let (doomed, kept): (Vec<_>, Vec<_>) = handles
+        .into_iter()
+        .enumerate()
+        .partition(|(index, _)| index % 3 == 0);
+    for (_, handle) in doomed {
+        log.free(handle);
+    }
+    settle(&mut log);
+    log.reserve(footprint(small.len(), LENGTH)).unwrap();
+    for (_, handle) in kept {
+        log.read_payload(handle).unwrap();
+    }
+}
+
+#[test]
 fn a_full_disk_can_be_opened_and_emptied() {
     let capacity = 6 * SEGMENT;
     let disk = MemoryDisk::with_capacity(capacity);

@@ -1,10 +1,75 @@
-//! How much room requests need in the store.
+//! How much room requests need in the store, and find there.
 
-use super::Job;
+use super::{Job, Keep, Worker};
+use crate::error::ServeError;
 use areo_core::config::Configuration;
 use areo_core::message::{Access, Body, CellRequest, Note, Request, ServerRecord};
 use areo_core::pointer::Pointer;
-use areo_store::records::{element_footprint, small_footprint};
+use areo_core::shard::frees;
+use areo_store::records::{Records, element_footprint, small_footprint};
+use areo_store::{FileDisk, ReserveError};
+
+/// What a job finds in the store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Room for all that it may ask for.
+    Enough,
+    /// No room for it, but for what the shard asks for anyway.
+    ForReads,
+    None,
+}
+
+impl Worker {
+    /// Makes room on the disk for a batch of so many bytes with this job, if there is any. `None`: the store cannot go
+    /// on, the server must stop.
+    pub(super) fn room(&self, job: &Job, batch_bytes: u64, owed_bytes: u64) -> Option<Room> {
+        let frees = match job {
+            Job::Request { request, .. } => frees(request),
+            Job::Note(_) => true,
+        };
+        if self.reserve(|records| records.reserve(batch_bytes))?
+            || frees && self.reserve(|records| records.reserve_to_free(batch_bytes))?
+        {
+            return Some(Room::Enough);
+        }
+        // What changes nothing is still answered, unless the batch cannot be closed.
+        Some(match self.has_room_for_owed(owed_bytes)? {
+            true => Room::ForReads,
+            false => Room::None,
+        })
+    }
+
+    /// Whether there is room for what the shard asks for to let go of records. `None` as above.
+    pub(super) fn has_room_for_owed(&self, bytes: u64) -> Option<bool> {
+        match bytes {
+            0 => Some(true),
+            _ => self.reserve(|records| records.reserve_to_release(bytes)),
+        }
+    }
+
+    fn reserve(
+        &self,
+        reserve: impl FnOnce(&mut Records<FileDisk>) -> Result<(), ReserveError>,
+    ) -> Option<bool> {
+        let reserved = match self.keep.borrow_mut().as_mut() {
+            Some(Keep::Disk(records)) => reserve(records),
+            Some(Keep::Memory(_)) | None => return Some(true),
+        };
+        match reserved {
+            Ok(()) => Some(true),
+            Err(ReserveError::Full { .. }) => Some(false),
+            Err(error) => {
+                self.fail(ServeError::Reserve(error));
+                None
+            }
+        }
+    }
+
+    /// What the next batch takes even if nobody asks for anything.
+    pub(super) fn owed_bytes(&self) -> u64 {
+        Records::<FileDisk>::footprint(self.shard.borrow().owed())
+    }
+}
 
 /// Space that handling the job may take in the store, in bytes, to within the slack.
 pub(super) fn footprint(job: &Job) -> u64 {

@@ -246,7 +246,7 @@ impl World {
             let (mut bytes, mut works, mut batch) = (SLACK_BYTES + owed, true, Batch::Open);
             for mut job in machine.inbox.drain(..) {
                 let needs = live.adopt(&mut job, &mut adopted);
-                let room = live.room(bytes + needs, owed);
+                let room = live.room(&job, bytes + needs, owed);
                 bytes += match room {
                     Ok(Room::Enough) => needs,
                     _ => 0,

@@ -25,6 +25,9 @@ pub(super) struct Space {
     pub(super) wants_spare: bool,
 }
 
+/// One part in so many of the spare is for records that free others. What is left takes a copy of any segment of which as
+/// much is dead.
+const FREEING_PART: u64 = 4;
 const BATCH_HEADER: u64 = BATCH_HEADER_BYTES as u64;
 
 impl<D: Disk> Log<D> {
@@ -44,21 +47,35 @@ impl<D: Disk> Log<D> {
         self.promise(needed_bytes, made)
     }
 
-    /// As [`Self::reserve`], for records after which others can go: they may take the spare, as copies may, so that a
-    /// full disk does not keep what could be let go.
+    /// As [`Self::reserve`], for records that have to be written before others can go: they may take the spare, as copies
+    /// may, so that a full disk does not keep what could be let go.
     ///
     /// # Errors
     /// As [`Self::reserve`].
     pub fn reserve_to_release(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        self.reserve_from_spare(bytes, 0)
+    }
+
+    /// As [`Self::reserve_to_release`], for records that somebody asks for, after which more can go: most of the spare is
+    /// left to copies, however much is asked for.
+    ///
+    /// # Errors
+    /// As [`Self::reserve`].
+    pub fn reserve_to_free(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        let part = self.options.segment_bytes / FREEING_PART;
+        self.reserve_from_spare(bytes, self.options.segment_bytes - part)
+    }
+
+    fn reserve_from_spare(&mut self, bytes: u64, left_bytes: u64) -> Result<(), ReserveError> {
         if self.poison.is_set() {
             return Err(ReserveError::Poisoned);
         }
         let needed_bytes = self.space.reserved.max(bytes);
-        let fits =
-            self.room_in_active() >= needed_bytes || self.smallest_ready(needed_bytes).is_some();
+        let room_bytes = needed_bytes + left_bytes;
+        let fits = self.room_in_active() >= room_bytes || self.smallest_ready(room_bytes).is_some();
         let made = match fits {
             true => Ok(()),
-            false => self.create_segment(needed_bytes).map(|_| ()),
+            false => self.create_segment(room_bytes).map(|_| ()),
         };
         self.promise(needed_bytes, made)
     }

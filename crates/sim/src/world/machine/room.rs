@@ -1,6 +1,7 @@
 //! Room in the store of a server: as `server` asks for it.
 
-use super::Live;
+use super::{Job, Live};
+use areo_core::shard::frees;
 use areo_store::records::Records;
 use areo_store::{MemoryDisk, ReserveError};
 
@@ -22,12 +23,17 @@ pub(super) enum Room {
 }
 
 impl Live {
-    /// As in `server`: of a full disk what changes nothing is still read, unless the batch cannot be closed.
-    pub(super) fn room(&mut self, bytes: u64, owed: u64) -> Result<Room, ReserveError> {
-        match self.records.reserve(bytes) {
-            Ok(()) => return Ok(Room::Enough),
-            Err(ReserveError::Full { .. }) => {}
-            Err(error) => return Err(error),
+    /// As in `server`: a full disk has room for what frees some, and what changes nothing is still read, unless the
+    /// batch cannot be closed.
+    pub(super) fn room(&mut self, job: &Job, bytes: u64, owed: u64) -> Result<Room, ReserveError> {
+        let frees = match job {
+            Job::Request(_, _, request, ..) => frees(request),
+            Job::Note(_) => true,
+        };
+        if has_room(self.records.reserve(bytes))?
+            || frees && has_room(self.records.reserve_to_free(bytes))?
+        {
+            return Ok(Room::Enough);
         }
         Ok(match self.has_room_for_owed(owed)? {
             true => Room::ForReads,
@@ -39,11 +45,7 @@ impl Live {
         if owed == 0 {
             return Ok(true);
         }
-        match self.records.reserve_to_release(owed) {
-            Ok(()) => Ok(true),
-            Err(ReserveError::Full { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        has_room(self.records.reserve_to_release(owed))
     }
 
     /// Whether there is room to close the shard's batch although nobody asked for anything.
@@ -57,5 +59,13 @@ impl Live {
 
     pub(super) fn owed(&self) -> u64 {
         Records::<MemoryDisk>::footprint(self.shard.owed())
+    }
+}
+
+fn has_room(reserved: Result<(), ReserveError>) -> Result<bool, ReserveError> {
+    match reserved {
+        Ok(()) => Ok(true),
+        Err(ReserveError::Full { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
