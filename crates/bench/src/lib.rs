@@ -14,10 +14,14 @@
 //! | `workload` | clients that record what they did and saw |
 //! | `run` | all of them together |
 //! | `report` | what came of it |
+//! | `load` | readers and writers that are measured, with and without what disturbs them |
+//! | `availability` | measures what they notice of servers that die |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
 
+pub mod availability;
 pub mod cluster;
 mod disk;
+mod load;
 mod namespace;
 mod nemesis;
 mod proxy;

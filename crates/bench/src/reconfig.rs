@@ -3,37 +3,31 @@
 //! | module | what |
 //! |---|---|
 //! | `ring` | which configuration comes next |
-//! | `load` | readers and writers |
 //! | `still` | what is measured while nobody else reads or writes |
 //! | `report` | what came of it |
 
-mod load;
 mod report;
 mod ring;
 mod still;
 
-pub use report::{Behind, Fared, Latency, Moved, PerObject, ReadCost, Report};
+pub use crate::load::{Fared, Latency};
+pub use report::{Behind, Moved, PerObject, ReadCost, Report};
 
 use crate::cluster::{Cluster, Program, loopback_places};
-use crate::random::Random;
-use crate::run::{RunError, SERVE};
+use crate::load::{self, Ended, Load, Phase, Source};
+use crate::run::{RunError, SERVE, failed};
 use areo_client::{Change, Client, ConnectOptions, Domain, Progress, Reconfigured};
-use load::{Ended, Load, Phase};
 use ring::Ring;
-use std::cell::Cell;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 /// The domain that is reconfigured.
 const DOMAIN: &str = "moved";
 /// Measuring without and with reconfigurations takes turns so often, so that what else the machine does hits both.
 const TURNS: u32 = 4;
-/// Objects that are written at once before anything is measured.
-const FILL_WINDOW: u64 = 64;
 
 /// What is to be measured.
 pub struct Options {
@@ -76,24 +70,6 @@ pub enum Stage {
     Behind(u64),
 }
 
-/// What objects and values are drawn from.
-#[derive(Clone)]
-struct Source {
-    objects: u64,
-    size: usize,
-    random: Random,
-    /// Numbers of values that were given out.
-    values: Rc<Cell<u64>>,
-}
-
-fn failed<E: std::fmt::Display>(what: impl Into<String>) -> impl FnOnce(E) -> RunError {
-    let what = what.into();
-    move |error| RunError::Operation {
-        what,
-        error: error.to_string(),
-    }
-}
-
 /// Starts a cluster and measures. Dropping the future ends the processes and removes what they left.
 ///
 /// # Errors
@@ -124,10 +100,10 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
         reconfiguration: Latency::of(times),
         failed: ended.failed,
         failures: ended.failures,
-        longest_gap_ms: ended.moving.longest_gap_ms,
-        throughput_ratio: ended.moving.per_second / ended.still.per_second,
+        longest_gap_ms: ended.disturbed.longest_gap_ms,
+        throughput_ratio: ended.disturbed.per_second / ended.still.per_second,
         without: ended.still,
-        with: ended.moving,
+        with: ended.disturbed,
         batch_speedup: single.us_per_object / batched.us_per_object,
         batched,
         single,
@@ -169,13 +145,8 @@ impl Scene {
         };
         let client = Client::connect(connect.clone()).await;
         let client = client.map_err(failed("connect to the cluster"))?;
-        let source = Source {
-            objects: options.objects,
-            size: options.size,
-            random: Random::new(options.seed),
-            values: Rc::default(),
-        };
-        wait_for_all(&client, options.servers).await?;
+        let source = Source::new(options.objects, options.size, options.seed);
+        load::wait_for_all(&client, options.servers).await?;
         let ring = Ring::new(servers.clone());
         let domain = client.create_domain(DOMAIN, ring.options()).await;
         let domain = domain.map_err(failed("make the domain"))?;
@@ -204,7 +175,7 @@ impl Scene {
         for turn in 1..=turns {
             load.enter(Phase::Still);
             sleep(options.time / turns).await;
-            load.enter(Phase::Moving);
+            load.enter(Phase::Disturbed);
             while times.len() < (options.reconfigurations * turn / turns) as usize {
                 let change = self.ring.turn();
                 times.push(reconfigure(&self.domain, &change).await?);
@@ -212,45 +183,6 @@ impl Scene {
             }
         }
         Ok(load.stop().await)
-    }
-}
-
-/// Waits until the cluster knows all of its servers.
-async fn wait_for_all(client: &Client, servers: usize) -> Result<(), RunError> {
-    let begun = Instant::now();
-    loop {
-        let known = client.servers().await.map_err(failed("list the servers"))?;
-        if known.len() == servers {
-            return Ok(());
-        }
-        if begun.elapsed() > SERVE {
-            let error = format!("it knows {} of {servers}", known.len());
-            return Err(failed("make all servers known to the cluster")(error));
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
-}
-
-impl Source {
-    /// Writes the first `objects` of them, many at once.
-    async fn fill(&self, domain: &Domain, objects: u64) -> Result<(), RunError> {
-        let mut writers = JoinSet::new();
-        let next = Rc::new(Cell::new(0));
-        for _ in 0..FILL_WINDOW.min(objects) {
-            let (source, domain, next) = (self.clone(), domain.clone(), next.clone());
-            writers.spawn_local(async move {
-                while next.get() < objects {
-                    let number = next.replace(next.get() + 1);
-                    source.write(&domain, &load::key(number)).await?;
-                }
-                Ok(())
-            });
-        }
-        while let Some(written) = writers.join_next().await {
-            let written: Result<(), String> = written.expect("writers do not panic");
-            written.map_err(failed("write the objects"))?;
-        }
-        Ok(())
     }
 }
 

@@ -117,6 +117,14 @@ impl From<ClusterError> for RunError {
     }
 }
 
+pub(crate) fn failed<E: std::fmt::Display>(what: impl Into<String>) -> impl FnOnce(E) -> RunError {
+    let what = what.into();
+    move |error| RunError::Operation {
+        what,
+        error: error.to_string(),
+    }
+}
+
 fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RunError {
     let what = what.into();
     move |source| RunError::System { what, source }

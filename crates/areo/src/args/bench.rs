@@ -1,6 +1,6 @@
 //! `areo bench`.
 
-use super::DurabilityWord;
+use super::{DapWord, DurabilityWord};
 use crate::units::{parse_size, parse_time};
 use areo_bench::Trouble;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -10,6 +10,12 @@ use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Bench {
+    /// Let as many real servers fail as may, again and again, and measure what readers and writers notice
+    ///
+    /// A domain is on all servers. For some time nothing happens; then as many servers as may fail are killed at once, and
+    /// after the same time they are started again: every set of servers has its turn. Measured are throughput, latency and
+    /// the longest time without a success, with and without failures. Ends with 1 if any operation failed.
+    Availability(MeasureAvailability),
     /// Kill, stop and cut off real servers under load; mend everything, and judge what clients saw
     ///
     /// While there is trouble an operation may take 2 s, unless `--timeout` says otherwise. Some troubles need root; where
@@ -23,6 +29,46 @@ pub(crate) enum Bench {
     /// domain and if each has one of its own, bytes moved, and reading after 100 configurations. Ends with 1 if any
     /// operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
     Reconfig(MeasureReconfig),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MeasureAvailability {
+    /// Server processes
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(3..=16))]
+    pub(crate) servers: u8,
+    /// How the domain keeps values
+    #[arg(long, default_value = "ec")]
+    pub(crate) dap: DapWord,
+    /// Fragments that make a value, of erasure coding [default: as many as one failure allows]
+    #[arg(long, value_name = "K")]
+    pub(crate) k: Option<u8>,
+    /// Stop the servers instead of killing them: connections to them stay, and nobody answers
+    #[arg(long)]
+    pub(crate) stop: bool,
+    /// How often servers fail
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) failures: u32,
+    /// How long is measured before each failure, and after it
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
+    pub(crate) time: Duration,
+    /// Objects of the domain
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) objects: u64,
+    /// Bytes of each object, from 16 to 16MiB
+    #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_bench_size)]
+    pub(crate) size: usize,
+    /// Clients that read and write at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) clients: u16,
+    /// What keys, kinds of operations and servers that fail are drawn from [default: random, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// What an acknowledgement means; in memory servers can only be stopped
+    #[arg(long, default_value = "fsync")]
+    pub(crate) durability: DurabilityWord,
+    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) data: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -1,5 +1,7 @@
 //! `areo bench`: real servers, measured and troubled.
 
+mod availability;
+mod fares;
 mod reconfig;
 
 use crate::args::{Bench, Nemesis};
@@ -21,6 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn run(session: &Session, command: Bench) -> Outcome {
     match command {
+        Bench::Availability(args) => availability::run(session, args),
         Bench::Nemesis(args) => nemesis(session, args),
         Bench::Reconfig(args) => reconfig::run(session, args),
     }

@@ -1,55 +1,7 @@
 //! What came of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
 
+use crate::load::{Fared, Latency};
 use serde::Serialize;
-use std::time::Duration;
-
-/// Times in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Latency {
-    /// Half of them took no longer.
-    pub p50_us: f64,
-    /// 99 of 100 took no longer.
-    pub p99_us: f64,
-    /// None took longer.
-    pub max_us: f64,
-}
-
-impl Latency {
-    pub(super) fn of(mut times: Vec<Duration>) -> Latency {
-        if times.is_empty() {
-            return Latency::default();
-        }
-        times.sort_unstable();
-        let at = |percent: usize| {
-            let rank = (times.len() * percent).div_ceil(100);
-            times[rank.max(1) - 1].as_secs_f64() * 1e6
-        };
-        Latency {
-            p50_us: at(50),
-            p99_us: at(99),
-            max_us: at(100),
-        }
-    }
-}
-
-/// How readers and writers fared.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Fared {
-    /// How long was measured.
-    pub seconds: f64,
-    /// Operations that succeeded.
-    pub operations: u64,
-    /// Of them in a second.
-    pub per_second: f64,
-    /// Rounds of one of them, on average.
-    pub rounds: f64,
-    /// The longest time in which no operation of any client succeeded, in milliseconds.
-    pub longest_gap_ms: f64,
-    /// Reads.
-    pub read: Latency,
-    /// Writes.
-    pub write: Latency,
-}
 
 /// Reconfigurations while nobody reads or writes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -148,20 +100,4 @@ pub struct Report {
     pub behind: Behind,
     /// How long everything took, in milliseconds.
     pub total_ms: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_those_of_the_nearest_rank() {
-        let times = |to: u64| (1..=to).rev().map(Duration::from_micros).collect();
-        let hundred = Latency::of(times(100));
-        let shown = [hundred.p50_us, hundred.p99_us, hundred.max_us];
-        assert_eq!(shown.map(|us| format!("{us:.0}")), ["50", "99", "100"]);
-        let one = Latency::of(times(1));
-        assert!((one.p50_us - one.max_us).abs() < 1e-9);
-        assert_eq!(Latency::of(Vec::new()), Latency::default());
-    }
 }

@@ -3,8 +3,9 @@
 use super::ring::Ring;
 use super::{
     Behind, Change, Client, Domain, Latency, Moved, PerObject, ReadCost, RunError, Scene, Stage,
-    failed, load, reconfigure,
+    load, reconfigure,
 };
+use crate::run::failed;
 use areo_client::Counts;
 use std::time::{Duration, Instant};
 

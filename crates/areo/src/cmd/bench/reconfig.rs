@@ -1,13 +1,13 @@
 //! `areo bench reconfig`: what readers and writers notice of reconfigurations, and what these cost.
 
-use super::{data_directory, failure, random_seed, servers_program};
+use super::{data_directory, failure, fares, random_seed, servers_program};
 use crate::args::{DurabilityWord, MeasureReconfig};
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session};
 use crate::units::show_size;
-use areo_bench::reconfig::{self, Fared, Moved, Options, PerObject, ReadCost, Report, Stage};
+use areo_bench::reconfig::{self, Moved, Options, PerObject, ReadCost, Report, Stage};
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.
@@ -54,13 +54,7 @@ pub(super) fn run(session: &Session, args: MeasureReconfig) -> Outcome {
         true => out.object(&report)?,
         false => print(out, &report)?,
     }
-    match report.failures.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::other(format!(
-            "{} operations failed (seed {}), the first one: {first}",
-            report.failed, report.seed
-        ))),
-    }
+    fares::judge(report.failed, &report.failures, report.seed)
 }
 
 fn describe(stage: Stage) -> String {
@@ -76,7 +70,11 @@ fn describe(stage: Stage) -> String {
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
-    fares(out, report)?;
+    fares::print(
+        out,
+        &report.without,
+        ("with reconfigurations", &report.with),
+    )?;
     out.line("")?;
     costs(out, report)?;
     out.line("")?;
@@ -85,38 +83,6 @@ fn print(out: Output, report: &Report) -> Outcome {
     behind(out, report)?;
     out.line("")?;
     aims(out, report)
-}
-
-/// What readers and writers notice.
-fn fares(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("readers and writers"),
-        Column::Number("without"),
-        Column::Number("with reconfigurations"),
-    ];
-    let row = |what: &str, of: fn(&Fared) -> f64, unit: &str| {
-        let show = |fared| match of(fared) {
-            small if small < 100.0 => format!("{small:.1}{unit}"),
-            large => format!("{large:.0}{unit}"),
-        };
-        vec![what.to_owned(), show(&report.without), show(&report.with)]
-    };
-    let rows = [
-        row("operations per second", |of| of.per_second, ""),
-        row("rounds per operation", |of| of.rounds, ""),
-        row("read, median", |of| of.read.p50_us, " µs"),
-        row("read, 99 %", |of| of.read.p99_us, " µs"),
-        row("write, median", |of| of.write.p50_us, " µs"),
-        row("write, 99 %", |of| of.write.p99_us, " µs"),
-        row(
-            "longest time without a success",
-            |of| of.longest_gap_ms,
-            " ms",
-        ),
-        row("operations", |of| of.operations as f64, ""),
-        row("measured for", |of| of.seconds * 1e3, " ms"),
-    ];
-    out.table(&columns, &rows)
 }
 
 fn costs(out: Output, report: &Report) -> Outcome {

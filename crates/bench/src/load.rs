@@ -1,10 +1,10 @@
-//! Readers and writers, and how they fare with and without a reconfiguration.
+//! Readers and writers, and how they fare with and without what disturbs them.
 
-use super::report::{Fared, Latency};
-use super::{RunError, Source, failed};
 use crate::random::Random;
+use crate::run::{RunError, SERVE, failed};
 use crate::workload::value;
 use areo_client::{Client, ConnectOptions, Domain, PutOptions};
+use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -15,18 +15,78 @@ use tokio::time::sleep;
 const SENTENCES_MAX: usize = 10;
 /// Between a failure and the next operation of the same client.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
+/// Objects that are written at once before anything is measured.
+const FILL_WINDOW: u64 = 64;
 /// Not measured: connections are made, caches filled.
 const WARM_UP: Duration = Duration::from_millis(300);
 
+/// Times in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Latency {
+    /// Half of them took no longer.
+    pub p50_us: f64,
+    /// 99 of 100 took no longer.
+    pub p99_us: f64,
+    /// None took longer.
+    pub max_us: f64,
+}
+
+impl Latency {
+    pub(crate) fn of(mut times: Vec<Duration>) -> Latency {
+        if times.is_empty() {
+            return Latency::default();
+        }
+        times.sort_unstable();
+        let at = |percent: usize| {
+            let rank = (times.len() * percent).div_ceil(100);
+            times[rank.max(1) - 1].as_secs_f64() * 1e6
+        };
+        Latency {
+            p50_us: at(50),
+            p99_us: at(99),
+            max_us: at(100),
+        }
+    }
+}
+
+/// How readers and writers fared.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Fared {
+    /// How long was measured.
+    pub seconds: f64,
+    /// Operations that succeeded.
+    pub operations: u64,
+    /// Of them in a second.
+    pub per_second: f64,
+    /// Rounds of one of them, on average.
+    pub rounds: f64,
+    /// The longest time in which no operation of any client succeeded, in milliseconds.
+    pub longest_gap_ms: f64,
+    /// Reads.
+    pub read: Latency,
+    /// Writes.
+    pub write: Latency,
+}
+
+/// What objects and values are drawn from.
+#[derive(Clone)]
+pub(crate) struct Source {
+    objects: u64,
+    size: usize,
+    random: Random,
+    /// Numbers of values that were given out.
+    values: Rc<Cell<u64>>,
+}
+
 /// What goes on beside the clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// Nothing that is measured.
     Unmeasured,
     /// Nothing.
     Still,
-    /// Reconfigurations, one directly after the other.
-    Moving,
+    /// What is looked into.
+    Disturbed,
 }
 
 /// What happened in a phase.
@@ -48,29 +108,29 @@ struct Shared {
     /// When the last operation succeeded, and in which phase.
     last: Cell<(Instant, Phase)>,
     still: RefCell<Tally>,
-    moving: RefCell<Tally>,
+    disturbed: RefCell<Tally>,
     operations: Cell<u64>,
     failed: Cell<u64>,
     failures: RefCell<Vec<String>>,
 }
 
 /// Clients at work.
-pub(super) struct Load {
+pub(crate) struct Load {
     shared: Rc<Shared>,
     clients: JoinSet<()>,
 }
 
 /// What came of it.
-pub(super) struct Ended {
-    pub(super) failed: u64,
-    pub(super) failures: Vec<String>,
-    pub(super) still: Fared,
-    pub(super) moving: Fared,
+pub(crate) struct Ended {
+    pub(crate) failed: u64,
+    pub(crate) failures: Vec<String>,
+    pub(crate) still: Fared,
+    pub(crate) disturbed: Fared,
 }
 
 impl Load {
     /// So many clients, each connected for itself, on the objects of a domain.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         source: &Source,
         connect: &ConnectOptions,
         domain: &str,
@@ -97,17 +157,17 @@ impl Load {
         })
     }
 
-    pub(super) fn enter(&self, phase: Phase) {
+    pub(crate) fn enter(&self, phase: Phase) {
         self.shared.enter(phase);
     }
 
     /// Operations that succeeded so far.
-    pub(super) fn operations(&self) -> u64 {
+    pub(crate) fn operations(&self) -> u64 {
         self.shared.operations.get()
     }
 
     /// Lets the clients finish what they are at.
-    pub(super) async fn stop(mut self) -> Ended {
+    pub(crate) async fn stop(mut self) -> Ended {
         self.enter(Phase::Unmeasured);
         self.shared.stopped.set(true);
         while let Some(ended) = self.clients.join_next().await {
@@ -118,7 +178,7 @@ impl Load {
             failed: self.shared.failed.get(),
             failures: self.shared.failures.take(),
             still: fared(&self.shared.still),
-            moving: fared(&self.shared.moving),
+            disturbed: fared(&self.shared.disturbed),
         }
     }
 }
@@ -132,7 +192,7 @@ impl Shared {
             since: Cell::new(now),
             last: Cell::new((now, Phase::Unmeasured)),
             still: RefCell::default(),
-            moving: RefCell::default(),
+            disturbed: RefCell::default(),
             operations: Cell::new(0),
             failed: Cell::new(0),
             failures: RefCell::default(),
@@ -155,7 +215,7 @@ impl Shared {
         match phase {
             Phase::Unmeasured => None,
             Phase::Still => Some(&self.still),
-            Phase::Moving => Some(&self.moving),
+            Phase::Disturbed => Some(&self.disturbed),
         }
     }
 
@@ -163,9 +223,9 @@ impl Shared {
         self.operations.set(self.operations.get() + 1);
         let (now, phase) = (Instant::now(), self.phase.get());
         let (last, phase_then) = self.last.replace((now, phase));
-        // A pause that begins or ends in a reconfiguration is the reconfiguration's.
+        // A pause that begins or ends in a disturbance is the disturbance's.
         let to_blame = match phase_then {
-            Phase::Moving => Phase::Moving,
+            Phase::Disturbed => Phase::Disturbed,
             _ => phase,
         };
         if let Some(tally) = self.tally(to_blame) {
@@ -240,7 +300,7 @@ impl Worker {
 }
 
 /// The object of this number.
-pub(super) fn key(number: u64) -> String {
+pub(crate) fn key(number: u64) -> String {
     format!("object-{number:08}")
 }
 
@@ -248,7 +308,7 @@ pub(super) fn key(number: u64) -> String {
 ///
 /// # Errors
 /// What went wrong, as a sentence.
-pub(super) async fn read(domain: &Domain, key: &str) -> Result<(), String> {
+pub(crate) async fn read(domain: &Domain, key: &str) -> Result<(), String> {
     let object = domain.get(key).await.map_err(|error| error.to_string())?;
     let recognised = value::recognise(&object.into_bytes());
     match recognised.starts_with('v') {
@@ -258,11 +318,41 @@ pub(super) async fn read(domain: &Domain, key: &str) -> Result<(), String> {
 }
 
 impl Source {
+    pub(crate) fn new(objects: u64, size: usize, seed: u64) -> Source {
+        Source {
+            objects,
+            size,
+            random: Random::new(seed),
+            values: Rc::default(),
+        }
+    }
+
+    /// Writes the first `objects` of them, many at once.
+    pub(crate) async fn fill(&self, domain: &Domain, objects: u64) -> Result<(), RunError> {
+        let mut writers = JoinSet::new();
+        let next = Rc::new(Cell::new(0));
+        for _ in 0..FILL_WINDOW.min(objects) {
+            let (source, domain, next) = (self.clone(), domain.clone(), next.clone());
+            writers.spawn_local(async move {
+                while next.get() < objects {
+                    let number = next.replace(next.get() + 1);
+                    source.write(&domain, &key(number)).await?;
+                }
+                Ok(())
+            });
+        }
+        while let Some(written) = writers.join_next().await {
+            let written: Result<(), String> = written.expect("writers do not panic");
+            written.map_err(failed("write the objects"))?;
+        }
+        Ok(())
+    }
+
     /// Writes an object.
     ///
     /// # Errors
     /// What went wrong, as a sentence.
-    pub(super) async fn write(&self, domain: &Domain, key: &str) -> Result<(), String> {
+    pub(crate) async fn write(&self, domain: &Domain, key: &str) -> Result<(), String> {
         let number = self.values.get() + 1;
         self.values.set(number);
         let content = value::content(number, self.size);
@@ -271,12 +361,28 @@ impl Source {
     }
 }
 
+/// Waits until the cluster knows all of its servers.
+pub(crate) async fn wait_for_all(client: &Client, servers: usize) -> Result<(), RunError> {
+    let begun = Instant::now();
+    loop {
+        let known = client.servers().await.map_err(failed("list the servers"))?;
+        if known.len() == servers {
+            return Ok(());
+        }
+        if begun.elapsed() > SERVE {
+            let error = format!("it knows {} of {servers}", known.len());
+            return Err(failed("make all servers known to the cluster")(error));
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_that_a_reconfiguration_has_part_in_is_its_own() {
+    fn a_pause_that_a_disturbance_has_part_in_is_its_own() {
         let shared = Shared::new();
         let long = Duration::from_secs(100);
         let pause = |shared: &Shared| {
@@ -288,19 +394,19 @@ mod tests {
         };
         shared.enter(Phase::Still);
         shared.succeeded(true, Duration::from_millis(1), 2);
-        shared.enter(Phase::Moving);
+        shared.enter(Phase::Disturbed);
         shared.enter(Phase::Still);
-        assert!(shared.moving.borrow().longest_gap.is_zero());
-        // It began in peace, and ends in a reconfiguration.
-        shared.enter(Phase::Moving);
+        assert!(shared.disturbed.borrow().longest_gap.is_zero());
+        // It began in peace, and ends in a disturbance.
+        shared.enter(Phase::Disturbed);
         pause(&shared);
         shared.succeeded(true, Duration::from_millis(1), 2);
-        assert!(shared.moving.take().longest_gap >= long);
-        // It began in a reconfiguration, and ends in peace.
+        assert!(shared.disturbed.take().longest_gap >= long);
+        // It began in a disturbance, and ends in peace.
         shared.enter(Phase::Still);
         pause(&shared);
         shared.succeeded(false, Duration::from_millis(1), 2);
-        assert!(shared.moving.take().longest_gap >= long);
+        assert!(shared.disturbed.take().longest_gap >= long);
         assert!(shared.still.borrow().longest_gap < long);
         pause(&shared);
         shared.succeeded(false, Duration::from_millis(1), 2);
@@ -310,5 +416,16 @@ mod tests {
             (still.reads.len(), still.writes.len(), still.rounds),
             (1, 2, 6)
         );
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_nearest_rank() {
+        let times = |to: u64| (1..=to).rev().map(Duration::from_micros).collect();
+        let hundred = Latency::of(times(100));
+        let shown = [hundred.p50_us, hundred.p99_us, hundred.max_us];
+        assert_eq!(shown.map(|us| format!("{us:.0}")), ["50", "99", "100"]);
+        let one = Latency::of(times(1));
+        assert!((one.p50_us - one.max_us).abs() < 1e-9);
+        assert_eq!(Latency::of(Vec::new()), Latency::default());
     }
 }

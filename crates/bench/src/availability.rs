@@ -1,0 +1,227 @@
+//! Measuring what readers and writers notice when as many servers die as may fail.
+
+pub use crate::load::{Fared, Latency};
+
+use crate::cluster::{Cluster, Program, loopback_places};
+use crate::load::{self, Load, Phase, Source};
+use crate::random::Random;
+use crate::run::{RunError, SERVE, failed};
+use areo_client::{Client, ConnectOptions, Dap, DomainOptions, Shape};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+/// The domain that is read and written.
+const DOMAIN: &str = "available";
+/// Not measured: servers that are back take up what they missed.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+
+/// How servers fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Failing {
+    /// Their processes are killed: connections to them end at once.
+    Killed,
+    /// Their processes are stopped: connections to them stay, and nobody answers.
+    Stopped,
+}
+
+/// What is to be measured.
+pub struct Options {
+    /// The program `areo`.
+    pub program: Program,
+    /// Server processes, all of them members.
+    pub servers: usize,
+    /// How the domain keeps values.
+    pub dap: Dap,
+    /// How servers fail.
+    pub failing: Failing,
+    /// How often servers fail; another set of them each time, until all had their turn.
+    pub failures: u32,
+    /// How long is measured with all servers before each failure, and how long after it.
+    pub time: Duration,
+    /// Objects of the domain.
+    pub objects: u64,
+    /// Bytes of each; at least 16.
+    pub size: usize,
+    /// Clients that read and write.
+    pub clients: usize,
+    /// What clients, and the servers that fail, are drawn from.
+    pub seed: u64,
+    /// Servers keep nothing on disk; not to be killed then.
+    pub memory: bool,
+    /// Where directories of servers may be made.
+    pub data: PathBuf,
+    /// How long an operation may take.
+    pub timeout: Duration,
+}
+
+/// A measurement. The names of the fields are those of `--json`, and stay.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// What was drawn from.
+    pub seed: u64,
+    /// Server processes.
+    pub servers: usize,
+    /// How the domain keeps values, such as `ec [5,3]`.
+    pub shape: String,
+    /// How servers failed.
+    pub failing: Failing,
+    /// How many at once: as many as may.
+    pub failing_at_once: usize,
+    /// Which of them, failure by failure, numbered from 1.
+    pub failed_servers: Vec<Vec<usize>>,
+    /// Objects of the domain.
+    pub objects: u64,
+    /// Bytes of each.
+    pub size: usize,
+    /// Clients that read and wrote.
+    pub clients: usize,
+    /// What an acknowledgement means: `memory` or `fsync`.
+    pub durability: &'static str,
+    /// Operations of clients that failed, or read what was never written.
+    pub failed: u64,
+    /// The first of them, in sentences.
+    pub failures: Vec<String>,
+    /// The longest time in which no operation succeeded, from the failure on, in milliseconds.
+    pub longest_gap_ms: f64,
+    /// 99 % of reads took no longer: from the failure on, beyond one read without it, divided by the same without it.
+    pub read_p99_ratio: f64,
+    /// The same of writes.
+    pub write_p99_ratio: f64,
+    /// With all servers.
+    pub without: Fared,
+    /// From failures on.
+    pub with: Fared,
+    /// How long everything took, in milliseconds.
+    pub total_ms: u64,
+}
+
+/// Starts a cluster and measures; `observe` is told how many failures are over. Dropping the future ends the processes and
+/// removes what they left.
+///
+/// # Errors
+/// [`RunError`]: nothing is known then. Operations of clients that failed are no error, but in the [`Report`].
+pub async fn run(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError> {
+    LocalSet::new().run_until(all(options, observe)).await
+}
+
+async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError> {
+    let begun = Instant::now();
+    let shape = Shape::new(options.dap, options.servers).map_err(failed("make the domain"))?;
+    let places = loopback_places(options.servers, false);
+    let mut cluster = Cluster::make(&options.program, places, &options.data, options.memory)?;
+    cluster.start_all()?;
+    let domain = DomainOptions {
+        dap: options.dap,
+        servers: (0..options.servers)
+            .map(|server| cluster.name(server).to_owned())
+            .collect(),
+        ..DomainOptions::default()
+    };
+    let source = Source::new(options.objects, options.size, options.seed);
+    let connect = ConnectOptions {
+        addresses: cluster.addresses(),
+        cluster: None,
+        timeout: options.timeout,
+    };
+    for server in 0..options.servers {
+        cluster.ready(server, SERVE).await;
+    }
+    let client = Client::connect(connect.clone()).await;
+    let client = client.map_err(failed("connect to the cluster"))?;
+    load::wait_for_all(&client, options.servers).await?;
+    let domain = client.create_domain(DOMAIN, domain).await;
+    let domain = domain.map_err(failed("make the domain"))?;
+    source.fill(&domain, options.objects).await?;
+
+    let sets = sets(&options, shape.f());
+    let load = Load::start(&source, &connect, DOMAIN, options.clients).await?;
+    for (over, set) in (1..).zip(&sets) {
+        load.enter(Phase::Still);
+        sleep(options.time).await;
+        load.enter(Phase::Disturbed);
+        fail(&mut cluster, set, options.failing).await;
+        sleep(options.time).await;
+        load.enter(Phase::Unmeasured);
+        mend(&mut cluster, set, options.failing).await?;
+        observe(over);
+    }
+    let ended = load.stop().await;
+    let (without, with) = (ended.still, ended.disturbed);
+    Ok(Report {
+        seed: options.seed,
+        servers: options.servers,
+        shape: shape.to_string(),
+        failing: options.failing,
+        failing_at_once: shape.f(),
+        failed_servers: sets,
+        objects: options.objects,
+        size: options.size,
+        clients: options.clients,
+        durability: if options.memory { "memory" } else { "fsync" },
+        failed: ended.failed,
+        failures: ended.failures,
+        longest_gap_ms: with.longest_gap_ms,
+        read_p99_ratio: ratio(&with.read, &without.read, &without),
+        write_p99_ratio: ratio(&with.write, &without.write, &without),
+        without,
+        with,
+        total_ms: begun.elapsed().as_millis() as u64,
+    })
+}
+
+/// How many times longer the slowest of a hundred take; a round trip, which is a read, is allowed for.
+fn ratio(with: &Latency, without: &Latency, all: &Fared) -> f64 {
+    (with.p99_us - all.read.p50_us).max(0.0) / without.p99_us
+}
+
+/// Which servers fail, time by time: sets of `f`, drawn without drawing one twice before all had their turn.
+fn sets(options: &Options, f: usize) -> Vec<Vec<usize>> {
+    let every: Vec<u64> = (0..1_u64 << options.servers)
+        .filter(|bits| bits.count_ones() as usize == f)
+        .collect();
+    let (mut random, mut left) = (Random::new(options.seed), Vec::new());
+    let mut sets = Vec::new();
+    for _ in 0..options.failures {
+        if left.is_empty() {
+            left.clone_from(&every);
+        }
+        let bits = left.swap_remove(random.index(left.len()));
+        let members = (0..options.servers).filter(|server| bits >> server & 1 == 1);
+        sets.push(members.map(|server| server + 1).collect());
+    }
+    sets
+}
+
+async fn fail(cluster: &mut Cluster, set: &[usize], failing: Failing) {
+    for server in set {
+        match failing {
+            Failing::Killed => {
+                cluster.kill(server - 1).await;
+            }
+            Failing::Stopped => {
+                cluster.stop(server - 1);
+            }
+        }
+    }
+}
+
+async fn mend(cluster: &mut Cluster, set: &[usize], failing: Failing) -> Result<(), RunError> {
+    for server in set {
+        match failing {
+            Failing::Killed => cluster.start(server - 1)?,
+            Failing::Stopped => cluster.resume(server - 1),
+        }
+    }
+    for server in set {
+        if !cluster.ready(server - 1, SERVE).await {
+            let error = format!("it does not serve after {} s", SERVE.as_secs());
+            return Err(failed(format!("start s{server} again"))(error));
+        }
+    }
+    sleep(AFTERWARDS).await;
+    Ok(())
+}
