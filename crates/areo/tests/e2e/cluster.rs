@@ -227,6 +227,11 @@ impl Cluster {
 
     /// Runs `areo` on this cluster with standard input.
     pub(crate) fn run_with<A: AsRef<OsStr>>(&self, arguments: &[A], input: &[u8]) -> Ended {
+        ended(&mut self.command(arguments), input)
+    }
+
+    /// What runs `areo` on this cluster.
+    pub(crate) fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
         let file = self.file();
         let cluster = [OsStr::new("--cluster"), OsStr::new(&file)];
         let arguments: Vec<&OsStr> = cluster
@@ -237,7 +242,8 @@ impl Cluster {
         let mut command = command();
         command.env("XDG_STATE_HOME", self.folder());
         command.env("XDG_CACHE_HOME", self.folder());
-        ended(command.args(arguments), input)
+        command.args(arguments);
+        command
     }
 
     /// Starts `areo` on this cluster and does not wait for it.

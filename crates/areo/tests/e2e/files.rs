@@ -4,6 +4,8 @@ use crate::cluster::{Cluster, Ended};
 use crate::values::bytes;
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// Blocks of about 8 KiB, so that small files have many.
 const CUT: [&str; 6] = ["--min", "4KiB", "--avg", "8KiB", "--max", "16KiB"];
@@ -101,6 +103,45 @@ fn a_file_is_pushed_edited_and_pulled_and_only_what_changed_travels() {
     assert_eq!(bytes, 300_000);
     assert_eq!(desk.file(&["ls"]).done().text(), "notes");
     assert_eq!(cluster.run(&["ls"]).done().text(), "", "no object is shown");
+}
+
+/// A tree of files as one archive: one is changed, one is new, one is gone.
+#[test]
+fn of_two_versions_of_a_source_tree_the_second_sends_what_changed() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let desk = Desk { cluster: &cluster };
+    let archive = |archive: &str, tree: &Path| {
+        let mut tar = Command::new("tar");
+        tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-cf"]);
+        let (archive, at) = (desk.path(archive), tree.parent().unwrap());
+        tar.arg(&archive)
+            .arg("-C")
+            .arg(at)
+            .arg(tree.file_name().unwrap());
+        assert!(tar.status().unwrap().success());
+        archive
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let tree = cluster.folder().join("src");
+    let copied = Command::new("cp").arg("-r").args([&source, &tree]).status();
+    assert!(copied.unwrap().success());
+    let first = archive("first.tar", &tree);
+    let pushed = desk.push("tree", &first);
+    let all = pushed["written"].as_u64().unwrap();
+    assert!(all > 20, "{pushed}");
+
+    let changed = tree.join("main.rs");
+    let text = fs::read_to_string(&changed).unwrap();
+    fs::write(&changed, format!("// One more line.\n{text}")).unwrap();
+    fs::write(tree.join("added.rs"), bytes(20_000, 1)).unwrap();
+    fs::remove_file(tree.join("output.rs")).unwrap();
+    let second = archive("second.tar", &tree);
+    let pushed = desk.push("tree", &second);
+    let written = pushed["written"].as_u64().unwrap();
+    assert!((1..all / 2).contains(&written), "{written} of {all} blocks");
+    let there = desk.path("there.tar");
+    desk.pull("tree", &there);
+    assert!(fs::read(&there).unwrap() == fs::read(&second).unwrap());
 }
 
 #[test]
@@ -274,6 +315,19 @@ fn what_cannot_be_done_with_files() {
         .map(|e| e.unwrap().file_name())
         .collect();
     assert_eq!(before, after);
+    // The file system lets it have a part of what it needs: the same.
+    let large = desk.write("large", &bytes(3 << 20, 1));
+    desk.push("large", &large);
+    let out = desk.path("out");
+    fs::create_dir(&out).unwrap();
+    let pull = format!(
+        "ulimit -f 1024; trap '' XFSZ; exec {} --cluster {} file pull large {out}/part",
+        env!("CARGO_BIN_EXE_areo"),
+        cluster.file(),
+    );
+    let ended = Command::new("bash").args(["-c", &pull]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 0, "no part of it");
     desk.file(&["cat", "f", "--json"])
         .refused(2, &["--json", "pull"]);
 }

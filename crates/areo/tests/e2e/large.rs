@@ -6,6 +6,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -228,4 +230,32 @@ fn what_fails_half_way_leaves_nothing() {
     let memory = cluster.run(&["put", "k", "/proc/self/mem"]);
     assert_ne!(memory.code, 0);
     assert!(cluster.run(&["get", "k"]).done().stdout == bytes(9 * MIB, 1));
+}
+
+/// Who sends the value is gone in the middle of it: what was sent before is taken back.
+#[test]
+fn a_source_that_fails_half_way_leaves_no_blocks() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    cluster.run_with(&["put", "k"], &bytes(5 * MIB, 1)).done();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut source = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    // Which the sender never reads: its end is a reset then, an error for who reads from it.
+    source.write_all(b"unread").unwrap();
+    let (mut sender, _) = listener.accept().unwrap();
+    let mut put = cluster.command(&["put", "k", "-", "--block-size", "256KiB"]);
+    put.stdin(OwnedFd::from(source)).stderr(Stdio::piped());
+    let writer = put.spawn().unwrap();
+    sender.write_all(&bytes(9 * MIB, 2)).unwrap();
+    wait_until(|| count(&cluster, "unfinished") > 0);
+    drop((put, sender));
+    let ended = writer.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("reset"), "{said}");
+    assert_eq!(
+        ["unfinished", "aborted"].map(|kind| count(&cluster, kind)),
+        [0, 0],
+        "taken back at once"
+    );
+    assert!(cluster.run(&["get", "k"]).done().stdout == bytes(5 * MIB, 1));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod refused;
+mod streams;
 mod survives;
 mod traffic;
 
