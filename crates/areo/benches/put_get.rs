@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use areo_bench::cluster::Cluster;
 use areo_client::{Domain, PutOptions};
 use bytes::Bytes;
-use common::five_servers;
+use common::{five_servers, own_cpu, spread};
 
 /// As in the binary.
 #[global_allocator]
@@ -60,14 +60,6 @@ fn cases(fsync: bool) -> Vec<Case> {
     cases
 }
 
-fn own_cpu() -> Duration {
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(
-        clock.tv_sec.unsigned_abs(),
-        clock.tv_nsec.unsigned_abs() as u32,
-    )
-}
-
 /// Runs the operations of a case, `in_flight` at a time, over as many keys.
 async fn run(case: &Case, domain: &Domain, value: &Bytes, operations: usize) {
     let each = (operations / case.in_flight).max(1);
@@ -108,16 +100,11 @@ async fn measure(case: &Case, cluster: &Cluster, domain: &Domain, value: &Bytes)
 fn print(case: &Case, durability: &str) {
     let operations = ((case.operations / case.in_flight).max(1) * case.in_flight) as f64;
     let per_operation = |time: fn(&Sample) -> Duration| {
-        let mut sorted: Vec<f64> = case
-            .samples
-            .iter()
-            .map(|sample| time(sample).as_secs_f64() * 1e6 / operations)
-            .collect();
-        sorted.sort_by(f64::total_cmp);
-        (
-            sorted[sorted.len() / 2],
-            sorted[0],
-            sorted[sorted.len() - 1],
+        let samples = case.samples.iter();
+        spread(
+            samples
+                .map(|sample| time(sample).as_secs_f64() * 1e6 / operations)
+                .collect(),
         )
     };
     let (cpu, least, most) = per_operation(|sample| sample.client_cpu + sample.servers_cpu);

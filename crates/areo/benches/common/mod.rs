@@ -1,24 +1,46 @@
-//! Five server processes for a bench.
+//! Server processes for a bench, and CPU time.
+
+#![allow(dead_code, reason = "every bench uses a part of it")]
 
 use std::process::Command;
 use std::rc::Rc;
+use std::time::Duration;
 
 use areo_bench::cluster::{Cluster, Program, loopback_places};
 use areo_client::{Dap, Domain, DomainOptions};
 
-const SERVERS: usize = 5;
-
 /// Five servers that serve, and a domain at [5,3].
 pub(crate) async fn five_servers(memory: bool) -> (Cluster, Domain) {
+    servers(5, Dap::Ec { k: 3 }, memory).await
+}
+
+/// Servers that serve, and a domain on all of them.
+pub(crate) async fn servers(servers: usize, dap: Dap, memory: bool) -> (Cluster, Domain) {
     let program: Program = Rc::new(|| Command::new(env!("CARGO_BIN_EXE_areo")));
-    let places = loopback_places(SERVERS, false);
+    let places = loopback_places(servers, false);
     let cluster = Cluster::make(&program, places, &std::env::temp_dir(), memory);
     let mut cluster = cluster.expect("there is room for the servers");
     cluster.start_all().expect("the binary starts");
     let options = DomainOptions {
-        dap: Dap::Ec { k: 3 },
+        dap,
         ..DomainOptions::default()
     };
     let domain = cluster.domain("bench", options).await;
     (cluster, domain.expect("a healthy cluster serves"))
+}
+
+/// User and system time of this process.
+pub(crate) fn own_cpu() -> Duration {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        clock.tv_sec.unsigned_abs(),
+        clock.tv_nsec.unsigned_abs() as u32,
+    )
+}
+
+/// Median, least and largest.
+pub(crate) fn spread(mut samples: Vec<f64>) -> (f64, f64, f64) {
+    samples.sort_by(f64::total_cmp);
+    let last = samples.len() - 1;
+    (samples[samples.len() / 2], samples[0], samples[last])
 }
