@@ -342,7 +342,12 @@ impl fmt::Display for NoQuorum {
             let before = if position == 0 { " (" } else { ", " };
             write!(f, "{before}{} {server}", server.name)?;
         }
-        f.write_str(if self.servers.is_empty() { "" } else { ")" })
+        f.write_str(if self.servers.is_empty() { "" } else { ")" })?;
+        let full = Response::Refused(Refusal::Full);
+        match self.servers.iter().any(|server| server.response == full) {
+            true => f.write_str(": to make room, delete objects and sweep"),
+            false => Ok(()),
+        }
     }
 }
 

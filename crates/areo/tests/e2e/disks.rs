@@ -107,7 +107,7 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
         assert!(stored < 100, "the disk is not that large");
     };
     assert!(stored > 0, "{refused:?}");
-    refused.refused(refused.code, &["disk full"]);
+    refused.refused(refused.code, &["disk full", "delete", "sweep"]);
     assert!([5, 8].contains(&refused.code), "{refused:?}");
     // Until there is no room for the smallest one either.
     let small = |length: usize| {
