@@ -80,7 +80,8 @@ pub enum Kind {
     /// Makes the object absent.
     Delete,
     /// Installs a configuration in the domain: `value` names it, the `version` of `ok` is the index it was decided at,
-    /// `based_on` the index of the configuration it follows.
+    /// `based_on` the index of a final configuration it follows. One that finishes what others left begins with any value;
+    /// that of `ok` says what was decided. It is `ok` when a quorum knows that the configuration is final.
     Reconfig,
 }
 

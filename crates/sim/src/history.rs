@@ -2,11 +2,17 @@
 //! (oracle O1 of `algorithms.md` section 8). A version's tag places its operation; that order must respect real time and
 //! every read must return the value that was written under its tag.
 
+use areo_core::config::Configuration;
 use areo_core::instant::Instant;
 use areo_core::message::ListEntry;
 use areo_core::tag::Tag;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::sync::Arc;
+
+mod changes;
+
+pub(crate) use changes::Change;
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +22,8 @@ pub(crate) enum Kind {
     /// Coverable, on this version.
     CvrWrite(Tag),
     Delete,
+    /// Of the domain, after a configuration of this index that was final when it began.
+    Reconfig(u32),
 }
 
 impl Kind {
@@ -23,7 +31,7 @@ impl Kind {
     fn base(self) -> Option<Tag> {
         match self {
             Kind::CvrWrite(base) => Some(base),
-            Kind::Read | Kind::Write | Kind::Delete => None,
+            Kind::Read | Kind::Write | Kind::Delete | Kind::Reconfig(_) => None,
         }
     }
 
@@ -33,7 +41,23 @@ impl Kind {
             Kind::Write => "write",
             Kind::CvrWrite(_) => "cvr_write",
             Kind::Delete => "delete",
+            Kind::Reconfig(_) => "reconfig",
         }
+    }
+}
+
+/// The end of an operation that saw something.
+#[derive(Clone)]
+pub(crate) struct Ended {
+    pub(crate) at: Instant,
+    /// The last final configuration of its domain that its client knows by now.
+    pub(crate) knows: Option<Arc<Configuration>>,
+}
+
+impl From<Instant> for Ended {
+    /// Nothing is said about configurations.
+    fn from(at: Instant) -> Ended {
+        Ended { at, knows: None }
     }
 }
 
@@ -118,19 +142,19 @@ impl History {
             floor: register.completed,
         };
         let writes_open = register.writes_open;
-        self.write(now, &operation, "invoke", value, None);
+        self.write(&now.into(), &operation, "invoke", value, None);
         (operation, writes_open)
     }
 
     /// A read found this version, with this value.
     pub(crate) fn end_read(
         &mut self,
-        now: Instant,
+        ended: &Ended,
         operation: &Operation,
         tag: Tag,
         value: Option<u64>,
     ) {
-        self.write(now, operation, "ok", value, Some(tag));
+        self.write(ended, operation, "ok", value, Some(tag));
         self.judge_read(operation, tag, value);
     }
 
@@ -161,7 +185,7 @@ impl History {
     }
 
     /// A version was found without its content.
-    pub(crate) fn end_stat(&mut self, now: Instant, operation: &Operation, tag: Tag, live: bool) {
+    pub(crate) fn end_stat(&mut self, ended: &Ended, operation: &Operation, tag: Tag, live: bool) {
         let known = self.register(operation).versions.get(&tag).copied();
         if let Some(known) = known
             && known.is_some() != live
@@ -169,7 +193,7 @@ impl History {
             self.violate(operation, &format!("saw {tag} as live: {live}"));
         }
         // Its value is not known, so that no other judge can use it.
-        self.write(now, operation, "unknown", None, None);
+        self.write(ended, operation, "unknown", None, None);
         let register = self.register(operation);
         register.completed = tag.max(register.completed);
         if tag < operation.floor {
@@ -192,12 +216,12 @@ impl History {
     /// A coverable write found another version than the one that it was to replace: it is a read of that.
     pub(crate) fn end_uncovered(
         &mut self,
-        now: Instant,
+        ended: &Ended,
         operation: &Operation,
         tag: Tag,
         value: Option<u64>,
     ) {
-        self.write(now, operation, "fail", value, Some(tag));
+        self.write(ended, operation, "fail", value, Some(tag));
         self.register(operation).writes_open -= 1;
         if operation.kind.base() == Some(tag) {
             self.violate(operation, &format!("lost, although {tag} is the newest"));
@@ -206,9 +230,9 @@ impl History {
     }
 
     /// A coverable write ended with this version. Returns whether another one has replaced the same version (`[V-1]`).
-    pub(crate) fn end_covered(&mut self, now: Instant, operation: &Operation, tag: Tag) -> bool {
+    pub(crate) fn end_covered(&mut self, ended: &Ended, operation: &Operation, tag: Tag) -> bool {
         let base = operation.kind.base().expect("it is coverable");
-        self.end_write(now, operation, tag);
+        self.end_write(ended, operation, tag);
         if base < operation.floor {
             let floor = operation.floor;
             self.violate(
@@ -223,8 +247,8 @@ impl History {
     }
 
     /// A write or a deletion ended with this version.
-    pub(crate) fn end_write(&mut self, now: Instant, operation: &Operation, tag: Tag) {
-        self.write(now, operation, "ok", operation.value, Some(tag));
+    pub(crate) fn end_write(&mut self, ended: &Ended, operation: &Operation, tag: Tag) {
+        self.write(ended, operation, "ok", operation.value, Some(tag));
         let value = operation.value;
         let register = self.register(operation);
         let known = *register.versions.entry(tag).or_insert(value);
@@ -246,8 +270,8 @@ impl History {
     }
 
     /// A deletion found nothing to delete.
-    pub(crate) fn end_nothing(&mut self, now: Instant, operation: &Operation) {
-        self.write(now, operation, "ok", None, None);
+    pub(crate) fn end_nothing(&mut self, ended: &Ended, operation: &Operation) {
+        self.write(ended, operation, "ok", None, None);
         let register = self.register(operation);
         register.writes_open -= 1;
         register.deletes_open -= 1;
@@ -263,7 +287,7 @@ impl History {
 
     /// It certainly had no effect.
     pub(crate) fn end_failed(&mut self, now: Instant, operation: &Operation) {
-        self.write(now, operation, "fail", None, None);
+        self.write(&now.into(), operation, "fail", None, None);
         let register = self.register(operation);
         register.writes_open -= usize::from(operation.kind != Kind::Read);
         register.deletes_open -= usize::from(operation.kind == Kind::Delete);
@@ -271,7 +295,10 @@ impl History {
 
     /// It may have had its effect, or may still have it.
     pub(crate) fn end_unknown(&mut self, now: Instant, operation: &Operation) {
-        self.write(now, operation, "unknown", operation.value, None);
+        if matches!(operation.kind, Kind::Reconfig(_)) {
+            return self.end_change(&now.into(), operation, &Change::Unknown);
+        }
+        self.write(&now.into(), operation, "unknown", operation.value, None);
         let register = self.register(operation);
         register.writes_open -= usize::from(operation.kind != Kind::Read);
         // A deletion stays open for ever: its tombstone may appear at any time.
@@ -334,29 +361,44 @@ impl History {
 
     fn write(
         &mut self,
-        now: Instant,
+        when: &Ended,
         operation: &Operation,
         event: &str,
         value: Option<u64>,
         version: Option<Tag>,
     ) {
+        let tag = |tag: Option<Tag>| quoted(tag.filter(|tag| !tag.is_initial()));
+        let fields = [
+            quoted(value.map(|value| format!("{value:016x}"))),
+            tag(version),
+            tag(operation.kind.base()),
+        ];
+        self.line(when, operation, event, &fields);
+    }
+
+    /// One event. `fields`: value, version, and what it is based on, as JSON.
+    fn line(&mut self, when: &Ended, operation: &Operation, event: &str, fields: &[String; 3]) {
         let Operation {
             id, client, object, ..
         } = operation;
-        let (t, kind, (domain, key)) = (now.0, operation.kind.name(), object);
-        let value = value.map_or("null".to_owned(), |value| format!("\"{value:016x}\""));
-        let tag = |tag: Option<Tag>| {
-            let tag = tag.filter(|tag| !tag.is_initial());
-            tag.map_or("null".to_owned(), |tag| format!("\"{tag}\""))
-        };
-        let (version, based_on) = (tag(version), tag(operation.kind.base()));
-        let line = writeln!(
+        let (t, kind, (domain, key)) = (when.at.0, operation.kind.name(), object);
+        let [value, version, based_on] = fields;
+        let line = write!(
             self.lines,
             "{{\"t\":{t},\"client\":\"c{client}\",\"op\":{id},\"event\":\"{event}\",\"kind\":\"{kind}\",\
-             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":{based_on}}}"
+             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":{based_on}"
         );
         line.expect("writing into memory does not fail");
+        if let Some(c) = &when.knows {
+            changes::write_sequence(&mut self.lines, c);
+        }
+        self.lines.push_str("}\n");
     }
+}
+
+/// As JSON.
+fn quoted(text: Option<impl Display>) -> String {
+    text.map_or("null".to_owned(), |text| format!("\"{text}\""))
 }
 
 #[cfg(test)]

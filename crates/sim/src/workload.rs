@@ -8,7 +8,7 @@ use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
 use areo_core::config::{self, Collect, Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
-use areo_core::manager::{self, Creation, reconfiguration};
+use areo_core::manager::{self, Creation};
 use areo_core::object::DomainId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod large;
+mod moving;
 mod operation;
 
 use operation::One;
@@ -46,6 +47,8 @@ pub(crate) struct Workload {
     started: Cell<u64>,
     /// By task: the operation under way.
     running: RefCell<Vec<Option<Operation>>>,
+    /// Lives of processes so far: each is another client to the history.
+    lives: Cell<usize>,
     /// By process: the tasks of the executor.
     tasks: RefCell<Vec<Vec<usize>>>,
     /// Tasks that have not ended.
@@ -139,6 +142,7 @@ impl Workload {
             operations: options.operations,
             started: Cell::new(0),
             running: RefCell::new(vec![None; PROCESSES * TASKS]),
+            lives: Cell::new(0),
             tasks: RefCell::new(vec![Vec::new(); PROCESSES]),
             busy: Cell::new(0),
             reconfigurations: Cell::new(0),
@@ -162,15 +166,22 @@ impl Workload {
     /// Starts a process with all its tasks.
     pub(crate) fn start(self: &Rc<Self>, process: usize) {
         let client = Client::new(self.env(process, self.shape.timeout));
+        let who = self.live();
         let task = |task: usize| {
             self.busy.set(self.busy.get() + 1);
             let (work, client) = (Rc::clone(self), client.clone());
             self.world.spawn(async move {
-                work.work(process, process * TASKS + task, client).await;
+                work.work((process, who), process * TASKS + task, client)
+                    .await;
                 work.busy.set(work.busy.get() - 1);
             })
         };
         self.tasks.borrow_mut()[process] = (0..TASKS).map(task).collect();
+    }
+
+    /// A process begins another life; its number.
+    fn live(&self) -> usize {
+        self.lives.replace(self.lives.get() + 1)
     }
 
     /// Ends a process wherever it stands; another takes its place.
@@ -200,7 +211,12 @@ impl Workload {
 
     // ---- the safety phase ----
 
-    async fn work(self: &Rc<Self>, process: usize, task: usize, client: Client<SimEnv>) {
+    async fn work(
+        self: &Rc<Self>,
+        (process, who): (usize, usize),
+        task: usize,
+        client: Client<SimEnv>,
+    ) {
         let mut again = None;
         while self.started.get() < self.operations {
             let Some(domains) = self.domains(process, &client).await else {
@@ -227,6 +243,7 @@ impl Workload {
                 c: domains[domain].clone(),
                 object: (domain, format!("key-{key}")),
                 process,
+                who,
                 task,
             };
             let end = match what {
@@ -361,6 +378,7 @@ impl Workload {
 
     async fn finale(self: &Rc<Self>, process: usize) {
         let client = Client::new(self.env(process, PATIENT));
+        let who = self.live();
         for (domain, name) in DOMAINS.into_iter().enumerate() {
             let Some(c) = self
                 .create(&client.with(self.env(process, PATIENT)), name)
@@ -368,20 +386,20 @@ impl Workload {
             else {
                 return self.stuck("create", process);
             };
-            let resumed = client.with(self.env(process, PATIENT));
-            let finished = reconfiguration::resume(&resumed, &self.root, &c, &|_| {}).await;
-            if finished.is_err() {
+            let one = |key: usize| One {
+                work: self,
+                client: client.with(self.env(process, PATIENT)),
+                c: c.clone(),
+                object: (domain, format!("key-{key}")),
+                process,
+                who,
+                task: process * TASKS,
+            };
+            if matches!(one(0).resume().await, End::TimedOut) {
                 return self.stuck("reconfig --resume", process);
             }
             for key in 0..self.shape.keys {
-                let one = || One {
-                    work: self,
-                    client: client.with(self.env(process, PATIENT)),
-                    c: c.clone(),
-                    object: (domain, format!("key-{key}")),
-                    process,
-                    task: process * TASKS,
-                };
+                let one = || one(key);
                 let ends = [
                     ("get", one().get().await),
                     ("put", one().put().await),

@@ -91,9 +91,9 @@ fn end(history: &mut History, now: Instant, operation: &history::Operation, ende
     match ended {
         Some(Ended::Read(tag, value)) => {
             let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));
-            history.end_read(now, operation, *tag, value);
+            history.end_read(&now.into(), operation, *tag, value);
         }
-        Some(Ended::Written(tag)) => history.end_write(now, operation, *tag),
+        Some(Ended::Written(tag)) => history.end_write(&now.into(), operation, *tag),
         Some(Ended::Failed(_)) => history.end_failed(now, operation),
         Some(Ended::Unknown(_) | Ended::Other(_)) | None => history.end_unknown(now, operation),
     }

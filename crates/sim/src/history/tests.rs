@@ -27,12 +27,13 @@ impl Story {
 
     fn writes(&mut self, number: u64, value: u64) {
         let write = self.begin(Kind::Write, Some(value));
-        self.0.end_write(Instant(1), &write, tag(number));
+        self.0.end_write(&Instant(1).into(), &write, tag(number));
     }
 
     fn reads(&mut self, number: u64, value: Option<u64>) {
         let read = self.begin(Kind::Read, None);
-        self.0.end_read(Instant(1), &read, tag(number), value);
+        self.0
+            .end_read(&Instant(1).into(), &read, tag(number), value);
     }
 
     fn lists(&mut self, entries: &[(&str, u64)]) {
@@ -65,11 +66,11 @@ fn what_may_happen_is_let_pass() {
     story.lists(&[("k", 2)]);
     let delete = story.begin(Kind::Delete, None);
     story.lists(&[]);
-    story.0.end_write(Instant(3), &delete, tag(3));
+    story.0.end_write(&Instant(3).into(), &delete, tag(3));
     story.reads(3, None);
     story.lists(&[]);
     let delete = story.begin(Kind::Delete, None);
-    story.0.end_nothing(Instant(4), &delete);
+    story.0.end_nothing(&Instant(4).into(), &delete);
     assert_eq!(story.0.violation(), None, "{}", story.0.lines());
     assert_eq!(story.0.lines().lines().count(), 14);
 }
@@ -109,7 +110,7 @@ fn a_deletion_that_overlooks_a_value_is_caught() {
     let mut story = Story::default();
     story.writes(1, 1);
     let delete = story.begin(Kind::Delete, None);
-    story.0.end_nothing(Instant(1), &delete);
+    story.0.end_nothing(&Instant(1).into(), &delete);
     story.broke("nobody deleted");
 }
 
@@ -129,7 +130,7 @@ fn listings_that_leave_out_or_show_too_much_are_caught() {
     let mut story = Story::default();
     story.writes(1, 1);
     let delete = story.begin(Kind::Delete, None);
-    story.0.end_write(Instant(1), &delete, tag(2));
+    story.0.end_write(&Instant(1).into(), &delete, tag(2));
     story.lists(&[("k", 2)]);
     story.broke("tombstone");
 }

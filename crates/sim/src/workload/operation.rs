@@ -1,9 +1,9 @@
 //! One operation of one task: what is asked of the system, and what the history is told of it.
 
 use super::large::hash;
-use super::{End, MOVING, Workload};
+use super::{End, Workload};
 use crate::fault::Fault;
-use crate::history::{History, Kind, Object, Operation};
+use crate::history::{Ended, History, Kind, Object, Operation};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
@@ -13,9 +13,8 @@ use areo_core::dsm::large;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
-use areo_core::manager::{self, DeleteError, Deletion, reconfiguration};
+use areo_core::manager::{self, DeleteError, Deletion};
 use areo_core::object::Name;
-use areo_core::reconfig::ares::Reconfigured;
 use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -28,6 +27,8 @@ pub(super) struct One<'a> {
     pub(super) c: Arc<Configuration>,
     pub(super) object: Object,
     pub(super) process: usize,
+    /// What the history calls this life of the process: what one knew, the next one need not.
+    pub(super) who: usize,
     pub(super) task: usize,
 }
 
@@ -39,7 +40,7 @@ impl One<'_> {
     pub(super) fn begin(&self, kind: Kind, value: Option<u64>) -> Operation {
         let work = self.work;
         let now = work.world.now();
-        let what = (self.process, kind);
+        let what = (self.who, kind);
         let mut history = work.history.borrow_mut();
         let (operation, writes) = history.begin(now, what, &self.object, value);
         if writes > usize::from(self.c.descriptor().delta) + 1 {
@@ -47,6 +48,14 @@ impl One<'_> {
         }
         work.running.borrow_mut()[self.task] = Some(operation.clone());
         operation
+    }
+
+    /// It ends now, with this much known.
+    pub(super) fn ended(&self) -> Ended {
+        Ended {
+            at: self.work.world.now(),
+            knows: Some(self.client.sequences().start(&self.c)),
+        }
     }
 
     /// The operation ended: `write` says how, to the history. A version that is now complete is shown to the invariants.
@@ -67,14 +76,14 @@ impl One<'_> {
     pub(super) async fn get(&self) -> End {
         let operation = self.begin(Kind::Read, None);
         let found = large::read(&self.client, &self.c, &self.name()).await;
-        let now = self.work.world.now();
+        let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));
             return End::TimedOut;
         };
         let hash = hash(&found);
         self.end(Some(found.tag), |history| {
-            history.end_read(now, &operation, found.tag, hash);
+            history.end_read(&ended, &operation, found.tag, hash);
         });
         End::Done
     }
@@ -82,14 +91,14 @@ impl One<'_> {
     pub(super) async fn stat(&self) -> End {
         let operation = self.begin(Kind::Read, None);
         let found = manager::stat(&self.client, &self.c, &self.name()).await;
-        let now = self.work.world.now();
+        let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));
             return End::TimedOut;
         };
         let live = found.value.is_some_and(|value| !value.deleted);
         self.end(Some(found.tag), |history| {
-            history.end_stat(now, &operation, found.tag, live);
+            history.end_stat(&ended, &operation, found.tag, live);
         });
         End::Done
     }
@@ -112,17 +121,17 @@ impl One<'_> {
         let (value, hashed) = self.any_value();
         let operation = self.begin(Kind::CvrWrite(base), Some(hashed));
         let written = coverable::write(&self.client, &self.c, &self.name(), &value, base).await;
-        let (now, plan) = (self.work.world.now(), self.work.world.plan());
+        let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {
             Ok(Covered::Changed(tag)) => self.end(Some(tag), |history| {
-                if history.end_covered(now, &operation, tag) {
+                if history.end_covered(&ended, &operation, tag) {
                     plan.note(Fault::TwoWinners);
                 }
             }),
             Ok(Covered::Unchanged(found)) => {
                 plan.note(Fault::NotCovered);
                 self.end(Some(found.tag), |history| {
-                    history.end_uncovered(now, &operation, found.tag, hash(&found));
+                    history.end_uncovered(&ended, &operation, found.tag, hash(&found));
                 });
             }
             Err(error) => return self.end_write(&operation, &Err(error)),
@@ -147,12 +156,12 @@ impl One<'_> {
 
     pub(super) async fn delete(&self) -> End {
         let operation = self.begin(Kind::Delete, None);
-        let ended = manager::delete(&self.client, &self.c, &self.name(), Bytes::new()).await;
-        let now = self.work.world.now();
-        match ended {
+        let deleted = manager::delete(&self.client, &self.c, &self.name(), Bytes::new()).await;
+        let (now, ended) = (self.work.world.now(), self.ended());
+        match deleted {
             Ok(Deletion::Deleted(tag)) => self.end_write(&operation, &Ok(tag)),
             Ok(Deletion::NotFound) => {
-                self.end(None, |history| history.end_nothing(now, &operation));
+                self.end(None, |history| history.end_nothing(&ended, &operation));
                 End::Done
             }
             Err(DeleteError::Write(error)) => self.end_write(&operation, &Err(error)),
@@ -168,11 +177,11 @@ impl One<'_> {
         operation: &Operation,
         written: &Result<Tag, WriteError>,
     ) -> End {
-        let now = self.work.world.now();
+        let (now, ended) = (self.work.world.now(), self.ended());
         match written {
             Ok(tag) => {
                 self.end(Some(*tag), |history| {
-                    history.end_write(now, operation, *tag);
+                    history.end_write(&ended, operation, *tag);
                 });
                 return End::Done;
             }
@@ -195,31 +204,6 @@ impl One<'_> {
         };
         self.end(None, |history| history.end_listing(&listing, &page.entries));
         End::Done
-    }
-
-    /// Changes the domain's configuration, or finishes what another one began.
-    pub(super) async fn reconfigure(&self) -> End {
-        let (work, c) = (self.work, &self.c);
-        let random = work.world.random();
-        // Objects are many, and rounds as well.
-        let client = self.client.with(work.env(self.process, MOVING));
-        let installed = if random.chance(200) {
-            let resumed = reconfiguration::resume(&client, &work.root, c, &|_| {}).await;
-            resumed.ok().flatten()
-        } else {
-            let wanted = work.any_configuration(c);
-            let moved =
-                reconfiguration::reconfigure(&client, &work.root, c, &wanted, &|_| {}).await;
-            moved.ok().map(Reconfigured::into_configuration)
-        };
-        match installed {
-            Some(_) => {
-                let count = &work.reconfigurations;
-                count.set(count.get() + 1);
-                End::Done
-            }
-            None => End::TimedOut,
-        }
     }
 
     /// A new domain, whose name others may want at the same time.

@@ -1,0 +1,96 @@
+//! Reconfigurations as events of histories: what was wanted, and what was decided, at which index.
+
+use super::{Ended, History, Kind, Operation, quoted};
+use crate::world::server_of;
+use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::instant::Instant;
+use std::fmt::Write;
+
+/// What a resumption wants.
+const PENDING: &str = "pending";
+
+/// What a configuration is called: all of it that a run may change, but for its index.
+pub(super) fn name(c: &Descriptor) -> String {
+    let mut name = match c.dap {
+        Dap::Ec { k } => format!("ec{k}"),
+        dap => dap.to_string(),
+    };
+    for (place, member) in c.members.iter().enumerate() {
+        let separator = if place == 0 { ' ' } else { '+' };
+        write!(name, "{separator}s{}", server_of(*member))
+            .expect("writing into memory does not fail");
+    }
+    name
+}
+
+/// The configurations that a client knows, as a field of an event: of those that it knows as final only the last.
+pub(super) fn write_sequence(out: &mut String, last: &Configuration) {
+    let (index, name) = (last.id().index, name(last.descriptor()));
+    let field = write!(
+        out,
+        ",\"sequence\":[{{\"index\":{index},\"configuration\":\"{name}\",\"final\":true}}]"
+    );
+    field.expect("writing into memory does not fail");
+}
+
+/// How a reconfiguration ended.
+pub(crate) enum Change<'a> {
+    /// This configuration was decided and is final.
+    Decided(&'a Configuration),
+    /// There was nothing to do, or nothing was done.
+    Nothing,
+    /// Nobody knows: what was wanted may be pending.
+    Unknown,
+}
+
+impl History {
+    /// A reconfiguration of the domain begins, whose last final configuration known to the client has the index `after`.
+    /// `wanted`: nothing if it finishes what others left.
+    pub(crate) fn begin_change(
+        &mut self,
+        now: Instant,
+        client: usize,
+        (domain, after): (usize, u32),
+        wanted: Option<&Descriptor>,
+    ) -> Operation {
+        self.operations += 1;
+        let operation = Operation {
+            id: self.operations,
+            client,
+            kind: Kind::Reconfig(after),
+            object: (domain, String::new()),
+            value: None,
+            floor: areo_core::tag::Tag::default(),
+        };
+        let wanted = wanted.map_or(PENDING.to_owned(), name);
+        self.change(&now.into(), &operation, "invoke", (Some(wanted), None));
+        operation
+    }
+
+    /// It ended.
+    pub(crate) fn end_change(&mut self, ended: &Ended, operation: &Operation, change: &Change<'_>) {
+        let (event, decided) = match change {
+            Change::Decided(c) => {
+                let (name, index) = (name(c.descriptor()), c.id().index);
+                ("ok", (Some(name), Some(index)))
+            }
+            Change::Nothing => ("fail", (None, None)),
+            Change::Unknown => ("unknown", (None, None)),
+        };
+        self.change(ended, operation, event, decided);
+    }
+
+    fn change(
+        &mut self,
+        when: &Ended,
+        operation: &Operation,
+        event: &str,
+        (configuration, index): (Option<String>, Option<u32>),
+    ) {
+        let Kind::Reconfig(after) = operation.kind else {
+            unreachable!("it began as a reconfiguration");
+        };
+        let fields = [quoted(configuration), quoted(index), quoted(Some(after))];
+        self.line(when, operation, event, &fields);
+    }
+}
