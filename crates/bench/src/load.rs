@@ -2,8 +2,10 @@
 
 use crate::random::Random;
 use crate::run::{RunError, SERVE, failed};
-use crate::workload::value;
-use areo_client::{Client, ConnectOptions, Domain, PutOptions};
+use crate::workload::record::{Ending, Invoked, Known};
+use crate::workload::{Recorder, value};
+use areo_check::Kind;
+use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -76,6 +78,12 @@ pub(crate) struct Source {
     random: Random,
     /// Numbers of values that were given out.
     values: Rc<Cell<u64>>,
+    /// Operations so far.
+    begun: Rc<Cell<u64>>,
+    /// What a history calls the client.
+    client: String,
+    /// Where operations are recorded, if they are.
+    pub(crate) recorder: Option<Rc<RefCell<Recorder>>>,
 }
 
 /// What goes on beside the clients.
@@ -146,7 +154,10 @@ impl Load {
                 shared: shared.clone(),
                 domain: domain.map_err(failed("find the domain"))?,
                 random: source.random.derive(place),
-                source: source.clone(),
+                source: Source {
+                    client: format!("c{place}"),
+                    ..source.clone()
+                },
             };
             set.spawn_local(worker.work());
         }
@@ -282,7 +293,7 @@ impl Worker {
             let is_read = self.random.below(2) == 0;
             let (begun, before) = (Instant::now(), cost.counts().rounds);
             let done = match is_read {
-                true => read(&domain, &key).await,
+                true => self.source.read(&domain, &key).await,
                 false => self.source.write(&domain, &key).await,
             };
             match done {
@@ -304,19 +315,6 @@ pub(crate) fn key(number: u64) -> String {
     format!("object-{number:08}")
 }
 
-/// Reads an object, and looks at every byte.
-///
-/// # Errors
-/// What went wrong, as a sentence.
-pub(crate) async fn read(domain: &Domain, key: &str) -> Result<(), String> {
-    let object = domain.get(key).await.map_err(|error| error.to_string())?;
-    let recognised = value::recognise(&object.into_bytes());
-    match recognised.starts_with('v') {
-        true => Ok(()),
-        false => Err(format!("'{key}' was read as {recognised}")),
-    }
-}
-
 impl Source {
     pub(crate) fn new(objects: u64, size: usize, seed: u64) -> Source {
         Source {
@@ -324,6 +322,9 @@ impl Source {
             size,
             random: Random::new(seed),
             values: Rc::default(),
+            begun: Rc::default(),
+            client: "fill".into(),
+            recorder: None,
         }
     }
 
@@ -355,9 +356,65 @@ impl Source {
     pub(crate) async fn write(&self, domain: &Domain, key: &str) -> Result<(), String> {
         let number = self.values.get() + 1;
         self.values.set(number);
+        let invoked = self.begin(Kind::Write, key, Some(number));
         let content = value::content(number, self.size);
         let put = domain.put(key, content, PutOptions::default()).await;
-        put.map(drop).map_err(|error| error.to_string())
+        let ended = put.map(|version| Ending::Ok {
+            value: Some(value::name(number)),
+            version: Some(version),
+        });
+        self.end(domain, invoked.as_ref(), ended).map(drop)
+    }
+
+    /// Reads an object, and looks at every byte.
+    ///
+    /// # Errors
+    /// What went wrong, as a sentence.
+    pub(crate) async fn read(&self, domain: &Domain, key: &str) -> Result<(), String> {
+        let invoked = self.begin(Kind::Read, key, None);
+        let ended = domain.get(key).await.map(|object| Ending::Ok {
+            version: Some(object.version),
+            value: Some(value::recognise(&object.into_bytes())),
+        });
+        match self.end(domain, invoked.as_ref(), ended)? {
+            Ending::Ok {
+                value: Some(value), ..
+            } if !value.starts_with('v') => Err(format!("'{key}' was read as {value}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&self, kind: Kind, key: &str, value: Option<u64>) -> Option<Invoked> {
+        let recorder = self.recorder.as_ref()?;
+        let op = self.begun.get() + 1;
+        self.begun.set(op);
+        let invoked = Invoked {
+            client: self.client.clone(),
+            op,
+            kind,
+            domain: 0,
+            key: key.into(),
+            value,
+        };
+        Some(recorder.borrow_mut().invoke(invoked))
+    }
+
+    fn end(
+        &self,
+        domain: &Domain,
+        invoked: Option<&Invoked>,
+        ended: Result<Ending, Error>,
+    ) -> Result<Ending, String> {
+        if let (Some(recorder), Some(invoked)) = (&self.recorder, invoked) {
+            let failed = |error: &Error| match error {
+                Error::Unknown { .. } => Ending::Unknown,
+                _ => Ending::Fail,
+            };
+            let ending = ended.as_ref().map_or_else(failed, Ending::clone);
+            let knows = Known::from(&domain.configuration());
+            recorder.borrow_mut().end(invoked, &ending, Some(&knows));
+        }
+        ended.map_err(|error| error.to_string())
     }
 }
 

@@ -1,5 +1,9 @@
 //! Doing troubles to a cluster, lane by lane, until the time is over.
 
+mod changes;
+
+pub(crate) use changes::{Reconfigurers, changes, finish as finish_changes};
+
 use crate::cluster::{Cluster, ClusterError};
 use crate::disk::SmallDisk;
 use crate::namespace::{Namespaces, Way};

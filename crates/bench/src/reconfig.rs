@@ -15,10 +15,14 @@ pub use report::{Behind, Moved, PerObject, ReadCost, Report};
 
 use crate::cluster::{Cluster, Program, loopback_places};
 use crate::load::{self, Ended, Load, Phase, Source};
-use crate::run::{RunError, SERVE, failed};
+use crate::run::{RunError, SERVE, failed, system};
+use crate::workload::Recorder;
+use crate::workload::record::{Change as Recorded, Changed, Known};
 use areo_client::{Change, Client, ConnectOptions, Domain, Progress, Reconfigured};
 use ring::Ring;
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
@@ -53,6 +57,8 @@ pub struct Options {
     pub data: PathBuf,
     /// How long an operation may take.
     pub timeout: Duration,
+    /// Where the history of operations and reconfigurations under load goes, if it is wanted.
+    pub history: Option<PathBuf>,
 }
 
 /// What is being done.
@@ -145,7 +151,8 @@ impl Scene {
         };
         let client = Client::connect(connect.clone()).await;
         let client = client.map_err(failed("connect to the cluster"))?;
-        let source = Source::new(options.objects, options.size, options.seed);
+        let mut source = Source::new(options.objects, options.size, options.seed);
+        source.recorder = recorder(&options)?;
         load::wait_for_all(&client, options.servers).await?;
         let ring = Ring::new(servers.clone());
         let domain = client.create_domain(DOMAIN, ring.options()).await;
@@ -178,12 +185,50 @@ impl Scene {
             load.enter(Phase::Disturbed);
             while times.len() < (options.reconfigurations * turn / turns) as usize {
                 let change = self.ring.turn();
-                times.push(reconfigure(&self.domain, &change).await?);
+                times.push(self.recorded(&change).await?);
                 observe(Stage::Loaded(load.operations(), times.len() as u32));
             }
         }
-        Ok(load.stop().await)
+        let ended = load.stop().await;
+        if let Some(recorder) = self.source.recorder.take() {
+            let written = recorder.borrow_mut().finish();
+            written.map_err(system("write the history"))?;
+        }
+        Ok(ended)
     }
+
+    /// Makes the change, and records it if there is a history.
+    async fn recorded(&self, change: &Change) -> Result<Duration, RunError> {
+        let known = self.domain.configuration();
+        let record = Recorded {
+            client: "reconfigurer".into(),
+            op: known.index.into(),
+            domain: 0,
+            after: known.index,
+            wanted: Some(self.ring.name()),
+        };
+        let recorder = self.source.recorder.as_ref();
+        if let Some(recorder) = recorder {
+            recorder.borrow_mut().begin_change(&record);
+        }
+        let time = reconfigure(&self.domain, change).await?;
+        if let Some(recorder) = recorder {
+            let decided = Known::from(&self.domain.configuration());
+            let mut recorder = recorder.borrow_mut();
+            recorder.end_change(&record, &Changed::Decided(decided));
+        }
+        Ok(time)
+    }
+}
+
+/// Where operations are recorded, if they are to be.
+fn recorder(options: &Options) -> Result<Option<Rc<RefCell<Recorder>>>, RunError> {
+    let create = |path: &PathBuf| {
+        let made = Recorder::create(path, &[DOMAIN]);
+        made.map_err(system(format!("write {}", path.display())))
+    };
+    let made = options.history.as_ref().map(create).transpose()?;
+    Ok(made.map(|recorder| Rc::new(RefCell::new(recorder))))
 }
 
 /// Makes the change. How long it took, from the moment at which it was proposed: finding out what there is before, and

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, ClusterError, Place, Program, loopback_places};
 use crate::disk::SmallDisk;
 use crate::namespace::Namespaces;
-use crate::nemesis::{self, Disk, World};
+use crate::nemesis::{self, Disk, Reconfigurers, World};
 use crate::proxy::Proxy;
 use crate::random::Random;
 use crate::report::{Fired, Report};
@@ -11,6 +11,7 @@ use crate::trouble::{Lane, Schedule, Trouble};
 use crate::workload::{self, DOMAINS, Habits, Recorder, Shared};
 use areo_check::{History, HistoryError, judge};
 use areo_client::{Client, ConnectOptions, Dap, DomainOptions, Health};
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -125,7 +126,7 @@ pub(crate) fn failed<E: std::fmt::Display>(what: impl Into<String>) -> impl FnOn
     }
 }
 
-fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RunError {
+pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RunError {
     let what = what.into();
     move |source| RunError::System { what, source }
 }
@@ -149,12 +150,14 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     let Scene {
         world,
         cluster,
+        reconfigurers,
         history,
         not_run,
     } = &mut scene;
     let shared = world.shared.clone();
     // Before everything works again, so that the wait for it counts.
     mend(world, cluster).await?;
+    nemesis::finish_changes(world, reconfigurers).await;
     finish(&shared, clients).await;
     check_servers(world, cluster).await?;
     let mut recorder = shared.recorder.borrow_mut();
@@ -210,6 +213,7 @@ fn reason(not_run: &[(Lane, String)], lane: Lane) -> Option<String> {
 struct Scene {
     cluster: Cluster,
     world: World,
+    reconfigurers: Reconfigurers,
     history: PathBuf,
     /// Lanes that have nothing to do here, and why.
     not_run: Vec<(Lane, String)>,
@@ -228,7 +232,7 @@ impl Scene {
         let mut cluster = Cluster::make(&options.program, places, &options.data, false)?;
         let history = options.history.clone();
         let history = history.unwrap_or_else(|| cluster.folder().join("history.jsonl"));
-        let recorder = Recorder::create(&history);
+        let recorder = Recorder::create(&history, &DOMAINS);
         let recorder = recorder.map_err(system(format!("write {}", history.display())))?;
         cluster.start_all()?;
         for server in 0..options.servers {
@@ -264,9 +268,20 @@ impl Scene {
             disk,
             namespaces,
         };
+        let names = (0..options.servers).map(|server| cluster.name(server).to_owned());
+        let reconfigurers = Reconfigurers {
+            connect: ConnectOptions {
+                addresses: cluster.addresses(),
+                cluster: None,
+                timeout: options.timeout,
+            },
+            servers: names.collect(),
+            lives: Cell::new(0),
+        };
         Ok(Scene {
             cluster,
             world,
+            reconfigurers,
             history,
             not_run,
         })
@@ -298,11 +313,13 @@ impl Scene {
         let (world, seed) = (&self.world, Random::new(options.seed));
         let schedule = |lane| Schedule::new(lane, &options.kinds, &seed);
         let lanes = async {
-            let (processes, (), packets, disk) = tokio::join!(
+            let who = &self.reconfigurers;
+            let (processes, (), packets, disk, ()) = tokio::join!(
                 nemesis::processes(world, &mut self.cluster, schedule(Lane::Processes)),
                 nemesis::links(world, schedule(Lane::Links)),
                 nemesis::packets(world, schedule(Lane::Packets)),
                 nemesis::disk(world, schedule(Lane::Disk)),
+                nemesis::changes(world, who, schedule(Lane::Configurations)),
             );
             processes?;
             packets.map_err(|why| RunError::Packets { why })?;

@@ -39,11 +39,15 @@ pub enum Trouble {
     Silence,
     /// The disk of a server is full.
     FullDisk,
+    /// A domain of the workload gets other servers, another `[n,k]`, another algorithm.
+    Reconfigure,
+    /// A reconfigurer ends half way, and another client finishes what it left pending.
+    Abandon,
 }
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Trouble; 15] = [
+    pub const ALL: [Trouble; 17] = [
         Trouble::Kill,
         Trouble::KillAll,
         Trouble::Restart,
@@ -59,6 +63,8 @@ impl Trouble {
         Trouble::Loss,
         Trouble::Silence,
         Trouble::FullDisk,
+        Trouble::Reconfigure,
+        Trouble::Abandon,
     ];
 
     /// Its name on the command line and in reports.
@@ -79,6 +85,8 @@ impl Trouble {
             Trouble::Loss => "loss",
             Trouble::Silence => "silence",
             Trouble::FullDisk => "full-disk",
+            Trouble::Reconfigure => "reconfigure",
+            Trouble::Abandon => "abandon",
         }
     }
 
@@ -89,6 +97,7 @@ impl Trouble {
             Trouble::Client => Lane::Clients,
             Trouble::Loss | Trouble::Silence => Lane::Packets,
             Trouble::FullDisk => Lane::Disk,
+            Trouble::Reconfigure | Trouble::Abandon => Lane::Configurations,
             _ => Lane::Links,
         }
     }
@@ -112,6 +121,7 @@ pub(crate) enum Lane {
     Packets,
     Disk,
     Clients,
+    Configurations,
 }
 
 impl fmt::Display for Trouble {
@@ -190,7 +200,13 @@ mod tests {
 
     #[test]
     fn a_schedule_depends_on_its_seed_only_and_leaves_nothing_out() {
-        for lane in [Lane::Processes, Lane::Links, Lane::Packets, Lane::Disk] {
+        for lane in [
+            Lane::Processes,
+            Lane::Links,
+            Lane::Packets,
+            Lane::Disk,
+            Lane::Configurations,
+        ] {
             let draw = |seed| {
                 let mut schedule = Schedule::new(lane, &Trouble::ALL, &Random::new(seed));
                 let kinds = schedule.kinds.len();
@@ -206,7 +222,7 @@ mod tests {
             };
             let drawn = draw(1);
             assert_eq!(drawn, draw(1));
-            assert!(lane == Lane::Disk || drawn != draw(2));
+            assert!(lane == Lane::Disk || drawn != draw(3));
             let kinds = drawn.1.iter();
             assert!(kinds.clone().all(|kind| kind.lane() == lane));
         }

@@ -1,6 +1,6 @@
 //! Clients that read, write and delete a few objects, and record what they did and saw.
 
-mod record;
+pub(crate) mod record;
 pub(crate) mod value;
 
 pub(crate) use record::Recorder;
@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::trouble::Trouble;
 use areo_check::Kind;
 use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
-use record::{Ending, Invoked};
+use record::{Ending, Invoked, Known};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ const KEYS: u64 = 4;
 /// A client lives for about so many operations.
 const LIFE: u64 = 1_500;
 /// How long an operation may take after everything was mended.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Sentences that are kept; the first tell most.
 const SENTENCES_MAX: usize = 20;
 
@@ -213,14 +213,16 @@ impl Worker {
         };
         let Some(ended) = ended else {
             let mut recorder = self.shared.recorder.borrow_mut();
-            recorder.end(&invoked, &Ending::Unknown);
+            recorder.end(&invoked, &Ending::Unknown, None);
             return None;
         };
         let (ending, result) = match ended {
             Ok(ending) => (ending, Ok(())),
             Err(error) => (self.ending(&error), Err(error)),
         };
-        self.shared.recorder.borrow_mut().end(&invoked, &ending);
+        let knows = Known::from(&self.domains[domain].configuration());
+        let mut recorder = self.shared.recorder.borrow_mut();
+        recorder.end(&invoked, &ending, Some(&knows));
         Some(result)
     }
 

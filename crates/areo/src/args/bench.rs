@@ -95,6 +95,9 @@ pub(crate) struct MeasureReconfig {
     /// What keys and kinds of operations are drawn from [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Keep the history of operations and reconfigurations under load in this file, as `areo check` reads it
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) history: Option<PathBuf>,
     /// What an acknowledgement means
     #[arg(long, default_value = "memory")]
     pub(crate) durability: DurabilityWord,

@@ -46,6 +46,15 @@ fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
     Ok(data)
 }
 
+/// Where the history goes; that it cannot be written is told now, and not when servers run already.
+fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
+    if let Some(history) = &history {
+        let created = File::create(history);
+        created.map_err(|error| Failure::file("write the history", history, &error))?;
+    }
+    Ok(history)
+}
+
 /// What runs servers.
 fn servers_program() -> Outcome<Program> {
     let path = program::path()
@@ -85,11 +94,6 @@ fn nemesis(session: &Session, args: Nemesis) -> Outcome {
 
 fn options(session: &Session, args: Nemesis) -> Outcome<Options> {
     let data = data_directory(args.data)?;
-    if let Some(history) = &args.history {
-        // Told now, and not when servers run already.
-        let created = File::create(history);
-        created.map_err(|error| Failure::file("write the history", history, &error))?;
-    }
     let mut kinds = args.kinds;
     if kinds.is_empty() {
         kinds = Trouble::ALL.into();
@@ -103,7 +107,7 @@ fn options(session: &Session, args: Nemesis) -> Outcome<Options> {
         time: Duration::from_secs(args.seconds),
         seed: args.seed.unwrap_or_else(random_seed),
         kinds,
-        history: args.history,
+        history: history(args.history)?,
         data,
         timeout: session.timeout_or(TIMEOUT)?,
         pause: args.pause,

@@ -12,7 +12,11 @@ fn no_operation_fails_while_a_domain_is_reconfigured() {
         let common = ["bench", "reconfig", "--seconds", "5", "--data", path];
         areo(&[&common, more].concat(), b"")
     };
-    let run = measure(&["--objects", "200", "--seed", "5", "--json"]).done();
+    let place = tempfile::tempdir().unwrap();
+    let history = place.path().join("history.jsonl");
+    let history = history.to_str().unwrap();
+    let more = ["--objects", "200", "--seed", "5", "--json", "--history"];
+    let run = measure(&[&more[..], &[history]].concat()).done();
     let report = &run.objects()[0];
     assert_eq!(report["failed"], 0, "{report}");
     assert_eq!(report["reconfigurations"], 20);
@@ -30,6 +34,12 @@ fn no_operation_fails_while_a_domain_is_reconfigured() {
     assert_eq!(old["configurations"], 1.0, "{report}");
     assert!(old["rounds"].as_f64().unwrap() < 1.5, "{report}");
     assert!(std::fs::read_dir(path).unwrap().next().is_none());
+    let judged = areo(&["check", history, "--json"], b"").done();
+    let judged = &judged.objects()[0];
+    assert_eq!(judged["verdict"], "holds", "{judged}");
+    let mut counts = judged["counts"].as_array().unwrap().iter();
+    let changes = counts.find(|of| of["kind"] == "reconfig").unwrap();
+    assert_eq!(changes["ok"], 20, "{judged}");
 }
 
 #[test]

@@ -48,6 +48,26 @@ fn without_one_write(history: &str) -> String {
     kept.join("\n")
 }
 
+/// A reconfigurer says that another configuration was decided than other clients know at that index.
+fn with_another_configuration(history: &str) -> String {
+    let decided = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let installed = event["kind"] == "reconfig" && event["event"] == "ok";
+        let name = event["value"].as_str().filter(|_| installed)?.to_owned();
+        let domain = format!("\"domain\":{}", event["domain"]);
+        let entry = format!(
+            "\"index\":{},\"configuration\":\"{name}\"",
+            event["version"]
+        );
+        let knows = |line: &str| line.contains(&domain) && line.contains(&entry);
+        history.lines().any(knows).then_some(name)
+    };
+    let mut lines = history.lines();
+    let found = lines.find_map(|line| decided(line).map(|name| (line, name)));
+    let (line, name) = found.expect("somebody knew what was installed");
+    history.replacen(line, &line.replacen(&name, "abd s9", 1), 1)
+}
+
 #[test]
 fn promises_are_kept_under_a_nemesis_and_a_lost_write_would_be_seen() {
     let (data, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -77,15 +97,30 @@ fn promises_are_kept_under_a_nemesis_and_a_lost_write_would_be_seen() {
     let troubles = report["troubles"].as_array().unwrap();
     let partition = troubles.iter().find(|t| t["trouble"] == "partition");
     assert!(partition.unwrap()["times"].as_u64().unwrap() > 0);
+    for kind in ["reconfigure", "abandon"] {
+        let changed = troubles.iter().find(|t| t["trouble"] == kind);
+        assert!(changed.unwrap()["times"].as_u64().unwrap() > 0, "{report}");
+    }
     assert_eq!(entries(data.path()), 0, "nothing is left behind");
     assert_eq!(processes_in(&data_path), 0);
 
     let judged = areo(&["check", &history], b"").done();
     assert!(judged.text().contains("linearizable"), "{}", judged.text());
-    let doctored = without_one_write(&fs::read_to_string(&history).unwrap());
-    let judged = areo(&["check", "-"], doctored.as_bytes());
-    assert_eq!(judged.code, 1);
-    assert!(judged.text().contains("VIOLATED"), "{}", judged.text());
+    assert!(
+        judged.text().contains("configurations    holds"),
+        "{}",
+        judged.text()
+    );
+    let history = fs::read_to_string(&history).unwrap();
+    let violation = |doctored: &str| {
+        let judged = areo(&["check", "-"], doctored.as_bytes());
+        assert_eq!(judged.code, 1);
+        assert!(judged.text().contains("VIOLATED"), "{}", judged.text());
+        judged.text().to_owned()
+    };
+    violation(&without_one_write(&history));
+    let said = violation(&with_another_configuration(&history));
+    assert!(said.contains("uniqueness: index"), "{said}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn servers(script: &str) -> (TempDir, Cluster) {
 
 async fn world() -> World {
     World {
-        shared: Rc::new(Shared::new(Recorder::new(Box::new(io::sink())))),
+        shared: Rc::new(Shared::new(Recorder::new(Box::new(io::sink()), &[]))),
         proxy: Proxy::start(&[]).await.unwrap(),
         servers: 2,
         until: Instant::now(),

@@ -1,5 +1,6 @@
 //! Which configuration comes next: one member gives its place to the server that has none, and the algorithms take turns.
 
+use crate::workload::record::shape_name;
 use areo_client::{Change, Dap, DapKind, DomainOptions, Shape, limits};
 
 /// A domain on all servers but one.
@@ -61,6 +62,11 @@ impl Ring {
             dap: Some(dap),
             ..self.replace()
         }
+    }
+
+    /// What a history calls it.
+    pub(super) fn name(&self) -> String {
+        shape_name(self.dap, &self.members)
     }
 
     /// `abd` or `ec [5,3]`.

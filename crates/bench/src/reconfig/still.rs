@@ -161,7 +161,7 @@ impl Scene {
         for number in 0..reads {
             for ((domain, _), times) in measured.iter().zip(&mut times) {
                 let begun = Instant::now();
-                let read = load::read(domain, &load::key(number % objects)).await;
+                let read = self.source.read(domain, &load::key(number % objects)).await;
                 read.map_err(failed("read an object"))?;
                 times.push(begun.elapsed());
             }

@@ -1,8 +1,8 @@
 //! Writing a history down.
 
-use super::{DOMAINS, value};
-use areo_check::{Event, EventKind, Kind};
-use areo_client::Version;
+use super::value;
+use areo_check::{Configuration, Event, EventKind, Kind};
+use areo_client::{ConfigurationInfo, Dap, Version};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -15,10 +15,10 @@ pub(crate) struct Invoked {
     /// Unique per client.
     pub(crate) op: u64,
     pub(crate) kind: Kind,
-    /// An index of [`DOMAINS`].
+    /// By its place in the recorder's list.
     pub(crate) domain: usize,
     pub(crate) key: String,
-    /// Of a write: the number of its value, which the recorder gives.
+    /// Of a write: the number of its value; without, the recorder gives it one.
     pub(crate) value: Option<u64>,
 }
 
@@ -34,6 +34,58 @@ pub(crate) enum Ending {
     Unknown,
 }
 
+/// A configuration, as histories tell of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    index: u32,
+    name: String,
+}
+
+impl From<&ConfigurationInfo> for Known {
+    fn from(c: &ConfigurationInfo) -> Known {
+        let members: Vec<&str> = c.members.iter().map(|member| &*member.name).collect();
+        Known {
+            index: c.index,
+            name: shape_name(c.shape.dap(), &members),
+        }
+    }
+}
+
+/// What a configuration of this algorithm and these servers is called.
+pub(crate) fn shape_name(dap: Dap, servers: &[impl AsRef<str>]) -> String {
+    let servers: Vec<&str> = servers.iter().map(AsRef::as_ref).collect();
+    let k = match dap {
+        Dap::Ec { k } => k.to_string(),
+        Dap::Abd | Dap::Removed => String::new(),
+    };
+    format!("{dap}{k} {}", servers.join("+"))
+}
+
+/// A reconfiguration under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) client: String,
+    /// Unique per client.
+    pub(crate) op: u64,
+    /// By its place in the recorder's list.
+    pub(crate) domain: usize,
+    /// Index of the last final configuration that the client knew when it began.
+    pub(crate) after: u32,
+    /// What is wanted; nothing if it finishes what others left.
+    pub(crate) wanted: Option<String>,
+}
+
+/// How a reconfiguration ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Changed {
+    /// This configuration was decided, and the client itself has made a quorum know that it is final.
+    Decided(Known),
+    /// Nothing was done.
+    Nothing,
+    /// What was wanted may be pending; or others have finished it, and what was heard of that may not be at a quorum yet.
+    Unknown,
+}
+
 /// The history, on its way to a file.
 pub(crate) struct Recorder {
     out: Box<dyn Write>,
@@ -43,7 +95,8 @@ pub(crate) struct Recorder {
     last_ns: u64,
     values: u64,
     operations: u64,
-    windows: [Window; DOMAINS.len()],
+    domains: &'static [&'static str],
+    windows: Vec<Window>,
 }
 
 /// Time without a success.
@@ -54,12 +107,12 @@ struct Window {
 }
 
 impl Recorder {
-    pub(crate) fn create(path: &Path) -> io::Result<Recorder> {
+    pub(crate) fn create(path: &Path, domains: &'static [&'static str]) -> io::Result<Recorder> {
         let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        Ok(Recorder::new(Box::new(file)))
+        Ok(Recorder::new(Box::new(file), domains))
     }
 
-    pub(crate) fn new(out: Box<dyn Write>) -> Recorder {
+    pub(crate) fn new(out: Box<dyn Write>, domains: &'static [&'static str]) -> Recorder {
         let begun = Instant::now();
         let window = Window {
             since: begun,
@@ -72,7 +125,8 @@ impl Recorder {
             last_ns: 0,
             values: 0,
             operations: 0,
-            windows: [window; DOMAINS.len()],
+            domains,
+            windows: vec![window; domains.len()],
         }
     }
 
@@ -87,22 +141,23 @@ impl Recorder {
     }
 
     pub(crate) fn invoke(&mut self, mut invoked: Invoked) -> Invoked {
-        if invoked.kind == Kind::Write {
+        if invoked.kind == Kind::Write && invoked.value.is_none() {
             self.values += 1;
             invoked.value = Some(self.values);
         }
         let value = invoked.value.map(value::name);
-        self.write(&invoked, EventKind::Invoke, value, None);
+        self.write(&invoked, EventKind::Invoke, value, None, None);
         invoked
     }
 
-    pub(crate) fn end(&mut self, invoked: &Invoked, ending: &Ending) {
+    /// It ended. `knows`: of one that succeeded, the last final configuration that its client knows by now.
+    pub(crate) fn end(&mut self, invoked: &Invoked, ending: &Ending, knows: Option<&Known>) {
         self.operations += 1;
         match ending {
-            Ending::Fail => self.write(invoked, EventKind::Fail, None, None),
-            Ending::Unknown => self.write(invoked, EventKind::Unknown, None, None),
+            Ending::Fail => self.write(invoked, EventKind::Fail, None, None, None),
+            Ending::Unknown => self.write(invoked, EventKind::Unknown, None, None, None),
             Ending::Ok { value, version } => {
-                self.write(invoked, EventKind::Ok, value.clone(), *version);
+                self.write(invoked, EventKind::Ok, value.clone(), *version, knows);
                 let window = &mut self.windows[invoked.domain];
                 let now = Instant::now();
                 window.longest = window.longest.max(now - window.since);
@@ -117,27 +172,69 @@ impl Recorder {
         kind: EventKind,
         value: Option<String>,
         version: Option<Version>,
+        knows: Option<&Known>,
     ) {
+        let version = version.map(|version| version.to_string().parse());
+        let sequence = knows.map(|known| {
+            vec![Configuration {
+                index: known.index.into(),
+                configuration: known.name.as_str().into(),
+                r#final: true,
+            }]
+        });
+        let (client, op, key) = (&*invoked.client, invoked.op, &*invoked.key);
+        let domain = self.domains[invoked.domain];
+        self.emit(Event {
+            value: value.map(Into::into),
+            version: version.map(|parsed| parsed.expect("versions are written in one way")),
+            sequence,
+            ..Event::new(0, client, op, kind, invoked.kind, domain, key)
+        });
+    }
+
+    pub(crate) fn begin_change(&mut self, change: &Change) {
+        let wanted = change.wanted.as_deref().unwrap_or("pending");
+        let wanted = Some(wanted.to_owned());
+        self.write_change(change, EventKind::Invoke, (wanted, None));
+    }
+
+    pub(crate) fn end_change(&mut self, change: &Change, changed: &Changed) {
+        self.operations += 1;
+        match changed {
+            Changed::Decided(Known { index, name }) => {
+                let decided = (Some(name.clone()), Some(*index));
+                self.write_change(change, EventKind::Ok, decided);
+            }
+            Changed::Nothing => self.write_change(change, EventKind::Fail, (None, None)),
+            Changed::Unknown => self.write_change(change, EventKind::Unknown, (None, None)),
+        }
+    }
+
+    fn write_change(
+        &mut self,
+        change: &Change,
+        kind: EventKind,
+        (configuration, index): (Option<String>, Option<u32>),
+    ) {
+        let plain = |index: u32| areo_check::Version::plain(index.into());
+        let (client, op) = (&*change.client, change.op);
+        let domain = self.domains[change.domain];
+        self.emit(Event {
+            value: configuration.map(Into::into),
+            version: index.map(plain),
+            based_on: Some(plain(change.after)),
+            ..Event::new(0, client, op, kind, Kind::Reconfig, domain, "")
+        });
+    }
+
+    /// Writes the event as one that happens now.
+    fn emit(&mut self, event: Event<'_>) {
         // One clock for all clients: they run in one thread.
         let now = u64::try_from(self.begun.elapsed().as_nanos()).expect("centuries");
         self.last_ns = now.max(self.last_ns);
-        let version = version.map(|version| version.to_string().parse());
-        let Invoked {
-            client, op, key, ..
-        } = invoked;
-        let domain = DOMAINS[invoked.domain];
         let event = Event {
-            value: value.map(Into::into),
-            version: version.map(|parsed| parsed.expect("versions are written in one way")),
-            ..Event::new(
-                self.last_ns,
-                client.as_str(),
-                *op,
-                kind,
-                invoked.kind,
-                domain,
-                key.as_str(),
-            )
+            t: self.last_ns,
+            ..event
         };
         if self.error.is_none() {
             self.error = event.write(&mut self.out).err();
@@ -196,13 +293,13 @@ mod tests {
     /// Two writes, of which the first ended unknown, and a read of `read`; judged.
     fn verdict_of_a_read_of(read: Option<u64>) -> Verdict {
         let memory = Memory::default();
-        let mut recorder = Recorder::new(Box::new(memory.clone()));
+        let mut recorder = Recorder::new(Box::new(memory.clone()), &["abd", "ec"]);
         let first = recorder.invoke(operation("a", 1, Kind::Write));
-        recorder.end(&first, &Ending::Unknown);
+        recorder.end(&first, &Ending::Unknown, None);
         let second = recorder.invoke(operation("b", 1, Kind::Write));
-        recorder.end(&second, &ok(second.value));
+        recorder.end(&second, &ok(second.value), None);
         let third = recorder.invoke(operation("a", 2, Kind::Read));
-        recorder.end(&third, &ok(read));
+        recorder.end(&third, &ok(read), None);
         recorder.finish().unwrap();
         assert_eq!(recorder.operations(), 3);
         let history = History::read(&memory.0.borrow()[..]).unwrap();
@@ -215,5 +312,43 @@ mod tests {
         assert_eq!(verdict_of_a_read_of(Some(1)), Verdict::Holds, "at any time");
         assert_eq!(verdict_of_a_read_of(None), Verdict::Violated, "lost");
         assert_eq!(verdict_of_a_read_of(Some(3)), Verdict::Violated, "invented");
+    }
+
+    /// A reconfiguration, and a read after it by a client that then knows `knows`; judged.
+    fn verdict_of_a_read_that_knows(knows: &Known, decided: &Known) -> Verdict {
+        let memory = Memory::default();
+        let mut recorder = Recorder::new(Box::new(memory.clone()), &["abd", "ec"]);
+        let change = Change {
+            client: "r".into(),
+            op: 1,
+            domain: 1,
+            after: 0,
+            wanted: Some("abd s1+s2".into()),
+        };
+        recorder.begin_change(&change);
+        recorder.end_change(&change, &Changed::Decided(decided.clone()));
+        let read = recorder.invoke(operation("a", 1, Kind::Read));
+        recorder.end(&read, &ok(None), Some(knows));
+        recorder.finish().unwrap();
+        let history = History::read(&memory.0.borrow()[..]).unwrap();
+        judge(&history).property(Property::Configurations).verdict
+    }
+
+    #[test]
+    fn what_clients_know_of_configurations_is_judged() {
+        let known = |index, servers: &[&str]| Known {
+            index,
+            name: shape_name(Dap::Ec { k: 3 }, servers),
+        };
+        let decided = known(1, &["s1", "s2"]);
+        assert_eq!(decided.name, "ec3 s1+s2");
+        let verdict = |knows: Known, decided| verdict_of_a_read_that_knows(&knows, decided);
+        assert_eq!(verdict(decided.clone(), &decided), Verdict::Holds);
+        assert_eq!(verdict(known(2, &["s9"]), &decided), Verdict::Holds);
+        assert_eq!(verdict(known(0, &["s9"]), &decided), Verdict::Violated);
+        assert_eq!(verdict(known(1, &["s9"]), &decided), Verdict::Violated);
+        // It is not after the one that it follows.
+        let early = known(0, &["s1", "s2"]);
+        assert_eq!(verdict(early.clone(), &early), Verdict::Violated);
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn run(session: &Session, args: MeasureReconfig) -> Outcome {
         memory: args.durability == DurabilityWord::Memory,
         data: data_directory(args.data)?,
         timeout: session.timeout_or(TIMEOUT)?,
+        history: super::history(args.history)?,
     };
     out.note(&format!(
         "seed {}: {} servers, {} objects of {}, {} clients, {} reconfigurations",
