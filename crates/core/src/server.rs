@@ -199,8 +199,10 @@ impl Server {
                 pointer,
                 body,
             } => {
-                // A cluster starts by its servers confirming each other.
-                let is_registry = matches!(body, Body::Register(_) | Body::Servers);
+                // A cluster starts by its servers confirming each other, wherever its root domain is moving to meanwhile.
+                let is_root = configuration.domain == self.identity.root.id().domain;
+                let is_registry = matches!(body, Body::Register(_) | Body::Servers)
+                    || is_root && body == Body::ReadConfig;
                 if !self.serving && !is_registry {
                     return Err(Refusal::Starting);
                 }

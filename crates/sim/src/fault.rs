@@ -108,6 +108,12 @@ faults! {
     SweptUpload = "upload swept",
     /// A sweep removes blocks.
     BlocksRemoved = "blocks removed",
+    /// The root domain is reconfigured.
+    RootMoved = "root moved",
+    /// A start is registered where the root domain has moved to.
+    RegisteredElsewhere = "registered in a moved root",
+    /// A name is decided where the root domain has moved to.
+    DecidedElsewhere = "name decided in a moved root",
     /// The hint that a server is slow is wrong.
     WrongHint = "wrong hint",
 }

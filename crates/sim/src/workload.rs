@@ -308,6 +308,9 @@ impl Workload {
             false => self.first(domain, &[0, 2, 4], Dap::Abd, 0),
         };
         let created = manager::create_domain(client, &self.root, name, &first).await;
+        if created.is_ok() && client.sequences().start(&self.root).id().index > 0 {
+            self.world.plan().note(Fault::DecidedElsewhere);
+        }
         let winner = match created {
             Ok(Creation::Created) => first,
             Ok(Creation::Exists(winner)) => winner,
@@ -379,6 +382,18 @@ impl Workload {
     async fn finale(self: &Rc<Self>, process: usize) {
         let client = Client::new(self.env(process, PATIENT));
         let who = self.live();
+        let root = One {
+            work: self,
+            client: client.with(self.env(process, PATIENT)),
+            c: self.root.clone(),
+            object: (moving::ROOT, String::new()),
+            process,
+            who,
+            task: process * TASKS,
+        };
+        if matches!(root.resume().await, End::TimedOut) {
+            return self.stuck("reconfig --resume of the root domain", process);
+        }
         for (domain, name) in DOMAINS.into_iter().enumerate() {
             let Some(c) = self
                 .create(&client.with(self.env(process, PATIENT)), name)

@@ -80,7 +80,8 @@ impl World {
         assert!(machine.shard.take().is_some(), "it was up");
     }
 
-    pub(super) fn start_machine(&self, id: ServerId, resurrect: bool) {
+    /// `serves`: its start is confirmed at once.
+    pub(super) fn start_machine(&self, id: ServerId, resurrect: bool, serves: bool) {
         let mut machines = self.0.machines.borrow_mut();
         let machine = machines.get_mut(&id).expect("servers are known");
         assert!(machine.shard.is_none(), "it was down");
@@ -88,7 +89,9 @@ impl World {
         let mut shard = Shard::new(identity(id, machine.incarnation, &machine.root));
         let below = &mut |limit| self.below(limit);
         machine.disk.recover(&mut shard, resurrect, below);
-        shard.serve();
+        if serves {
+            shard.serve();
+        }
         machine.shard = Some(shard);
     }
 

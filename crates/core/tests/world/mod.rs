@@ -136,7 +136,7 @@ impl World {
         for id in (0..servers).map(server) {
             let machine = Machine::new(root);
             world.0.machines.borrow_mut().insert(id, machine);
-            world.start_machine(id, false);
+            world.start_machine(id, false, true);
         }
         world
     }

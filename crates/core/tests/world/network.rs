@@ -279,8 +279,17 @@ impl World {
 
     /// Starts it again, from its disk. `resurrect`: some of the records that it had let go are found again, too.
     pub fn restart(&self, number: usize, resurrect: bool) {
+        self.start(number, resurrect, true);
+    }
+
+    /// Starts it again, and nobody confirms that yet.
+    pub fn start_unconfirmed(&self, number: usize) {
+        self.start(number, false, false);
+    }
+
+    fn start(&self, number: usize, resurrect: bool, serves: bool) {
         let id = server(number);
-        self.start_machine(id, resurrect);
+        self.start_machine(id, resurrect, serves);
         let mut parked = self.0.parked.borrow_mut();
         let back = parked.extract_if(.., |message| message.server == id);
         self.0.flight.borrow_mut().extend(back);

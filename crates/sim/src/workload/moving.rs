@@ -1,9 +1,11 @@
-//! Reconfigurations: of the two domains by clients, as operations of the history.
+//! Reconfigurations: of the two domains and of the root domain, by clients, as operations of the history.
 
 use super::operation::One;
-use super::{End, MOVING};
+use super::{DOMAINS, End, MOVING, Workload};
+use crate::fault::Fault;
 use crate::history::{Change, Ended, Operation};
-use areo_core::config::{Configuration, Descriptor};
+use crate::world::id_of;
+use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::manager::reconfiguration;
 use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
 use areo_core::reconfig::transfer::Progress;
@@ -13,11 +15,19 @@ use std::sync::Arc;
 /// A configuration that is final, if it is not the one that the domain had already; or why there is none.
 type Installed = Result<Option<Arc<Configuration>>, ReconfigError>;
 
+/// The root domain's number in histories.
+pub(super) const ROOT: usize = DOMAINS.len();
+/// Of all reconfigurations, those of the root domain.
+const ROOT_PER_MILLE: u64 = 200;
+
 impl One<'_> {
     /// Changes the domain's configuration, or finishes what another one began.
     pub(super) async fn reconfigure(mut self) -> End {
         // Objects are many, and rounds as well.
         self.client = self.client.with(self.work.env(self.process, MOVING));
+        if self.work.world.random().chance(ROOT_PER_MILLE) {
+            (self.c, self.object) = (self.work.root.clone(), (ROOT, String::new()));
+        }
         match self.work.world.random().chance(200) {
             true => self.resume().await,
             false => self.change().await,
@@ -25,7 +35,10 @@ impl One<'_> {
     }
 
     async fn change(&self) -> End {
-        let wanted = self.work.any_configuration(&self.c);
+        let wanted = match self.is_of_root() {
+            true => self.work.any_root(),
+            false => self.work.any_configuration(&self.c),
+        };
         let operation = self.begin_change(Some(&wanted));
         let finalized = Cell::new(false);
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
@@ -46,6 +59,10 @@ impl One<'_> {
         let (client, root) = (&self.client, &self.work.root);
         let installed = reconfiguration::resume(client, root, &self.c, &progress).await;
         self.end_change(&operation, &installed, finalized.get())
+    }
+
+    fn is_of_root(&self) -> bool {
+        self.object.0 == ROOT
     }
 
     fn begin_change(&self, wanted: Option<&Descriptor>) -> Operation {
@@ -76,12 +93,39 @@ impl One<'_> {
         });
         match installed {
             Ok(Some(_)) => {
+                if self.is_of_root() {
+                    work.world.plan().note(Fault::RootMoved);
+                }
                 let count = &work.reconfigurations;
                 count.set(count.get() + 1);
                 End::Done
             }
             Ok(None) => End::Done,
             Err(_) => End::TimedOut,
+        }
+    }
+}
+
+impl Workload {
+    /// Any configuration of the root domain that tolerates a crash.
+    fn any_root(&self) -> Descriptor {
+        let random = self.world.random();
+        let mut servers = self.world.root_candidates();
+        let n = [3, servers.len()][random.index(2)];
+        while servers.len() > n {
+            servers.swap_remove(random.index(servers.len()));
+        }
+        // Three servers may stay the same: their places change.
+        let first = random.index(n);
+        servers.rotate_left(first);
+        let dap = match random.index(3) {
+            0 => Dap::Ec { k: n as u8 - 2 },
+            _ => Dap::Abd,
+        };
+        Descriptor {
+            members: servers.into_iter().map(id_of).collect(),
+            dap,
+            ..self.root.descriptor().clone()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! [`Env`] in the simulated world. The quorum call is that of `net`, with events in place of connections.
 
 use super::network::Body;
-use super::{Event as Happening, World, server_of};
+use super::{Event as Happening, World};
 use crate::fault::Fault;
 use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
@@ -113,12 +113,16 @@ impl<T: Tally + 'static> Gather<T> {
             return None;
         }
         let request = state.tally.ask(position)?;
+        let Some(server) = self.env.world.find(self.members[position]) else {
+            state.responses[position] = Response::Unreachable;
+            return Some(Event::Unreachable);
+        };
         let codec::Encoded { body, payload } = codec::encode_request(&request);
         let outstanding = Outstanding {
             sink: self.myself.upgrade().expect("whoever asks holds it"),
             position,
             client: self.env.client,
-            server: server_of(self.members[position]),
+            server,
             request: Body { body, payload },
             answered: false,
         };
@@ -278,8 +282,7 @@ impl Env for SimEnv {
     fn tell(&self, to: &Members, note: Note) {
         let codec::Encoded { body, payload } = codec::encode_note(&note);
         let body = Body { body, payload };
-        for server in to.iter() {
-            let server = server_of(*server);
+        for server in to.iter().filter_map(|server| self.world.find(*server)) {
             self.world.send_note(self.client, server, body.clone());
         }
     }
@@ -309,7 +312,8 @@ impl Env for SimEnv {
     }
 
     fn slow(&self, server: ServerId) -> bool {
-        let slow = !self.world.is_serving(server_of(server));
+        let server = self.world.find(server);
+        let slow = !server.is_some_and(|server| self.world.is_serving(server));
         slow != self.world.strikes(Fault::WrongHint)
     }
 }

@@ -65,6 +65,14 @@ impl Exchange {
 }
 
 impl World {
+    /// The server of this id, which may be that of a disk that took a wiped one's place; nothing if that was wiped, too.
+    pub(super) fn find(&self, id: ServerId) -> Option<usize> {
+        let (_, servers) = self.size();
+        let first = (0..servers).find(|server| id_of(*server) == id);
+        let machines = self.0.machines.borrow();
+        first.or_else(|| machines.list.iter().position(|it| it.platter.id == id))
+    }
+
     // ---- a start ----
 
     /// Registers a start, however long that takes, and lets the server serve, or end.
@@ -95,6 +103,9 @@ impl World {
         loop {
             let client = Client::new(SimEnv::new(self, caller, ATTEMPT));
             if let Ok(ended) = manager::register(&client, &root, record.clone()).await {
+                if client.sequences().start(&root).id().index > 0 {
+                    self.plan().note(Fault::RegisteredElsewhere);
+                }
                 return ended;
             }
             client.env.sleep(PAUSE).await;
@@ -152,6 +163,16 @@ impl World {
     }
 
     // ---- faults ----
+
+    /// The servers that the root domain may be on: all, unless disks are exchanged.
+    pub(crate) fn root_candidates(&self) -> Vec<usize> {
+        let exchanges = [Fault::DiskWiped, Fault::DiskCopied, Fault::DiskRolledBack];
+        let exchanged = exchanges.iter().any(|fault| self.plan().is_planned(*fault));
+        let (_, servers) = self.size();
+        (0..servers)
+            .filter(|server| !exchanged || !EXCHANGED.contains(server))
+            .collect()
+    }
 
     /// Wipes the disk of a server that has to go on without ever being counted again.
     pub(super) fn wipe(&self) {

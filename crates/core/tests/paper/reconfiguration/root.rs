@@ -5,8 +5,9 @@ use crate::cells::record;
 use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::manager::{self, Creation, Registration, reconfiguration};
-use areo_core::message::{Reply, Request, ServerRecord};
+use areo_core::message::{Body, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
+use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::Reconfigured;
 use std::sync::Arc;
 
@@ -105,4 +106,31 @@ fn the_directory_says_where_a_domain_is() {
     });
     done.expect("quorums are up");
     assert_eq!(find(&world.actor(&actor.c)), next);
+}
+
+/// The power goes everywhere when a first member of the root domain knows where that is going to: its servers still confirm
+/// each other, although that has to be made known to a quorum first, of servers of which none serves.
+#[test]
+fn servers_start_together_while_the_root_domain_moves() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&root, 6, 1);
+    let next = successor(&root, 3, 3, Dap::Abd);
+    let announced = Request::Configured {
+        configuration: root.id(),
+        descriptor: Some(root.clone()),
+        pointer: Some(Pointer::pending(&next)),
+        body: Body::ReadConfig,
+    };
+    world.ask(0, announced).expect("it serves");
+    for number in 0..6 {
+        world.crash(number);
+        world.start_unconfirmed(number);
+    }
+    // Whichever quorum answers: one that knows, one that does not.
+    for number in 0..6 {
+        assert_eq!(
+            register(&world, &world.actor(&root), record(number, 2, 7)),
+            Registration::Registered
+        );
+    }
 }
