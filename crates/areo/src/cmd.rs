@@ -37,7 +37,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Ok(prepared) => prepared,
         Err(failure) => return failure.report(cli.global.json),
     };
-    let recorder = watch::recorder(&cli.command, &cli.global);
+    let recorder = watch::recorder(out, &cli.command, &cli.global);
     if !matches!(cli.command, Command::Server(_)) {
         log::of_client(out, &recorder);
     }
@@ -63,6 +63,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Completion { .. } => unreachable!("needs no settings, done above"),
     };
     watch::keep(&recorder);
+    watch::deliver(out, &recorder);
     if trace {
         trace::of_this_process(&session, &recorder);
     }

@@ -2,26 +2,57 @@
 //! its spans go to a file in the user's state directory, where `areo trace` finds them.
 
 use crate::args::{Command, Global};
+use crate::output::Output;
+use areo_telemetry::export::{InvalidSetting, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, SpanRecord};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Beyond this size the file begins anew, and what it held is kept once, beside it.
 const FILE_BYTES: u64 = 1 << 20;
 /// Spans of one command that are kept; a benchmark has millions.
 const SPANS: usize = 4096;
 
-/// The recorder of this process.
-pub(crate) fn recorder(command: &Command, global: &Global) -> Recorder {
+/// How long a command that has ended waits for a collector.
+const DELIVERY: Duration = Duration::from_secs(1);
+
+/// The recorder of this process, which exports what it records if the standard variables ask for that.
+pub(crate) fn recorder(out: Output, command: &Command, global: &Global) -> Recorder {
+    let asked = understood(out, Sampler::from_environment());
     let sampler = match command {
         // A server watches what its clients watch.
         Command::Server(_) => Sampler::Never,
+        _ if global.trace => Sampler::Always,
         // What these do is too much to be watched unless that is asked for.
-        Command::Bench(_) | Command::Sim(_) if !global.trace => Sampler::Never,
-        _ => Sampler::Always,
+        Command::Bench(_) | Command::Sim(_) => asked.unwrap_or(Sampler::Never),
+        _ => asked.unwrap_or(Sampler::Always),
     };
-    Recorder::new(sampler, global.trace_keys, Limits::default())
+    let recorder = Recorder::new(sampler, global.trace_keys, Limits::default());
+    if let Some(settings) = understood(out, Settings::from_environment()) {
+        recorder.export_to(settings);
+    }
+    recorder
+}
+
+/// What the variables ask for. What they say wrongly is said, and done without.
+fn understood<T>(out: Output, asked: Result<Option<T>, InvalidSetting>) -> Option<T> {
+    asked.unwrap_or_else(|error| {
+        out.note(&format!("traces are not exported as asked: {error}"));
+        None
+    })
+}
+
+/// Gives the collector what it has not got yet, and says what it does not take.
+pub(crate) fn deliver(out: Output, recorder: &Recorder) {
+    let exported = recorder.finish_export(DELIVERY);
+    if exported.lost() > 0 {
+        let all = exported.lost() + exported.delivered;
+        let why = exported.why.as_deref().unwrap_or("too many at once");
+        let lost = exported.lost();
+        out.note(&format!("{lost} of {all} spans were not exported: {why}"));
+    }
 }
 
 /// Where commands keep what they remember, if there is a place.

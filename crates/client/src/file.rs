@@ -40,6 +40,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::known::Session;
 use crate::reconfig::Work;
+use crate::span;
 use areo_core::dsm::listing;
 use areo_core::fragment::file::{self, Block};
 use areo_core::fragment::{block, remove};
@@ -194,10 +195,13 @@ impl File {
                 operation: Operation::Get,
                 name: &name,
             };
-            let chain = match file::walk(client, c, &name, None).await {
-                Ok(chain) => chain,
-                Err(error) => return Err(asked.missing_or(error).await),
+            let walk = async {
+                match file::walk(client, c, &name, None).await {
+                    Ok(chain) => Ok(chain),
+                    Err(error) => Err(asked.missing_or(error).await),
+                }
             };
+            let chain = span::watch!(span::file_read(name.key()), walk)?;
             Ok(chain.blocks.iter().map(BlockInfo::from).collect())
         };
         self.domain.work(walk).await
@@ -216,10 +220,13 @@ impl File {
                 operation: Operation::Delete,
                 name: &name,
             };
-            match remove::remove(client, c, &name).await {
-                Ok(version) => Ok(version),
-                Err(error) => Err(asked.missing_or(error).await),
-            }
+            let remove = async {
+                match remove::remove(client, c, &name).await {
+                    Ok(version) => Ok(version),
+                    Err(error) => Err(asked.missing_or(error).await),
+                }
+            };
+            span::watch!(span::file_remove(name.key()), remove)
         };
         self.domain.work(remove).await
     }

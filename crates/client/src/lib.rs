@@ -64,6 +64,7 @@ mod known;
 mod object;
 mod reconfig;
 mod shape;
+mod span;
 mod strangers;
 mod stream;
 mod sweep;

@@ -4,6 +4,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::known::Session;
 use crate::object::now_ms;
+use crate::span;
 use areo_core::dsm::sweep::{self, Ages};
 use std::time::Duration;
 
@@ -57,7 +58,8 @@ impl Domain {
         };
         self.work(move |work| async move {
             let (session, about) = (&work.session, &work.about);
-            let swept = sweep::sweep(&session.client, about.known(), &ages).await;
+            let swept = sweep::sweep(&session.client, about.known(), &ages);
+            let swept = span::watch!(span::sweep(), swept);
             swept.map_err(|failed| {
                 let c = about.latest(&session.client);
                 let asked = Session::asked(Operation::Sweep, Some(&about.name), &c, None);

@@ -23,10 +23,9 @@ use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Access, Answer, Body, Note, Reply, Want};
 use crate::object::Name;
-use crate::span;
+use crate::span::{self, ErrorType};
 use crate::tag::Tag;
 use std::cmp::Ordering;
-use tracing::Instrument;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,6 +97,15 @@ impl From<Failed> for PutError {
     }
 }
 
+impl ErrorType for PutError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            PutError::Failed(failed) => failed.error_type(),
+            PutError::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
 /// The largest tag at a quorum.
 ///
 /// # Errors
@@ -118,9 +126,7 @@ pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Fa
     };
     let tally = Quorum::of(at.c(), body, Tag::INITIAL, fold);
     let asked = gather::gather(env, at, tally);
-    asked
-        .instrument(span::in_configuration!(span::GET_TAG, at.c()))
-        .await
+    span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
 }
 
 /// A value whose tag is at least that of every put-data that completed before.
@@ -145,8 +151,7 @@ pub async fn get_data<E: Env>(
         span::record_bytes(found.length);
         Ok(found)
     };
-    get.instrument(span::in_configuration!(span::GET_DATA, at.c()))
-        .await
+    span::watch!(span::in_configuration!(span::GET_DATA, at.c()), get)
 }
 
 /// Brings the pair to a quorum. `holders` says of each member whether it is known
@@ -171,8 +176,7 @@ pub async fn put_data<E: Env>(
             Dap::Ec { .. } => ec::put_data(env, at, name, tag, value, holders).await,
         }
     };
-    put.instrument(span::in_configuration!(span::PUT_DATA, at.c()))
-        .await
+    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
 }
 
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow

@@ -199,6 +199,7 @@ pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Opti
         late: state.clone(),
     };
     let span = span::of_call!(to, to.len());
+    // At the deadline it has what it has: that is no error.
     match env.gather(to, survey).instrument(span).await {
         Ok(replies) => replies,
         Err(_) => state.get().cloned().unwrap_or_else(|| vec![None; to.len()]),

@@ -13,11 +13,10 @@ use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
 use crate::message::ListRequest;
 use crate::object::{Kind, Name};
-use crate::span;
+use crate::span::{self, ErrorType};
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
-use tracing::{Instrument, debug_span};
 
 pub mod directory;
 pub mod domains;
@@ -112,6 +111,15 @@ pub enum DeleteError {
     Write(WriteError),
 }
 
+impl ErrorType for DeleteError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            DeleteError::Read(error) => error.error_type(),
+            DeleteError::Write(error) => error.error_type(),
+        }
+    }
+}
+
 /// Deletes an object: writes a tombstone over it, if it is there.
 ///
 /// # Errors
@@ -135,9 +143,7 @@ pub async fn delete<E: Env>(
         span::record_tag(tag);
         Ok(Deletion::Deleted(tag))
     };
-    delete
-        .instrument(span::of_object!(span::DELETE, name))
-        .await
+    span::watch!(span::of_object!(span::DELETE, name), delete)
 }
 
 /// One page of the users' objects whose keys begin with `prefix` and are larger than `after`.
@@ -158,5 +164,5 @@ pub async fn list<E: Env>(
         limit,
     };
     let listed = listing::list(client, c, &request);
-    listed.instrument(debug_span!(span::LIST)).await
+    span::watch!(span::of_phase!(span::LIST), listed)
 }

@@ -167,6 +167,14 @@ impl Server {
         self.finals.of(id.domain, id.partition).unwrap_or(first)
     }
 
+    /// Configurations known here whose successor is decided and not final yet.
+    pub fn pending(&self) -> usize {
+        let nexts = self.tenancies.values().map(Tenancy::next);
+        nexts
+            .filter(|next| next.is_some_and(|next| !next.is_final()))
+            .count()
+    }
+
     /// The servers of the cluster that it knows.
     pub fn registered(&self) -> impl Iterator<Item = &ServerRecord> {
         self.registry.records()

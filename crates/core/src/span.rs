@@ -4,7 +4,9 @@
 //! Two levels, as in the papers: what a person asked for (`areo.*`), and what the shared memory does for it. What they call
 //! them stands in `docs/tracing.md`.
 
+use crate::error::{Failed, ReadError, Unavailable, WriteError};
 use crate::tag::Tag;
+use tracing::Span;
 
 /// A read of one object.
 pub const READ: &str = "areo.read";
@@ -20,6 +22,18 @@ pub const DELETE: &str = "areo.delete";
 pub const LIST: &str = "areo.list";
 /// A change of a domain's configuration.
 pub const RECONFIG: &str = "areo.reconfig";
+/// A write of a value in blocks, from its first block to its manifest.
+pub const UPLOAD: &str = "areo.upload";
+/// A read of the blocks of a value.
+pub const DOWNLOAD: &str = "areo.download";
+/// A look at all blocks of values, for those that nobody needs.
+pub const SWEEP: &str = "areo.sweep";
+/// A read of a file: of its list of blocks, of their content, or of both.
+pub const FILE_READ: &str = "areo.file.read";
+/// A write of what changed in a file.
+pub const FILE_UPDATE: &str = "areo.file.update";
+/// A removal of a file.
+pub const FILE_REMOVE: &str = "areo.file.remove";
 
 /// Looking for the newest version, along the sequence.
 pub const PHASE1: &str = "phase1";
@@ -51,6 +65,11 @@ pub const EC_ENCODE: &str = "ec.encode";
 /// Computing missing data fragments.
 pub const EC_DECODE: &str = "ec.decode";
 
+/// Cutting a local file where its content says so.
+pub const DIVIDE: &str = "file.divide";
+/// Finding out which blocks changed.
+pub const IDENTIFY: &str = "file.identify";
+
 /// One quorum call: from the first request that is sent to the decision.
 pub const QUORUM: &str = "net.quorum";
 
@@ -77,7 +96,15 @@ macro_rules! of_object {
             key = $name.key(),
             tag = tracing::field::Empty,
             bytes = tracing::field::Empty,
+            error.type = tracing::field::Empty,
         )
+    };
+}
+
+/// A span of a phase, or of an operation that is on no single object.
+macro_rules! of_phase {
+    ($span:expr) => {
+        tracing::debug_span!($span, error.type = tracing::field::Empty)
     };
 }
 
@@ -95,6 +122,7 @@ macro_rules! in_configuration {
             quorum = c.quorums().quorum(),
             tag = tracing::field::Empty,
             bytes = tracing::field::Empty,
+            error.type = tracing::field::Empty,
         )
     }};
 }
@@ -109,11 +137,72 @@ macro_rules! of_call {
             replies = tracing::field::Empty,
             sent_bytes = tracing::field::Empty,
             received_bytes = tracing::field::Empty,
+            error.type = tracing::field::Empty,
         )
     };
 }
 
-pub(crate) use {in_configuration, of_call, of_object};
+pub(crate) use {in_configuration, of_call, of_object, of_phase};
+
+/// An end without success, in a word that says of which kind: few of them, so that people can count by it.
+pub trait ErrorType {
+    /// The word.
+    fn error_type(&self) -> &'static str;
+}
+
+impl ErrorType for Unavailable {
+    fn error_type(&self) -> &'static str {
+        "unavailable"
+    }
+}
+
+impl ErrorType for Failed {
+    fn error_type(&self) -> &'static str {
+        match self {
+            Failed::Unavailable(unavailable) => unavailable.error_type(),
+            Failed::Moved => "moved",
+        }
+    }
+}
+
+impl ErrorType for ReadError {
+    fn error_type(&self) -> &'static str {
+        let ReadError::Unavailable(unavailable) = self;
+        unavailable.error_type()
+    }
+}
+
+impl ErrorType for WriteError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            WriteError::NotApplied(_) => "not_applied",
+            WriteError::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// Does the work in the span, which says so if it fails. A macro and no function: a future that is handed on takes its
+/// room twice, and twice again on each level.
+macro_rules! watch {
+    ($span:expr, $work:expr) => {{
+        let span: tracing::Span = $span;
+        let ended = tracing::Instrument::instrument($work, span.clone()).await;
+        $crate::span::end(&span, &ended);
+        ended
+    }};
+}
+
+pub(crate) use watch;
+
+/// What was done in the span is over; it says `error.type` if that failed. A span without that was given up, or succeeded.
+pub fn end<T, E: ErrorType>(span: &Span, ended: &Result<T, E>) {
+    if let Err(error) = ended {
+        let why = error.error_type();
+        span.record("error.type", why);
+        let what = span.metadata().map_or("", tracing::Metadata::name);
+        span.in_scope(|| tracing::debug!(what, why, "did not succeed"));
+    }
+}
 
 /// Says of the current span which version it is about.
 pub(crate) fn record_tag(tag: Tag) {

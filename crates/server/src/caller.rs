@@ -10,7 +10,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use tracing::{Span, debug_span};
 
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{self, Kind, Metrics};
 
 /// Bit 0 of the flags of a trace context: the caller watches this operation.
 const SAMPLED: u8 = 1;
@@ -106,7 +106,9 @@ impl Caller {
             }
             Err(refusal) => {
                 metrics.refused(refusal);
-                self.span.record("error", tracing::field::display(refusal));
+                self.span
+                    .in_scope(|| tracing::debug!(%refusal, "request refused"));
+                self.span.record("error.type", metrics::word_of(refusal));
                 responder.refuse(refusal.into(), &[][..]);
             }
         }
@@ -125,7 +127,7 @@ fn served(kind: Kind, trace: TraceContext) -> Span {
                 $name,
                 remote_trace,
                 remote_span,
-                error = tracing::field::Empty
+                error.type = tracing::field::Empty
             )
         };
     }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
+use areo_telemetry::export::Exported;
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
     Registry, TextEncoder,
@@ -80,9 +81,19 @@ pub(crate) struct Metrics {
     sync_seconds: Histogram,
     commit_requests: Histogram,
     pub(crate) corrupted: IntCounter,
+    pub(crate) adopted: IntCounter,
+    pending: IntGauge,
     waiting: IntGauge,
     connections: IntGauge,
     status: Status,
+    traces: Traces,
+}
+
+/// What became of the spans that were to be exported.
+struct Traces {
+    exported: IntCounter,
+    overflowed: IntCounter,
+    refused: IntCounter,
 }
 
 /// What is asked of the server when somebody looks.
@@ -109,7 +120,11 @@ impl Metrics {
         let seconds = Kind::ALL.map(|kind| by_request.with_label_values(&[kind.word()]));
         Metrics {
             seconds,
-            refusals: add.refusals(),
+            refusals: add.counters(
+                "areo_server_refusals_total",
+                "Requests that were refused.",
+                "reason",
+            ),
             sync_seconds: add.histogram(
                 "areo_store_sync_seconds",
                 "Making one commit durable.",
@@ -124,6 +139,14 @@ impl Metrics {
                 "areo_store_corrupted_elements_total",
                 "Elements that did not match their checksums; each is repaired from other servers.",
             ),
+            adopted: add.counter(
+                "areo_server_adopted_elements_total",
+                "Elements that a new configuration took over from an older one here, instead of being sent them.",
+            ),
+            pending: add.gauge(
+                "areo_server_pending_configurations",
+                "Configurations whose successor is decided and not final: somebody moves them, or died doing so.",
+            ),
             waiting: add.gauge(
                 "areo_server_waiting_requests",
                 "Requests that wait for the commit before them.",
@@ -133,6 +156,7 @@ impl Metrics {
                 "Open connections of clients and servers.",
             ),
             status: Status::new(&add),
+            traces: Traces::new(&add),
             registry,
         }
     }
@@ -147,6 +171,11 @@ impl Metrics {
         self.refusals.with_label_values(&[word_of(refusal)]).inc();
     }
 
+    /// So many configurations are on the move.
+    pub(crate) fn pending(&self, configurations: usize) {
+        self.pending.set(whole(configurations as u64));
+    }
+
     /// A commit of so many requests is durable.
     pub(crate) fn committed(&self, requests: usize, after: Duration) {
         self.sync_seconds.observe(after.as_secs_f64());
@@ -154,10 +183,17 @@ impl Metrics {
     }
 
     /// Everything, as Prometheus reads it. `waiting`: requests in the inbox.
-    pub(crate) fn text(&self, status: &ServerStatus, waiting: usize, connections: usize) -> String {
+    pub(crate) fn text(
+        &self,
+        status: &ServerStatus,
+        waiting: usize,
+        connections: usize,
+        exported: &Exported,
+    ) -> String {
         self.waiting.set(whole(waiting as u64));
         self.connections.set(whole(connections as u64));
         self.status.set(status);
+        self.traces.set(exported);
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)
@@ -204,6 +240,33 @@ impl Status {
     }
 }
 
+impl Traces {
+    fn new(add: &Adding<'_>) -> Traces {
+        let lost = add.counters(
+            "areo_telemetry_lost_spans_total",
+            "Spans that no collector has: too many waited, or it did not take them.",
+            "reason",
+        );
+        Traces {
+            exported: add.counter(
+                "areo_telemetry_exported_spans_total",
+                "Spans that the collector has taken.",
+            ),
+            overflowed: lost.with_label_values(&["queue_full"]),
+            refused: lost.with_label_values(&["collector"]),
+        }
+    }
+
+    /// Takes over what the exporter has counted.
+    fn set(&self, exported: &Exported) {
+        let set =
+            |counter: &IntCounter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
+        set(&self.exported, exported.delivered);
+        set(&self.overflowed, exported.overflowed);
+        set(&self.refused, exported.refused);
+    }
+}
+
 /// Makes metrics and registers them. All names are constants that are unlike each other.
 struct Adding<'a>(&'a Registry);
 
@@ -236,9 +299,8 @@ impl Adding<'_> {
         histograms
     }
 
-    fn refusals(&self) -> IntCounterVec {
-        let options = Opts::new("areo_server_refusals_total", "Requests that were refused.");
-        let counters = IntCounterVec::new(options, &["reason"]).expect(UNIQUE);
+    fn counters(&self, name: &str, help: &str, label: &str) -> IntCounterVec {
+        let counters = IntCounterVec::new(Opts::new(name, help), &[label]).expect(UNIQUE);
         self.0.register(Box::new(counters.clone())).expect(UNIQUE);
         counters
     }
@@ -249,7 +311,7 @@ fn whole(number: u64) -> i64 {
 }
 
 /// One word for each reason.
-fn word_of(refusal: Refusal) -> &'static str {
+pub(crate) fn word_of(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Busy => "busy",
         Refusal::Full => "full",
@@ -283,7 +345,13 @@ mod tests {
         metrics.answered(Kind::Cell, Duration::from_millis(3));
         metrics.refused(Refusal::Full);
         metrics.committed(5, Duration::from_millis(2));
-        let text = metrics.text(&status, 2, 3);
+        let exported = Exported {
+            delivered: 4,
+            refused: 6,
+            ..Exported::default()
+        };
+        metrics.text(&status, 2, 3, &exported);
+        let text = metrics.text(&status, 2, 3, &exported);
         for line in [
             "areo_server_serving 1",
             "areo_store_objects 7",
@@ -295,6 +363,9 @@ mod tests {
             "areo_server_refusals_total{reason=\"full\"} 1",
             "areo_store_commit_requests_sum 5",
             "areo_store_corrupted_elements_total 0",
+            "areo_telemetry_exported_spans_total 4",
+            "areo_telemetry_lost_spans_total{reason=\"collector\"} 6",
+            "areo_telemetry_lost_spans_total{reason=\"queue_full\"} 0",
         ] {
             assert!(
                 text.lines().any(|known| known == line),
@@ -312,16 +383,17 @@ mod tests {
     fn the_number_of_series_does_not_depend_on_what_is_asked() {
         let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
         let metrics = Metrics::new();
-        let before = series(&metrics.text(&ServerStatus::default(), 0, 0));
+        let look = || {
+            let nothing = Exported::default();
+            series(&metrics.text(&ServerStatus::default(), 0, 0, &nothing))
+        };
+        let before = look();
         for i in 0..1000 {
             metrics.answered(
                 Kind::ALL[i % Kind::ALL.len()],
                 Duration::from_micros(i as u64),
             );
         }
-        assert_eq!(
-            series(&metrics.text(&ServerStatus::default(), 0, 0)),
-            before
-        );
+        assert_eq!(look(), before);
     }
 }

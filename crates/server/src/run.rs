@@ -145,7 +145,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     spawn_local(Rc::clone(&worker).upkeep());
     spawn_local(tell(
         asked,
-        metrics,
+        (metrics, options.recorder.clone()),
         Rc::clone(&worker),
         Rc::clone(&listener),
     ));
@@ -184,14 +184,16 @@ async fn accept(listener: Rc<Listener<NodeService>>) {
 /// Answers those who look at the metrics.
 async fn tell(
     mut asked: mpsc::Receiver<oneshot::Sender<String>>,
-    metrics: Arc<Metrics>,
+    (metrics, recorder): (Arc<Metrics>, Recorder),
     worker: Rc<Worker>,
     listener: Rc<Listener<NodeService>>,
 ) {
     while let Some(answer) = asked.recv().await {
         if let Some((status, waiting)) = worker.status().await {
+            let exported = recorder.exported();
+            let text = metrics.text(&status, waiting, listener.connections(), &exported);
             // Whoever asked may be gone.
-            let _ = answer.send(metrics.text(&status, waiting, listener.connections()));
+            let _ = answer.send(text);
         }
     }
 }

@@ -129,6 +129,8 @@ impl Worker {
         let (caller, answer) = Caller::admin();
         self.request(Request::Status, caller, None);
         self.turn();
+        let pending = self.shard.borrow().server().pending();
+        self.metrics.pending(pending);
         match answer.await {
             Ok(Reply::Status(status)) => Some((status, waiting)),
             _ => None,
@@ -196,7 +198,8 @@ impl Worker {
     /// What the job is to adopt is put by it, and takes room like any other put.
     fn adopt(&self, job: &mut Job) {
         if let (Job::Request { request, .. }, Some(keep)) = (job, self.keep.borrow().as_ref()) {
-            self.shard.borrow().adopt(request, keep);
+            let adopted = self.shard.borrow().adopt(request, keep);
+            self.metrics.adopted.inc_by(adopted as u64);
         }
     }
 

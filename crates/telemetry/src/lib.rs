@@ -5,11 +5,14 @@
 //! them W3C identities that cross processes, and keeps the last ones and the slowest of each kind in a bounded ring.
 //!
 //! ```text
-//!   span! ──► Recorder (sampled?) ──► SpanRecord ──► Ring: the last ones, the slowest traces ──► `areo trace`, admin port
+//!   span! ──► Recorder (sampled?) ──► SpanRecord ─┬► Ring: the last ones, the slowest traces ──► `areo trace`, admin port
+//!                                                 └► export: a collector, if the standard variables name one
 //! ```
 //!
-//! [`waterfall`] draws a trace for a terminal, [`mod@page`] for a browser, [`summary`] adds many up.
+//! [`waterfall`] draws a trace for a terminal, [`mod@page`] for a browser, [`summary`] adds many up, [`compare`] sets two side by side.
 
+pub mod compare;
+pub mod export;
 mod ids;
 pub mod page;
 mod record;

@@ -1,5 +1,6 @@
 //! The layer that turns spans into records.
 
+use crate::export::{Exported, Exporter, Settings};
 use crate::ids::Ids;
 use crate::record::{SpanId, SpanRecord, TraceId, Value};
 use crate::ring::{Limits, Ring};
@@ -7,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -22,7 +23,7 @@ const OURS: &str = "areo";
 const REMOTE_TRACE: &str = "remote_trace";
 const REMOTE_SPAN: &str = "remote_span";
 /// What a process is called that nobody named.
-const CLIENT: Cow<'static, str> = Cow::Borrowed("client");
+pub(crate) const CLIENT: Cow<'static, str> = Cow::Borrowed("client");
 /// The one field that tells what a user called something.
 const KEY: &str = "key";
 
@@ -58,6 +59,7 @@ struct Shared {
     keys: bool,
     ids: Ids,
     ring: Mutex<Ring>,
+    exporter: OnceLock<Exporter>,
     /// Wall-clock time is read once; from then on the monotonic clock counts, so that parts never begin before the whole.
     started: (Instant, u64),
 }
@@ -82,6 +84,7 @@ impl Recorder {
             keys,
             ids: Ids::new(),
             ring: Mutex::new(Ring::new(limits)),
+            exporter: OnceLock::new(),
             started: (Instant::now(), now_ns),
         }))
     }
@@ -90,6 +93,23 @@ impl Recorder {
     pub fn name_process(&self, name: impl Into<Cow<'static, str>>) {
         let name = name.into();
         self.0.process.get_or_init(|| name);
+    }
+
+    /// From now on spans also go to a collector. The first call counts.
+    pub fn export_to(&self, settings: Settings) {
+        self.0.exporter.get_or_init(|| Exporter::new(settings));
+    }
+
+    /// What became of the spans that were to be exported.
+    pub fn exported(&self) -> Exported {
+        let exporter = self.0.exporter.get();
+        exporter.map_or_else(Exported::default, Exporter::exported)
+    }
+
+    /// Delivers what waits to be exported, for so long at most, and exports nothing after that. Blocks.
+    pub fn finish_export(&self, patience: Duration) -> Exported {
+        let finish = |exporter: &Exporter| exporter.finish(patience);
+        self.0.exporter.get().map(finish).unwrap_or_default()
     }
 
     /// The layer for a subscriber on top of a [`Registry`].
@@ -235,6 +255,9 @@ where
             duration_ns,
             attributes: open.attributes,
         };
+        if let Some(exporter) = self.0.exporter.get() {
+            exporter.push(&record);
+        }
         let mut ring = self.0.ring.lock().expect("no holder of the lock panics");
         ring.push(record);
     }

@@ -21,7 +21,7 @@ const SHOWN: [(&str, &str); 12] = [
     ("bytes", "bytes "),
     ("sent_bytes", "sent "),
     ("received_bytes", "received "),
-    ("error", "ERROR "),
+    ("error.type", "ERROR "),
 ];
 
 /// Draws it, as wide as `columns`.

@@ -17,6 +17,8 @@ pub(crate) enum Which {
     Slow,
     /// All of a while, added up.
     Summary,
+    /// Two of them, side by side.
+    Compare,
     /// This one.
     Id(TraceId),
 }
@@ -29,8 +31,9 @@ impl FromStr for Which {
             "last" => Ok(Which::Last),
             "slow" => Ok(Which::Slow),
             "summary" => Ok(Which::Summary),
+            "compare" => Ok(Which::Compare),
             text => text.parse().map(Which::Id).map_err(|_| {
-                "neither `last`, `slow` nor `summary`, nor the id of a trace (32 hexadecimal digits)".into()
+                "neither `last`, `slow`, `summary` nor `compare`, nor the id of a trace (32 hexadecimal digits)".into()
             }),
         }
     }
@@ -39,9 +42,12 @@ impl FromStr for Which {
 #[derive(Args, Debug)]
 pub(crate) struct Trace {
     /// `last`: what ended last · `slow`: what took longest, of each kind of operation · `summary`: where the time went, by
-    /// operation and phase · an id: that trace
-    #[arg(value_name = "last|slow|summary|ID")]
+    /// operation and phase · `compare`: two traces side by side · an id: that trace
+    #[arg(value_name = "last|slow|summary|compare|ID")]
     pub(crate) which: Which,
+    /// For `compare`: the ids of both, as `areo trace last --count 10 --list` tells them
+    #[arg(value_name = "A B", num_args = 2, required_if_eq("which", "compare"))]
+    pub(crate) both: Vec<TraceId>,
     /// So many traces; with `slow`, of each kind
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) count: u16,

@@ -1,5 +1,7 @@
 //! `areo trace`: what was going on in an operation, put together from what this user's commands and the servers remember.
 
+mod compared;
+
 use crate::admin;
 use crate::args::{self, Which};
 use crate::exit::{Code, Failure, Outcome};
@@ -9,7 +11,7 @@ use crate::watch;
 use areo_client::ServerInfo;
 use areo_telemetry::summary::{Row, Share, summarize};
 use areo_telemetry::waterfall::{draw, duration};
-use areo_telemetry::{Recorder, SpanRecord, Trace, page};
+use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId, page};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -21,6 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const COLUMNS: usize = 120;
 
 pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
+    if args.which != Which::Compare && !args.both.is_empty() {
+        return Err(Failure::usage(
+            "one trace is shown; two of them by `areo trace compare A B`",
+        ));
+    }
     let records = session::run(collect(session, args), "")?;
     let traces = Trace::assemble(records);
     if let Which::Summary = args.which {
@@ -28,14 +35,19 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
         return summary(session.out, &rows);
     }
     let traces = chosen(traces, args);
+    if let Some(missing) = args
+        .both
+        .iter()
+        .find(|id| !traces.iter().any(|t| t.id == **id))
+    {
+        return Err(forgotten(*missing));
+    }
     if traces.is_empty() {
         let what = match args.which {
-            Which::Id(id) => {
-                format!("nobody remembers trace {id}: servers keep some thousand spans")
-            }
-            _ => "no operation is remembered yet".into(),
+            Which::Id(id) => return Err(forgotten(id)),
+            _ => "no operation is remembered yet",
         };
-        return Err(Failure::new(Code::NotFound, what));
+        return Err(Failure::new(Code::NotFound, what.to_owned()));
     }
     let (html, svg) = (args.html.as_deref(), args.svg.as_deref());
     if let Some(file) = html {
@@ -45,6 +57,9 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
         write(file, &page::svg(&traces[0]))?;
     }
     match (session.out.json, args.list) {
+        _ if args.which == Which::Compare && html.is_none() && svg.is_none() => {
+            compared::show(session.out, &traces[0], &traces[1])
+        }
         _ if html.is_some() || svg.is_some() => Ok(()),
         (true, _) => json(session.out, &traces),
         (false, true) => list(session.out, &traces),
@@ -87,6 +102,7 @@ async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecor
         Which::Last => format!("/traces/last/{}", args.count),
         Which::Slow => "/traces/slow".into(),
         Which::Id(id) => format!("/traces/id/{id}"),
+        Which::Compare => format!("/traces/id/{}", args.both[0]),
         Which::Summary => {
             let since_1970 = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
@@ -98,6 +114,9 @@ async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecor
     };
     let mut servers = Servers::find(session).await?;
     records.extend(servers.ask(&path).await);
+    if let Some(second) = args.both.get(1) {
+        records.extend(servers.ask(&format!("/traces/id/{second}")).await);
+    }
     if args.which == Which::Last || args.which == Which::Slow {
         // The one that was asked for may be known best to a server that does not count it among its own.
         for trace in chosen(Trace::assemble(records.clone()), args) {
@@ -164,9 +183,22 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
                 *seen <= count
             });
         }
+        Which::Compare => {
+            traces.retain(|trace| args.both.contains(&trace.id));
+            traces.sort_by_key(|trace| args.both.iter().position(|id| *id == trace.id));
+            // The same one twice is allowed, and dull.
+            if let ([one], true) = (&traces[..], args.both[0] == args.both[1]) {
+                traces.push(one.clone());
+            }
+        }
         Which::Summary => {}
     }
     traces
+}
+
+fn forgotten(id: TraceId) -> Failure {
+    let what = format!("nobody remembers trace {id}: servers keep some thousand spans");
+    Failure::new(Code::NotFound, what)
 }
 
 fn write(file: &Path, text: &str) -> Outcome {

@@ -101,8 +101,11 @@ pub(crate) fn spawn(arguments: &[&str]) -> Child {
 /// The binary, untouched by the configuration of whoever runs the tests.
 fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_areo"));
-    let ours = |name: &OsString| name.to_string_lossy().starts_with("AREO_");
-    for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {
+    let known = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("AREO_") || name.starts_with("OTEL_")
+    };
+    for name in std::env::vars_os().map(|(name, _)| name).filter(known) {
         command.env_remove(name);
     }
     command.env("AREO_CONFIG", "");
@@ -131,27 +134,39 @@ pub(crate) struct Cluster {
     errors: Option<thread::JoinHandle<String>>,
     /// Servers that a test started itself.
     own: BTreeMap<String, Child>,
+    /// What `areo up` and the commands find in their environment.
+    variables: Variables,
 }
+
+/// Environment variables.
+pub(crate) type Variables = Vec<(&'static str, String)>;
 
 impl Cluster {
     /// A new cluster that serves.
     pub(crate) fn start(flags: &[&str]) -> Cluster {
         let folder = Arc::new(tempfile::tempdir().expect("there is room for a directory"));
-        Cluster::start_in(folder, free_ports(), flags)
+        Cluster::start_in(folder, free_ports(), flags, Variables::new())
+    }
+
+    /// A new cluster that serves; its servers and commands have these variables.
+    pub(crate) fn start_with(variables: Variables) -> Cluster {
+        let folder = Arc::new(tempfile::tempdir().expect("there is room for a directory"));
+        Cluster::start_in(folder, free_ports(), &[], variables)
     }
 
     /// A new cluster that serves, with its data below this directory.
     pub(crate) fn start_below(parent: &Path, flags: &[&str]) -> Cluster {
         let folder = tempfile::tempdir_in(parent).expect("there is room for a directory");
-        Cluster::start_in(Arc::new(folder), free_ports(), flags)
+        Cluster::start_in(Arc::new(folder), free_ports(), flags, Variables::new())
     }
 
-    fn start_in(folder: Arc<TempDir>, port: u16, flags: &[&str]) -> Cluster {
+    fn start_in(folder: Arc<TempDir>, port: u16, flags: &[&str], variables: Variables) -> Cluster {
         let data = folder.path().join("data");
         let mut up = command()
             .args(["up", "--json", "--port", &port.to_string(), "--data"])
             .arg(&data)
             .args(flags)
+            .envs(variables.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -171,6 +186,7 @@ impl Cluster {
             events,
             errors,
             own,
+            variables,
         };
         wait_until(|| cluster.events().ready || cluster.events().ended);
         if !cluster.events().ready {
@@ -193,7 +209,8 @@ impl Cluster {
             "it has ended"
         );
         self.own.values_mut().for_each(end);
-        Cluster::start_in(Arc::clone(&self.folder), port, flags)
+        let variables = std::mem::take(&mut self.variables);
+        Cluster::start_in(Arc::clone(&self.folder), port, flags, variables)
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -227,7 +244,18 @@ impl Cluster {
 
     /// Runs `areo` on this cluster with standard input.
     pub(crate) fn run_with<A: AsRef<OsStr>>(&self, arguments: &[A], input: &[u8]) -> Ended {
-        ended(&mut self.command(arguments), input)
+        self.run_in(&self.variables, arguments, input)
+    }
+
+    /// Runs `areo` on this cluster with variables and standard input.
+    pub(crate) fn run_in<A: AsRef<OsStr>>(
+        &self,
+        variables: &[(&'static str, String)],
+        arguments: &[A],
+        input: &[u8],
+    ) -> Ended {
+        let mut command = self.command(arguments);
+        ended(command.envs(variables.iter().cloned()), input)
     }
 
     /// What runs `areo` on this cluster.

@@ -16,6 +16,7 @@ mod large;
 mod lifecycle;
 mod metrics;
 mod nemesis;
+mod otlp;
 mod readme;
 mod reconfig;
 mod sim;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 /// The metrics of the server whose admin port this is.
-fn metrics(port: u16) -> String {
+pub(crate) fn metrics(port: u16) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the admin port listens");
     stream
         .write_all(b"GET /metrics HTTP/1.0\r\n\r\n")
@@ -19,7 +19,7 @@ fn metrics(port: u16) -> String {
     body.to_owned()
 }
 
-fn value(metrics: &str, series: &str) -> f64 {
+pub(crate) fn value(metrics: &str, series: &str) -> f64 {
     let line = metrics
         .lines()
         .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));

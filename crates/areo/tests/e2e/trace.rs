@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, areo, wait_until};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Spans by the id of the span that they are a part of.
 type Parts<'a> = BTreeMap<&'a str, Vec<&'a Value>>;
@@ -155,6 +155,95 @@ fn other_operations_are_made_of_reads_and_writes() {
     assert_eq!(outline(&last(&cluster)), "areo.list\n  net.quorum\n");
 }
 
+/// The newest of the last traces that are this operation as a whole.
+fn newest(cluster: &Cluster, operation: &str) -> Vec<Value> {
+    let several = ["--json", "trace", "last", "--count", "5"];
+    let all = cluster.run(&several).done().objects();
+    let is_whole = |span: &&Value| span["parent"].is_null() && span["name"] == operation;
+    let whole = all.iter().find(is_whole);
+    let id = &whole.unwrap_or_else(|| panic!("no {operation} in {all:?}"))["trace"];
+    let of_it = all.iter().filter(|span| span["trace"] == *id);
+    of_it.cloned().collect()
+}
+
+/// Names of the parts of the outermost span.
+fn parts_of_whole(spans: &[Value]) -> BTreeSet<String> {
+    let whole = spans.iter().find(|span| span["parent"].is_null());
+    let id = &whole.expect("a trace begins somewhere")["span"];
+    let name = |span: &Value| span["name"].as_str().expect("spans have names").to_owned();
+    let of_whole = spans.iter().filter(|span| span["parent"] == *id);
+    of_whole.map(name).collect()
+}
+
+#[test]
+fn a_file_and_a_value_in_blocks_are_one_trace() {
+    let cluster = Cluster::start(&[]);
+    let local = cluster.folder().join("local");
+    std::fs::write(&local, vec![7; 100_000]).expect("there is room");
+    let local = local.to_str().expect("temporary directories are UTF-8");
+    cluster.run(&["file", "push", "notes", local]).done();
+    let parts = parts_of_whole(&newest(&cluster, "areo.file.update"));
+    for part in ["file.divide", "file.identify", "phase2", "areo.cvr_write"] {
+        assert!(parts.contains(part), "no {part} in {parts:?}");
+    }
+    cluster.run(&["file", "cat", "notes"]).done();
+    let parts = parts_of_whole(&newest(&cluster, "areo.file.read"));
+    assert!(parts.contains("areo.read"), "{parts:?}");
+    cluster.run(&["file", "rm", "notes"]).done();
+    newest(&cluster, "areo.file.remove");
+
+    let put = ["put", "key", "-", "--block-size", "128KiB"];
+    cluster.run_with(&put, &vec![7; 300_000]).done();
+    let upload = newest(&cluster, "areo.upload");
+    let coded = upload.iter().filter(|span| span["name"] == "ec.encode");
+    assert!(coded.count() >= 3, "every block is a part of it");
+    cluster.run(&["get", "key", "-o", "/dev/null"]).done();
+    let parts = parts_of_whole(&newest(&cluster, "areo.download"));
+    assert!(parts.contains("areo.read"), "{parts:?}");
+    cluster.run(&["sweep"]).done();
+    newest(&cluster, "areo.sweep");
+}
+
+#[test]
+fn a_failure_says_why_all_the_way_up() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key", "-"], b"x").done();
+    cluster
+        .run(&["file", "cat", "nothing"])
+        .refused(3, &["no file"]);
+    let why = |spans: &[Value], name: &str| {
+        let span = spans.iter().find(|span| span["name"] == name);
+        let span = span.unwrap_or_else(|| panic!("no {name} in {spans:?}"));
+        span["attributes"]["error.type"]
+            .as_str()
+            .map(ToOwned::to_owned)
+    };
+    assert_eq!(
+        why(&last(&cluster), "areo.file.read").as_deref(),
+        Some("not_found")
+    );
+    // Quorums of [5,3] have four members.
+    cluster.kill("s4");
+    cluster.kill("s5");
+    let put = cluster.run_with(&["put", "key", "-", "--timeout", "1s"], b"y");
+    assert_eq!(put.code, 5, "{}", put.stderr);
+    let write = last(&cluster);
+    for (name, expected) in [
+        ("areo.write", "not_applied"),
+        ("phase1", "unavailable"),
+        ("dap.get_tag", "unavailable"),
+        ("net.quorum", "unavailable"),
+    ] {
+        assert_eq!(why(&write, name).as_deref(), Some(expected), "{name}");
+    }
+    let shown = cluster.run(&["trace", "last"]).done();
+    assert!(
+        shown.text().contains("ERROR not_applied"),
+        "{}",
+        shown.text()
+    );
+}
+
 #[test]
 fn traces_are_shown_as_pictures_lists_and_sums() {
     let cluster = Cluster::start(&[]);
@@ -220,6 +309,51 @@ fn traces_are_shown_as_pictures_lists_and_sums() {
             .expect("it was written")
             .starts_with("<svg")
     );
+}
+
+#[test]
+fn two_traces_are_set_side_by_side() {
+    let cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key", "-"], b"x").done();
+    let write = last(&cluster)[0]["trace"].clone();
+    cluster.run(&["get", "key", "-o", "/dev/null"]).done();
+    let read = last(&cluster)[0]["trace"].clone();
+    let ids = [&write, &read].map(|id| id.as_str().expect("it is text"));
+    let compare = ["trace", "compare", ids[0], ids[1]];
+    let shown = cluster.run(&compare).done();
+    for part in [
+        "areo.write | areo.read",
+        "dap.get_tag",
+        "dap.get_data",
+        "rounds\t2\t",
+        "communication",
+    ] {
+        assert!(shown.text().contains(part), "no {part} in {}", shown.text());
+    }
+    let rows = cluster
+        .run(&[&["--json"], &compare[..]].concat())
+        .done()
+        .objects();
+    let only_read = rows
+        .iter()
+        .find(|row| row["span"] == "dap.get_data")
+        .expect("it is there");
+    assert!(
+        only_read["first"].is_null() && only_read["second"]["count"] == 1,
+        "{only_read}"
+    );
+    let shares = rows.iter().filter(|row| row["first_ns"].is_number());
+    assert_eq!(shares.count(), 6);
+    let unknown = "0123456789abcdef0123456789abcdef";
+    cluster
+        .run(&["trace", "compare", ids[0], unknown])
+        .refused(3, &["nobody remembers", unknown]);
+    cluster
+        .run(&["trace", "compare", ids[0]])
+        .refused(2, &["2 values"]);
+    cluster
+        .run(&["trace", "last", ids[0], ids[1]])
+        .refused(2, &["trace compare"]);
 }
 
 #[test]

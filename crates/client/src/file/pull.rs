@@ -6,6 +6,7 @@ use super::error::{Asked, FileError, local};
 use super::{File, Progress};
 use crate::error::Operation;
 use crate::reconfig::Work;
+use crate::span;
 use areo_core::fragment::Digest;
 use areo_core::fragment::block;
 use areo_core::fragment::content::{self, Sink};
@@ -63,7 +64,8 @@ impl File {
                 operation: Operation::Get,
                 name: &name,
             };
-            pull(asked, &name, &path, base, options, &progress).await
+            let pull = pull(asked, &name, &path, base, options, &progress);
+            span::watch!(span::file_read(name.key()), pull)
         };
         self.domain.work(pull).await
     }
@@ -84,15 +86,19 @@ impl File {
                 operation: Operation::Get,
                 name: &name,
             };
-            let chain = walk(asked, &name, None).await?;
-            let mut output = Output {
-                write: sink,
-                bytes: 0,
+            let read = async {
+                let chain = walk(asked, &name, None).await?;
+                span::record(chain.length(), chain.data().len());
+                let mut output = Output {
+                    write: sink,
+                    bytes: 0,
+                };
+                let (client, c) = (&work.session.client, work.about.known());
+                let delivered = content::deliver(client, c, &name, chain, &mut output).await;
+                delivered.map_err(|stop| stop.explain(asked))?;
+                Ok(output.bytes)
             };
-            let (client, c) = (&work.session.client, work.about.known());
-            let delivered = content::deliver(client, c, &name, chain, &mut output).await;
-            delivered.map_err(|stop| stop.explain(asked))?;
-            Ok(output.bytes)
+            span::watch!(span::file_read(name.key()), read)
         };
         self.domain.work(read).await
     }
@@ -116,6 +122,7 @@ async fn pull(
 ) -> Result<Pulled, FileError> {
     let chunking = base.as_ref().map(Base::chunking).unwrap_or_default();
     let chain = walk(asked, name, base.as_ref().map(|base| &base.chain)).await?;
+    span::record(chain.length(), chain.data().len());
     let digests = chain.digests();
     let expected = base.map_or_else(|| chain.clone(), |base| base.chain);
     let (here, total) = (path.to_owned(), chain.length());

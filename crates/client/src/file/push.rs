@@ -7,6 +7,7 @@ use super::{File, Progress};
 use crate::error::{Error, Operation};
 use crate::object::now_ms;
 use crate::reconfig::Work;
+use crate::span;
 use areo_core::fragment::file::{self as core_file, Chain};
 use areo_core::fragment::identify;
 use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
@@ -79,7 +80,8 @@ impl File {
                 chunking: chunking.unwrap_or_default(),
                 progress: Rc::new(progress),
             };
-            push.run(base.map(|base| base.chain)).await
+            let run = push.run(base.map(|base| base.chain));
+            span::watch!(span::file_update(name.key()), run)
         };
         self.domain.work(push).await
     }
@@ -95,7 +97,13 @@ struct Push<'a> {
 
 impl Push<'_> {
     async fn run(&self, base: Option<Chain>) -> Result<Pushed, FileError> {
-        let scanned = scan(self.path, self.chunking, &*self.progress).await?;
+        let scan = async {
+            let scanned = scan(self.path, self.chunking, &*self.progress).await?;
+            span::record(scanned.bytes, scanned.chunks.len());
+            Ok::<_, FileError>(scanned)
+        };
+        let scanned = span::watch!(span::divide(), scan)?;
+        span::record(scanned.bytes, scanned.chunks.len());
         let work = self.asked.work;
         let (client, c) = (&work.session.client, work.about.known());
         let base = match base {
@@ -110,7 +118,8 @@ impl Push<'_> {
             },
         };
         let digests: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
-        let updates = identify::updates(&base.digests(), &digests);
+        let updates =
+            span::identify(digests.len()).in_scope(|| identify::updates(&base.digests(), &digests));
         let source = Local::new(&scanned, self.path, self.progress.clone());
         let what = (&scanned.chunks[..], &updates[..]);
         let source = (&source, now_ms());

@@ -6,6 +6,7 @@ use crate::checksum;
 use crate::domain::{Call, Domain};
 use crate::error::{Damage, Error, Operation};
 use crate::object::{Blocks, Metadata, Object};
+use crate::span;
 use crate::thread::Started;
 use areo_core::dsm::large;
 use areo_core::element::Value;
@@ -18,6 +19,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_local};
+use tracing::{Instrument, Span};
 
 /// A value on its way, piece by piece ([`Domain::get_stream`], [`Domain::get_range`]).
 pub struct ObjectStream {
@@ -314,6 +316,8 @@ struct Ahead<'a> {
     /// Of blocks, to be asked for.
     rest: Range<u64>,
     reads: VecDeque<(u64, Read)>,
+    /// What the reads are a part of.
+    span: Span,
 }
 
 /// A read under way, which ends with this.
@@ -328,6 +332,7 @@ impl Drop for Read {
 impl Ahead<'_> {
     fn new(call: &Call, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
         let width = u64::from(blocks.block_bytes);
+        let span = span::download(call.name.key(), range.end - range.start);
         let rest = match range.is_empty() {
             true => 0..0,
             false => range.start / width..range.end.div_ceil(width),
@@ -338,6 +343,7 @@ impl Ahead<'_> {
             range,
             rest,
             reads: VecDeque::new(),
+            span,
         }
     }
 
@@ -349,7 +355,8 @@ impl Ahead<'_> {
             let client = self.call.session.client.clone();
             let (c, upload) = (self.call.c().clone(), self.blocks.upload);
             let read = async move { large::get_block(&client, &c, upload, index as u32).await };
-            self.reads.push_back((index, Read(spawn_local(read))));
+            let read = spawn_local(read.instrument(self.span.clone()));
+            self.reads.push_back((index, Read(read)));
         }
         let (index, mut read) = self.reads.pop_front()?;
         let value = (&mut read.0).await.expect("a read does not panic");

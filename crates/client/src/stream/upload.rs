@@ -5,6 +5,7 @@ use crate::checksum;
 use crate::domain::{Call, Domain};
 use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
+use crate::span;
 use crate::thread::Started;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep;
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 /// A value on its way: as one object while only one block of it has come, otherwise as blocks.
 pub(crate) struct Upload {
@@ -106,7 +108,10 @@ impl Upload {
     fn begin(&mut self) -> Result<(), Error> {
         let (parts, receiver) = mpsc::channel(1);
         let block_bytes = self.options.block_bytes;
-        let work = move |call| run(call, receiver, block_bytes);
+        let work = move |call: Call| async move {
+            let span = span::upload(call.name.key());
+            span::watch!(span, run(call, receiver, block_bytes))
+        };
         let name = Name::user(&self.key)?;
         let work = self.domain.begin(Operation::Put, name, work);
         self.sending = Some(Sending { parts, work });
@@ -170,9 +175,8 @@ async fn run(
                     let (client, c) = (client.clone(), call.c().clone());
                     let block = (upload, sent);
                     sent += 1;
-                    puts.spawn_local(async move {
-                        large::put_block(&client, &c, block, &content).await
-                    });
+                    let put = async move { large::put_block(&client, &c, block, &content).await };
+                    puts.spawn_local(put.in_current_span());
                 }
                 Some(Part::End(metadata, length)) => {
                     while let Some(put) = puts.join_next().await {
@@ -199,6 +203,7 @@ async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Vers
         blocks: Some(blocks),
         ..metadata
     };
+    span::record(blocks.length, blocks.count() as usize);
     let metadata = metadata.encode()?;
     let client = &call.session.client;
     match large::publish(client, call.c(), &call.name, &blocks, metadata).await {

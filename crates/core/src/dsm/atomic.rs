@@ -28,7 +28,6 @@ use crate::reconfig::sequence;
 use crate::span;
 use crate::tag::Tag;
 use std::sync::Arc;
-use tracing::{Instrument, debug_span};
 
 /// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
 /// configuration of the domain.
@@ -43,9 +42,8 @@ pub async fn read<E: Env>(
 ) -> Result<Found, ReadError> {
     let read = async {
         loop {
-            let newest = newest(client, c, name, known, Scope::Whole)
-                .instrument(debug_span!(span::PHASE1))
-                .await?;
+            let newest = newest(client, c, name, known, Scope::Whole);
+            let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
             span::record_tag(newest.found.tag);
             span::record_bytes(newest.found.length);
             if let Some(found) = settle(client, newest, name).await? {
@@ -54,7 +52,7 @@ pub async fn read<E: Env>(
             client.env.sleep(limits::ASK_AGAIN).await;
         }
     };
-    read.instrument(span::of_object!(span::READ, name)).await
+    span::watch!(span::of_object!(span::READ, name), read)
 }
 
 /// Phase 2 of a read: makes sure that the version is at a quorum. None if members have no room for it: then it may not be
@@ -69,7 +67,7 @@ pub(super) async fn settle<E: Env>(
         return Ok(Some(newest.found));
     }
     let write_back = write_back(client, &newest, name);
-    let written = write_back.instrument(debug_span!(span::PHASE2)).await?;
+    let written = span::watch!(span::of_phase!(span::PHASE2), write_back)?;
     Ok(written.then_some(newest.found))
 }
 
@@ -84,9 +82,8 @@ pub async fn stat<E: Env>(
     name: &Name,
 ) -> Result<Found, ReadError> {
     let stat = async {
-        let newest = newest(client, c, name, None, Scope::Metadata)
-            .instrument(debug_span!(span::PHASE1))
-            .await?;
+        let newest = newest(client, c, name, None, Scope::Metadata);
+        let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
         span::record_tag(newest.found.tag);
         match newest.at_quorum(client, name) {
             true => {
@@ -96,7 +93,7 @@ pub async fn stat<E: Env>(
             false => read(client, c, name, None).await,
         }
     };
-    stat.instrument(span::of_object!(span::STAT, name)).await
+    span::watch!(span::of_object!(span::STAT, name), stat)
 }
 
 /// Writes the value as a new version and returns its tag.
@@ -110,13 +107,12 @@ pub async fn write<E: Env>(
     value: &Value,
 ) -> Result<Tag, WriteError> {
     let write = async {
-        let (max, last) = largest_tag(client, c, name)
-            .instrument(debug_span!(span::PHASE1))
-            .await
-            .map_err(WriteError::NotApplied)?;
+        let largest = largest_tag(client, c, name);
+        let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
+        let (max, last) = largest.map_err(WriteError::NotApplied)?;
         write_next(client, &last, name, value, max).await
     };
-    write.instrument(span::of_object!(span::WRITE, name)).await
+    span::watch!(span::of_object!(span::WRITE, name), write)
 }
 
 /// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
@@ -133,8 +129,8 @@ pub async fn put_version<E: Env>(
 ) -> Result<(), WriteError> {
     let start = client.sequences().start(c);
     let mut handed_over = false;
-    put(client, start, name, version, &mut handed_over)
-        .await
+    let put = put(client, start, name, version, &mut handed_over);
+    span::watch!(span::of_phase!(span::PHASE2), put)
         .map_err(|failed| not_acknowledged(failed, handed_over))
 }
 
@@ -150,9 +146,8 @@ pub(super) async fn write_next<E: Env>(
     span::record_tag(tag);
     span::record_bytes(value.length());
     let mut handed_over = false;
-    put(client, last.clone(), name, (tag, value), &mut handed_over)
-        .instrument(debug_span!(span::PHASE2))
-        .await
+    let put = put(client, last.clone(), name, (tag, value), &mut handed_over);
+    span::watch!(span::of_phase!(span::PHASE2), put)
         .map_err(|failed| not_acknowledged(failed, handed_over))?;
     Ok(tag)
 }

@@ -38,7 +38,6 @@ use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
 use std::sync::Arc;
-use tracing::{Instrument, debug_span};
 
 /// How a coverable write ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,9 +76,7 @@ pub async fn write<E: Env>(
     version: Tag,
 ) -> Result<Covered, WriteError> {
     let write = write_or_read(client, c, name, value, version);
-    write
-        .instrument(span::of_object!(span::CVR_WRITE, name))
-        .await
+    span::watch!(span::of_object!(span::CVR_WRITE, name), write)
 }
 
 async fn write_or_read<E: Env>(
@@ -94,9 +91,8 @@ async fn write_or_read<E: Env>(
         value: None,
     });
     loop {
-        let newest = atomic::newest(client, c, name, have.as_ref(), Scope::Whole)
-            .instrument(debug_span!(span::PHASE1))
-            .await;
+        let newest = atomic::newest(client, c, name, have.as_ref(), Scope::Whole);
+        let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
         let newest = newest.map_err(|ReadError::Unavailable(failed)| {
             // Nothing of this write was sent yet.
             WriteError::NotApplied(failed)

@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tracing::Instrument;
 
 /// A visit of an operation to one configuration: where it asks, and what it hears there of the configuration's successor, so
 /// that no algorithm below the operations mentions pointers. Clones are the same visit.
@@ -116,7 +115,7 @@ where
         configuration: Some(at.c().clone()),
         ..unavailable
     };
-    let gathered = env.gather(members, addressed).instrument(span).await;
+    let gathered = span::watch!(span, env.gather(members, addressed));
     gathered.map_err(named)?.ok_or(Failed::Moved)
 }
 

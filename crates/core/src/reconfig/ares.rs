@@ -27,9 +27,9 @@ use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
 use crate::limits;
 use crate::pointer::Pointer;
-use crate::span;
+use crate::span::{self, ErrorType};
 use std::sync::Arc;
-use tracing::{Instrument, debug_span};
+use tracing::Instrument;
 
 /// Who reconfigures: the world, what it knows of sequences, and what decides for it.
 pub struct Reconfigurer<'a, E, C> {
@@ -83,6 +83,17 @@ pub enum ReconfigError {
     Pending(Unavailable),
 }
 
+impl ErrorType for ReconfigError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            ReconfigError::Removed => "removed",
+            ReconfigError::Invalid(_) | ReconfigError::Decided(_) => "invalid",
+            ReconfigError::NotBegun(_) => "not_begun",
+            ReconfigError::Pending(_) => "pending",
+        }
+    }
+}
+
 /// Appends a configuration to the domain's sequence: `wanted`, but for its index. `known`: any final configuration of the
 /// domain.
 ///
@@ -93,9 +104,7 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
 ) -> Result<Reconfigured, ReconfigError> {
-    append(by, known, wanted)
-        .instrument(debug_span!(span::RECONFIG))
-        .await
+    span::watch!(span::of_phase!(span::RECONFIG), append(by, known, wanted))
 }
 
 async fn append<E: Env, C: Consensus<E>>(
@@ -137,7 +146,7 @@ async fn append<E: Env, C: Consensus<E>>(
         let at = Visit::new(last);
         let propose = by.consensus.propose(by.env, &at, next.encoded());
         let span = span::in_configuration!(span::CONFIG_ADD, last);
-        let decided = match propose.instrument(span).await {
+        let decided = match span::watch!(span, propose) {
             Ok(Some(decided)) => Configuration::decode(decided).map_err(ReconfigError::Decided)?,
             // Somebody's decision is known there by now: it is on the path.
             Ok(None) | Err(Failed::Moved) => continue,
@@ -183,7 +192,7 @@ pub async fn resume<E: Env, C: Consensus<E>>(
             _ => finish(by, path).await.map(Some),
         }
     };
-    resume.instrument(debug_span!(span::RECONFIG)).await
+    span::watch!(span::of_phase!(span::RECONFIG), resume)
 }
 
 /// Whether the configuration is like the other one, in another place.
@@ -203,21 +212,20 @@ async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Arc<Configuration>, ReconfigError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
-        let transferred = match target.dap() {
+        let transferred = if target.dap() == Dap::Removed {
             // It keeps nothing.
-            Dap::Removed => Ok(Transferred::Complete),
-            _ => {
-                transfer::transfer(by.env, sources, target, by.progress)
-                    .instrument(span::in_configuration!(span::CONFIG_UPDATE, target))
-                    .await
-            }
+            Ok(Transferred::Complete)
+        } else {
+            let span = span::in_configuration!(span::CONFIG_UPDATE, target);
+            let transfer = transfer::transfer(by.env, sources, target, by.progress);
+            span::watch!(span, transfer)
         };
         match transferred.map_err(ReconfigError::Pending)? {
             Transferred::Complete => {
                 let predecessor = sources.last().expect("a pending one has a predecessor");
                 let finalize = finalize(by, predecessor, target);
                 let span = span::in_configuration!(span::CONFIG_FINALIZE, target);
-                finalize.instrument(span).await?;
+                span::watch!(span, finalize)?;
                 let span = span::in_configuration!(span::CONFIG_COLLECT, target);
                 collect(by, sources, target).instrument(span).await;
                 return Ok(target.clone());

@@ -25,7 +25,6 @@ use crate::span;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tracing::Instrument;
 
 /// What a client remembers of sequences: of each domain the highest final configuration that it saw. Operations of one
 /// client share it, so that none goes a way again that another one went (`[A-7]`).
@@ -122,7 +121,7 @@ async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
     let tally = Quorum::of(at.c(), Body::ReadConfig, (), fold);
     let asked = gather::gather(env, at, tally);
     let span = span::in_configuration!(span::CONFIG_READ, at.c());
-    match asked.instrument(span).await {
+    match span::watch!(span, asked) {
         Ok(()) | Err(Failed::Moved) => Ok(()),
         Err(Failed::Unavailable(unavailable)) => Err(unavailable),
     }
@@ -139,7 +138,7 @@ pub async fn put_config<E: Env>(
 ) -> Result<Pointer, Unavailable> {
     let at = Visit::closing(c, pointer);
     let span = span::in_configuration!(span::CONFIG_PUT, c);
-    read_config(env, &at).instrument(span).await?;
+    span::watch!(span, read_config(env, &at))?;
     let known = at
         .next()
         .expect("a closed request is answered with a pointer");

@@ -1,0 +1,115 @@
+//! Spans of what takes many operations on objects: values in blocks, sweeps, files.
+
+use crate::error::Error;
+use crate::file::FileError;
+use areo_core::span::{self, ErrorType};
+use tracing::{Span, debug_span, field};
+
+impl ErrorType for Error {
+    fn error_type(&self) -> &'static str {
+        match self {
+            Error::NotFound { .. } => "not_found",
+            Error::VersionConflict { .. } => "version_conflict",
+            Error::Unavailable { .. } => "unavailable",
+            Error::Unknown { .. } => "unknown",
+            Error::Swept { .. } => "swept",
+            Error::Corrupted { .. } => "corrupted",
+            Error::Unauthorised { .. } => "unauthorised",
+            Error::Invalid { .. } => "invalid",
+        }
+    }
+}
+
+impl ErrorType for FileError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            FileError::Error(error) => error.error_type(),
+            FileError::NotFound { .. } => "not_found",
+            FileError::IsObject { .. } => "is_object",
+            FileError::Chunking(_) => "invalid",
+            FileError::Modified { .. } => "modified",
+            FileError::NotAFile { .. }
+            | FileError::Changed { .. }
+            | FileError::Local { .. }
+            | FileError::Output { .. } => "local",
+        }
+    }
+}
+
+/// Does the work in the span, which says so if it fails.
+macro_rules! watch {
+    ($span:expr, $work:expr) => {{
+        let span: tracing::Span = $span;
+        // These are large, and go on for long: they have room of their own.
+        let ended = tracing::Instrument::instrument(Box::pin($work), span.clone()).await;
+        areo_core::span::end(&span, &ended);
+        ended
+    }};
+}
+
+pub(crate) use watch;
+
+/// Makes a span with one of these names: they must be known where a span is made.
+macro_rules! of {
+    ($name:expr, $key:expr) => {
+        debug_span!(
+            $name,
+            key = $key,
+            bytes = field::Empty,
+            blocks = field::Empty,
+            error.type = field::Empty
+        )
+    };
+}
+
+/// A write of this object in blocks.
+pub(crate) fn upload(key: &str) -> Span {
+    of!(span::UPLOAD, key)
+}
+
+/// A read of so many bytes of an object that is in blocks.
+pub(crate) fn download(key: &str, bytes: u64) -> Span {
+    debug_span!(span::DOWNLOAD, key, bytes)
+}
+
+/// A sweep.
+pub(crate) fn sweep() -> Span {
+    debug_span!(span::SWEEP, blocks = field::Empty, error.type = field::Empty)
+}
+
+/// A read of this file.
+pub(crate) fn file_read(name: &str) -> Span {
+    of!(span::FILE_READ, name)
+}
+
+/// A write of what changed in this file.
+pub(crate) fn file_update(name: &str) -> Span {
+    of!(span::FILE_UPDATE, name)
+}
+
+/// A removal of this file.
+pub(crate) fn file_remove(name: &str) -> Span {
+    of!(span::FILE_REMOVE, name)
+}
+
+/// Cutting a local file.
+pub(crate) fn divide() -> Span {
+    debug_span!(
+        span::DIVIDE,
+        bytes = field::Empty,
+        blocks = field::Empty,
+        error.type = field::Empty
+    )
+}
+
+/// Finding out which of so many blocks changed.
+pub(crate) fn identify(blocks: usize) -> Span {
+    debug_span!(span::IDENTIFY, blocks)
+}
+
+/// Says of the current span how much it is about.
+pub(crate) fn record(bytes: u64, blocks: usize) {
+    let span = Span::current();
+    span.record("bytes", bytes);
+    span.record("blocks", blocks);
+}
