@@ -1,12 +1,17 @@
 //! What the libraries tell of their work: events as lines on standard error, spans to the recorder.
 
+mod limit;
+mod line;
+
 use crate::args::LogWord;
 use crate::output::Output;
 use areo_client::TraceContext;
 use areo_telemetry::{Recorder, context_of};
+use limit::Limit;
+use line::Lines;
+use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
-use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// The log of a server.
@@ -17,7 +22,7 @@ pub(crate) fn of_server(out: Output, log: LogWord, recorder: &Recorder) {
         (false, 1) => LevelFilter::DEBUG,
         (false, _) => LevelFilter::TRACE,
     };
-    start(out, log, level, recorder);
+    start(log, level, recorder);
 }
 
 /// The log of any other command: none, unless more is asked for.
@@ -27,21 +32,21 @@ pub(crate) fn of_client(out: Output, recorder: &Recorder) {
         1 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    start(out, LogWord::Text, level, recorder);
+    start(LogWord::Text, level, recorder);
 }
 
-fn start(out: Output, log: LogWord, level: LevelFilter, recorder: &Recorder) {
+fn start(log: LogWord, level: LevelFilter, recorder: &Recorder) {
     // Spans are the recorder's: some say which key they are for, which no log may.
     let events = level.and(filter_fn(is_event));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(out.colour);
-    let lines: Box<dyn Layer<Registry> + Send + Sync> = match log {
-        LogWord::Text => lines.with_filter(events).boxed(),
-        LogWord::Json => lines.json().with_filter(events).boxed(),
+    let format = Lines {
+        json: log == LogWord::Json,
+        limit: Limit::default(),
     };
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(format)
+        .with_writer(std::io::stderr);
     tracing_subscriber::registry()
-        .with(lines)
+        .with(lines.with_filter(events))
         .with(recorder.layer())
         .init();
     areo_client::set_trace_source(|span| {
@@ -55,6 +60,8 @@ fn start(out: Output, log: LogWord, level: LevelFilter, recorder: &Recorder) {
     });
 }
 
-fn is_event(metadata: &tracing::Metadata<'_>) -> bool {
-    metadata.is_event()
+/// Events of ours, and what others warn of.
+fn is_event(metadata: &Metadata<'_>) -> bool {
+    let is_ours = metadata.target().starts_with("areo");
+    metadata.is_event() && (is_ours || *metadata.level() <= Level::WARN)
 }

@@ -14,6 +14,7 @@ mod files;
 mod if_version;
 mod large;
 mod lifecycle;
+mod logs;
 mod metrics;
 mod nemesis;
 mod otlp;
