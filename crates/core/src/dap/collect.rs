@@ -272,10 +272,6 @@ impl Collect {
         };
         // What nobody wrote is at every quorum.
         let complete = tag.is_initial() || stable || at_quorum;
-        let unaware = |held: &Held| {
-            let keeps_older = held.stored.first().is_some_and(|(oldest, _)| *oldest < tag);
-            keeps_older && held.stable < tag
-        };
         let mut answers = self
             .members
             .iter()
@@ -286,7 +282,7 @@ impl Collect {
             complete,
             holders,
             damaged: self.damaged,
-            unaware: complete && answers.any(unaware),
+            unaware: complete && answers.any(|held| is_unaware(held, tag)),
         }
     }
 
@@ -356,6 +352,12 @@ impl Collect {
         (member.asks, member.gone) = (REFUSED, true);
         self.evaluate()
     }
+}
+
+/// Whether the member keeps older versions because it does not know that `tag` is at a quorum (`[X-3]`).
+pub(super) fn is_unaware(held: &Held, tag: Tag) -> bool {
+    let keeps_older = held.stored.first().is_some_and(|(oldest, _)| *oldest < tag);
+    keeps_older && held.stable < tag
 }
 
 /// Marks a member that refused; it is not asked again in this collection.

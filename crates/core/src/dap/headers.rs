@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | get | 1 | tags; of versions that the caller does not have, metadata |
 
-use super::collect::Rule;
+use super::collect::{Rule, is_unaware};
 use super::{abd, ec};
 use crate::config::{Configuration, Dap};
 use crate::element::{Carried, Element, Value};
@@ -30,6 +30,8 @@ pub struct Header {
     pub value: Option<Value>,
     /// Length of the content in bytes; 0 if there is no `value`.
     pub length: u64,
+    /// A member keeps older versions because it does not know that this one is at a quorum.
+    pub unaware: bool,
 }
 
 /// The newest version of each object, where it is complete; with each object the version that the caller has. At most
@@ -88,9 +90,14 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Optio
     if !tag.is_initial() && !is_complete {
         return None;
     }
+    let unaware = answers().any(|held| is_unaware(held, tag));
     if tag == have || tag.is_initial() {
-        let (value, length) = (None, 0);
-        return Some(Header { tag, value, length });
+        return Some(Header {
+            tag,
+            value: None,
+            length: 0,
+            unaware,
+        });
     }
     let carried = held.into_iter().flatten().filter_map(|held| held.element);
     let mut elements = carried.filter_map(|(of, carried)| match carried {
@@ -111,5 +118,6 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Optio
         tag,
         value: Some(value),
         length,
+        unaware,
     })
 }

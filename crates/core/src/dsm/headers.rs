@@ -2,6 +2,7 @@
 
 use super::Client;
 use crate::config::Configuration;
+use crate::dap;
 use crate::dap::headers::{self, Header};
 use crate::env::Env;
 use crate::error::{Failed, ReadError, Response, Unavailable};
@@ -51,11 +52,26 @@ async fn read_part<E: Env>(
         // [F-4]: only where nobody knew a later configuration, and said so with the same replies.
         let is_last = next.is_none() && current.options().piggyback;
         if let Some(found) = found.filter(|_| is_last) {
+            confirm_again(client, &at, objects, &found);
             return Ok(found);
         }
         let start = client.sequences().start(c);
         if start.id() == current.id() {
             return Ok(vec![None; objects.len()]);
+        }
+    }
+}
+
+/// As a read of one object does: members that do not know that a version is at a quorum are told (`[X-4]`).
+fn confirm_again<E: Env>(
+    client: &Client<E>,
+    at: &Visit,
+    objects: &[(Name, Tag)],
+    found: &[Option<Header>],
+) {
+    for ((name, _), header) in objects.iter().zip(found) {
+        if let Some(header) = header.as_ref().filter(|header| header.unaware) {
+            dap::confirm(&client.env, at, name, header.tag);
         }
     }
 }

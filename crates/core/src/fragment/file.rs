@@ -224,7 +224,10 @@ impl<E: Env> Walk<'_, E> {
         let found = headers::read(self.client, self.c, &objects).await?;
         let mut seen = Seen::new();
         for (block, header) in known.iter().zip(found) {
-            let Some(Header { tag, value, length }) = header else {
+            let Some(Header {
+                tag, value, length, ..
+            }) = header
+            else {
                 continue;
             };
             let newest = match value {

@@ -5,6 +5,7 @@ use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
 use areo_core::error::WriteError;
 use areo_core::fragment::update::UpdateError;
+use areo_core::limits::QUIET;
 
 const KIB: usize = 1 << 10;
 
@@ -75,4 +76,37 @@ fn files_survive_the_crash_of_f_servers() {
             world.settle();
         }
     }
+}
+
+/// `[X-3]`, `[X-4]`: members keep older versions of blocks whose confirmations were lost. Blocks are read many at once; that
+/// says it again as reading one by one does, in no round of its own.
+#[test]
+fn whoever_reads_the_list_confirms_again_what_members_do_not_know() {
+    let c = configuration(5, Dap::Ec { k: 3 }, 1, 64);
+    let world = World::new(&c, 1);
+    let (writer, reader) = (Editor::new(&world, &c), Editor::new(&world, &c));
+    let mut content = bytes(60 * KIB, 1);
+    writer.push_alone(&content);
+    reader.pull();
+    content[30 * KIB] ^= 1;
+    world.hold(Message::is_note);
+    let updated = writer.push_alone(&content);
+    assert!(updated.written > 0);
+    assert!(world.lose(Message::is_note) > 0);
+    world.release();
+    let blocks = updated.chain.blocks.len();
+    let elements = || {
+        // An object that was written meanwhile is looked at again after another quiet time.
+        world.pass(QUIET * 2);
+        world.pass(QUIET * 2);
+        (0..5).map(|number| world.disk(number, |disk| disk.elements()))
+    };
+    assert!(elements().all(|elements| elements > blocks));
+    let calls = world.gathers();
+    assert_eq!(world.run(reader.walks()).unwrap().blocks.len(), blocks);
+    assert_eq!(world.gathers() - calls, 1, "no block is read alone");
+    assert!(elements().all(|elements| elements == blocks));
+    // It is not said when everybody knows.
+    world.run(reader.walks()).unwrap();
+    assert_eq!(world.in_flight(Message::is_note), 0);
 }
