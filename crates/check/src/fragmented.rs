@@ -1,7 +1,8 @@
 //! Fragmented coverable: files that are linked lists of blocks, each block a coverable object (`algorithms.md` 4.2 to
 //! 4.4). Each block is judged on its own as a coverable object; this judges what holds them together (oracle O5).
 //!
-//! - *Created first* (`[B-3]`): a block exists before a write that links to it is invoked.
+//! - *Created first* (`[B-3]`): a block exists before a write that makes it reachable is invoked. New blocks may be created
+//!   in any order, as long as nothing leads to them.
 //! - *Connected* (`[B-1]`): a write that covers a version keeps the block that followed in that version: it links to
 //!   it directly, or through new blocks as they were created.
 //! - *Acyclic*: new blocks do not lead back.
@@ -97,33 +98,51 @@ impl<'v, 'h> File<'v, 'h> {
             .copied();
         let old_next = covered.and_then(|covered| self.view.get(covered).next);
         if let Some(next) = write.next {
-            let block = self.blocks.get(&next);
-            let exists = block.and_then(|block| block.exists);
-            if exists.is_none_or(|rank| rank > write.invoked.rank) {
-                let attempt = block.and_then(|block| block.attempt);
-                let what = format!(
-                    "created first: block {} was linked before it was surely created",
-                    self.view.history.text(next)
-                );
-                return Err(self.view.finding(what, [index].into_iter().chain(attempt)));
-            }
+            self.existed(next, key, index)?;
         }
-        self.walk(key, index, old_next).map_err(|(what, mut path)| {
+        let walked = self.walk(key, index, old_next);
+        let path = walked.map_err(|(what, mut path)| {
             path.push(index);
             path.extend(covered);
             self.view.finding(what, path)
-        })
+        })?;
+        for block in path {
+            self.existed(block, key, index)?;
+        }
+        Ok(())
     }
 
-    /// Follows new blocks, as they were created, from the link of the write to the block that followed before.
+    /// What becomes reachable by a write of `key` was there before. To a new block nothing leads, so that it may be created
+    /// together with what it leads to.
+    fn existed(&self, block: Name, key: Name, index: usize) -> Result<(), Finding> {
+        let write = self.view.get(index);
+        let is_new = write.based_on.unwrap_or_default() == Version::INITIAL;
+        if is_new && write.file != Some(key) {
+            return Ok(());
+        }
+        let known = self.blocks.get(&block);
+        let exists = known.and_then(|known| known.exists);
+        if exists.is_some_and(|rank| rank <= write.invoked.rank) {
+            return Ok(());
+        }
+        let what = format!(
+            "created first: block {} was linked before it was surely created",
+            self.view.history.text(block)
+        );
+        let attempt = known.and_then(|known| known.attempt);
+        Err(self.view.finding(what, [index].into_iter().chain(attempt)))
+    }
+
+    /// Follows new blocks, as they were created, from the link of the write to the block that followed before; returns
+    /// them.
     fn walk(
         &self,
         key: Name,
         index: usize,
         goal: Option<Name>,
-    ) -> Result<(), (String, Vec<usize>)> {
+    ) -> Result<Vec<Name>, (String, Vec<usize>)> {
         let text = |name| self.view.history.text(name);
-        let mut path = Vec::new();
+        let (mut path, mut blocks) = (Vec::new(), Vec::new());
         let mut seen = HashSet::from([key]);
         let mut at = self.view.get(index).next;
         while at != goal {
@@ -143,9 +162,10 @@ impl<'v, 'h> File<'v, 'h> {
                     path,
                 ));
             }
+            blocks.push(block);
             let Some(creation) = self.creation(block) else {
                 // Only its reads are in the history: where it leads is not known.
-                return Ok(());
+                return Ok(blocks);
             };
             path.push(creation);
             at = self.view.get(creation).next;
@@ -158,7 +178,7 @@ impl<'v, 'h> File<'v, 'h> {
                 ),
                 path,
             )),
-            false => Ok(()),
+            false => Ok(blocks),
         }
     }
 

@@ -34,6 +34,21 @@ fn two_concurrent_splits_lead_to_either_chain() {
     ));
 }
 
+/// `[B-3]`: new blocks are created all at once, before anything leads to the first of them.
+#[test]
+fn new_blocks_are_created_in_any_order_before_the_first_is_linked() {
+    let created = |y_ends| {
+        format!(
+            "{FILE}
+             b 10..13 cvr_write x1 @1-4 <0   k=x file=f next=y
+             b 11..{y_ends} cvr_write y1 @1-5 <0   k=y file=f next=c
+             b 14..16 cvr_write b2 @2-6 <1-2 k=b file=f next=x"
+        )
+    };
+    holds(&created(12));
+    violated(Fragmented, "created first: block y", &[5, 6], &created(15));
+}
+
 #[test]
 fn a_block_is_created_before_it_is_linked() {
     violated(
