@@ -16,28 +16,33 @@ const OPTIONS: Options = Options {
     stop_at_first: false,
 };
 
-/// The first seed in which the fault strikes beside others.
-fn broken() -> Outcome {
-    let mut outcomes = (0..100).map(|seed| replay(seed, &OPTIONS));
+/// The first seeds in which the fault strikes beside others: kills are in half of all.
+fn broken() -> impl Iterator<Item = Outcome> {
+    let outcomes = (0..100).map(|seed| replay(seed, &OPTIONS));
     let is_rich = |outcome: &Outcome| {
         let kinds: BTreeSet<Fault> = outcome.strikes.iter().map(|(fault, _)| *fault).collect();
         outcome.violation.is_some() && kinds.len() > 5
     };
-    outcomes
-        .find(is_rich)
-        .expect("kills are in half of all seeds")
+    outcomes.filter(is_rich)
 }
 
 #[test]
 fn what_is_left_is_what_the_violation_needs() {
-    let broken = broken();
-    let shrunk = shrink(&OPTIONS, &broken, || {}).expect("it broke a rule");
+    let (mut before, mut left) = (0, 0);
+    for broken in broken().take(3) {
+        before += broken.strikes.len();
+        left += shrinks_to_what_it_needs(&broken);
+    }
+    // Most often the kill alone; other strikes may be what puts it at its place.
+    assert!(10 * left <= before, "{left} of {before}");
+}
+
+/// How many strikes are left: none of them can be left out.
+fn shrinks_to_what_it_needs(broken: &Outcome) -> usize {
+    let shrunk = shrink(&OPTIONS, broken, || {}).expect("it broke a rule");
     assert!(shrunk.runs < RUNS);
     let strikes = &shrunk.outcome.strikes;
     assert!(strikes.iter().any(|(fault, _)| *fault == Fault::Kill));
-    // Most often the kill alone; other strikes may be what puts it at its place: then none of them can be left out.
-    let before = broken.strikes.len();
-    assert!(8 * strikes.len() <= before, "{strikes:?} of {before}");
     for strike in strikes {
         let mut without = shrunk.restriction.clone();
         without.skipped.insert(*strike);
@@ -63,6 +68,7 @@ fn what_is_left_is_what_the_violation_needs() {
     assert!(violation.starts_with("planted: kill"), "{violation}");
     let near = concerning(&violation, &again.schedule);
     assert!(!near.is_empty() && near.len() <= again.schedule.len());
+    strikes.len()
 }
 
 #[test]
