@@ -114,6 +114,8 @@ faults! {
     RegisteredElsewhere = "registered in a moved root",
     /// A name is decided where the root domain has moved to.
     DecidedElsewhere = "name decided in a moved root",
+    /// Somebody else has written a block of a file in the meantime.
+    BlockConflict = "block conflict",
     /// The hint that a server is slow is wrong.
     WrongHint = "wrong hint",
 }

@@ -14,6 +14,10 @@ mod changes;
 
 pub(crate) use changes::Change;
 
+mod blocks;
+
+pub(crate) use blocks::Written;
+
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -367,17 +371,36 @@ impl History {
         value: Option<u64>,
         version: Option<Tag>,
     ) {
+        self.write_line(when, operation, event, (value, version), "");
+    }
+
+    /// `more`: further fields of the line.
+    fn write_line(
+        &mut self,
+        when: &Ended,
+        operation: &Operation,
+        event: &str,
+        (value, version): (Option<u64>, Option<Tag>),
+        more: &str,
+    ) {
         let tag = |tag: Option<Tag>| quoted(tag.filter(|tag| !tag.is_initial()));
         let fields = [
             quoted(value.map(|value| format!("{value:016x}"))),
             tag(version),
             tag(operation.kind.base()),
         ];
-        self.line(when, operation, event, &fields);
+        self.line(when, operation, event, &fields, more);
     }
 
     /// One event. `fields`: value, version, and what it is based on, as JSON.
-    fn line(&mut self, when: &Ended, operation: &Operation, event: &str, fields: &[String; 3]) {
+    fn line(
+        &mut self,
+        when: &Ended,
+        operation: &Operation,
+        event: &str,
+        fields: &[String; 3],
+        more: &str,
+    ) {
         let Operation {
             id, client, object, ..
         } = operation;
@@ -386,7 +409,7 @@ impl History {
         let line = write!(
             self.lines,
             "{{\"t\":{t},\"client\":\"c{client}\",\"op\":{id},\"event\":\"{event}\",\"kind\":\"{kind}\",\
-             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":{based_on}"
+             \"domain\":\"d{domain}\",\"key\":\"{key}\",\"value\":{value},\"version\":{version},\"based_on\":{based_on}{more}"
         );
         line.expect("writing into memory does not fail");
         if let Some(c) = &when.knows {

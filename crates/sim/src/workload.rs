@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod files;
 mod large;
 mod moving;
 mod operation;
@@ -38,7 +39,7 @@ const PATIENT: Duration = Duration::from_secs(30);
 /// What the clients of one run share.
 pub(crate) struct Workload {
     pub(crate) world: World,
-    pub(crate) history: RefCell<History>,
+    pub(crate) history: Rc<RefCell<History>>,
     root: Arc<Configuration>,
     shape: Shape,
     /// What each name was decided to.
@@ -55,6 +56,7 @@ pub(crate) struct Workload {
     busy: Cell<usize>,
     /// Configurations that were installed.
     reconfigurations: Cell<u64>,
+    files: files::Files,
 }
 
 /// What a seed draws about its clients.
@@ -70,6 +72,8 @@ struct Shape {
     idle_per_mille: u64,
     /// Reconfigurations.
     moves_per_mille: u64,
+    /// Operations on files.
+    files_per_mille: u64,
     options: config::Options,
 }
 
@@ -128,6 +132,7 @@ impl Workload {
             blocks_per_mille: [0, 300, 700][random.index(3)],
             idle_per_mille: [0, 3][random.index(2)],
             moves_per_mille: [0, 10, 40][random.index(3)],
+            files_per_mille: [0, 0, 150][random.index(3)],
             options: drawn_options(random),
         };
         if options.moves == Moves::None {
@@ -135,7 +140,7 @@ impl Workload {
         }
         Rc::new(Workload {
             world: world.clone(),
-            history: RefCell::default(),
+            history: Rc::default(),
             root: root.clone(),
             shape,
             decided: RefCell::default(),
@@ -146,6 +151,7 @@ impl Workload {
             tasks: RefCell::new(vec![Vec::new(); PROCESSES]),
             busy: Cell::new(0),
             reconfigurations: Cell::new(0),
+            files: files::Files::default(),
         })
     }
 
@@ -248,6 +254,10 @@ impl Workload {
             };
             let end = match what {
                 _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
+                _ if random.chance(self.shape.files_per_mille) => match random.chance(600) {
+                    true => operation.push_file().await,
+                    false => operation.pull_file().await,
+                },
                 0..40 => operation.get().await,
                 40..65 if random.chance(self.shape.blocks_per_mille) => operation.put_large().await,
                 40..65 => operation.put().await,
@@ -413,25 +423,29 @@ impl Workload {
             if matches!(one(0).resume().await, End::TimedOut) {
                 return self.stuck("reconfig --resume", process);
             }
+            let mut ends = vec![
+                ("file pull", one(0).pull_file().await),
+                ("file push", one(0).push_file().await),
+                ("writing of blocks", one(0).rewrite_blocks().await),
+            ];
             for key in 0..self.shape.keys {
-                let one = || one(key);
-                let ends = [
-                    ("get", one().get().await),
-                    ("put", one().put().await),
-                    ("put --if-version", one().cover().await),
-                    ("put in blocks", one().put_large().await),
-                    ("get", one().get().await),
-                    ("sweep", one().sweep().await),
-                    ("stat", one().stat().await),
-                    ("list", one().list().await),
-                    ("delete", one().delete().await),
-                    ("put", one().put().await),
-                    ("get", one().get().await),
-                ];
-                for (what, end) in ends {
-                    if matches!(end, End::TimedOut) {
-                        self.stuck(what, process);
-                    }
+                ends.extend([
+                    ("get", one(key).get().await),
+                    ("put", one(key).put().await),
+                    ("put --if-version", one(key).cover().await),
+                    ("put in blocks", one(key).put_large().await),
+                    ("get", one(key).get().await),
+                    ("sweep", one(key).sweep().await),
+                    ("stat", one(key).stat().await),
+                    ("list", one(key).list().await),
+                    ("delete", one(key).delete().await),
+                    ("put", one(key).put().await),
+                    ("get", one(key).get().await),
+                ]);
+            }
+            for (what, end) in ends {
+                if matches!(end, End::TimedOut) {
+                    self.stuck(what, process);
                 }
             }
         }

@@ -91,6 +91,6 @@ impl History {
             unreachable!("it began as a reconfiguration");
         };
         let fields = [quoted(configuration), quoted(index), quoted(Some(after))];
-        self.line(when, operation, event, &fields);
+        self.line(when, operation, event, &fields, "");
     }
 }

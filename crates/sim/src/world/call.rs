@@ -7,7 +7,7 @@ use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant;
-use areo_core::message::Note;
+use areo_core::message::{Note, Request};
 use areo_core::tally::{Decision, Event, Tally};
 use areo_wire::codec;
 use std::cell::RefCell;
@@ -23,6 +23,15 @@ pub(crate) struct SimEnv {
     client: usize,
     started: Instant,
     deadline: Instant,
+    watch: Option<Rc<dyn Watch>>,
+}
+
+/// Sees what an operation says to servers.
+pub(crate) trait Watch {
+    /// Somebody is asked; several are asked the same.
+    fn asks(&self, request: &Request);
+    /// Everybody is told.
+    fn tells(&self, note: &Note);
 }
 
 impl SimEnv {
@@ -33,6 +42,15 @@ impl SimEnv {
             client,
             started,
             deadline: started.plus(timeout),
+            watch: None,
+        }
+    }
+
+    /// The same under somebody's eyes.
+    pub(crate) fn watched(&self, watch: Rc<dyn Watch>) -> SimEnv {
+        SimEnv {
+            watch: Some(watch),
+            ..self.clone()
         }
     }
 }
@@ -117,6 +135,9 @@ impl<T: Tally + 'static> Gather<T> {
             state.responses[position] = Response::Unreachable;
             return Some(Event::Unreachable);
         };
+        if let Some(watch) = &self.env.watch {
+            watch.asks(&request);
+        }
         let codec::Encoded { body, payload } = codec::encode_request(&request);
         let outstanding = Outstanding {
             sink: self.myself.upgrade().expect("whoever asks holds it"),
@@ -280,6 +301,9 @@ impl Env for SimEnv {
     }
 
     fn tell(&self, to: &Members, note: Note) {
+        if let Some(watch) = &self.watch {
+            watch.tells(&note);
+        }
         let codec::Encoded { body, payload } = codec::encode_note(&note);
         let body = Body { body, payload };
         for server in to.iter().filter_map(|server| self.world.find(*server)) {

@@ -1,0 +1,279 @@
+//! Clients that edit one file of each domain together: they push pieces of text and pull what is there. Judged as it ends:
+//! every block by the order of its versions, what was covered by what was known, every link, every byte (oracles O1, O2
+//! and O5 of `algorithms.md` section 8); and again, from the history, by the judge of `crates/check`.
+
+mod judge;
+mod record;
+
+use super::End;
+use super::operation::One;
+use crate::world::call::SimEnv;
+use areo_core::dap::Found;
+use areo_core::dsm::coverable::{self, Covered};
+use areo_core::dsm::{Client, atomic};
+use areo_core::fragment::block::Metadata;
+use areo_core::fragment::content::{self, Sink};
+use areo_core::fragment::file::{self, Block, Chain, FileError};
+use areo_core::fragment::update::{self, Chunk, Source};
+use areo_core::fragment::{Digest, block, identify};
+use areo_core::hash::stable_hash;
+use areo_core::object::Name;
+use areo_core::tag::{Tag, Writer};
+use bytes::Bytes;
+use record::Recorder;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// The file of every domain.
+const FILE: &str = "a file";
+
+/// A block of a domain's file; `None` is the genesis block.
+type Id = (usize, Option<Writer>);
+
+/// What the data of a version of a block is, and what it leads to.
+type Content = (Option<Digest>, Option<Writer>);
+
+/// A file as a task has it, and its pieces.
+type Desk = (Chain, Vec<Bytes>);
+
+/// What is known of files.
+#[derive(Default)]
+pub(super) struct Files {
+    /// The largest version of each block that an operation which has ended wrote or returned.
+    floors: RefCell<BTreeMap<Id, Tag>>,
+    /// What each version of a block is.
+    values: RefCell<BTreeMap<(Id, Tag), Content>>,
+    /// By task and domain: what it last pushed or pulled.
+    desks: RefCell<BTreeMap<(usize, usize), Desk>>,
+    /// Updates that have begun.
+    updates: Cell<u64>,
+}
+
+fn name(id: Option<Writer>) -> Name {
+    let genesis = || block::genesis(FILE).expect("a short name");
+    id.map_or_else(genesis, block::name)
+}
+
+fn digest(data: &[u8]) -> Digest {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&stable_hash(data).to_le_bytes());
+    Digest(bytes)
+}
+
+/// What a version of a block is to the history: unique, because an update writes a block once, and has in the place of the
+/// time its number.
+fn value_of(metadata: &Metadata) -> u64 {
+    let update = metadata.written_at_ms.expect("of an update of this run");
+    let digest = metadata.digest.unwrap_or(Digest([0; 32]));
+    stable_hash(&[&update.to_le_bytes(), &digest.0[..]].concat())
+}
+
+struct Pieces(Vec<Bytes>);
+
+impl Source for Pieces {
+    type Error = Infallible;
+
+    async fn load(&self, chunk: usize) -> Result<Bytes, Infallible> {
+        Ok(self.0[chunk].clone())
+    }
+}
+
+/// What was delivered of a file.
+#[derive(Default)]
+struct Delivered(Vec<(Block, Bytes)>);
+
+impl Sink for Delivered {
+    type Error = FileError;
+
+    fn has(&self, _block: &Block) -> bool {
+        false
+    }
+
+    fn take(&mut self, block: &Block, data: Option<Vec<Bytes>>) -> Result<(), FileError> {
+        let data = data.expect("nobody has it").concat();
+        self.0.push((*block, data.into()));
+        Ok(())
+    }
+}
+
+impl One<'_> {
+    /// An edit: of what this task last saw, or of what is there.
+    pub(super) async fn push_file(&self) -> End {
+        let desk = (self.task, self.object.0);
+        // Whatever comes of it, what it was based on is then not what there is.
+        let known = self.work.files.desks.borrow_mut().remove(&desk);
+        let (base, pieces) = match known {
+            Some(known) => known,
+            None => match self.absent().await {
+                Ok(Some(chain)) => (chain, Vec::new()),
+                Ok(None) => return self.pull_file().await,
+                Err(end) => return end,
+            },
+        };
+        let floors = self.floors();
+        let pieces = self.edited(pieces);
+        let chunk = |piece: &Bytes| Chunk {
+            digest: digest(piece),
+            length: piece.len() as u64,
+        };
+        let chunks: Vec<Chunk> = pieces.iter().map(chunk).collect();
+        let digests: Vec<Digest> = chunks.iter().map(|chunk| chunk.digest).collect();
+        let updates = identify::updates(&base.digests(), &digests);
+        let source = Pieces(pieces);
+        let what = (&chunks[..], &updates[..]);
+        let bases = base.blocks.iter();
+        let client = self.recorded(bases.map(|old| (name(old.id), old.version)).collect());
+        let from = (&source, Some(self.next_update()));
+        let updated = update::update(&client, &self.c, &name(None), &base, what, from).await;
+        let Ok(updated) = updated else {
+            return End::TimedOut;
+        };
+        self.judge_push(&base, &updated, &floors);
+        if !updated.failed.is_empty() {
+            return End::TimedOut;
+        }
+        if updated.conflicts.is_empty() {
+            let pushed = (updated.chain, source.0);
+            self.work.files.desks.borrow_mut().insert(desk, pushed);
+        }
+        End::Done
+    }
+
+    /// A client whose writes of blocks are written down.
+    fn recorded(&self, bases: BTreeMap<Name, Tag>) -> Client<SimEnv> {
+        let recorder = Recorder {
+            world: self.work.world.clone(),
+            history: Rc::clone(&self.work.history),
+            client: self.process,
+            domain: self.object.0,
+            bases,
+            blocks: RefCell::default(),
+        };
+        let env = self.client.env.watched(Rc::new(recorder));
+        self.client.with(env)
+    }
+
+    fn next_update(&self) -> u64 {
+        let updates = &self.work.files.updates;
+        updates.set(updates.get() + 1);
+        updates.get()
+    }
+
+    /// Pieces with one or two edits.
+    fn edited(&self, mut pieces: Vec<Bytes>) -> Vec<Bytes> {
+        let random = self.work.world.random();
+        for _ in 0..=random.index(2) {
+            let text = format!("{}:{:016x}", self.task, random.draw());
+            let place = random.index(pieces.len() + 1);
+            match random.index(4) {
+                0 if place < pieces.len() && pieces.len() > 4 => drop(pieces.remove(place)),
+                1 | 2 if place < pieces.len() => pieces[place] = text.into(),
+                _ if pieces.len() < 12 => pieces.insert(place, text.into()),
+                _ => pieces.truncate(6),
+            }
+        }
+        pieces
+    }
+
+    /// What a new file is based on; none if there is one already.
+    async fn absent(&self) -> Result<Option<Chain>, End> {
+        let existed = !self.floors().of(None).is_initial();
+        match file::walk(&self.client, &self.c, &name(None), None).await {
+            Ok(_) => Ok(None),
+            Err(FileError::NotFound { version }) => {
+                if existed {
+                    self.violate_file("it is gone");
+                }
+                Ok(Some(Chain::absent(version)))
+            }
+            Err(error) => Err(self.not_read(&error)),
+        }
+    }
+
+    /// Only for want of a quorum may a file not be read.
+    fn not_read(&self, error: &FileError) -> End {
+        if !matches!(error, FileError::Read(_) | FileError::Write(_)) {
+            self.violate_file(&format!("{error:?}"));
+        }
+        End::TimedOut
+    }
+
+    pub(super) async fn pull_file(&self) -> End {
+        let desk = (self.task, self.object.0);
+        let known = self.work.files.desks.borrow().get(&desk).cloned();
+        let known = known.map(|(chain, _)| chain).filter(|chain| chain.exists);
+        let (floors, began) = (self.floors(), self.work.world.now());
+        let (client, c, file) = (&self.client, &self.c, name(None));
+        let mut content = Delivered::default();
+        let delivered = match file::walk(client, c, &file, known.as_ref()).await {
+            Ok(chain) => content::deliver(client, c, &file, chain, &mut content).await,
+            Err(error) => Err(error),
+        };
+        let chain = match delivered {
+            Ok(chain) => chain,
+            Err(FileError::NotFound { .. }) if floors.of(None).is_initial() => return End::Done,
+            Err(error) => return self.not_read(&error),
+        };
+        for read in &chain.blocks {
+            self.judge_read(read, &floors, began);
+        }
+        for (read, data) in &content.0 {
+            let expected = (!data.is_empty()).then(|| digest(data));
+            if read.metadata.digest != expected || read.length != data.len() as u64 {
+                self.violate_file("a block is torn");
+            }
+        }
+        let pieces = content.0.into_iter().map(|(_, data)| data);
+        let pieces = pieces.filter(|data| !data.is_empty()).collect();
+        let desks = &self.work.files.desks;
+        desks.borrow_mut().insert(desk, (chain, pieces));
+        End::Done
+    }
+
+    /// Reads and writes every block that anybody was shown as it is, also those that nothing leads to any more: then no
+    /// server has a reason to keep what was there before (`[X-3]`).
+    pub(super) async fn rewrite_blocks(&self) -> End {
+        let blocks: Vec<Option<Writer>> = self.floors().ids().collect();
+        for id in blocks {
+            if let Err(end) = self.rewrite_block(id).await {
+                return end;
+            }
+        }
+        End::Done
+    }
+
+    async fn rewrite_block(&self, id: Option<Writer>) -> Result<(), End> {
+        let (floors, began, name) = (self.floors(), self.work.world.now(), name(id));
+        let found = atomic::read(&self.client, &self.c, &name, None).await;
+        let Found { tag, value, .. } = found.map_err(|_| End::TimedOut)?;
+        let Some(value) = value else {
+            self.violate_file("a block is gone");
+            return Ok(());
+        };
+        let read = Block {
+            id,
+            version: tag,
+            length: value.length(),
+            metadata: Metadata::decode(&value.metadata).expect("of a block"),
+        };
+        self.judge_read(&read, &floors, began);
+        let metadata = Metadata {
+            written_at_ms: Some(self.next_update()),
+            ..read.metadata
+        };
+        let client = self.recorded([(name.clone(), tag)].into());
+        let value = metadata.with(value.contiguous());
+        let written = coverable::write(&client, &self.c, &name, &value, tag).await;
+        match written.map_err(|_| End::TimedOut)? {
+            Covered::Changed(version) => self.block_is(&Block {
+                version,
+                metadata,
+                ..read
+            }),
+            Covered::Unchanged(found) => self.version_is(id, found.tag),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Writes of blocks for the history, taken from what goes out to servers: an update writes many blocks at once, and who is
+//! interrupted says of none of them what became of it.
+//!
+//! A write of a block that exists begins with its query, one of a new block with its put, and both end with the confirmation
+//! that the version is at a quorum. What was never put has had no effect, and is not written down.
+
+use super::{FILE, value_of};
+use crate::history::{History, Operation, Written};
+use crate::world::World;
+use crate::world::call::Watch;
+use areo_core::fragment::block::{self, Metadata};
+use areo_core::instant::Instant;
+use areo_core::message::{Access, Body, Note, Request};
+use areo_core::object::Name;
+use areo_core::tag::Tag;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Writes down what one update does.
+pub(super) struct Recorder {
+    pub(super) world: World,
+    pub(super) history: Rc<RefCell<History>>,
+    pub(super) client: usize,
+    pub(super) domain: usize,
+    /// The version of each block that the update is based on.
+    pub(super) bases: BTreeMap<Name, Tag>,
+    pub(super) blocks: RefCell<BTreeMap<Name, Progress>>,
+}
+
+/// How far the write of a block is.
+#[derive(Default)]
+pub(super) struct Progress {
+    asked: Option<Instant>,
+    put: Option<(Tag, Operation)>,
+    ended: bool,
+}
+
+impl Recorder {
+    fn puts(&self, name: &Name, tag: Tag, metadata: &bytes::Bytes) {
+        let mut blocks = self.blocks.borrow_mut();
+        let progress = blocks.entry(name.clone()).or_default();
+        if progress.put.is_some() {
+            return;
+        }
+        let metadata = Metadata::decode(metadata).expect("of a block");
+        let written = Written {
+            value: value_of(&metadata),
+            next: metadata.next.map(|next| block::name(next).key().to_owned()),
+        };
+        let began = progress.asked.unwrap_or(self.world.now());
+        let base = self.bases.get(name).copied().unwrap_or_default();
+        let object = (self.domain, name.key().to_owned());
+        let operation = self.history.borrow_mut().begin_block(
+            began,
+            (self.client, base),
+            object,
+            (FILE, &written),
+        );
+        progress.put = Some((tag, operation));
+    }
+}
+
+impl Watch for Recorder {
+    fn asks(&self, request: &Request) {
+        let Request::Configured {
+            body: Body::Access(accesses),
+            ..
+        } = request
+        else {
+            return;
+        };
+        for (name, access) in accesses {
+            match access {
+                Access::Query { .. } => {
+                    let mut blocks = self.blocks.borrow_mut();
+                    let progress = blocks.entry(name.clone()).or_default();
+                    progress.asked.get_or_insert(self.world.now());
+                }
+                Access::Put {
+                    tag,
+                    element,
+                    write_back: false,
+                } => self.puts(name, *tag, &element.metadata),
+                Access::Put { .. } | Access::Fetch { .. } | Access::Adopt(_) => {}
+            }
+        }
+    }
+
+    fn tells(&self, note: &Note) {
+        let Note::Confirm { name, tag, .. } = note else {
+            return;
+        };
+        let mut blocks = self.blocks.borrow_mut();
+        if let Some(Progress {
+            put: Some((version, operation)),
+            ended,
+            ..
+        }) = blocks.get_mut(name)
+            && version == tag
+            && !std::mem::replace(ended, true)
+        {
+            let now = self.world.now();
+            self.history.borrow_mut().end_block(now, operation, *tag);
+        }
+    }
+}
