@@ -1,5 +1,6 @@
 use super::*;
 use crate::cmd::up::plan::tests::plan;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 const OUT: Output = Output {
     json: false,
@@ -19,11 +20,18 @@ fn planned(folder: &tempfile::TempDir) -> Plan {
     }
 }
 
-/// A port that was free a moment ago, like the 100 after it as far as one can tell.
+/// A port that was free a moment ago, like the 100 after it as far as one can tell; below those that systems give to
+/// outgoing connections, which come and go.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    if port < 65_000 { port } else { free_port() }
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let place = NEXT.fetch_add(1, Ordering::Relaxed) % 20;
+        let block = (std::process::id() % 10) as u16 * 20 + place;
+        let port = 10_000 + block * 110;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn made(plan: &Plan) -> Outcome<Cluster> {
