@@ -178,6 +178,26 @@ fn what_frees_has_room_on_a_full_disk_and_leaves_most_of_a_spare_to_copies() {
 }
 
 #[test]
+fn a_full_disk_stays_one_though_the_spare_has_room_for_what_frees() {
+    let disk = MemoryDisk::with_capacity(6 * SEGMENT);
+    let mut log = open(&disk, SEGMENT).log;
+    let handles = fill(&mut log, 0);
+    // A fifth of each segment: too little to be worth a copy while there is room.
+    for handle in handles.iter().step_by(5) {
+        log.free(*handle);
+    }
+    let needed = footprint(40, LENGTH);
+    assert!(matches!(
+        log.reserve(needed),
+        Err(ReserveError::Full { .. })
+    ));
+    log.reserve_to_release(0).unwrap();
+    log.reserve_to_free(0).unwrap();
+    settle(&mut log);
+    log.reserve(needed).unwrap();
+}
+
+#[test]
 fn a_full_disk_can_be_opened_and_emptied() {
     let capacity = 6 * SEGMENT;
     let disk = MemoryDisk::with_capacity(capacity);

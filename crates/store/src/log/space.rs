@@ -44,7 +44,9 @@ impl<D: Disk> Log<D> {
         self.space.wants_spare = true;
         let needed_bytes = self.space.reserved.max(bytes);
         let made = self.make_room(needed_bytes);
-        self.promise(needed_bytes, made)
+        self.promise(needed_bytes, made)?;
+        self.space.pressure = false;
+        Ok(())
     }
 
     /// As [`Self::reserve`], for records that have to be written before others can go: they may take the spare, as copies
@@ -66,6 +68,7 @@ impl<D: Disk> Log<D> {
         self.reserve_from_spare(bytes, self.options.segment_bytes - part)
     }
 
+    /// The disk is as full afterwards as it was: reclaiming goes on.
     fn reserve_from_spare(&mut self, bytes: u64, left_bytes: u64) -> Result<(), ReserveError> {
         if self.poison.is_set() {
             return Err(ReserveError::Poisoned);
@@ -84,7 +87,6 @@ impl<D: Disk> Log<D> {
         match made {
             Ok(()) => {
                 self.space.reserved = needed_bytes;
-                self.space.pressure = false;
                 Ok(())
             }
             Err(error) if is_full(&error) => {
