@@ -230,10 +230,10 @@ pub fn writes(request: &Request) -> bool {
     }
 }
 
-/// Whether what the request records is small and lets go of more, or of the whole domain: deleting, deciding, and moving
-/// away. A full disk has room for these yet, or it could not be emptied.
+/// Whether the request writes, and what it records is small and lets go of more, or of the whole domain: deleting,
+/// deciding, and moving away. A full disk has room for these yet, or it could not be emptied.
 pub fn frees(request: &Request) -> bool {
-    match request {
+    let is_small = match request {
         Request::Configured {
             body: Body::Access(accesses),
             ..
@@ -247,5 +247,6 @@ pub fn frees(request: &Request) -> bool {
         | Request::Status
         | Request::Latest { .. }
         | Request::Configured { .. } => true,
-    }
+    };
+    is_small && writes(request)
 }

@@ -23,12 +23,12 @@ impl Worker {
     /// Makes room on the disk for a batch of so many bytes with this job, if there is any. `None`: the store cannot go
     /// on, the server must stop.
     pub(super) fn room(&self, job: &Job, batch_bytes: u64, owed_bytes: u64) -> Option<Room> {
-        let frees = match job {
+        let frees = || match job {
             Job::Request { request, .. } => frees(request),
             Job::Note(_) => true,
         };
         if self.reserve(|records| records.reserve(batch_bytes))?
-            || frees && self.reserve(|records| records.reserve_to_free(batch_bytes))?
+            || frees() && self.reserve(|records| records.reserve_to_free(batch_bytes))?
         {
             return Some(Room::Enough);
         }

@@ -26,12 +26,12 @@ impl Live {
     /// As in `server`: a full disk has room for what frees some, and what changes nothing is still read, unless the
     /// batch cannot be closed.
     pub(super) fn room(&mut self, job: &Job, bytes: u64, owed: u64) -> Result<Room, ReserveError> {
-        let frees = match job {
+        let frees = || match job {
             Job::Request(_, _, request, ..) => frees(request),
             Job::Note(_) => true,
         };
         if has_room(self.records.reserve(bytes))?
-            || frees && has_room(self.records.reserve_to_free(bytes))?
+            || frees() && has_room(self.records.reserve_to_free(bytes))?
         {
             return Ok(Room::Enough);
         }
