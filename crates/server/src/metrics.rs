@@ -81,7 +81,7 @@ pub(crate) struct Metrics {
     sync_seconds: Histogram,
     commit_requests: Histogram,
     pub(crate) corrupted: IntCounter,
-    pub(crate) adopted: IntCounter,
+    adopted: IntCounter,
     pending: IntGauge,
     waiting: IntGauge,
     connections: IntGauge,
@@ -169,6 +169,13 @@ impl Metrics {
     /// A request was refused.
     pub(crate) fn refused(&self, refusal: Refusal) {
         self.refusals.with_label_values(&[word_of(refusal)]).inc();
+    }
+
+    /// So many elements were taken over; most requests ask for none.
+    pub(crate) fn adopted(&self, elements: usize) {
+        if elements > 0 {
+            self.adopted.inc_by(elements as u64);
+        }
     }
 
     /// So many configurations are on the move.

@@ -178,11 +178,12 @@ impl Worker {
         let mut jobs = jobs.into_iter();
         while batch_bytes < BATCH_BYTES {
             let Some(mut job) = jobs.next() else { break };
-            self.adopt(&mut job);
+            let adopted = self.adopt(&mut job);
             let bytes = footprint(&job);
             let room = self.room(&job, batch_bytes + bytes, owed)?;
             if room == Room::Enough {
                 batch_bytes += bytes;
+                self.metrics.adopted(adopted);
             }
             if room != Room::None {
                 batch = Batch::Closes;
@@ -195,11 +196,11 @@ impl Worker {
         Some(batch)
     }
 
-    /// What the job is to adopt is put by it, and takes room like any other put.
-    fn adopt(&self, job: &mut Job) {
-        if let (Job::Request { request, .. }, Some(keep)) = (job, self.keep.borrow().as_ref()) {
-            let adopted = self.shard.borrow().adopt(request, keep);
-            self.metrics.adopted.inc_by(adopted as u64);
+    /// What the job is to adopt is put by it, and takes room like any other put. How many elements that are.
+    fn adopt(&self, job: &mut Job) -> usize {
+        match (job, self.keep.borrow().as_ref()) {
+            (Job::Request { request, .. }, Some(keep)) => self.shard.borrow().adopt(request, keep),
+            _ => 0,
         }
     }
 
