@@ -36,15 +36,11 @@ impl ErrorType for FileError {
     }
 }
 
-/// Does the work in the span, which says so if it fails.
+/// As [`span::watch`], of what is large and goes on for long: it has room of its own.
 macro_rules! watch {
-    ($span:expr, $work:expr) => {{
-        let span: tracing::Span = $span;
-        // These are large, and go on for long: they have room of their own.
-        let ended = tracing::Instrument::instrument(Box::pin($work), span.clone()).await;
-        areo_core::span::end(&span, &ended);
-        ended
-    }};
+    ($span:expr, $work:expr) => {
+        areo_core::span::watch!($span, Box::pin($work))
+    };
 }
 
 pub(crate) use watch;

@@ -183,6 +183,7 @@ impl ErrorType for WriteError {
 
 /// Does the work in the span, which says so if it fails. A macro and no function: a future that is handed on takes its
 /// room twice, and twice again on each level.
+#[macro_export]
 macro_rules! watch {
     ($span:expr, $work:expr) => {{
         let span: tracing::Span = $span;
@@ -192,7 +193,7 @@ macro_rules! watch {
     }};
 }
 
-pub(crate) use watch;
+pub use crate::watch;
 
 /// What was done in the span is over; it says `error.type` if that failed. A span without that was given up, or succeeded.
 pub fn end<T, E: ErrorType>(span: &Span, ended: &Result<T, E>) {
