@@ -5,7 +5,7 @@ mod global;
 mod large;
 mod trace;
 
-pub(crate) use bench::{Bench, MeasureAvailability, MeasureReconfig, Nemesis};
+pub(crate) use bench::{Bench, Load, MeasureAvailability, MeasureReconfig, Nemesis};
 pub(crate) use large::{ByteRange, Sweep};
 
 use crate::exit::{Code, Failure};

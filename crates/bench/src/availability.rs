@@ -2,13 +2,13 @@
 
 pub use crate::load::{Fared, Latency};
 
-use crate::cluster::{Cluster, Program, loopback_places};
-use crate::load::{self, Load, Phase, Source};
+use crate::cluster::Cluster;
+use crate::load::{Load, Phase};
 use crate::random::Random;
 use crate::run::{RunError, SERVE, failed};
-use areo_client::{Client, ConnectOptions, Dap, DomainOptions, Shape};
+use crate::setup::Setup;
+use areo_client::{Dap, DomainOptions, Shape};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
@@ -30,10 +30,9 @@ pub enum Failing {
 
 /// What is to be measured.
 pub struct Options {
-    /// The program `areo`.
-    pub program: Program,
-    /// Server processes, all of them members.
-    pub servers: usize,
+    /// Servers, all of them members of the domain, objects and clients. What is in memory only is forgotten by a server that
+    /// is killed.
+    pub setup: Setup,
     /// How the domain keeps values.
     pub dap: Dap,
     /// How servers fail.
@@ -42,20 +41,6 @@ pub struct Options {
     pub failures: u32,
     /// How long is measured with all servers before each failure, and how long after it.
     pub time: Duration,
-    /// Objects of the domain.
-    pub objects: u64,
-    /// Bytes of each; at least 16.
-    pub size: usize,
-    /// Clients that read and write.
-    pub clients: usize,
-    /// What clients, and the servers that fail, are drawn from.
-    pub seed: u64,
-    /// Servers keep nothing on disk; not to be killed then.
-    pub memory: bool,
-    /// Where directories of servers may be made.
-    pub data: PathBuf,
-    /// How long an operation may take.
-    pub timeout: Duration,
 }
 
 /// A measurement. The names of the fields are those of `--json`, and stay.
@@ -110,58 +95,45 @@ pub async fn run(options: Options, observe: impl Fn(u32)) -> Result<Report, RunE
 
 async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError> {
     let begun = Instant::now();
-    let shape = Shape::new(options.dap, options.servers).map_err(failed("make the domain"))?;
-    let places = loopback_places(options.servers, false);
-    let mut cluster = Cluster::make(&options.program, places, &options.data, options.memory)?;
-    cluster.start_all()?;
+    let setup = &options.setup;
+    let shape = Shape::new(options.dap, setup.servers).map_err(failed("make the domain"))?;
+    let mut started = setup.start().await?;
+    let source = setup.source();
     let domain = DomainOptions {
         dap: options.dap,
-        servers: (0..options.servers)
-            .map(|server| cluster.name(server).to_owned())
-            .collect(),
+        servers: started.servers.clone(),
         ..DomainOptions::default()
     };
-    let source = Source::new(options.objects, options.size, options.seed);
-    let connect = ConnectOptions {
-        addresses: cluster.addresses(),
-        cluster: None,
-        timeout: options.timeout,
-    };
-    for server in 0..options.servers {
-        cluster.ready(server, SERVE).await;
-    }
-    let client = Client::connect(connect.clone()).await;
-    let client = client.map_err(failed("connect to the cluster"))?;
-    load::wait_for_all(&client, options.servers).await?;
-    let domain = client.create_domain(DOMAIN, domain).await;
-    let domain = domain.map_err(failed("make the domain"))?;
-    source.fill(&domain, options.objects).await?;
+    started
+        .domain(DOMAIN, domain, (&source, setup.objects))
+        .await?;
 
     let sets = sets(&options, shape.f());
-    let load = Load::start(&source, &connect, DOMAIN, options.clients).await?;
+    let load = Load::start(&source, &started.connect, DOMAIN, setup.clients).await?;
+    let cluster = &mut started.cluster;
     for (over, set) in (1..).zip(&sets) {
         load.enter(Phase::Still);
         sleep(options.time).await;
         load.enter(Phase::Disturbed);
-        fail(&mut cluster, set, options.failing).await;
+        fail(cluster, set, options.failing).await;
         sleep(options.time).await;
         load.enter(Phase::Unmeasured);
-        mend(&mut cluster, set, options.failing).await?;
+        mend(cluster, set, options.failing).await?;
         observe(over);
     }
     let ended = load.stop().await;
     let (without, with) = (ended.still, ended.disturbed);
     Ok(Report {
-        seed: options.seed,
-        servers: options.servers,
+        seed: setup.seed,
+        servers: setup.servers,
         shape: shape.to_string(),
         failing: options.failing,
         failing_at_once: shape.f(),
         failed_servers: sets,
-        objects: options.objects,
-        size: options.size,
-        clients: options.clients,
-        durability: if options.memory { "memory" } else { "fsync" },
+        objects: setup.objects,
+        size: setup.size,
+        clients: setup.clients,
+        durability: setup.durability(),
         failed: ended.failed,
         failures: ended.failures,
         longest_gap_ms: with.longest_gap_ms,
@@ -180,17 +152,18 @@ fn ratio(with: &Latency, without: &Latency, all: &Fared) -> f64 {
 
 /// Which servers fail, time by time: sets of `f`, drawn without drawing one twice before all had their turn.
 fn sets(options: &Options, f: usize) -> Vec<Vec<usize>> {
-    let every: Vec<u64> = (0..1_u64 << options.servers)
+    let servers = options.setup.servers;
+    let every: Vec<u64> = (0..1_u64 << servers)
         .filter(|bits| bits.count_ones() as usize == f)
         .collect();
-    let (mut random, mut left) = (Random::new(options.seed), Vec::new());
+    let (mut random, mut left) = (Random::new(options.setup.seed), Vec::new());
     let mut sets = Vec::new();
     for _ in 0..options.failures {
         if left.is_empty() {
             left.clone_from(&every);
         }
         let bits = left.swap_remove(random.index(left.len()));
-        let members = (0..options.servers).filter(|server| bits >> server & 1 == 1);
+        let members = (0..servers).filter(|server| bits >> server & 1 == 1);
         sets.push(members.map(|server| server + 1).collect());
     }
     sets

@@ -14,6 +14,7 @@
 //! | `workload` | clients that record what they did and saw |
 //! | `run` | all of them together |
 //! | `report` | what came of it |
+//! | `setup` | servers that serve, and a domain full of objects, to be measured |
 //! | `load` | readers and writers that are measured, with and without what disturbs them |
 //! | `availability` | measures what they notice of servers that die |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
@@ -29,9 +30,11 @@ mod random;
 pub mod reconfig;
 mod report;
 mod run;
+mod setup;
 mod trouble;
 mod workload;
 
 pub use report::{Fired, Operations, Report};
 pub use run::{Options, Progress, RunError, run};
+pub use setup::Setup;
 pub use trouble::Trouble;

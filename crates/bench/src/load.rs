@@ -1,7 +1,7 @@
 //! Readers and writers, and how they fare with and without what disturbs them.
 
 use crate::random::Random;
-use crate::run::{RunError, SERVE, failed};
+use crate::run::{RunError, failed};
 use crate::workload::record::{Ending, Invoked, Known};
 use crate::workload::{Recorder, value};
 use areo_check::Kind;
@@ -415,22 +415,6 @@ impl Source {
             recorder.borrow_mut().end(invoked, &ending, Some(&knows));
         }
         ended.map_err(|error| error.to_string())
-    }
-}
-
-/// Waits until the cluster knows all of its servers.
-pub(crate) async fn wait_for_all(client: &Client, servers: usize) -> Result<(), RunError> {
-    let begun = Instant::now();
-    loop {
-        let known = client.servers().await.map_err(failed("list the servers"))?;
-        if known.len() == servers {
-            return Ok(());
-        }
-        if begun.elapsed() > SERVE {
-            let error = format!("it knows {} of {servers}", known.len());
-            return Err(failed("make all servers known to the cluster")(error));
-        }
-        sleep(Duration::from_millis(50)).await;
     }
 }
 

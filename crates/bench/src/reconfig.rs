@@ -13,12 +13,12 @@ mod still;
 pub use crate::load::{Fared, Latency};
 pub use report::{Behind, Moved, PerObject, ReadCost, Report};
 
-use crate::cluster::{Cluster, Program, loopback_places};
-use crate::load::{self, Ended, Load, Phase, Source};
-use crate::run::{RunError, SERVE, failed, system};
+use crate::load::{Ended, Load, Phase, Source};
+use crate::run::{RunError, failed, system};
+use crate::setup::{Setup, Started};
 use crate::workload::Recorder;
 use crate::workload::record::{Change as Recorded, Changed, Known};
-use areo_client::{Change, Client, ConnectOptions, Domain, Progress, Reconfigured};
+use areo_client::{Change, Domain, Progress, Reconfigured};
 use ring::Ring;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -35,28 +35,12 @@ const TURNS: u32 = 4;
 
 /// What is to be measured.
 pub struct Options {
-    /// The program `areo`.
-    pub program: Program,
-    /// Server processes; a domain is on all of them but one. At least 4.
-    pub servers: usize,
-    /// Objects of the domain.
-    pub objects: u64,
-    /// Bytes of each; at least 16.
-    pub size: usize,
+    /// Servers, at least 4 of them, objects and clients. A domain is on all servers but one.
+    pub setup: Setup,
     /// Reconfigurations under load.
     pub reconfigurations: u32,
-    /// Clients that read and write.
-    pub clients: usize,
     /// How long is measured without reconfigurations, and at most in each of the parts that may be cut short.
     pub time: Duration,
-    /// What clients are drawn from.
-    pub seed: u64,
-    /// Servers keep nothing on disk.
-    pub memory: bool,
-    /// Where directories of servers may be made.
-    pub data: PathBuf,
-    /// How long an operation may take.
-    pub timeout: Duration,
     /// Where the history of operations and reconfigurations under load goes, if it is wanted.
     pub history: Option<PathBuf>,
 }
@@ -94,14 +78,14 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
     let (batched, bytes) = scene.batched().await?;
     let single = scene.single(&observe).await?;
     let behind = scene.behind(&observe).await?;
-    let options = &scene.options;
+    let setup = &scene.options.setup;
     Ok(Report {
-        seed: options.seed,
-        servers: options.servers,
-        objects: options.objects,
-        size: options.size,
-        clients: options.clients,
-        durability: if options.memory { "memory" } else { "fsync" },
+        seed: setup.seed,
+        servers: setup.servers,
+        objects: setup.objects,
+        size: setup.size,
+        clients: setup.clients,
+        durability: setup.durability(),
         reconfigurations: times.len() as u64,
         reconfiguration: Latency::of(times),
         failed: ended.failed,
@@ -121,52 +105,28 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
 
 /// Everything that is measured with.
 struct Scene {
-    client: Client,
-    connect: ConnectOptions,
-    /// Names of all servers.
-    servers: Vec<String>,
     source: Source,
     domain: Domain,
     ring: Ring,
     options: Options,
     /// Dropped last: the others talk to it.
-    _cluster: Cluster,
+    started: Started,
 }
 
 impl Scene {
     async fn set(options: Options) -> Result<Scene, RunError> {
-        let places = loopback_places(options.servers, false);
-        let mut cluster = Cluster::make(&options.program, places, &options.data, options.memory)?;
-        cluster.start_all()?;
-        for server in 0..options.servers {
-            cluster.ready(server, SERVE).await;
-        }
-        let servers: Vec<String> = (0..options.servers)
-            .map(|server| cluster.name(server).to_owned())
-            .collect();
-        let connect = ConnectOptions {
-            addresses: cluster.addresses(),
-            cluster: None,
-            timeout: options.timeout,
-        };
-        let client = Client::connect(connect.clone()).await;
-        let client = client.map_err(failed("connect to the cluster"))?;
-        let mut source = Source::new(options.objects, options.size, options.seed);
+        let started = options.setup.start().await?;
+        let mut source = options.setup.source();
         source.recorder = recorder(&options)?;
-        load::wait_for_all(&client, options.servers).await?;
-        let ring = Ring::new(servers.clone());
-        let domain = client.create_domain(DOMAIN, ring.options()).await;
-        let domain = domain.map_err(failed("make the domain"))?;
-        source.fill(&domain, options.objects).await?;
+        let ring = Ring::new(started.servers.clone());
+        let filled = (&source, options.setup.objects);
+        let domain = started.domain(DOMAIN, ring.options(), filled).await?;
         Ok(Scene {
-            client,
-            connect,
-            servers,
             source,
             domain,
             ring,
             options,
-            _cluster: cluster,
+            started,
         })
     }
 
@@ -177,7 +137,8 @@ impl Scene {
         times: &mut Vec<Duration>,
     ) -> Result<Ended, RunError> {
         let options = &self.options;
-        let load = Load::start(&self.source, &self.connect, DOMAIN, options.clients).await?;
+        let (connect, clients) = (&self.started.connect, options.setup.clients);
+        let load = Load::start(&self.source, connect, DOMAIN, clients).await?;
         let turns = TURNS.min(options.reconfigurations);
         for turn in 1..=turns {
             load.enter(Phase::Still);

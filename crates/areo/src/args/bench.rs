@@ -51,24 +51,11 @@ pub(crate) struct MeasureAvailability {
     /// How long is measured before each failure, and after it
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     pub(crate) time: Duration,
-    /// Objects of the domain
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    pub(crate) objects: u64,
-    /// Bytes of each object, from 16 to 16MiB
-    #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_bench_size)]
-    pub(crate) size: usize,
-    /// Clients that read and write at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub(crate) clients: u16,
-    /// What keys, kinds of operations and servers that fail are drawn from [default: random, and printed]
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
     /// What an acknowledgement means; in memory servers can only be stopped
     #[arg(long, default_value = "fsync")]
     pub(crate) durability: DurabilityWord,
-    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
-    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: Load,
 }
 
 #[derive(Args, Debug)]
@@ -76,31 +63,38 @@ pub(crate) struct MeasureReconfig {
     /// Server processes
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(4..=32))]
     pub(crate) servers: u8,
-    /// Objects of the domain
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    pub(crate) objects: u64,
-    /// Bytes of each object, from 16 to 16MiB
-    #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_bench_size)]
-    pub(crate) size: usize,
     /// Reconfigurations while clients read and write
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) reconfigurations: u32,
-    /// Clients that read and write at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub(crate) clients: u16,
     /// How long is measured without reconfigurations, and at most with one domain per object, and for getting
     /// configurations behind a domain
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) seconds: u64,
-    /// What keys and kinds of operations are drawn from [default: random, and printed]
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
     /// Keep the history of operations and reconfigurations under load in this file, as `areo check` reads it
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: Option<PathBuf>,
     /// What an acknowledgement means
     #[arg(long, default_value = "memory")]
     pub(crate) durability: DurabilityWord,
+    #[command(flatten)]
+    pub(crate) load: Load,
+}
+
+/// Objects, and who reads and writes them.
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// Objects of the domain
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) objects: u64,
+    /// Bytes of each object, from 16 to 16MiB
+    #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_bench_size)]
+    pub(crate) size: usize,
+    /// Clients that read and write at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) clients: u16,
+    /// What everything is drawn from: keys, kinds of operations, servers that fail [default: random, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,

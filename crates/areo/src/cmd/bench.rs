@@ -12,6 +12,8 @@ use crate::progress;
 use crate::session::{self, Session};
 use areo_bench::cluster::{ClusterError, Program};
 use areo_bench::{Fired, Options, Progress, Report, RunError, Trouble};
+use indicatif::ProgressBar;
+use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -78,10 +80,19 @@ fn nemesis(session: &Session, args: Nemesis) -> Outcome {
         bar.set_position(progress.elapsed.as_secs().min(seconds));
         bar.set_message(format!("{operations} operations, {kills} kills"));
     };
-    let work = async {
-        let done = areo_bench::run(options, observe).await;
-        done.map_err(|error| failure("the nemesis", &error))
-    };
+    let work = areo_bench::run(options, observe);
+    let report = finish(out, ("the nemesis", &bar), work, print)?;
+    judge(&report)
+}
+
+/// Does the work, and shows the report.
+fn finish<R: Serialize>(
+    out: Output,
+    (what, bar): (&str, &ProgressBar),
+    work: impl Future<Output = Result<R, RunError>>,
+    print: impl FnOnce(Output, &R) -> Outcome,
+) -> Outcome<R> {
+    let work = async { work.await.map_err(|error| failure(what, &error)) };
     let report = session::run(work, "");
     bar.finish_and_clear();
     let report = report?;
@@ -89,7 +100,7 @@ fn nemesis(session: &Session, args: Nemesis) -> Outcome {
         true => out.object(&report)?,
         false => print(out, &report)?,
     }
-    judge(&report)
+    Ok(report)
 }
 
 fn options(session: &Session, args: Nemesis) -> Outcome<Options> {

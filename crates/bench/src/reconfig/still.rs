@@ -2,11 +2,12 @@
 
 use super::ring::Ring;
 use super::{
-    Behind, Change, Client, Domain, Latency, Moved, PerObject, ReadCost, RunError, Scene, Stage,
-    load, reconfigure,
+    Behind, Change, Domain, Latency, Moved, PerObject, ReadCost, RunError, Scene, Stage,
+    reconfigure,
 };
+use crate::load;
 use crate::run::failed;
-use areo_client::Counts;
+use areo_client::{Client, Counts};
 use std::time::{Duration, Instant};
 
 /// Times that every domain changes: to erasure coding and back.
@@ -31,7 +32,7 @@ impl Scene {
         self.moved(Ring::replace, &mut bytes).await?;
         reconfigure(&self.domain, &self.ring.turn()).await?;
         self.moved(Ring::replace, &mut bytes).await?;
-        let objects = self.options.objects;
+        let objects = self.options.setup.objects;
         let batched = PerObject {
             domains: 1,
             objects,
@@ -57,8 +58,8 @@ impl Scene {
             ..
         } = cost.counts();
         let moved_bytes = sent_bytes + received_bytes;
-        let each = before.needed_bytes(&self.ring, self.options.size as u64);
-        let needed_bytes = self.options.objects * each;
+        let each = before.needed_bytes(&self.ring, self.options.setup.size as u64);
+        let needed_bytes = self.options.setup.objects * each;
         bytes.push(Moved {
             change: format!("{} to {}", before.shape(), self.ring.shape()),
             moved_bytes,
@@ -72,14 +73,13 @@ impl Scene {
     pub(super) async fn single(&self, observe: &impl Fn(Stage)) -> Result<PerObject, RunError> {
         let begun = Instant::now();
         let (mut time, mut domains) = (Duration::ZERO, 0);
-        while domains < self.options.objects
+        while domains < self.options.setup.objects
             && (domains == 0 || begun.elapsed() < self.options.time)
         {
-            let mut ring = Ring::new(self.servers.clone());
+            let mut ring = Ring::new(self.started.servers.clone());
             let name = format!("single-{domains}");
-            let domain = self.client.create_domain(&name, ring.options()).await;
-            let domain = domain.map_err(failed("make a domain"))?;
-            self.source.fill(&domain, 1).await?;
+            let filled = (&self.source, 1);
+            let domain = self.started.domain(&name, ring.options(), filled).await?;
             for _ in 0..CHANGES {
                 time += reconfigure(&domain, &ring.turn()).await?;
             }
@@ -98,11 +98,10 @@ impl Scene {
 
     /// Reads a domain after many changes, and a new one beside it; as many changes as there is time for.
     pub(super) async fn behind(&self, observe: &impl Fn(Stage)) -> Result<Behind, RunError> {
-        let objects = BEHIND_OBJECTS.min(self.options.objects);
-        let mut ring = Ring::new(self.servers.clone());
-        let old = self.client.create_domain("old", ring.options()).await;
-        let old = old.map_err(failed("make a domain"))?;
-        self.source.fill(&old, objects).await?;
+        let objects = BEHIND_OBJECTS.min(self.options.setup.objects);
+        let mut ring = Ring::new(self.started.servers.clone());
+        let filled = (&self.source, objects);
+        let old = self.started.domain("old", ring.options(), filled).await?;
         let stranger = self.domains(["old"]).await?;
         let (begun, mut configurations) = (Instant::now(), 0);
         // An even number, so that it ends as it began.
@@ -117,9 +116,7 @@ impl Scene {
                 observe(Stage::Behind(configurations));
             }
         }
-        let new = self.client.create_domain("new", ring.options()).await;
-        let new = new.map_err(failed("make a domain"))?;
-        self.source.fill(&new, objects).await?;
+        self.started.domain("new", ring.options(), filled).await?;
         let [stranger] = &stranger;
         let first_read = self.read_in_turn([stranger], objects, 1).await?;
         let [old, new] = &self.domains(["old", "new"]).await?;
@@ -139,7 +136,7 @@ impl Scene {
 
     /// Domains as a client finds them that has just connected.
     async fn domains<const N: usize>(&self, names: [&str; N]) -> Result<[Domain; N], RunError> {
-        let client = Client::connect(self.connect.clone()).await;
+        let client = Client::connect(self.started.connect.clone()).await;
         let client = client.map_err(failed("connect a client"))?;
         let mut domains = Vec::new();
         for name in names {

@@ -1,18 +1,14 @@
 //! `areo bench availability`: what readers and writers notice when as many servers fail as may.
 
-use super::{data_directory, failure, fares, random_seed, servers_program};
+use super::{fares, finish};
 use crate::args::{DapWord, DurabilityWord, MeasureAvailability};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Column, Output};
+use crate::output::Output;
 use crate::progress;
-use crate::session::{self, Session};
-use crate::units::show_size;
+use crate::session::Session;
 use areo_bench::availability::{self, Failing, Options, Report};
 use areo_client::{Dap, Shape};
-use std::time::Duration;
 
-/// How long an operation may take, unless `--timeout` says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
 const GAP_AIM_MS: f64 = 250.0;
 const P99_AIM: f64 = 2.0;
@@ -21,33 +17,16 @@ pub(super) fn run(session: &Session, args: MeasureAvailability) -> Outcome {
     let out = session.out;
     let options = options(session, args)?;
     let failures = options.failures;
-    out.note(&format!(
-        "seed {}: {} servers, {} objects of {}, {} clients, {failures} failures",
-        options.seed,
-        options.servers,
-        options.objects,
-        show_size(options.size as u64),
-        options.clients,
-    ));
+    fares::announce(out, &options.setup, &format!("{failures} failures"));
     let bar = progress::count(out, "measuring", failures.into());
-    let work = async {
-        let done = availability::run(options, |over| bar.set_position(over.into())).await;
-        done.map_err(|error| failure("the measurement", &error))
-    };
-    let report = session::run(work, "");
-    bar.finish_and_clear();
-    let report = report?;
-    match out.json {
-        true => out.object(&report)?,
-        false => print(out, &report)?,
-    }
+    let work = availability::run(options, |over| bar.set_position(over.into()));
+    let report = finish(out, ("the measurement", &bar), work, print)?;
     fares::judge(report.failed, &report.failures, report.seed)
 }
 
 fn options(session: &Session, args: MeasureAvailability) -> Outcome<Options> {
     let servers = usize::from(args.servers);
-    let memory = args.durability == DurabilityWord::Memory;
-    if memory && !args.stop {
+    if args.durability == DurabilityWord::Memory && !args.stop {
         return Err(Failure::usage(
             "servers that are killed forget what is in memory: add --stop, or take --durability fsync",
         ));
@@ -68,8 +47,7 @@ fn options(session: &Session, args: MeasureAvailability) -> Outcome<Options> {
         )));
     }
     Ok(Options {
-        program: servers_program()?,
-        servers,
+        setup: fares::setup(session, args.servers, args.durability, args.load)?,
         dap,
         failing: match args.stop {
             true => Failing::Stopped,
@@ -77,13 +55,6 @@ fn options(session: &Session, args: MeasureAvailability) -> Outcome<Options> {
         },
         failures: args.failures,
         time: args.time,
-        objects: args.objects,
-        size: args.size,
-        clients: args.clients.into(),
-        seed: args.seed.unwrap_or_else(random_seed),
-        memory,
-        data: data_directory(args.data)?,
-        timeout: session.timeout_or(TIMEOUT)?,
     })
 }
 
@@ -94,36 +65,24 @@ fn print(out: Output, report: &Report) -> Outcome {
     };
     fares::print(out, &report.without, (of, &report.with))?;
     out.line("")?;
-    let columns = [
-        Column::Text("aim"),
-        Column::Number("measured"),
-        Column::Text(""),
-    ];
-    let row = |aim: &str, measured: String, met: bool| {
-        let word = if met { "met" } else { "missed" };
-        vec![aim.to_owned(), measured, word.to_owned()]
-    };
     let ratio = |what: &str, ratio: f64| {
         let aim = format!("{what}, 99 %: twice as long and a round trip");
-        row(&aim, format!("{ratio:.2} times"), ratio <= P99_AIM)
+        (aim, format!("{ratio:.2} times"), ratio <= P99_AIM)
     };
-    let gap = report.longest_gap_ms;
-    let rows = [
-        row(
-            &format!(
-                "no operation fails, {} of {} {of}",
-                report.failing_at_once, report.shape
-            ),
+    let (gap, at_once, shape) = (report.longest_gap_ms, report.failing_at_once, &report.shape);
+    let aims = [
+        (
+            format!("no operation fails, {at_once} of {shape} {of}"),
             report.failed.to_string(),
             report.failed == 0,
         ),
-        row(
-            "longest time without a success: 250 ms",
+        (
+            "longest time without a success: 250 ms".to_owned(),
             format!("{gap:.1} ms"),
             gap <= GAP_AIM_MS,
         ),
         ratio("reads", report.read_p99_ratio),
         ratio("writes", report.write_p99_ratio),
     ];
-    out.table(&columns, &rows)
+    fares::aims(out, &aims)
 }

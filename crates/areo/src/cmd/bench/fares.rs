@@ -1,8 +1,49 @@
 //! What readers and writers notice of what disturbs them.
 
+use super::{data_directory, random_seed, servers_program};
+use crate::args::{DurabilityWord, Load};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
+use crate::session::Session;
+use crate::units::show_size;
+use areo_bench::Setup;
 use areo_bench::reconfig::Fared;
+use std::time::Duration;
+
+/// How long an operation may take, unless `--timeout` says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// So many servers, with what reads and writes.
+pub(super) fn setup(
+    session: &Session,
+    servers: u8,
+    durability: DurabilityWord,
+    load: Load,
+) -> Outcome<Setup> {
+    Ok(Setup {
+        program: servers_program()?,
+        servers: servers.into(),
+        objects: load.objects,
+        size: load.size,
+        clients: load.clients.into(),
+        seed: load.seed.unwrap_or_else(random_seed),
+        memory: durability == DurabilityWord::Memory,
+        data: data_directory(load.data)?,
+        timeout: session.timeout_or(TIMEOUT)?,
+    })
+}
+
+/// Says what is going to be measured.
+pub(super) fn announce(out: Output, setup: &Setup, disturbances: &str) {
+    out.note(&format!(
+        "seed {}: {} servers, {} objects of {}, {} clients, {disturbances}",
+        setup.seed,
+        setup.servers,
+        setup.objects,
+        show_size(setup.size as u64),
+        setup.clients,
+    ));
+}
 
 /// A table: how they fare without the disturbance, and with it.
 pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &Fared)) -> Outcome {
@@ -33,6 +74,21 @@ pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &
         row("operations", |of| of.operations as f64, ""),
         row("measured for", |of| of.seconds * 1e3, " ms"),
     ];
+    out.table(&columns, &rows)
+}
+
+/// What is aimed at, and whether it was reached.
+pub(super) fn aims(out: Output, aims: &[(String, String, bool)]) -> Outcome {
+    let columns = [
+        Column::Text("aim"),
+        Column::Number("measured"),
+        Column::Text(""),
+    ];
+    let row = |(aim, measured, met): &(String, String, bool)| {
+        let word = if *met { "met" } else { "missed" };
+        vec![aim.clone(), measured.clone(), word.to_owned()]
+    };
+    let rows: Vec<_> = aims.iter().map(row).collect();
     out.table(&columns, &rows)
 }
 

@@ -1,17 +1,14 @@
 //! `areo bench reconfig`: what readers and writers notice of reconfigurations, and what these cost.
 
-use super::{data_directory, failure, fares, random_seed, servers_program};
-use crate::args::{DurabilityWord, MeasureReconfig};
+use super::{fares, finish};
+use crate::args::MeasureReconfig;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::progress;
-use crate::session::{self, Session};
-use crate::units::show_size;
+use crate::session::Session;
 use areo_bench::reconfig::{self, Moved, Options, PerObject, ReadCost, Report, Stage};
 use std::time::Duration;
 
-/// How long an operation may take, unless `--timeout` says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// What is aimed at on loopback with objects of 1 KiB; `docs/benchmarks.md` has the figures that were reached.
 const GAP_AIM_MS: f64 = 250.0;
 const THROUGHPUT_AIM: f64 = 0.6;
@@ -21,40 +18,16 @@ const BATCH_OBJECTS: u64 = 10_000;
 pub(super) fn run(session: &Session, args: MeasureReconfig) -> Outcome {
     let out = session.out;
     let options = Options {
-        program: servers_program()?,
-        servers: args.servers.into(),
-        objects: args.objects,
-        size: args.size,
+        setup: fares::setup(session, args.servers, args.durability, args.load)?,
         reconfigurations: args.reconfigurations,
-        clients: args.clients.into(),
         time: Duration::from_secs(args.seconds),
-        seed: args.seed.unwrap_or_else(random_seed),
-        memory: args.durability == DurabilityWord::Memory,
-        data: data_directory(args.data)?,
-        timeout: session.timeout_or(TIMEOUT)?,
         history: super::history(args.history)?,
     };
-    out.note(&format!(
-        "seed {}: {} servers, {} objects of {}, {} clients, {} reconfigurations",
-        options.seed,
-        options.servers,
-        options.objects,
-        show_size(options.size as u64),
-        options.clients,
-        options.reconfigurations
-    ));
+    let changes = format!("{} reconfigurations", options.reconfigurations);
+    fares::announce(out, &options.setup, &changes);
     let bar = progress::spinner(out, "preparing");
-    let work = async {
-        let done = reconfig::run(options, |stage| bar.set_message(describe(stage))).await;
-        done.map_err(|error| failure("the measurement", &error))
-    };
-    let report = session::run(work, "");
-    bar.finish_and_clear();
-    let report = report?;
-    match out.json {
-        true => out.object(&report)?,
-        false => print(out, &report)?,
-    }
+    let work = reconfig::run(options, |stage| bar.set_message(describe(stage)));
+    let report = finish(out, ("the measurement", &bar), work, print)?;
     fares::judge(report.failed, &report.failures, report.seed)
 }
 
@@ -165,43 +138,35 @@ fn behind(out: Output, report: &Report) -> Outcome {
 
 /// What is aimed at, and whether it was reached.
 fn aims(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("aim"),
-        Column::Number("measured"),
-        Column::Text(""),
-    ];
-    let row = |aim: &str, measured: String, met: bool| {
-        let word = if met { "met" } else { "missed" };
-        vec![aim.to_owned(), measured, word.to_owned()]
-    };
     let (gap, ratio) = (report.longest_gap_ms, report.throughput_ratio);
     let speedup = report.batch_speedup;
-    let rows = [
-        row(
-            "no operation fails",
+    let aims = [
+        (
+            "no operation fails".to_owned(),
             report.failed.to_string(),
             report.failed == 0,
         ),
-        row(
-            "longest time without a success: 250 ms",
+        (
+            "longest time without a success: 250 ms".to_owned(),
             format!("{gap:.1} ms"),
             gap <= GAP_AIM_MS,
         ),
-        row(
-            "throughput: 60 % of that without",
+        (
+            "throughput: 60 % of that without".to_owned(),
             format!("{:.0} %", ratio * 100.0),
             ratio >= THROUGHPUT_AIM,
         ),
-        row(
-            "an object in a batch of 10 000: 10 times faster",
+        (
+            "an object in a batch of 10 000: 10 times faster".to_owned(),
             format!("{speedup:.1} times"),
             speedup >= BATCH_AIM,
         ),
     ];
-    let rows = match report.objects >= BATCH_OBJECTS {
-        true => &rows[..],
-        // It says nothing of fewer.
-        false => &rows[..3],
+    // The last one says nothing of fewer objects.
+    let told = if report.objects >= BATCH_OBJECTS {
+        4
+    } else {
+        3
     };
-    out.table(&columns, rows)
+    fares::aims(out, &aims[..told])
 }

@@ -1,0 +1,108 @@
+//! What measurements of readers and writers stand on: server processes that serve, and a domain full of objects.
+
+use crate::cluster::{Cluster, Program, loopback_places};
+use crate::load::Source;
+use crate::run::{RunError, SERVE, failed};
+use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// Which servers, objects and clients there are to be.
+pub struct Setup {
+    /// The program `areo`.
+    pub program: Program,
+    /// Server processes.
+    pub servers: usize,
+    /// Objects of the domain.
+    pub objects: u64,
+    /// Bytes of each; at least 16.
+    pub size: usize,
+    /// Clients that read and write.
+    pub clients: usize,
+    /// What everything is drawn from.
+    pub seed: u64,
+    /// Servers keep nothing on disk.
+    pub memory: bool,
+    /// Where directories of servers may be made.
+    pub data: PathBuf,
+    /// How long an operation may take.
+    pub timeout: Duration,
+}
+
+/// A cluster that serves.
+pub(crate) struct Started {
+    pub(crate) client: Client,
+    pub(crate) connect: ConnectOptions,
+    /// Names of all servers.
+    pub(crate) servers: Vec<String>,
+    /// Dropped last: the others talk to it.
+    pub(crate) cluster: Cluster,
+}
+
+impl Setup {
+    pub(crate) fn source(&self) -> Source {
+        Source::new(self.objects, self.size, self.seed)
+    }
+
+    /// What an acknowledgement means, as reports say it.
+    pub(crate) fn durability(&self) -> &'static str {
+        if self.memory { "memory" } else { "fsync" }
+    }
+
+    /// Starts the servers, and waits until each knows of all.
+    pub(crate) async fn start(&self) -> Result<Started, RunError> {
+        let places = loopback_places(self.servers, false);
+        let mut cluster = Cluster::make(&self.program, places, &self.data, self.memory)?;
+        cluster.start_all()?;
+        for server in 0..self.servers {
+            cluster.ready(server, SERVE).await;
+        }
+        let connect = ConnectOptions {
+            addresses: cluster.addresses(),
+            cluster: None,
+            timeout: self.timeout,
+        };
+        let client = Client::connect(connect.clone()).await;
+        let client = client.map_err(failed("connect to the cluster"))?;
+        wait_for_all(&client, self.servers).await?;
+        let names = (0..self.servers).map(|server| cluster.name(server).to_owned());
+        Ok(Started {
+            client,
+            connect,
+            servers: names.collect(),
+            cluster,
+        })
+    }
+}
+
+impl Started {
+    /// A new domain, with the objects of the source.
+    pub(crate) async fn domain(
+        &self,
+        name: &str,
+        options: DomainOptions,
+        (source, objects): (&Source, u64),
+    ) -> Result<Domain, RunError> {
+        let domain = self.client.create_domain(name, options).await;
+        let domain = domain.map_err(failed("make the domain"))?;
+        source.fill(&domain, objects).await?;
+        Ok(domain)
+    }
+}
+
+/// Waits until the cluster knows all of its servers.
+async fn wait_for_all(client: &Client, servers: usize) -> Result<(), RunError> {
+    let begun = Instant::now();
+    loop {
+        let known = client.servers().await.map_err(failed("list the servers"))?;
+        if known.len() == servers {
+            return Ok(());
+        }
+        if begun.elapsed() > SERVE {
+            let error = format!("it knows {} of {servers}", known.len());
+            return Err(failed("make all servers known to the cluster")(error));
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}
