@@ -193,7 +193,7 @@ macro_rules! watch {
     }};
 }
 
-pub use crate::watch;
+pub use watch;
 
 /// What was done in the span is over; it says `error.type` if that failed. A span without that was given up, or succeeded.
 pub fn end<T, E: ErrorType>(span: &Span, ended: &Result<T, E>) {
