@@ -112,8 +112,9 @@ fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Out
             say(
                 out,
                 &format!(
-                    "'{name}' is {} now; {objects} objects moved, {size}",
-                    called(c)
+                    "'{name}' is {} now; {objects} {} moved, {size}",
+                    called(c),
+                    if objects == 1 { "object" } else { "objects" }
                 ),
             )
         }
