@@ -7,6 +7,7 @@
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
 use crate::message::{Access, Answer, Body, CellRequest, Note, Refusal, Reply, Request};
+use crate::object::Metadata;
 use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
 
@@ -231,14 +232,15 @@ pub fn writes(request: &Request) -> bool {
 }
 
 /// Whether the request writes, and what it records is small and lets go of more, or of the whole domain: deleting,
-/// deciding, and moving away. A full disk has room for these yet, or it could not be emptied.
+/// deciding, settling an upload by its manifest, and moving away. A full disk has room for these yet, or it could not be
+/// emptied.
 pub fn frees(request: &Request) -> bool {
     let is_small = match request {
         Request::Configured {
             body: Body::Access(accesses),
             ..
         } => accesses.iter().all(|(_, access)| match access {
-            Access::Put { element, .. } => element.deleted,
+            Access::Put { element, .. } => element.deleted || is_manifest(element),
             Access::Query { .. } | Access::Fetch { .. } => true,
             Access::Adopt(_) => false,
         }),
@@ -249,4 +251,10 @@ pub fn frees(request: &Request) -> bool {
         | Request::Configured { .. } => true,
     };
     is_small && writes(request)
+}
+
+/// Until a commit that was decided is put, neither its blocks nor those before them can be swept (`[X-22]`).
+fn is_manifest(element: &Element) -> bool {
+    let stands_for = |metadata: Metadata| metadata.blocks.is_some();
+    Metadata::decode(&element.metadata).is_ok_and(stands_for) && element.payload.is_empty()
 }

@@ -150,6 +150,7 @@ impl<D: Disk> Log<D> {
         };
         let handle = self.push(&content);
         self.space.reserved = self.space.reserved.saturating_sub(content.footprint());
+        self.note_freeing(content.footprint());
         handle
     }
 
@@ -193,7 +194,7 @@ impl<D: Disk> Log<D> {
             return Err(CommitError::Poisoned);
         }
         assert!(self.in_flight.is_empty(), "one commit at a time");
-        self.space.reserved = 0;
+        self.end_reservation();
         if self.open.is_empty() {
             return Ok(None);
         }

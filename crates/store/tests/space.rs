@@ -178,6 +178,39 @@ fn what_frees_has_room_on_a_full_disk_and_leaves_most_of_a_spare_to_copies() {
 }
 
 #[test]
+fn what_frees_has_room_while_others_are_copied() {
+    let disk = MemoryDisk::with_capacity(6 * SEGMENT);
+    let mut log = open(&disk, SEGMENT).log;
+    let handles = fill(&mut log, 0);
+    let small = header(0, 0);
+    let size = footprint(small.len(), 0);
+    while log.reserve(size).is_ok() {
+        log.append(&small, &[], 0);
+        log.commit().unwrap();
+    }
+    // Of each segment two thirds stay and have to be copied.
+    for handle in handles.iter().step_by(3) {
+        log.free(*handle);
+    }
+    let mut copying = 0;
+    for _ in 0..1000 {
+        log.reserve_to_free(size).unwrap();
+        // A few, or they would fill what they have.
+        if copying < 4 {
+            log.append(&small, &[], 0);
+        }
+        match log.step().unwrap() {
+            StepOutcome::Idle => break,
+            StepOutcome::CommitFirst => copying += 1,
+            _ => {}
+        }
+        log.reserve_to_free(size).unwrap();
+        log.commit().unwrap();
+    }
+    assert!(copying > 0, "nothing was copied");
+}
+
+#[test]
 fn a_full_disk_stays_one_though_the_spare_has_room_for_what_frees() {
     let disk = MemoryDisk::with_capacity(6 * SEGMENT);
     let mut log = open(&disk, SEGMENT).log;

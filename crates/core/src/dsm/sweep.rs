@@ -17,6 +17,7 @@
 use super::large::{self, Fate};
 use super::{Client, atomic, decided_once, listing};
 use crate::config::Configuration;
+use crate::dap::Scope;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
@@ -219,7 +220,8 @@ async fn settled<E: Env>(
     }
 }
 
-/// Whether the newest block of an undecided upload is old enough to give the upload up.
+/// Whether the newest block of an undecided upload is old enough to give the upload up. Only its age is asked for: it is not
+/// brought to a quorum, as a read would, for a full disk may have no room for it.
 async fn is_old<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
@@ -231,10 +233,13 @@ async fn is_old<E: Env>(
     }
     let newest = upload.blocks.last().expect("it was listed by its blocks");
     let name = large::block_name(upload.id, *newest);
-    let found = atomic::stat(client, c, &name).await;
-    let ReadError::Unavailable(failed) = match found {
-        Ok(found) => {
-            let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
+    let newest = atomic::newest(client, c, &name, None, Scope::Metadata);
+    let ReadError::Unavailable(failed) = match newest.await {
+        Ok(newest) => {
+            let metadata = newest
+                .found
+                .value
+                .and_then(|v| Metadata::decode(&v.metadata).ok());
             let written = metadata.and_then(|metadata| metadata.written_at_ms);
             return Ok(passed(ages, written, ages.unfinished_ms));
         }

@@ -111,6 +111,46 @@ fn what_a_writer_leaves_is_finished_or_swept() {
     }
 }
 
+/// A full disk has room for all that a sweep needs, whatever the writers left that filled it.
+#[test]
+fn full_disks_can_be_swept() {
+    for until in STEPS {
+        let c = configuration(4, Dap::Abd, 1, 0);
+        let (world, actor) = world(&c);
+        leave(&world, until);
+        for server in 0..4 {
+            world.disk(server, |disk| disk.is_full = true);
+        }
+        let written = world.run(actor.write("other", "more"));
+        assert!(written.is_err(), "the disks are full");
+        let sweeps = [(); 2].map(|()| world.run(sweep(&actor)));
+        let removed = sweeps.map(|swept| swept.unwrap_or_else(|e| panic!("{until:?}: {e:?}")));
+        let removed: u64 = removed.iter().map(|swept| swept.removed.uploads).sum();
+        assert_eq!(removed, 1, "{until:?}");
+    }
+}
+
+/// Of a block that one server has got only the age is of interest: it is not written back, there may be no room for it.
+#[test]
+fn full_disks_can_be_swept_of_half_a_block() {
+    for dap in [Dap::Abd, Dap::Ec { k: 2 }] {
+        let c = configuration(4, dap, 1, 2);
+        let (world, actor) = world(&c);
+        let upload = Upload::begin(&world.actor(&c), NEW);
+        world.hold(|m| m.is_put() && (m.is_reply() || !m.at(&[0, 1])));
+        let putting = upload.clone();
+        assert!(!world.run(async move { putting.put_blocks(0..1).await }));
+        world.lose(Message::is_put);
+        world.release();
+        for server in 0..4 {
+            world.disk(server, |disk| disk.is_full = true);
+        }
+        // So that nobody can tell whether it is at a quorum.
+        world.crash(2);
+        assert_eq!(world.run(sweep(&actor)).unwrap().removed.uploads, 1);
+    }
+}
+
 /// Readers come before any sweep: they see one version or the other, and never go back.
 #[test]
 fn readers_see_one_version_whole_before_and_after_a_sweep() {

@@ -12,6 +12,8 @@ pub struct Disk {
     written: usize,
     /// Records that were freed: a store that moves records about may find one again.
     freed: Vec<Record>,
+    /// There is room for nothing but what frees some.
+    pub is_full: bool,
 }
 
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
 use areo_core::server::Identity;
-use areo_core::shard::Shard;
+use areo_core::shard::{Shard, frees, writes};
 use areo_core::tag::Tag;
 use std::sync::Arc;
 
@@ -52,6 +52,9 @@ impl Machine {
         caller: Caller,
         mut request: Request,
     ) -> Vec<(Caller, Result<Reply, Refusal>)> {
+        if self.shard.is_some() && self.disk.is_full && writes(&request) && !frees(&request) {
+            return vec![(caller, Err(Refusal::Full))];
+        }
         if let Some(shard) = &mut self.shard {
             self.adopted += shard.adopt(&mut request, &self.disk);
         }

@@ -119,7 +119,7 @@ impl<D: Disk> Log<D> {
         // Taken before room is made: a segment made for that is above it, where every segment must be there.
         let horizon = self.segments.next_number - 1;
         let size = self.census_footprint();
-        if !self.make_room_for_copy(size).map_err(room_failed)? || self.prepare(size).is_err() {
+        if !self.make_room_for_census(size).map_err(room_failed)? || self.prepare(size).is_err() {
             return Ok(false);
         }
         let census = Census {
@@ -226,13 +226,16 @@ impl<D: Disk> Log<D> {
         let small = self.options.segment_bytes / SMALL_PART;
         let candidates = || self.segments.iter().filter(|(_, s)| self.may_go(s));
         let small_ones = || candidates().filter(|(_, s)| s.write_at < small);
-        let room = self.room_on_full_disk();
+        let room = self.room_for_copies_on_full_disk();
+        let census_room = self.room_for_census_on_full_disk();
         let overhead = self.copy_overhead();
         let is_worth_it = |segment: &Segment<D::File>| {
             let percent = u64::from(self.options.reclaim_dead_percent);
             if self.space.pressure {
+                let is_empty = segment.live_records == 0;
                 return is_gain_under_pressure(segment, segment.write_at)
-                    && segment.live_bytes + overhead <= room;
+                    && (segment.live_bytes + overhead <= room
+                        || is_empty && overhead <= census_room);
             }
             segment.had_damage || segment.gain_bytes() * 100 >= segment.write_at * percent
         };

@@ -1,7 +1,8 @@
 //! Where the space comes from: making segments, promising space, going on to the next segment.
 //!
-//! Besides what is promised to the caller, one empty segment is kept as a *spare*. Only reclaiming may use it, so that
-//! a full disk can always be emptied; until it has been replaced nothing new is promised.
+//! Besides what is promised to the caller, one empty segment is kept as a *spare*. Only reclaiming may use it, and records
+//! that let go of others, so that a full disk can always be emptied; until it has been replaced nothing else is promised.
+//! Of the two neither can take the other's part.
 
 use std::io::{self, IoSlice};
 
@@ -23,10 +24,14 @@ pub(super) struct Space {
     pub(super) hints_blocked: bool,
     /// Somebody reserves: keep a spare segment ready.
     pub(super) wants_spare: bool,
+    /// Bytes that records which free others have taken of the spare since it was whole.
+    freeing_taken: u64,
+    /// Bytes of such records in the open batch; `None` if no room was promised for any.
+    freeing_open: Option<u64>,
 }
 
-/// One part in so many of the spare is for records that free others. What is left takes a copy of any segment of which as
-/// much is dead.
+/// One part in so many of the spare is for records that free others; the rest takes a copy of any segment of which as much
+/// is dead.
 const FREEING_PART: u64 = 4;
 const BATCH_HEADER: u64 = BATCH_HEADER_BYTES as u64;
 
@@ -55,32 +60,61 @@ impl<D: Disk> Log<D> {
     /// # Errors
     /// As [`Self::reserve`].
     pub fn reserve_to_release(&mut self, bytes: u64) -> Result<(), ReserveError> {
-        self.reserve_from_spare(bytes, 0)
+        self.reserve_from_spare(bytes, u64::MAX)
     }
 
-    /// As [`Self::reserve_to_release`], for records that somebody asks for, after which more can go: most of the spare is
-    /// left to copies, however much is asked for.
+    /// As [`Self::reserve_to_release`], for records that somebody asks for, after which more can go: they have a part of
+    /// the spare, so that copies have room however much is asked for, and the other way round.
     ///
     /// # Errors
     /// As [`Self::reserve`].
     pub fn reserve_to_free(&mut self, bytes: u64) -> Result<(), ReserveError> {
-        let part = self.options.segment_bytes / FREEING_PART;
-        self.reserve_from_spare(bytes, self.options.segment_bytes - part)
+        self.reserve_from_spare(bytes, self.freeing_left())?;
+        self.space.freeing_open.get_or_insert(0);
+        Ok(())
     }
 
     /// The disk is as full afterwards as it was: reclaiming goes on.
-    fn reserve_from_spare(&mut self, bytes: u64, left_bytes: u64) -> Result<(), ReserveError> {
+    fn reserve_from_spare(&mut self, bytes: u64, limit_bytes: u64) -> Result<(), ReserveError> {
         if self.poison.is_set() {
             return Err(ReserveError::Poisoned);
         }
         let needed_bytes = self.space.reserved.max(bytes);
-        let room_bytes = needed_bytes + left_bytes;
-        let fits = self.room_in_active() >= room_bytes || self.smallest_ready(room_bytes).is_some();
-        let made = match fits {
+        let fits =
+            self.room_in_active() >= needed_bytes || self.smallest_ready(needed_bytes).is_some();
+        let made = match fits && needed_bytes <= limit_bytes {
             true => Ok(()),
-            false => self.create_segment(room_bytes).map(|_| ()),
+            false => self.create_segment(needed_bytes).map(|_| ()),
         };
         self.promise(needed_bytes, made)
+    }
+
+    /// What is left of the spare to records that free others, in bytes.
+    fn freeing_left(&self) -> u64 {
+        let part = self.options.segment_bytes / FREEING_PART;
+        match self.has_spare() {
+            true => part,
+            false => part.saturating_sub(self.space.freeing_taken),
+        }
+    }
+
+    /// Counts a record that was appended.
+    pub(super) fn note_freeing(&mut self, bytes: u64) {
+        if let Some(open) = &mut self.space.freeing_open {
+            *open += bytes;
+        }
+    }
+
+    /// The open batch is committed: what it took of the spare, it took.
+    pub(super) fn end_reservation(&mut self) {
+        self.space.reserved = 0;
+        if let Some(bytes) = self.space.freeing_open.take() {
+            self.space.freeing_taken = match self.has_spare() {
+                true => 0,
+                // Every batch takes whole pages.
+                false => self.space.freeing_taken + align(bytes, PAGE),
+            };
+        }
     }
 
     fn promise(&mut self, needed_bytes: u64, made: io::Result<()>) -> Result<(), ReserveError> {
@@ -183,10 +217,21 @@ impl<D: Disk> Log<D> {
     }
 
     /// Makes room for copying a record of `size` bytes while what is promised stays promised. Takes the spare only if
-    /// the disk is full. `false`: there is no room.
+    /// the disk is full, and leaves their part to records that free others. `false`: there is no room.
     pub(super) fn make_room_for_copy(&mut self, size: u64) -> io::Result<bool> {
+        self.make_room_leaving(self.freeing_left(), size)
+    }
+
+    /// As [`Self::make_room_for_copy`], for the census after which segments go: takes the last there is.
+    pub(super) fn make_room_for_census(&mut self, size: u64) -> io::Result<bool> {
+        self.make_room_leaving(0, size)
+    }
+
+    fn make_room_leaving(&mut self, left: u64, size: u64) -> io::Result<bool> {
         let needed = self.space.reserved + size;
-        if self.room_in_active() >= needed || self.ready_besides_spare(needed) {
+        if self.room_in_active() >= needed + self.left_in_active(left)
+            || self.ready_besides_spare(needed)
+        {
             return Ok(true);
         }
         match self.create_segment(needed) {
@@ -194,19 +239,37 @@ impl<D: Disk> Log<D> {
             Err(error) if is_full(&error) => {
                 self.space.pressure = true;
                 // Not by way of `place`: the active segment may still take this record, but then not what is promised.
-                Ok(self.roll_to_ready(needed))
+                Ok(self.roll_to_ready(needed + left))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Room for copies if nothing more can be made, in bytes.
-    pub(super) fn room_on_full_disk(&self) -> u64 {
+    pub(super) fn room_for_copies_on_full_disk(&self) -> u64 {
+        self.room_on_full_disk(self.freeing_left())
+    }
+
+    /// Room for a census if nothing more can be made, in bytes.
+    pub(super) fn room_for_census_on_full_disk(&self) -> u64 {
+        self.room_on_full_disk(0)
+    }
+
+    fn room_on_full_disk(&self, left: u64) -> u64 {
+        let active = self.room_in_active();
+        let active = active.saturating_sub(self.left_in_active(left));
         let ready = self.segments.in_state(SegmentState::Ready);
         let largest = ready.map(|(_, s)| capacity(s)).max().unwrap_or(0);
-        self.room_in_active()
-            .max(largest)
-            .saturating_sub(self.space.reserved)
+        let room = active.max(largest.saturating_sub(left));
+        room.saturating_sub(self.space.reserved)
+    }
+
+    /// Only what was the spare has a part that is left.
+    fn left_in_active(&self, left: u64) -> u64 {
+        match self.has_spare() {
+            true => 0,
+            false => left,
+        }
     }
 
     /// Whether a whole empty segment is left for reclaiming.
