@@ -100,7 +100,7 @@ fn rows(operation: &str, roots: &[&Node]) -> Vec<Row> {
             let whole: u64 = durations.iter().sum();
             let mut spent: BTreeMap<Share, u64> = BTreeMap::new();
             for node in nodes {
-                spend(node, None, &mut spent);
+                spend(node, &mut spent);
             }
             let share = |kind| *spent.get(&kind).unwrap_or(&0) as f64 / whole.max(1) as f64;
             shares = Share::ALL
@@ -125,22 +125,62 @@ fn rows(operation: &str, roots: &[&Node]) -> Vec<Row> {
     order.into_iter().map(row).collect()
 }
 
-/// Gives each nanosecond of the client to what it was spent on. A call that asks about configurations is that, not
-/// communication.
-fn spend(node: &Node, within: Option<Share>, spent: &mut BTreeMap<Share, u64>) {
-    let share = within.or(Share::of(&node.span.name));
-    let local = |part: &&Node| !part.span.name.starts_with("server.");
-    let parts: u64 = node
-        .parts
-        .iter()
-        .filter(local)
-        .map(|part| part.span.duration_ns)
-        .sum();
-    let own = node.span.duration_ns.saturating_sub(parts);
-    *spent.entry(share.unwrap_or(Share::Other)).or_default() += own;
-    for part in node.parts.iter().filter(local) {
-        spend(part, share, spent);
+/// From when to when, in nanoseconds.
+type Interval = (u64, u64);
+
+fn interval(span: &SpanRecord) -> Interval {
+    (span.start_ns, span.end_ns())
+}
+
+/// How many nanoseconds lie in at least one of them.
+fn covered(intervals: &[Interval]) -> u64 {
+    let mut sorted = intervals.to_vec();
+    sorted.sort_unstable();
+    let mut until = 0;
+    let uncovered = |(begin, end): Interval| {
+        let begin = begin.max(until);
+        until = until.max(end);
+        end.saturating_sub(begin)
+    };
+    sorted.into_iter().map(uncovered).sum()
+}
+
+/// Gives each nanosecond of an operation in the client to what it was spent on. What goes on side by side takes no more time
+/// than the operation: a nanosecond is given once, in the order of [`ORDER`].
+fn spend(operation: &Node, spent: &mut BTreeMap<Share, u64>) {
+    let mut of_share: BTreeMap<Share, Vec<Interval>> = BTreeMap::new();
+    find_shares(operation, interval(&operation.span), &mut of_share);
+    let (mut given, mut before) = (Vec::new(), 0);
+    for share in ORDER {
+        given.extend(of_share.remove(&share).unwrap_or_default());
+        let until_here = covered(&given);
+        *spent.entry(share).or_default() += until_here - before;
+        before = until_here;
     }
+    *spent.entry(Share::Other).or_default() += operation.span.duration_ns - before;
+}
+
+/// Where several go on at once: computing keeps the client busy, whoever waits meanwhile; and finding out about
+/// configurations costs nothing while something else is waited for.
+const ORDER: [Share; 4] = [
+    Share::Encode,
+    Share::Decode,
+    Share::Communication,
+    Share::Configuration,
+];
+
+/// When each of them went on, within the operation. A call that asks about configurations is that, not communication.
+fn find_shares(node: &Node, (begin, end): Interval, found: &mut BTreeMap<Share, Vec<Interval>>) {
+    let Some(share) = Share::of(&node.span.name) else {
+        let local = |part: &&Node| !part.span.name.starts_with("server.");
+        for part in node.parts.iter().filter(local) {
+            find_shares(part, (begin, end), found);
+        }
+        return;
+    };
+    let (from, to) = interval(&node.span);
+    let within = (from.clamp(begin, end), to.clamp(begin, end));
+    found.entry(share).or_default().push(within);
 }
 
 /// The quorum calls below a span, itself included.
@@ -148,26 +188,38 @@ fn rounds(node: &Node) -> usize {
     usize::from(node.span.name == "net.quorum") + node.parts.iter().map(rounds).sum::<usize>()
 }
 
-/// How long the disks took that an operation waited for: in each quorum call the longest sync that ended before it did.
-fn sync_ns(node: &Node) -> u64 {
-    if node.span.name == "net.quorum" {
-        let ends_ns = node.span.end_ns();
-        return longest_sync(&node.parts, ends_ns);
-    }
-    node.parts.iter().map(sync_ns).sum()
+/// How long the disks took that an operation waited for: in each quorum call the longest sync that ended before it did; at
+/// most as long as the calls, which may go on side by side.
+fn sync_ns(operation: &Node) -> u64 {
+    let mut syncs = Vec::new();
+    find_syncs(operation, &mut syncs);
+    covered(&syncs)
 }
 
-fn longest_sync(nodes: &[Node], before_ns: u64) -> u64 {
-    let of = |node: &Node| {
-        let is_sync = |span: &SpanRecord| span.name == "store.sync" && span.end_ns() <= before_ns;
-        let own = if is_sync(&node.span) {
-            node.span.duration_ns
-        } else {
-            0
-        };
-        own.max(longest_sync(&node.parts, before_ns))
-    };
-    nodes.iter().map(of).max().unwrap_or(0)
+fn find_syncs(node: &Node, syncs: &mut Vec<Interval>) {
+    if node.span.name != "net.quorum" {
+        node.parts.iter().for_each(|part| find_syncs(part, syncs));
+        return;
+    }
+    let (begin, end) = interval(&node.span);
+    if let Some(sync) = longest_sync(&node.parts, end) {
+        // A server's clock is its own: how long is known, when is not, but for that it was during the call.
+        let ns = sync.duration_ns.min(end - begin);
+        let begun = sync.start_ns.clamp(begin, end - ns);
+        syncs.push((begun, begun + ns));
+    }
+}
+
+fn longest_sync(nodes: &[Node], before_ns: u64) -> Option<&SpanRecord> {
+    let mut longest: Option<&SpanRecord> = None;
+    for node in nodes {
+        let is_sync = |span: &&SpanRecord| span.name == "store.sync" && span.end_ns() <= before_ns;
+        let own = Some(&node.span).filter(is_sync);
+        let below = longest_sync(&node.parts, before_ns);
+        let all = longest.into_iter().chain(own).chain(below);
+        longest = all.max_by_key(|span| span.duration_ns);
+    }
+    longest
 }
 
 /// The value below which so many thousandths of them are; they are sorted.
@@ -227,6 +279,77 @@ mod tests {
         records.extend([sync(10, 4, 210, 50), sync(11, 5, 260, 900)]);
         let rows = summarize(&Trace::assemble(records));
         assert_eq!(format!("{:.3}", rows[0].disk), "0.050");
+    }
+
+    /// As a value in blocks is read: four reads of 400 µs, of which three go on at any time, and one decodes meanwhile.
+    fn side_by_side() -> Vec<SpanRecord> {
+        let span = |span, parent, name: &'static str, start_us: u64, us: u64| SpanRecord {
+            name: name.into(),
+            process: "client".into(),
+            span: SpanId(span),
+            parent: (parent > 0).then_some(SpanId(parent)),
+            start_ns: 1_000_000 + start_us * 1000,
+            duration_ns: us * 1000,
+            ..example()[2].clone()
+        };
+        let mut records = vec![span(1, 0, "areo.download", 0, 1000)];
+        for read in 0..4 {
+            let (id, begin) = (10 * (read + 1), 100 + read * 100);
+            records.extend([
+                span(id, 1, "areo.read", begin, 400),
+                span(id + 1, id, "dap.get_data", begin, 400),
+                span(id + 2, id + 1, "net.quorum", begin, 350),
+            ]);
+        }
+        // While the second and the third read wait.
+        records.push(span(14, 11, "ec.decode", 460, 30));
+        // A call that began in time, and was given up after the operation.
+        records.extend([
+            span(51, 1, "config.read", 900, 200),
+            span(52, 51, "net.quorum", 900, 200),
+        ]);
+        records
+    }
+
+    #[test]
+    fn what_goes_on_side_by_side_takes_no_more_than_the_whole() {
+        let rows = summarize(&Trace::assemble(side_by_side()));
+        let whole = &rows[0];
+        assert_eq!((&*whole.operation, whole.count), ("areo.download", 1));
+        let percent = |share| format!("{:.1}", whole.shares[&share] * 100.0);
+        // From 100 to 750 µs somebody waits, less the 30 in which something is computed.
+        assert_eq!(percent(Share::Communication), "62.0");
+        assert_eq!(percent(Share::Decode), "3.0");
+        assert_eq!(percent(Share::Configuration), "10.0");
+        assert_eq!(percent(Share::Other), "25.0");
+        let all: f64 = whole.shares.values().sum();
+        assert_eq!(format!("{all:.6}"), "1.000000");
+    }
+
+    #[test]
+    fn disks_that_write_side_by_side_take_no_more_than_the_calls() {
+        let mut records = side_by_side();
+        let sync = |id, parent, start_us: u64| SpanRecord {
+            name: "store.sync".into(),
+            process: "s1".into(),
+            span: SpanId(id),
+            parent: Some(SpanId(parent)),
+            start_ns: 1_000_000 + start_us * 1000,
+            duration_ns: 300_000,
+            ..example()[2].clone()
+        };
+        // One as it was; and one by a clock that is late, in a call that ended before.
+        records.extend([sync(61, 12, 120), sync(62, 22, 0)]);
+        let rows = summarize(&Trace::assemble(records));
+        // From 120 to 420 µs, and from 200 to 500.
+        assert_eq!(format!("{:.3}", rows[0].disk), "0.380");
+    }
+
+    #[test]
+    fn intervals_are_added_up_without_what_they_share() {
+        assert_eq!(covered(&[]), 0);
+        assert_eq!(covered(&[(5, 9), (1, 3)]), 6);
+        assert_eq!(covered(&[(1, 5), (3, 9), (4, 4), (2, 3)]), 8);
     }
 
     #[test]
