@@ -5,12 +5,13 @@ mod file;
 
 pub use file::File;
 
+use crate::metrics::Counted;
 use crate::stream::Upload;
 use crate::{
     Change, ClusterId, ClusterStatus, ConfigurationInfo, ConnectError, ConnectOptions,
-    CreateDomainError, DomainInfo, DomainOptions, Error, Object, ObjectInfo, Page, Plan, Progress,
-    PutOptions, ReconfigError, Reconfigured, SequenceEntry, ServerInfo, Statistics, StreamError,
-    Streamed, SweepOptions, Swept, Traffic, Version,
+    CreateDomainError, DomainInfo, DomainOptions, Error, Metrics, Object, ObjectInfo, Page, Plan,
+    Progress, PutOptions, ReconfigError, Reconfigured, SequenceEntry, ServerInfo, Statistics,
+    StreamError, Streamed, SweepOptions, Swept, Traffic, Version,
 };
 use bytes::Bytes;
 use std::future::Future;
@@ -53,6 +54,23 @@ impl Client {
     /// Which cluster it is.
     pub fn cluster(&self) -> ClusterId {
         self.client.cluster()
+    }
+
+    /// As [`crate::Client::connect_counted`].
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect_counted(
+        options: impl Into<ConnectOptions>,
+        metrics: &Metrics,
+    ) -> Result<Client, ConnectError> {
+        let client = block_on(crate::Client::connect_counted(options, metrics))?;
+        Ok(Client { client })
+    }
+
+    /// As [`crate::Client::metrics`].
+    pub fn metrics(&self) -> &Metrics {
+        self.client.metrics()
     }
 
     /// As [`crate::Client::domain`].
@@ -184,6 +202,18 @@ impl Domain {
     /// # Errors
     /// As there.
     pub fn put_stream(
+        &self,
+        key: &str,
+        source: impl Read,
+        options: PutOptions,
+    ) -> Result<Version, StreamError> {
+        let running = self.domain.metrics().begin(Counted::Put);
+        let ended = self.write_stream(key, source, options);
+        running.end(&ended);
+        ended
+    }
+
+    fn write_stream(
         &self,
         key: &str,
         mut source: impl Read,

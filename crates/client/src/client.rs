@@ -5,6 +5,7 @@ use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::known::{self, Known, Session};
+use crate::metrics::Metrics;
 use crate::strangers;
 use crate::thread::{FAREWELL, Started, Thread, World};
 use crate::{ClusterId, ConnectError, ConnectOptions};
@@ -61,12 +62,23 @@ impl Client {
     /// # Errors
     /// [`ConnectError`] says what happened at each address.
     pub async fn connect(options: impl Into<ConnectOptions>) -> Result<Client, ConnectError> {
+        Client::connect_counted(options, &Metrics::new()).await
+    }
+
+    /// As [`Client::connect`]; what the client does is counted in `metrics`, with that of others that were given the same.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect_counted(
+        options: impl Into<ConnectOptions>,
+        metrics: &Metrics,
+    ) -> Result<Client, ConnectError> {
         let options = options.into();
         if options.addresses.is_empty() {
             return Err(ConnectError::NoAddress);
         }
         let timeout = options.timeout;
-        let started = Thread::start();
+        let started = Thread::start(metrics);
         let thread = started.map_err(|error| ConnectError::Thread {
             error: error.to_string(),
         })?;
@@ -92,6 +104,11 @@ impl Client {
     /// How long each operation may take.
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// What its operations come to, all of its clones together: for a program that shows it to Prometheus.
+    pub fn metrics(&self) -> &Metrics {
+        self.inner.thread.metrics()
     }
 
     /// Which cluster it is.

@@ -2,8 +2,9 @@
 
 use crate::client::Client;
 use crate::cluster::ConfigurationInfo;
-use crate::error::{Asked, Damage, Error, Invalid, Operation};
+use crate::error::{Damage, Error, Invalid, Operation};
 use crate::known::Session;
+use crate::metrics::{Counted, Metrics, counted};
 use crate::object::{Entry, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::reconfig::Work;
 use crate::thread::Started;
@@ -13,7 +14,6 @@ use areo_core::dap::Found;
 use areo_core::dsm;
 use areo_core::element::Value;
 use areo_core::env::Env;
-use areo_core::error::{ReadError, WriteError};
 use areo_core::limits;
 use areo_core::manager::{self, DeleteError, Deletion};
 use areo_core::object::Name;
@@ -25,11 +25,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
+mod call;
 mod coverable;
 mod placement;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use call::Call;
+use call::{not_found, value_to_put};
 use placement::placement;
 
 /// A named set of objects that are kept in the same way. Made by [`Client::domain`] and [`Client::create_domain`].
@@ -174,7 +177,21 @@ impl Domain {
         value: impl Into<Bytes>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let (name, value) = (Name::user(key)?, value.into());
+        counted!(
+            self.metrics(),
+            Counted::Put,
+            self.write_value(key, value.into(), options)
+        )
+    }
+
+    /// A put that is a part of one that is counted.
+    pub(crate) async fn write_value(
+        &self,
+        key: &str,
+        value: Bytes,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        let name = Name::user(key)?;
         if value.len() > options.block_bytes as usize {
             return self.put_in_blocks(key, &value, options).await;
         }
@@ -192,6 +209,10 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Corrupted`], [`Error::Unauthorised`], [`Error::Invalid`].
     pub async fn get(&self, key: &str) -> Result<Object, Error> {
+        counted!(self.metrics(), Counted::Get, self.read_value(key))
+    }
+
+    async fn read_value(&self, key: &str) -> Result<Object, Error> {
         let read = |call: Call| async move {
             let found = manager::get(&call.session.client, call.c(), &call.name).await;
             found.map_err(|error| call.read_error(&error))
@@ -217,6 +238,10 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
+        counted!(self.metrics(), Counted::Stat, self.read_info(key))
+    }
+
+    async fn read_info(&self, key: &str) -> Result<ObjectInfo, Error> {
         let name = Name::user(key)?;
         let read = |call: Call| async move {
             let found = manager::stat(&call.session.client, call.c(), &call.name).await;
@@ -247,6 +272,10 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
     pub async fn delete(&self, key: &str) -> Result<Version, Error> {
+        counted!(self.metrics(), Counted::Delete, self.write_tombstone(key))
+    }
+
+    async fn write_tombstone(&self, key: &str) -> Result<Version, Error> {
         let metadata = Metadata {
             written_at_ms: now_ms(),
             ..Metadata::default()
@@ -271,6 +300,14 @@ impl Domain {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Invalid`].
     pub async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
+        counted!(
+            self.metrics(),
+            Counted::List,
+            self.read_page(prefix, after, limit)
+        )
+    }
+
+    async fn read_page(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
         let bytes = prefix.len().max(after.len());
         if bytes > limits::KEY_BYTES {
             let reason = Invalid::ListBound { bytes };
@@ -298,6 +335,11 @@ impl Domain {
             entries: entries.collect(),
             next: page.next,
         })
+    }
+
+    /// What operations come to.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        self.client.metrics()
     }
 
     /// Runs an operation on one object on the network thread.
@@ -435,60 +477,4 @@ impl About {
             damage: Box::new(damage),
         }
     }
-}
-
-/// An operation on one object, on the network thread.
-pub(crate) struct Call {
-    pub(crate) session: Session,
-    pub(crate) about: Arc<About>,
-    operation: Operation,
-    pub(crate) name: Name,
-}
-
-impl Call {
-    pub(crate) fn c(&self) -> &Arc<Configuration> {
-        self.about.known()
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        let (domain, key) = (Some(&*self.about.name), Some(self.name.key()));
-        let latest = self.about.latest(&self.session.client);
-        Session::asked(self.operation, domain, &latest, key)
-    }
-
-    fn not_found(&self) -> Error {
-        not_found(&self.about.name, self.name.key())
-    }
-
-    pub(crate) fn read_error(&self, error: &ReadError) -> Error {
-        let ReadError::Unavailable(failed) = error;
-        self.session.not_applied(&self.asked(), failed)
-    }
-
-    pub(crate) fn write_error(&self, error: &WriteError) -> Error {
-        match error {
-            WriteError::NotApplied(failed) => self.session.not_applied(&self.asked(), failed),
-            WriteError::Unknown(failed) => self.session.unknown(&self.asked(), failed),
-        }
-    }
-}
-
-fn not_found(domain: &str, key: &str) -> Error {
-    Error::NotFound {
-        domain: domain.into(),
-        key: Some(key.into()),
-    }
-}
-
-/// The value with its metadata, if that is within the limits.
-fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
-    options.check()?;
-    let metadata = Metadata {
-        content_type: options.content_type,
-        user: options.user_metadata,
-        checksum: Some(checksum::of(std::slice::from_ref(&content))),
-        written_at_ms: now_ms(),
-        blocks: None,
-    };
-    Ok(Value::new(metadata.encode()?, content))
 }

@@ -39,6 +39,7 @@ use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::known::Session;
+use crate::metrics::{Counted, counted};
 use crate::reconfig::Work;
 use crate::span;
 use areo_core::dsm::listing;
@@ -204,7 +205,11 @@ impl File {
             let chain = span::watch!(span::file_read(name.key()), walk)?;
             Ok(chain.blocks.iter().map(BlockInfo::from).collect())
         };
-        self.domain.work(walk).await
+        counted!(
+            self.domain.metrics(),
+            Counted::FileRead,
+            self.domain.work(walk)
+        )
     }
 
     /// Removes the file with its blocks; returns the version of its tombstone.
@@ -228,6 +233,10 @@ impl File {
             };
             span::watch!(span::file_remove(name.key()), remove)
         };
-        self.domain.work(remove).await
+        counted!(
+            self.domain.metrics(),
+            Counted::FileRemove,
+            self.domain.work(remove)
+        )
     }
 }

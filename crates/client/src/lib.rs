@@ -10,6 +10,8 @@
 //!
 //! Client                                             Clone + Send + Sync
 //!   async connect(ConnectOptions) -> Result<Client, ConnectError>
+//!   async connect_counted(ConnectOptions, &Metrics)  counted with other clients
+//!   metrics(&self) -> &Metrics                       text(&self) -> String: what its operations come to, for Prometheus
 //!   with_timeout(&self, Duration) -> Client          timeout(&self) -> Duration
 //!   cluster(&self) -> ClusterId
 //!   async domain(&self, &str) -> Result<Domain, Error>
@@ -61,6 +63,7 @@ mod domain;
 mod error;
 pub mod file;
 mod known;
+mod metrics;
 mod object;
 mod reconfig;
 mod shape;
@@ -89,6 +92,7 @@ pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::{Domain, Statistics};
 pub use error::{Damage, Error, Invalid, NoQuorum, Operation, ServerOutcome};
+pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
 };

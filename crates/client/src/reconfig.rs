@@ -10,6 +10,7 @@ use crate::cluster::{ConfigurationInfo, Health, Names};
 use crate::domain::{About, Domain};
 use crate::error::{Asked, Error, NoQuorum, Operation};
 use crate::known::Session;
+use crate::metrics::{Counted, Metrics, counted};
 use crate::{Dap, ServerId};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
@@ -179,8 +180,12 @@ impl Domain {
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Reconfigured, ReconfigError> {
         let change = change.clone();
-        self.work(move |work| async move { work.reconfigure(&change, &progress).await })
-            .await
+        let progress = counting(self.metrics(), progress);
+        counted!(
+            self.metrics(),
+            Counted::Reconfigure,
+            self.work(move |work| async move { work.reconfigure(&change, &progress).await })
+        )
     }
 
     /// Finishes what somebody left pending, and returns the configuration that is final by then; `None` if nothing is
@@ -192,8 +197,12 @@ impl Domain {
         &self,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
-        self.work(move |work| async move { work.resume(&progress).await })
-            .await
+        let progress = counting(self.metrics(), progress);
+        counted!(
+            self.metrics(),
+            Counted::Reconfigure,
+            self.work(move |work| async move { work.resume(&progress).await })
+        )
     }
 
     /// The domain's configurations from the last final one on. Those before it are superseded.
@@ -211,6 +220,18 @@ impl Domain {
             Ok(path.iter().enumerate().map(entry).collect())
         })
         .await
+    }
+}
+
+/// The same, counted.
+fn counting(
+    metrics: &Metrics,
+    progress: impl Fn(Progress) + Send + 'static,
+) -> impl Fn(Progress) + Send + 'static {
+    let metrics = metrics.clone();
+    move |step| {
+        metrics.reconfiguring(step);
+        progress(step);
     }
 }
 
@@ -242,7 +263,7 @@ fn add(
     plan.objects += 1;
     plan.bytes += entry.length;
     let name = Name::new(kind, &entry.key).expect("a server listed it");
-    let each = element_bytes(new, entry.length);
+    let each = dap::element_bytes(new, entry.length);
     plan.element_bytes += each * new.n() as u64;
     plan.sent_bytes += each * needing((old, new), &name, entry.length);
 }
@@ -440,15 +461,6 @@ impl Work {
         let latest = self.about.latest(&self.session.client);
         Session::asked(operation, Some(&self.about.name), &latest, None)
     }
-}
-
-/// Bytes of an element of a value of this length.
-fn element_bytes(c: &Configuration, length: u64) -> u64 {
-    let pieces = match length <= c.descriptor().copy_bytes.into() {
-        true => 1,
-        false => u64::from(c.dap().k()),
-    };
-    length.div_ceil(pieces)
 }
 
 /// Members of the new configuration that have to be sent their element (`[X-17]`).

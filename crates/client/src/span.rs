@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::file::FileError;
+use crate::{ReconfigError, StreamError};
 use areo_core::span::{self, ErrorType};
 use tracing::{Span, debug_span, field};
 
@@ -32,6 +33,26 @@ impl ErrorType for FileError {
             | FileError::Changed { .. }
             | FileError::Local { .. }
             | FileError::Output { .. } => "local",
+        }
+    }
+}
+
+impl ErrorType for StreamError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            StreamError::Store(error) => error.error_type(),
+            StreamError::Local(_) => "local",
+        }
+    }
+}
+
+impl ErrorType for ReconfigError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            ReconfigError::Choice { .. } => "invalid",
+            ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => "not_begun",
+            ReconfigError::Pending { .. } => "pending",
+            ReconfigError::Other { error } => error.error_type(),
         }
     }
 }

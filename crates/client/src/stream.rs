@@ -9,6 +9,7 @@ mod upload;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
+use crate::metrics::{Counted, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Metadata, Version};
 use areo_core::limits;
@@ -69,6 +70,19 @@ impl Domain {
     pub async fn put_stream(
         &self,
         key: &str,
+        source: impl AsyncRead + Unpin,
+        options: PutOptions,
+    ) -> Result<Version, StreamError> {
+        counted!(
+            self.metrics(),
+            Counted::Put,
+            self.write_stream(key, source, options)
+        )
+    }
+
+    async fn write_stream(
+        &self,
+        key: &str,
         mut source: impl AsyncRead + Unpin,
         options: PutOptions,
     ) -> Result<Version, StreamError> {
@@ -120,8 +134,18 @@ impl Domain {
         key: &str,
         range: impl RangeBounds<u64>,
     ) -> Result<ObjectStream, Error> {
-        let range = Wanted::new(&range)?;
-        ObjectStream::open(self, key, range).await
+        let running = self.metrics().begin(Counted::Get);
+        let opened = match Wanted::new(&range) {
+            Ok(range) => ObjectStream::open(self, key, range).await,
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(stream) => Ok(stream.counted(running)),
+            failed => {
+                running.end(&failed);
+                failed
+            }
+        }
     }
 
     /// Reads an object of any length into a sink. After an error some of it may have come there.
@@ -150,7 +174,7 @@ impl Domain {
                 let reason = Invalid::InMemory { bytes: length };
                 return Err(Error::Invalid { reason });
             }
-            let mut stream = self.get_stream(key).await?;
+            let mut stream = ObjectStream::open(self, key, Wanted::EVERYTHING).await?;
             length = stream.length();
             match stream.collect(limits::VALUE_BYTES).await {
                 Ok(Some(object)) => return Ok(object),
@@ -188,6 +212,11 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    const EVERYTHING: Wanted = Wanted {
+        start: 0,
+        end: None,
+    };
+
     fn new(range: &impl RangeBounds<u64>) -> Result<Wanted, Error> {
         let start = match range.start_bound() {
             Bound::Unbounded => 0,
@@ -222,7 +251,7 @@ impl Wanted {
     }
 
     fn is_everything(self) -> bool {
-        self.start == 0 && self.end.is_none()
+        self == Wanted::EVERYTHING
     }
 }
 

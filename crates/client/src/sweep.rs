@@ -3,6 +3,7 @@
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::known::Session;
+use crate::metrics::{Counted, counted};
 use crate::object::now_ms;
 use crate::span;
 use areo_core::dsm::sweep::{self, Ages};
@@ -38,7 +39,7 @@ impl Domain {
     /// # Errors
     /// [`Error::Unavailable`]; what was removed by then stays removed.
     pub async fn sweep(&self, options: SweepOptions) -> Result<Swept, Error> {
-        self.go_over(Some(options)).await
+        counted!(self.metrics(), Counted::Sweep, self.go_over(Some(options)))
     }
 
     /// What [`Domain::sweep`] would find; removes nothing.

@@ -4,6 +4,7 @@
 //! futures that any executor can move between threads. So a client owns a thread with a runtime of its own; an operation
 //! is sent there as one job and answered through one channel. That is one hop per operation, none per quorum call.
 
+use crate::metrics::Metrics;
 use areo_core::dsm;
 use areo_net::Role;
 use areo_net::env::NetEnv;
@@ -23,6 +24,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     /// Identity and memory of this client; operations run on clones with their own deadlines.
     pub(crate) client: dsm::Client<NetEnv>,
+    /// What all of them come to.
+    pub(crate) metrics: Metrics,
     /// When the directory was last asked for; `None`: never, or it should be soon.
     pub(crate) asked_directory: Cell<Option<Instant>>,
 }
@@ -32,6 +35,7 @@ type Job = Box<dyn FnOnce(&Rc<World>) + Send>;
 /// A handle to the thread, which ends when the handle is dropped.
 pub(crate) struct Thread {
     jobs: mpsc::UnboundedSender<Job>,
+    metrics: Metrics,
 }
 
 /// How long what was sent may take to leave before the thread ends.
@@ -42,7 +46,7 @@ impl Thread {
     ///
     /// # Errors
     /// The operating system gives no thread, or nothing to wait for sockets with.
-    pub(crate) fn start() -> io::Result<Thread> {
+    pub(crate) fn start(metrics: &Metrics) -> io::Result<Thread> {
         let mut own_id = [0; 16];
         getrandom::fill(&mut own_id).map_err(io::Error::other)?;
         let runtime = runtime::Builder::new_current_thread()
@@ -50,13 +54,16 @@ impl Thread {
             .build()?;
         // Unbounded, because every job belongs to a caller that waits for it: what callers hold bounds it.
         let (jobs, mut receiver) = mpsc::unbounded_channel::<Job>();
+        let counters = metrics.clone();
         let run = move || {
             LocalSet::new().block_on(&runtime, async move {
                 let network = Network::new(Role::Client, u128::from_le_bytes(own_id));
+                network.count(counters.calls());
                 let client = dsm::Client::new(network.env(Duration::ZERO));
                 let world = Rc::new(World {
                     network,
                     client,
+                    metrics: counters,
                     asked_directory: Cell::new(None),
                 });
                 while let Some(job) = receiver.recv().await {
@@ -68,7 +75,15 @@ impl Thread {
         std::thread::Builder::new()
             .name("areo-client".into())
             .spawn(run)?;
-        Ok(Thread { jobs })
+        Ok(Thread {
+            jobs,
+            metrics: metrics.clone(),
+        })
+    }
+
+    /// What operations here come to.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Runs the operation on the thread. Dropping the returned future gives the operation up.
@@ -136,7 +151,7 @@ mod tests {
 
     #[test]
     fn operations_run_on_one_thread_and_answer_any_other() {
-        let thread = Thread::start().unwrap();
+        let thread = Thread::start(&Metrics::new()).unwrap();
         let name = |_world| async { std::thread::current().name().map(ToOwned::to_owned) };
         assert_eq!(block_on(thread.run(name)).as_deref(), Some("areo-client"));
         let ids: Vec<_> = std::thread::scope(|scope| {
@@ -164,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_operation_that_nobody_waits_for_is_given_up() {
-        let thread = Thread::start().unwrap();
+        let thread = Thread::start(&Metrics::new()).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
         let mut waiting = Box::pin(thread.run(move |_world| async move {
@@ -182,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_thread_ends_with_its_handle() {
-        let thread = Thread::start().unwrap();
+        let thread = Thread::start(&Metrics::new()).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
         block_on(thread.run(|_world| async move {

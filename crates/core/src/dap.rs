@@ -215,6 +215,15 @@ pub fn form(
     }
 }
 
+/// Bytes of an element of a value of this length, for plans and counters: without what fills it up.
+pub fn element_bytes(c: &Configuration, length: u64) -> u64 {
+    let pieces = match length <= c.descriptor().copy_bytes.into() {
+        true => 1,
+        false => u64::from(c.dap().k()),
+    };
+    length.div_ceil(pieces)
+}
+
 /// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
 pub fn is_adoptable(
     (old, new): (&Configuration, &Configuration),

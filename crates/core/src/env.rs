@@ -8,6 +8,41 @@ use crate::tally::Tally;
 use std::future::Future;
 use std::time::Duration;
 
+/// What operations do beside their calls, for whoever counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// Parity of a value was computed.
+    Encoded {
+        /// Bytes of the value.
+        bytes: u64,
+        /// How long that took.
+        time: Duration,
+    },
+    /// Data of a value was computed from parity.
+    Decoded {
+        /// Bytes of the value.
+        bytes: u64,
+        /// How long that took.
+        time: Duration,
+    },
+    /// The answers of a quorum fitted no version, so that it is asked again (2.7; the papers' retries).
+    AskedAgain,
+    /// Servers of a new configuration took over elements that they held in earlier ones (`[X-17]`).
+    Adopted {
+        /// How many.
+        elements: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// Servers of a new configuration were sent elements.
+    Moved {
+        /// How many.
+        elements: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+}
+
 /// The world as the algorithms see it. One clone per operation: it carries the operation's deadline, trace and
 /// statistics. Implemented over TCP by `net` and by the simulator.
 ///
@@ -38,6 +73,9 @@ pub trait Env: Clone + 'static {
 
     /// A random number.
     fn random(&self) -> u64;
+
+    /// Takes note of what the operation did, for whoever counts it. Nobody does unless the world says so.
+    fn count(&self, _work: Work) {}
 
     /// A hint that this server did not answer lately; a tally may prefer others, and must not rely on it.
     fn slow(&self, server: ServerId) -> bool;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use areo_core::config::{Members, ServerId};
-use areo_core::env::Env;
+use areo_core::env::{Env, Work};
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant as CoreInstant;
 use areo_core::message::{Access, Body, Note, Request};
@@ -73,7 +73,7 @@ impl Network {
             network: self.clone(),
             started,
             limit,
-            meter: Rc::default(),
+            meter: Rc::new(Meter::new(self.calls())),
         }
     }
 }
@@ -149,6 +149,8 @@ impl Env for NetEnv {
             gather.state.borrow_mut().trace = trace::context_of(&span);
             gather.start();
             let result = gather.clone().wait().await;
+            let waited = gather.begun.elapsed();
+            gather.env.meter.count_end(result.is_ok(), waited);
             if !span.is_disabled() {
                 gather.state.borrow().describe(&span);
             }
@@ -177,6 +179,10 @@ impl Env for NetEnv {
 
     fn random(&self) -> u64 {
         self.network.random()
+    }
+
+    fn count(&self, work: Work) {
+        self.meter.count_work(work);
     }
 
     fn slow(&self, server: ServerId) -> bool {

@@ -11,12 +11,13 @@
 //! | [`peer`] | a client's view of one server: calls in flight, reconnects, resends |
 //! | [`listener`] | a server's view of its clients: accepting, limits, replies |
 //! | [`network`] | all servers of a cluster, by id |
+//! | [`metrics`] | what the calls of a whole process cost |
 //! | [`trace`] | which span a request is sent for |
 //! | [`env`](mod@env) | the quorum call: [`areo_core::env::Env`] over peers |
 //!
 //! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
-//! [`LocalSet`](tokio::task::LocalSet) or a local runtime, and there is no lock and no atomic on the path of
-//! a small call. Work happens where the bytes are: a reply is counted on the task that read it, and what
+//! [`LocalSet`](tokio::task::LocalSet) or a local runtime, and there is no lock on the path of a small call, and of
+//! atomics only counters that nobody else writes. Work happens where the bytes are: a reply is counted on the task that read it, and what
 //! that makes the caller send goes out with whatever else is queued by then, in one system call.
 
 #![allow(
@@ -29,6 +30,7 @@ pub mod env;
 pub mod handshake;
 pub mod listener;
 pub mod message;
+pub mod metrics;
 pub mod network;
 pub mod peer;
 pub mod pool;

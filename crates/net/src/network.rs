@@ -1,6 +1,6 @@
 //! The servers of a cluster as one process sees them: a [`Peer`] for each, found by id.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::message::Outgoing;
+use crate::metrics::Calls;
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
 use crate::pool::Pool;
 
@@ -41,6 +42,8 @@ struct Shared {
     strangers: RefCell<BTreeSet<ServerId>>,
     /// A stranger was asked something.
     strangers_asked: Notify,
+    /// What counts the calls, if anything does.
+    calls: OnceCell<Rc<Calls>>,
 }
 
 /// Who answered at an address.
@@ -102,8 +105,18 @@ impl Network {
                 peers: RefCell::default(),
                 strangers: RefCell::default(),
                 strangers_asked: Notify::new(),
+                calls: OnceCell::new(),
             }),
         }
+    }
+
+    /// From now on what operations cost is counted here. The first call counts.
+    pub fn count(&self, calls: Calls) {
+        self.shared.calls.get_or_init(|| Rc::new(calls));
+    }
+
+    pub(crate) fn calls(&self) -> Option<Rc<Calls>> {
+        self.shared.calls.get().cloned()
     }
 
     /// Asks one address who is there.

@@ -6,18 +6,11 @@
 use std::time::Duration;
 
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
+use areo_net::metrics::{Adding, SECONDS, text};
 use areo_telemetry::export::Exported;
-use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
-    Registry, TextEncoder,
-};
+use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
 
-/// Upper bounds of the buckets for times, in seconds: from a request in memory to a disk that is in trouble.
-const SECONDS: [f64; 16] = [
-    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
-    1.0, 2.5, 10.0,
-];
-/// The same for requests in one commit.
+/// Upper bounds of the buckets for requests in one commit.
 const REQUESTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
 
 /// What a request is about; the label `request`.
@@ -116,6 +109,7 @@ impl Metrics {
         let by_request = add.times(
             "areo_server_request_seconds",
             "From the arrival of a request to its reply, the wait for the disk included.",
+            "request",
         );
         let seconds = Kind::ALL.map(|kind| by_request.with_label_values(&[kind.word()]));
         Metrics {
@@ -123,7 +117,7 @@ impl Metrics {
             refusals: add.counters(
                 "areo_server_refusals_total",
                 "Requests that were refused.",
-                "reason",
+                &["reason"],
             ),
             sync_seconds: add.histogram(
                 "areo_store_sync_seconds",
@@ -201,11 +195,7 @@ impl Metrics {
         self.connections.set(whole(connections as u64));
         self.status.set(status);
         self.traces.set(exported);
-        let mut text = Vec::new();
-        TextEncoder::new()
-            .encode(&self.registry.gather(), &mut text)
-            .expect("memory takes what is written");
-        String::from_utf8(text).expect("the format is text")
+        text(&self.registry)
     }
 }
 
@@ -252,7 +242,7 @@ impl Traces {
         let lost = add.counters(
             "areo_telemetry_lost_spans_total",
             "Spans that no collector has: too many waited, or it did not take them.",
-            "reason",
+            &["reason"],
         );
         Traces {
             exported: add.counter(
@@ -271,45 +261,6 @@ impl Traces {
         set(&self.exported, exported.delivered);
         set(&self.overflowed, exported.overflowed);
         set(&self.refused, exported.refused);
-    }
-}
-
-/// Makes metrics and registers them. All names are constants that are unlike each other.
-struct Adding<'a>(&'a Registry);
-
-const UNIQUE: &str = "names are constants, valid and unlike each other";
-
-impl Adding<'_> {
-    fn gauge(&self, name: &str, help: &str) -> IntGauge {
-        let gauge = IntGauge::new(name, help).expect(UNIQUE);
-        self.0.register(Box::new(gauge.clone())).expect(UNIQUE);
-        gauge
-    }
-
-    fn counter(&self, name: &str, help: &str) -> IntCounter {
-        let counter = IntCounter::new(name, help).expect(UNIQUE);
-        self.0.register(Box::new(counter.clone())).expect(UNIQUE);
-        counter
-    }
-
-    fn histogram(&self, name: &str, help: &str, bounds: &[f64]) -> Histogram {
-        let options = HistogramOpts::new(name, help).buckets(bounds.to_vec());
-        let histogram = Histogram::with_opts(options).expect(UNIQUE);
-        self.0.register(Box::new(histogram.clone())).expect(UNIQUE);
-        histogram
-    }
-
-    fn times(&self, name: &str, help: &str) -> HistogramVec {
-        let options = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
-        let histograms = HistogramVec::new(options, &["request"]).expect(UNIQUE);
-        self.0.register(Box::new(histograms.clone())).expect(UNIQUE);
-        histograms
-    }
-
-    fn counters(&self, name: &str, help: &str, label: &str) -> IntCounterVec {
-        let counters = IntCounterVec::new(Opts::new(name, help), &[label]).expect(UNIQUE);
-        self.0.register(Box::new(counters.clone())).expect(UNIQUE);
-        counters
     }
 }
 

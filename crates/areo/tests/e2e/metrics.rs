@@ -1,10 +1,15 @@
 //! What servers count, as Prometheus reads it.
 
 use crate::cluster::Cluster;
+use areo_client::blocking::{Client, Domain};
+use areo_client::file::PushOptions;
+use areo_client::{Change, ConnectOptions, DapKind, Error, Metrics, PutOptions};
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 
 /// The metrics of the server whose admin port this is.
 pub(crate) fn metrics(port: u16) -> String {
@@ -20,6 +25,10 @@ pub(crate) fn metrics(port: u16) -> String {
 }
 
 pub(crate) fn value(metrics: &str, series: &str) -> f64 {
+    number(metrics, series)
+}
+
+fn number<T: FromStr<Err: Debug>>(metrics: &str, series: &str) -> T {
     let line = metrics
         .lines()
         .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
@@ -62,11 +71,106 @@ fn servers_count_what_they_do() {
     );
 }
 
+/// A client of the cluster, and what counts for it.
+fn counted_client(cluster: &Cluster) -> (Client, Metrics) {
+    let metrics = Metrics::new();
+    let options = ConnectOptions::from(&*cluster.addresses());
+    let client = Client::connect_counted(options, &metrics).expect("the cluster serves");
+    (client, metrics)
+}
+
+/// Two puts and gets, one of them in three blocks; a file; and a change to replicas.
+fn use_everything(cluster: &Cluster, domain: &Domain) {
+    for (key, bytes) in [("secret-key", 100_000), ("large", 300_000)] {
+        let options = PutOptions {
+            block_bytes: 128 << 10,
+            ..PutOptions::default()
+        };
+        let put = domain.put(key, vec![7; bytes], options);
+        put.expect("all servers serve");
+        let read = domain.get(key).expect("it was just written");
+        assert_eq!(read.length, bytes as u64);
+    }
+    let path = cluster.folder().join("local");
+    std::fs::write(&path, vec![7; 50_000]).expect("there is room");
+    let file = domain.file("notes").expect("it is a name");
+    let pushed = file.push(&path, None, PushOptions::default(), |_| {});
+    pushed.expect("all servers serve");
+    file.read(|_| Ok(())).expect("it was just written");
+    let change = Change {
+        dap: Some(DapKind::Abd),
+        ..Change::default()
+    };
+    let changed = domain.reconfigure(&change, |_| {});
+    changed.expect("all servers serve");
+}
+
+#[test]
+fn a_program_counts_what_its_clients_do() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let (client, metrics) = counted_client(&cluster);
+    let other = Client::connect_counted(&*cluster.addresses(), &metrics);
+    let other = other.expect("the cluster serves");
+    let domain = client.domain("default").expect("`areo up` made it");
+    let before = metrics.text();
+    use_everything(&cluster, &domain);
+    let missing = other.domain("default").expect("the same").get("nothing");
+    assert!(matches!(missing, Err(Error::NotFound { .. })));
+    let text = metrics.text();
+    let now = |series: &str| number::<u64>(&text, series);
+    let grown = |series: &str| now(series) - number::<u64>(&before, series);
+    for (series, expected) in [
+        ("operations_total{operation=\"put\",outcome=\"ok\"}", 2),
+        ("operations_total{operation=\"get\",outcome=\"ok\"}", 2),
+        (
+            "operations_total{operation=\"get\",outcome=\"not_found\"}",
+            1,
+        ),
+        ("operation_seconds_count{operation=\"get\"}", 3),
+        (
+            "operations_total{operation=\"file_push\",outcome=\"ok\"}",
+            1,
+        ),
+        (
+            "operations_total{operation=\"file_read\",outcome=\"ok\"}",
+            1,
+        ),
+        (
+            "operations_total{operation=\"reconfigure\",outcome=\"ok\"}",
+            1,
+        ),
+        ("large_bytes_total{direction=\"written\"}", 300_000),
+        ("large_bytes_total{direction=\"read\"}", 300_000),
+        ("file_bytes_total{direction=\"written\"}", 50_000),
+        ("file_bytes_total{direction=\"read\"}", 50_000),
+        ("reconfiguration_steps_total{step=\"decide\"}", 1),
+        ("reconfiguration_steps_total{step=\"announce\"}", 1),
+        ("reconfiguration_steps_total{step=\"finalize\"}", 1),
+        ("reconfiguration_steps_total{step=\"collect\"}", 1),
+    ] {
+        assert_eq!(now(&format!("areo_client_{series}")), expected, "{series}");
+    }
+    // One value, three blocks, a block of the file.
+    assert!(grown("areo_client_encode_seconds_count") >= 5, "{text}");
+    assert!(grown("areo_client_encoded_bytes_total") >= 450_000);
+    assert!(grown("areo_client_sent_bytes_total") >= 450_000 / 3 * 5);
+    assert!(grown("areo_client_received_bytes_total") >= 400_000);
+    // Whatever was coded is held by nobody as a copy.
+    let sent = "areo_client_reconfiguration_element_bytes_total{how=\"sent\"}";
+    assert!(grown(sent) >= 5 * 450_000, "{text}");
+    assert!(grown("areo_client_reconfiguration_bytes_total") >= 450_000);
+    let rounds = grown("areo_client_rounds_total");
+    let decided = grown("areo_client_quorum_wait_seconds_count");
+    assert!(8 <= decided && decided <= rounds, "{decided} of {rounds}");
+    assert!(grown("areo_client_configurations_visited_total") >= 8);
+    assert!(!text.contains("secret-key"), "no label names a key");
+}
+
 /// Dashboard, alerts and documentation speak of metrics that exist, and of nothing else.
 #[test]
 fn what_is_deployed_speaks_of_metrics_that_exist() {
     let cluster = Cluster::start(&[]);
-    let exist = metrics(cluster.port() + 90);
+    let exist = metrics(cluster.port() + 90) + &Metrics::new().text();
     let known: BTreeSet<&str> = exist
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
@@ -108,7 +212,16 @@ fn promtool_finds_nothing_wrong() {
     };
     assert!(checked.status.success(), "{checked:?}");
     let cluster = Cluster::start(&[]);
-    let text = metrics(cluster.port() + 90);
+    check_metrics(&metrics(cluster.port() + 90));
+    let (client, metrics) = counted_client(&cluster);
+    let domain = client.domain("default").expect("`areo up` made it");
+    let put = domain.put("key", "value", PutOptions::default());
+    put.expect("all servers serve");
+    check_metrics(&metrics.text());
+}
+
+/// That `promtool` understands the text, and has nothing to say about it.
+fn check_metrics(text: &str) {
     let mut check = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

@@ -2,6 +2,7 @@
 
 use super::{Call, Domain, value_to_put};
 use crate::error::{Error, Invalid, Operation};
+use crate::metrics::{Counted, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Version, checksum};
 use areo_core::dsm::coverable::Covered;
@@ -32,8 +33,21 @@ impl Domain {
         version: Option<Version>,
         options: PutOptions,
     ) -> Result<Version, Error> {
+        counted!(
+            self.metrics(),
+            Counted::WriteIf,
+            self.write_covering(key, value.into(), version, options)
+        )
+    }
+
+    async fn write_covering(
+        &self,
+        key: &str,
+        value: Bytes,
+        version: Option<Version>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
         let name = Name::user(key)?;
-        let value = value.into();
         let (bytes, limit_bytes) = (value.len() as u64, limits::DEFAULT_VALUE_BYTES);
         if bytes > limit_bytes {
             let reason = Invalid::ValueTooLarge { bytes, limit_bytes };

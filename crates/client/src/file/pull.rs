@@ -5,6 +5,7 @@ use super::chunking;
 use super::error::{Asked, FileError, local};
 use super::{File, Progress};
 use crate::error::Operation;
+use crate::metrics::{Counted, Metrics, counted};
 use crate::reconfig::Work;
 use crate::span;
 use areo_core::fragment::Digest;
@@ -67,7 +68,11 @@ impl File {
             let pull = pull(asked, &name, &path, base, options, &progress);
             span::watch!(span::file_read(name.key()), pull)
         };
-        self.domain.work(pull).await
+        counted!(
+            self.domain.metrics(),
+            Counted::FilePull,
+            self.domain.work(pull)
+        )
     }
 
     /// Hands the content to `sink`, in order, in pieces, on the client's own thread. Each block is read atomically, the file
@@ -92,6 +97,7 @@ impl File {
                 let mut output = Output {
                     write: sink,
                     bytes: 0,
+                    metrics: &work.session.world.metrics,
                 };
                 let (client, c) = (&work.session.client, work.about.known());
                 let delivered = content::deliver(client, c, &name, chain, &mut output).await;
@@ -100,7 +106,11 @@ impl File {
             };
             span::watch!(span::file_read(name.key()), read)
         };
-        self.domain.work(read).await
+        counted!(
+            self.domain.metrics(),
+            Counted::FileRead,
+            self.domain.work(read)
+        )
     }
 }
 
@@ -151,7 +161,8 @@ async fn pull(
     {
         return Ok(pulled(chain, (0, 0), true));
     }
-    let mut beside = Beside::new(path, present, total, progress)?;
+    let told = (progress, &asked.work.session.world.metrics);
+    let mut beside = Beside::new(path, present, total, told)?;
     let (client, c) = (&asked.work.session.client, asked.work.about.known());
     let delivered = content::deliver(client, c, name, chain, &mut beside).await;
     let chain = delivered.map_err(|stop| stop.explain(asked))?;
@@ -199,12 +210,13 @@ fn verified(block: &Block, data: Vec<Bytes>) -> Result<Vec<Bytes>, Stop> {
     }
 }
 
-struct Output<F> {
+struct Output<'a, F> {
     write: F,
     bytes: u64,
+    metrics: &'a Metrics,
 }
 
-impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<F> {
+impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<'_, F> {
     type Error = Stop;
 
     fn has(&self, _block: &Block) -> bool {
@@ -213,6 +225,7 @@ impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<F> {
 
     fn take(&mut self, block: &Block, data: Option<Vec<Bytes>>) -> Result<(), Stop> {
         let data = verified(block, data.expect("it has none itself"))?;
+        self.metrics.file().read.inc_by(block.length);
         for piece in &data {
             let written = (self.write)(piece);
             written.map_err(|source| Stop::Here(FileError::Output { source }))?;
@@ -283,6 +296,7 @@ struct Beside<'a> {
     fetched: usize,
     fetched_bytes: u64,
     progress: &'a dyn Fn(Progress),
+    metrics: &'a Metrics,
 }
 
 impl<'a> Beside<'a> {
@@ -290,7 +304,7 @@ impl<'a> Beside<'a> {
         path: &'a Path,
         present: Option<Present>,
         total: u64,
-        progress: &'a dyn Fn(Progress),
+        (progress, metrics): (&'a dyn Fn(Progress), &'a Metrics),
     ) -> Result<Beside<'a>, FileError> {
         // The file that a link names is replaced, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
@@ -312,6 +326,7 @@ impl<'a> Beside<'a> {
             fetched: 0,
             fetched_bytes: 0,
             progress,
+            metrics,
         })
     }
 }
@@ -347,6 +362,7 @@ impl Sink for Beside<'_> {
         if !self.has(block) {
             self.fetched += usize::from(block.length > 0);
             self.fetched_bytes += block.length;
+            self.metrics.file().read.inc_by(block.length);
         }
         for piece in &data {
             let written = self.file.write_all(piece);

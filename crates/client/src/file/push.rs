@@ -5,6 +5,7 @@ use super::chunking::{self, Chunking};
 use super::error::{Asked, Conflict, FileError, local};
 use super::{File, Progress};
 use crate::error::{Error, Operation};
+use crate::metrics::{Counted, Metrics, counted};
 use crate::object::now_ms;
 use crate::reconfig::Work;
 use crate::span;
@@ -83,7 +84,11 @@ impl File {
             let run = push.run(base.map(|base| base.chain));
             span::watch!(span::file_update(name.key()), run)
         };
-        self.domain.work(push).await
+        counted!(
+            self.domain.metrics(),
+            Counted::FilePush,
+            self.domain.work(push)
+        )
     }
 }
 
@@ -120,7 +125,7 @@ impl Push<'_> {
         let digests: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
         let updates =
             span::identify(digests.len()).in_scope(|| identify::updates(&base.digests(), &digests));
-        let source = Local::new(&scanned, self.path, self.progress.clone());
+        let source = Local::new(&scanned, self);
         let what = (&scanned.chunks[..], &updates[..]);
         let source = (&source, now_ms());
         let updated = update::update(client, c, self.name, &base, what, source).await;
@@ -235,10 +240,11 @@ struct Local {
     path: PathBuf,
     places: Vec<(u64, Chunk)>,
     progress: Rc<dyn Fn(Progress)>,
+    metrics: Metrics,
 }
 
 impl Local {
-    fn new(scanned: &Scanned, path: &Path, progress: Rc<dyn Fn(Progress)>) -> Local {
+    fn new(scanned: &Scanned, push: &Push<'_>) -> Local {
         let place = |start: &mut u64, chunk: &Chunk| {
             let place = *start;
             *start += chunk.length;
@@ -246,9 +252,10 @@ impl Local {
         };
         Local {
             file: scanned.file.clone(),
-            path: path.into(),
+            path: push.path.into(),
             places: scanned.chunks.iter().scan(0, place).collect(),
-            progress,
+            progress: push.progress.clone(),
+            metrics: push.asked.work.session.world.metrics.clone(),
         }
     }
 }
@@ -269,6 +276,7 @@ impl Source for Local {
         match read.await.expect("reading does not panic") {
             Ok(Some(data)) => {
                 let bytes = chunk.length;
+                self.metrics.file().written.inc_by(bytes);
                 (self.progress)(Progress::Sending { bytes });
                 Ok(data)
             }

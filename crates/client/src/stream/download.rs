@@ -5,6 +5,7 @@ use crate::Version;
 use crate::checksum;
 use crate::domain::{Call, Domain};
 use crate::error::{Damage, Error, Operation};
+use crate::metrics::Running;
 use crate::object::{Blocks, Metadata, Object};
 use crate::span;
 use crate::thread::Started;
@@ -34,6 +35,8 @@ pub struct ObjectStream {
     /// Of all that came, if all of the value comes.
     digest: Option<Digest>,
     bytes: u64,
+    /// Until it has ended, if it is an operation of its own.
+    running: Option<Running>,
 }
 
 /// What is known of a value before its bytes come.
@@ -76,7 +79,16 @@ impl ObjectStream {
             pieces: VecDeque::new(),
             digest: whole.then(|| Digest::new(CrcAlgorithm::Crc32Iscsi)),
             bytes: 0,
+            running: None,
         })
+    }
+
+    /// The same, counted when it ends.
+    pub(super) fn counted(self, running: Running) -> ObjectStream {
+        ObjectStream {
+            running: Some(running),
+            ..self
+        }
     }
 
     /// The version that is read.
@@ -108,6 +120,16 @@ impl ObjectStream {
     /// # Errors
     /// Those of [`Domain::get`]; [`Error::VersionConflict`] if what follows of this version is gone.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let next = self.next_piece().await;
+        if !matches!(next, Ok(Some(_)))
+            && let Some(running) = self.running.take()
+        {
+            running.end(&next);
+        }
+        next
+    }
+
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(piece) = self.pieces.pop_front() {
                 self.bytes += piece.len() as u64;
@@ -133,6 +155,7 @@ impl ObjectStream {
             }
             checksum::verify(&part.content, metadata, self.opened.version)
                 .map_err(|damage| self.damaged(damage))?;
+            self.domain.metrics().large().read.inc_by(came);
         }
         let mut position = 0;
         for piece in part.content {

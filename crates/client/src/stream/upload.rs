@@ -101,8 +101,11 @@ impl Upload {
             written_at_ms: now_ms(),
             ..Metadata::default()
         };
+        let bytes = block.len() as u64;
         let value = Value::new(metadata.encode()?, block);
-        self.send(Part::Block(value)).await
+        self.send(Part::Block(value)).await?;
+        self.domain.metrics().large().written.inc_by(bytes);
+        Ok(())
     }
 
     fn begin(&mut self) -> Result<(), Error> {
@@ -133,7 +136,10 @@ impl Upload {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
             // Boxed: a put of a longer value would come here.
-            return Box::pin(self.domain.put(&self.key, value, self.options.clone())).await;
+            let put = self
+                .domain
+                .write_value(&self.key, value, self.options.clone());
+            return Box::pin(put).await;
         }
         let end = Part::End(self.metadata(), self.length);
         self.send(end).await?;

@@ -4,7 +4,7 @@
 use super::{Scope, single};
 use crate::config::{Configuration, Dap};
 use crate::element::{Carried, Element, Form};
-use crate::env::Env;
+use crate::env::{Env, Work};
 use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::limits;
@@ -94,6 +94,7 @@ pub(super) async fn collect<E: Env>(
         match gather::gather(env, at, tally).await? {
             Outcome::Found(collected) => return Ok(collected),
             Outcome::Restart => {
+                env.count(Work::AskedAgain);
                 // At once, then after a random while of up to about four round trips.
                 if attempt > 0 {
                     let most = 1 << attempt.min(5);

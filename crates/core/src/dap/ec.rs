@@ -30,7 +30,7 @@ use super::versions::{Admission, Stored, Versions};
 use super::{Found, Known, PutError, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
-use crate::env::Env;
+use crate::env::{Env, Work};
 use crate::error::Failed;
 use crate::gather::Visit;
 use crate::limits;
@@ -55,7 +55,7 @@ pub(super) async fn get_data<E: Env>(
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
     let wants = |_attempt: u32| wants(env, c, name, scope);
     let collected = collect::collect(env, at, name, acceptable, (have, scope), wants).await?;
-    Ok(found(c, collected, known, scope))
+    Ok(found(env, c, collected, known, scope))
 }
 
 /// What each member is asked.
@@ -145,7 +145,8 @@ fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
     forms.iter().any(|form| form.is_whole()) || indices.len() >= usize::from(c.dap().k())
 }
 
-pub(super) fn found(
+pub(super) fn found<E: Env>(
+    env: &E,
     c: &Configuration,
     collected: Collected,
     known: Option<&Known>,
@@ -174,7 +175,7 @@ pub(super) fn found(
                 ..copy_value(element)
             })
         }
-        (None, false) => Some(decode(c, &elements)),
+        (None, false) => Some(decoded(env, c, &elements)),
     };
     let length = length
         .or_else(|| value.as_ref().map(Value::length))
@@ -188,6 +189,21 @@ pub(super) fn found(
         damaged,
         unaware,
     }
+}
+
+/// As [`decode`], counted if there is anything to compute.
+fn decoded<E: Env>(env: &E, c: &Configuration, elements: &[Element]) -> Value {
+    let (begun, k) = (env.now(), c.dap().k());
+    let value = decode(c, elements);
+    let is_data =
+        |element: &&Element| matches!(element.form, Form::Fragment { index, .. } if index < k);
+    if elements.iter().filter(is_data).count() < usize::from(k) {
+        env.count(Work::Decoded {
+            bytes: elements[0].length,
+            time: env.now().since(begun),
+        });
+    }
+    value
 }
 
 /// The value from at least k fragments of one version. Data fragments that are there are used as they came.
@@ -247,8 +263,26 @@ pub(super) async fn put_data<E: Env>(
     value: &Value,
     holders: &[bool],
 ) -> Result<(), PutError> {
-    let elements = elements(at.c(), name, value);
+    let elements = encoded(env, at.c(), name, value);
     put_elements(env, at, name, tag, elements, holders).await
+}
+
+/// As [`elements`], counted if there is anything to compute.
+pub(super) fn encoded<E: Env>(
+    env: &E,
+    c: &Configuration,
+    name: &Name,
+    value: &Value,
+) -> Vec<Element> {
+    let begun = env.now();
+    let elements = elements(c, name, value);
+    if elements.iter().any(|element| !element.form.is_whole()) {
+        env.count(Work::Encoded {
+            bytes: value.length(),
+            time: env.now().since(begun),
+        });
+    }
+    elements
 }
 
 /// What each member is to hold of the value, by position: a copy of a small one or of a manifest, a fragment of a large

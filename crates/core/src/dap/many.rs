@@ -41,7 +41,7 @@ pub async fn get_data<E: Env>(
             Some(abd::found(collected, None))
         }
         (Some(Collected::Found(collected)), Dap::Ec { .. }) => {
-            Some(ec::found(c, collected, None, scope))
+            Some(ec::found(env, c, collected, None, scope))
         }
         (Some(Collected::Restart) | None, _) => None,
     };
@@ -69,7 +69,7 @@ pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<V
     let call = |put: &Put<'_>| {
         let elements = match c.dap() {
             Dap::Abd | Dap::Removed => vec![abd::copy_element(put.value); c.n()],
-            Dap::Ec { .. } => ec::elements(c, put.name, put.value),
+            Dap::Ec { .. } => ec::encoded(env, c, put.name, put.value),
         };
         Store::new(c, put.name, put.tag, elements, put.holders)
     };

@@ -1,12 +1,15 @@
-//! What one operation costs, counted where it happens.
+//! What one operation costs, counted where it happens; and with it what all of them cost together.
 
 use std::cell::{Cell, RefCell};
-use std::time::Instant;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use areo_core::config::ConfigurationId;
+use areo_core::env::Work;
 use areo_core::message::Request;
 
 use crate::message::{Incoming, Outgoing, Segment};
+use crate::metrics::Calls;
 use crate::peer::Answer;
 
 /// What an operation has cost so far: the units in which the papers count.
@@ -23,15 +26,25 @@ pub struct Counts {
 }
 
 /// Counts for one operation. Belongs to all clones of its world.
-#[derive(Default)]
 pub(super) struct Meter {
     counts: Cell<Counts>,
     asked: RefCell<Vec<ConfigurationId>>,
     /// When a call was last decided.
     moved_on: Cell<Option<Instant>>,
+    /// Of all operations of the process, if somebody counts them.
+    all: Option<Rc<Calls>>,
 }
 
 impl Meter {
+    pub(super) fn new(all: Option<Rc<Calls>>) -> Meter {
+        Meter {
+            counts: Cell::default(),
+            asked: RefCell::default(),
+            moved_on: Cell::default(),
+            all,
+        }
+    }
+
     pub(super) fn counts(&self) -> Counts {
         Counts {
             configurations: self.asked.borrow().len() as u64,
@@ -49,17 +62,29 @@ impl Meter {
 
     pub(super) fn count_round(&self) {
         self.add(|counts| counts.rounds += 1);
+        self.of_all(Calls::began);
+    }
+
+    /// A round ended after this time, with a decision or without.
+    pub(super) fn count_end(&self, is_decided: bool, after: Duration) {
+        self.of_all(|all| all.ended(is_decided, after));
+    }
+
+    pub(super) fn count_work(&self, work: Work) {
+        self.of_all(|all| all.worked(work));
     }
 
     /// A request that was taken for a server.
     pub(super) fn count_request(&self, request: &Request, bytes: u64) {
         self.add(|counts| counts.sent_bytes += bytes);
+        self.of_all(|all| all.sent(bytes));
         let Request::Configured { configuration, .. } = request else {
             return;
         };
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(configuration) {
             asked.push(*configuration);
+            self.of_all(Calls::visited);
         }
     }
 
@@ -71,7 +96,14 @@ impl Meter {
             Answer::Unreachable { .. } => 0,
         };
         self.add(|counts| counts.received_bytes += bytes);
+        self.of_all(|all| all.received(bytes));
         bytes
+    }
+
+    fn of_all(&self, count: impl FnOnce(&Calls)) {
+        if let Some(all) = &self.all {
+            count(all);
+        }
     }
 
     fn add(&self, to: impl FnOnce(&mut Counts)) {

@@ -9,7 +9,7 @@ use super::{Progress, Source, Stop, stop};
 use crate::dap::many::{self, Put};
 use crate::dap::{self, Found, PutError, Scope};
 use crate::element::Value;
-use crate::env::Env;
+use crate::env::{Env, Work};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::ListEntry;
@@ -20,6 +20,8 @@ use crate::tag::Tag;
 struct Moved<'a> {
     name: &'a Name,
     tag: Tag,
+    /// Bytes of its value, as it was listed.
+    length: u64,
     /// `None` if it was not read, because it may not be needed.
     value: Option<Value>,
     /// Members of the target that hold the version.
@@ -60,12 +62,14 @@ impl<E: Env> Source<'_, E> {
         let (may, must) = self.prospects(&names, entries);
         let scope = if must { Scope::Whole } else { Scope::Version };
         let found = self.find(&names, scope).await?;
-        let moved = names.iter().zip(found).map(|(name, found)| Moved {
+        let of = |((name, entry), found): ((_, &ListEntry), Found)| Moved {
             name,
             tag: found.tag,
+            length: entry.length,
             value: found.value,
             holders: vec![false; self.target.n()],
-        });
+        };
+        let moved = names.iter().zip(entries).zip(found).map(of);
         // What was never written is everywhere already.
         let mut moved: Vec<Moved<'_>> = moved.filter(|it| !it.tag.is_initial()).collect();
         let to = Visit::new(self.target);
@@ -76,6 +80,8 @@ impl<E: Env> Source<'_, E> {
             for (moved, holders) in moved.iter_mut().zip(adopted) {
                 moved.holders = holders;
             }
+            let (elements, bytes) = self.elements(&moved, true);
+            self.env.count(Work::Adopted { elements, bytes });
         }
         let lacks = |moved: &Moved<'_>| moved.holders.contains(&false);
         let (lacking, mut there): (Vec<_>, Vec<_>) = moved.into_iter().partition(lacks);
@@ -86,6 +92,21 @@ impl<E: Env> Source<'_, E> {
             }
         }
         Ok(())
+    }
+
+    /// How many elements of these are held by servers of the target, or are not, and how many bytes they have.
+    fn elements(&self, moved: &[Moved<'_>], held: bool) -> (u64, u64) {
+        let of = |moved: &Moved<'_>| {
+            let holders = moved.holders.iter().filter(|holds| **holds == held);
+            let elements = holders.count() as u64;
+            (
+                elements,
+                elements * dap::element_bytes(self.target, moved.length),
+            )
+        };
+        moved.iter().map(of).fold((0, 0), |(elements, bytes), of| {
+            (elements + of.0, bytes + of.1)
+        })
     }
 
     /// Whether some server of the target may have an element of one of these, and whether some server cannot have one.
@@ -139,6 +160,8 @@ impl<E: Env> Source<'_, E> {
         if moved.is_empty() {
             return Ok(moved);
         }
+        let (elements, bytes) = self.elements(&moved, false);
+        self.env.count(Work::Moved { elements, bytes });
         let puts: Vec<Put<'_>> = moved.iter().map(Moved::put).collect();
         let stored = many::put_data(self.env, to, &puts).await;
         let stored = stored.map_err(|failed| stop(failed, to))?;

@@ -1,0 +1,281 @@
+//! What the operations of a program come to, for Prometheus. Names, units and meanings stand in `docs/operations.md`.
+//!
+//! No label names a key, an object or a writer: they come from closed lists. Operations add to atomics, and lock nothing.
+
+use areo_core::reconfig::transfer::Progress;
+use areo_core::span::ErrorType;
+use areo_net::metrics::{Adding, Calls, text};
+use prometheus::{Histogram, IntCounter, IntCounterVec, Registry};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// What somebody asked of the store; the label `operation`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counted {
+    Put,
+    WriteIf,
+    Get,
+    Stat,
+    Delete,
+    List,
+    Sweep,
+    Reconfigure,
+    FilePush,
+    FilePull,
+    FileRead,
+    FileRemove,
+}
+
+impl Counted {
+    const ALL: [(Counted, &'static str); 12] = [
+        (Counted::Put, "put"),
+        (Counted::WriteIf, "write_if"),
+        (Counted::Get, "get"),
+        (Counted::Stat, "stat"),
+        (Counted::Delete, "delete"),
+        (Counted::List, "list"),
+        (Counted::Sweep, "sweep"),
+        (Counted::Reconfigure, "reconfigure"),
+        (Counted::FilePush, "file_push"),
+        (Counted::FilePull, "file_pull"),
+        (Counted::FileRead, "file_read"),
+        (Counted::FileRemove, "file_remove"),
+    ];
+}
+
+/// How an operation ended; the label `outcome`. Those that fail say it in the words of their spans.
+const OUTCOMES: [&str; 15] = [
+    OK,
+    CANCELLED,
+    "not_found",
+    "version_conflict",
+    "unavailable",
+    "unknown",
+    "swept",
+    "corrupted",
+    "unauthorised",
+    "invalid",
+    "is_object",
+    "modified",
+    "local",
+    "not_begun",
+    "pending",
+];
+const OK: &str = "ok";
+/// Nobody waited for its end.
+const CANCELLED: &str = "cancelled";
+
+/// What the operations of one client come to, or of several together ([`crate::Client::connect_counted`]): how many of each kind
+/// ended how, and after how long; rounds and bytes, encoding and decoding, and reconfigurations. Clones are the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Counters>);
+
+struct Counters {
+    registry: Registry,
+    calls: Calls,
+    operations: IntCounterVec,
+    /// Of those that ended so before: nothing is looked up for an operation.
+    ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; Counted::ALL.len()],
+    seconds: [Histogram; Counted::ALL.len()],
+    large: Transfer,
+    file: Transfer,
+    reconfiguration: Reconfiguration,
+}
+
+/// Bytes of values on their way.
+pub(crate) struct Transfer {
+    pub(crate) read: IntCounter,
+    pub(crate) written: IntCounter,
+}
+
+/// What a reconfigurer does.
+struct Reconfiguration {
+    decide: IntCounter,
+    announce: IntCounter,
+    transfer: IntCounter,
+    finalize: IntCounter,
+    collect: IntCounter,
+    objects: IntCounter,
+    bytes: IntCounter,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// Nothing counted yet.
+    pub fn new() -> Metrics {
+        let registry = Registry::new();
+        let add = Adding(&registry);
+        let seconds = add.times(
+            "areo_client_operation_seconds",
+            "From the call of an operation to its end, however it ended.",
+            "operation",
+        );
+        let operations = add.counters(
+            "areo_client_operations_total",
+            "Operations that ended, by how they did; cancelled: nobody waited for the end.",
+            &["operation", "outcome"],
+        );
+        let ended = Counted::ALL.map(|(_, kind)| {
+            OUTCOMES.map(|outcome| match outcome {
+                // There from the first look on.
+                OK => OnceLock::from(operations.with_label_values(&[kind, OK])),
+                _ => OnceLock::new(),
+            })
+        });
+        let bytes = |name, help| Transfer::new(&add.counters(name, help, &["direction"]));
+        let counters = Counters {
+            calls: Calls::new(&add),
+            ended,
+            operations,
+            seconds: Counted::ALL.map(|(_, kind)| seconds.with_label_values(&[kind])),
+            large: bytes(
+                "areo_client_large_bytes_total",
+                "Bytes of values in blocks, as their blocks came or went.",
+            ),
+            file: bytes(
+                "areo_client_file_bytes_total",
+                "Bytes of blocks of files, as they came or went.",
+            ),
+            reconfiguration: Reconfiguration::new(&add),
+            registry,
+        };
+        Metrics(Arc::new(counters))
+    }
+
+    /// Everything, as Prometheus reads it (its text format, version 0.0.4).
+    pub fn text(&self) -> String {
+        text(&self.0.registry)
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        self.0.calls.clone()
+    }
+
+    /// Values in blocks.
+    pub(crate) fn large(&self) -> &Transfer {
+        &self.0.large
+    }
+
+    /// Files.
+    pub(crate) fn file(&self) -> &Transfer {
+        &self.0.file
+    }
+
+    /// A reconfiguration has got so far.
+    pub(crate) fn reconfiguring(&self, progress: Progress) {
+        let counters = &self.0.reconfiguration;
+        let step = match progress {
+            Progress::Deciding => &counters.decide,
+            Progress::Announcing => &counters.announce,
+            Progress::Transferring { objects, bytes } => {
+                counters.objects.inc_by(objects);
+                counters.bytes.inc_by(bytes);
+                &counters.transfer
+            }
+            Progress::Finalizing => &counters.finalize,
+            Progress::Collecting => &counters.collect,
+        };
+        step.inc();
+    }
+
+    /// An operation begins.
+    pub(crate) fn begin(&self, kind: Counted) -> Running {
+        Running {
+            metrics: self.clone(),
+            kind,
+            begun: Instant::now(),
+            outcome: CANCELLED,
+        }
+    }
+}
+
+impl Transfer {
+    fn new(by_direction: &IntCounterVec) -> Transfer {
+        Transfer {
+            read: by_direction.with_label_values(&["read"]),
+            written: by_direction.with_label_values(&["written"]),
+        }
+    }
+}
+
+impl Reconfiguration {
+    fn new(add: &Adding<'_>) -> Reconfiguration {
+        let steps = add.counters(
+            "areo_client_reconfiguration_steps_total",
+            "Steps of reconfigurations; transfer: each group of objects that is there.",
+            &["step"],
+        );
+        let step = |name: &str| steps.with_label_values(&[name]);
+        Reconfiguration {
+            decide: step("decide"),
+            announce: step("announce"),
+            transfer: step("transfer"),
+            finalize: step("finalize"),
+            collect: step("collect"),
+            objects: add.counter(
+                "areo_client_reconfiguration_objects_total",
+                "Objects and blocks that reconfigurations brought into new configurations.",
+            ),
+            bytes: add.counter(
+                "areo_client_reconfiguration_bytes_total",
+                "Bytes of their values.",
+            ),
+        }
+    }
+}
+
+/// An operation under way. Dropped, it has ended.
+pub(crate) struct Running {
+    metrics: Metrics,
+    kind: Counted,
+    begun: Instant,
+    outcome: &'static str,
+}
+
+impl Running {
+    /// This is how it ended.
+    pub(crate) fn end<T, E: ErrorType>(mut self, ended: &Result<T, E>) {
+        self.outcome = ended.as_ref().err().map_or(OK, ErrorType::error_type);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let (counters, kind) = (&self.metrics.0, self.kind as usize);
+        counters.seconds[kind].observe(self.begun.elapsed().as_secs_f64());
+        let labels = [Counted::ALL[kind].1, self.outcome];
+        let counter = || counters.operations.with_label_values(&labels);
+        match OUTCOMES.iter().position(|word| *word == self.outcome) {
+            Some(outcome) => counters.ended[kind][outcome].get_or_init(counter).inc(),
+            None => counter().inc(),
+        }
+    }
+}
+
+/// Counts an operation: how it ends, and after how long. A macro and no function: a future that is handed on takes its room
+/// twice.
+macro_rules! counted {
+    ($metrics:expr, $kind:expr, $work:expr) => {{
+        let running = $metrics.begin($kind);
+        let ended = $work.await;
+        running.end(&ended);
+        ended
+    }};
+}
+
+pub(crate) use counted;
+
+#[cfg(test)]
+mod tests;
