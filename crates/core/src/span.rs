@@ -181,27 +181,51 @@ impl ErrorType for WriteError {
     }
 }
 
-/// Does the work in the span, which says so if it fails. A macro and no function: a future that is handed on takes its
+/// Does the work in the span, which says so if it fails, or is given up. A macro and no function: a future that is handed on takes its
 /// room twice, and twice again on each level.
 #[macro_export]
 macro_rules! watch {
     ($span:expr, $work:expr) => {{
-        let span: tracing::Span = $span;
-        let ended = tracing::Instrument::instrument($work, span.clone()).await;
-        $crate::span::end(&span, &ended);
+        let watched = $crate::span::Watched::new($span);
+        let ended = tracing::Instrument::instrument($work, watched.span()).await;
+        watched.end(&ended);
         ended
     }};
 }
 
 pub use watch;
 
-/// What was done in the span is over; it says `error.type` if that failed. A span without that was given up, or succeeded.
-pub fn end<T, E: ErrorType>(span: &Span, ended: &Result<T, E>) {
-    if let Err(error) = ended {
-        let why = error.error_type();
-        span.record("error.type", why);
-        let what = span.metadata().map_or("", tracing::Metadata::name);
-        span.in_scope(|| tracing::debug!(what, why, "did not succeed"));
+/// Work in a span. Dropped before its end it was given up: whoever waited for it did not wait any longer, or did not need it.
+pub struct Watched(Option<Span>);
+
+impl Watched {
+    /// It begins.
+    pub fn new(span: Span) -> Watched {
+        Watched(Some(span))
+    }
+
+    /// The span.
+    pub fn span(&self) -> Span {
+        self.0.clone().expect("there is one until it has ended")
+    }
+
+    /// What was done in the span is over; it says `error.type` if that failed. A span without that succeeded.
+    pub fn end<T, E: ErrorType>(mut self, ended: &Result<T, E>) {
+        let span = self.0.take().expect("it ends once");
+        if let Err(error) = ended {
+            let why = error.error_type();
+            span.record("error.type", why);
+            let what = span.metadata().map_or("", tracing::Metadata::name);
+            span.in_scope(|| tracing::debug!(what, why, "did not succeed"));
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(span) = self.0.take() {
+            span.record("error.type", "cancelled");
+        }
     }
 }
 
@@ -217,3 +241,6 @@ pub(crate) fn record_tag(tag: Tag) {
 pub(crate) fn record_bytes(bytes: u64) {
     tracing::Span::current().record("bytes", bytes);
 }
+
+#[cfg(test)]
+mod tests;

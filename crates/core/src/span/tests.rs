@@ -1,0 +1,63 @@
+use super::*;
+use std::fmt::Debug;
+use std::future::{pending, ready};
+use std::pin::pin;
+use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Waker};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Tells what spans say of themselves once they are open.
+#[derive(Clone)]
+struct Said(Sender<String>);
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let said = format!("{field} = {value:?}");
+        self.0.send(said).expect("somebody listens");
+    }
+}
+
+impl Subscriber for Said {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        values.record(&mut self.clone());
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// What a span says of work that is begun and, if it is not done by then, dropped.
+fn said_of(work: impl Future<Output = Result<(), Failed>>) -> Vec<String> {
+    let (sender, said) = channel();
+    tracing::subscriber::with_default(Said(sender), || {
+        let work = async { watch!(of_phase!(PHASE1), work) };
+        let mut context = Context::from_waker(Waker::noop());
+        let _ended_or_not = pin!(work).poll(&mut context);
+    });
+    said.try_iter().collect()
+}
+
+#[test]
+fn a_span_says_how_its_work_ended() {
+    assert_eq!(said_of(ready(Ok(()))), [""; 0]);
+    let moved = said_of(ready(Err(Failed::Moved)));
+    assert_eq!(moved, ["error.type = \"moved\""]);
+}
+
+#[test]
+fn work_that_nobody_waits_for_any_more_was_cancelled() {
+    let given_up = said_of(pending());
+    assert_eq!(given_up, ["error.type = \"cancelled\""]);
+}
