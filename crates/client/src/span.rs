@@ -89,9 +89,13 @@ pub(crate) fn download(key: &str, bytes: u64) -> Span {
     debug_span!(span::DOWNLOAD, key, bytes)
 }
 
-/// A sweep.
-pub(crate) fn sweep() -> Span {
-    debug_span!(span::SWEEP, blocks = field::Empty, error.type = field::Empty)
+/// A sweep, which may be done beside what somebody asked for.
+pub(crate) fn sweep(aside: bool) -> Span {
+    debug_span!(
+        span::SWEEP,
+        aside = aside.then_some(true),
+        error.type = field::Empty
+    )
 }
 
 /// A read of this file.

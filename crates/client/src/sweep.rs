@@ -20,6 +20,8 @@ pub struct SweepOptions {
     /// Those of versions that were replaced, or deleted, so long ago: a minute by default. A reader that is still at them
     /// fails with [`Error::VersionConflict`].
     pub replaced: Duration,
+    /// Nobody asked for it: it is done beside something else, and its span says so.
+    pub aside: bool,
 }
 
 impl Default for SweepOptions {
@@ -27,6 +29,7 @@ impl Default for SweepOptions {
         SweepOptions {
             unfinished: Duration::from_hours(1),
             replaced: Duration::from_mins(1),
+            aside: false,
         }
     }
 }
@@ -57,10 +60,12 @@ impl Domain {
             unfinished_ms: options.map(|options| ms(options.unfinished)),
             replaced_ms: options.map(|options| ms(options.replaced)),
         };
+        // To look how much there is, is not what anybody does either.
+        let aside = options.is_none_or(|options| options.aside);
         self.work(move |work| async move {
             let (session, about) = (&work.session, &work.about);
             let swept = sweep::sweep(&session.client, about.known(), &ages);
-            let swept = span::watch!(span::sweep(), swept);
+            let swept = span::watch!(span::sweep(aside), swept);
             swept.map_err(|failed| {
                 let c = about.latest(&session.client);
                 let asked = Session::asked(Operation::Sweep, Some(&about.name), &c, None);

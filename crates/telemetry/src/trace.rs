@@ -1,6 +1,6 @@
 //! A trace, put together from what several processes remember of it.
 
-use crate::record::{SpanId, SpanRecord, TraceId};
+use crate::record::{SpanId, SpanRecord, TraceId, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One trace: a forest, because a process that has forgotten its part, or has ended, leaves holes.
@@ -68,6 +68,12 @@ impl Trace {
         self.roots.first().map_or("", |root| &root.span.name)
     }
 
+    /// Whether nobody asked for it: a process did it beside something else, and its first span says so (`aside`).
+    pub fn is_aside(&self) -> bool {
+        let first = self.roots.first();
+        first.is_some_and(|root| root.span.attributes.get("aside") == Some(&Value::Bool(true)))
+    }
+
     /// Its spans with their depths, each before its parts.
     pub fn walk(&self) -> Vec<(usize, &SpanRecord)> {
         let mut walked = Vec::new();
@@ -105,7 +111,6 @@ fn attach(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::record::Value;
 
     /// A read that asked two servers.
     pub(crate) fn example() -> Vec<SpanRecord> {
@@ -161,6 +166,21 @@ pub(crate) mod tests {
             processes,
             ["client", "client", "client", "s1", "s2", "client"]
         );
+    }
+
+    #[test]
+    fn what_is_done_beside_something_else_says_so_in_its_first_span() {
+        let mut records = example();
+        let aside = |record: &mut SpanRecord| {
+            record.attributes.insert("aside".into(), Value::Bool(true));
+        };
+        aside(&mut records[3]);
+        assert!(
+            !Trace::assemble(records.clone())[0].is_aside(),
+            "a part of it"
+        );
+        aside(&mut records[2]);
+        assert!(Trace::assemble(records)[0].is_aside());
     }
 
     #[test]

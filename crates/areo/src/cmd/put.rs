@@ -98,7 +98,10 @@ async fn put(
 
 /// Writers of large values remove what earlier ones left, as far as that is quickly done: `areo sweep` does all of it.
 async fn sweep_a_little(domain: &Domain) {
-    let sweep = domain.sweep(SweepOptions::default());
+    let sweep = domain.sweep(SweepOptions {
+        aside: true,
+        ..SweepOptions::default()
+    });
     // Whatever is left is left to the next one.
     let _ = tokio::time::timeout(SWEEP_PATIENCE, sweep).await;
 }

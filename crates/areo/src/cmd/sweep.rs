@@ -69,6 +69,7 @@ async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
     let options = SweepOptions {
         unfinished: age(defaults.unfinished),
         replaced: age(defaults.replaced),
+        aside: false,
     };
     let swept = domain.sweep(options).await.map_err(failure)?;
     let out = session.out;

@@ -171,6 +171,8 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
     match args.which {
         Which::Id(id) => traces.retain(|trace| trace.id == id),
         Which::Last => {
+            // The last that somebody did.
+            traces.retain(|trace| !trace.is_aside());
             traces.reverse();
             traces.truncate(count);
         }
