@@ -69,7 +69,8 @@ pub(crate) enum Command {
     /// Files as lists of blocks: edits of different parts all prevail, and only what changed travels
     #[command(subcommand, arg_required_else_help = true)]
     File(File),
-    /// Remove blocks of large objects that nobody needs: of what was replaced or deleted, and of writes that never ended
+    /// Remove blocks that nobody needs: of large objects that were replaced or deleted, of removed files, and of writes that never
+    /// ended
     Sweep(Sweep),
     /// Domains: named sets of objects with servers and a way to keep values
     #[command(subcommand, arg_required_else_help = true)]

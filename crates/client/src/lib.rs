@@ -43,7 +43,7 @@
 //!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
 //!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
-//!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that no object needs
+//!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that nobody needs
 //!   async orphans(&self) -> Result<Swept, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
@@ -99,7 +99,7 @@ pub use object::{
 pub use reconfig::{Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry};
 pub use shape::Shape;
 pub use stream::{ObjectStream, StreamError, Streamed};
-pub use sweep::{Count, SweepOptions, Swept};
+pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};
 
 /// Users move clients and domains between threads.
 const _: () = {

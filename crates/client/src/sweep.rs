@@ -1,4 +1,5 @@
-//! Blocks that no object needs: how much they are, and their removal (`areo_core::dsm::sweep`).
+//! Blocks that nobody needs: how much they are, and their removal, of large values (`areo_core::dsm::sweep`) and of files
+//! (`areo_core::fragment::sweep`).
 
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
@@ -6,12 +7,48 @@ use crate::known::Session;
 use crate::metrics::{Counted, counted};
 use crate::object::now_ms;
 use crate::span;
-use areo_core::dsm::sweep::{self, Ages};
+use areo_core::dsm::sweep::{self as values, Ages};
+use areo_core::error::Unavailable;
+use areo_core::fragment::sweep as files;
 use std::time::Duration;
 
-pub use areo_core::dsm::sweep::{Count, Swept};
+/// Blocks of large values, see [`Swept::values`].
+pub use areo_core::dsm::sweep::{Count, Swept as SweptValues};
+/// Blocks of files, see [`Swept::files`].
+pub use areo_core::fragment::sweep::{Count as FileCount, Swept as SweptFiles};
 
-/// When blocks that no object needs are old enough to be removed.
+/// What a sweep found, and what it removed of that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Swept {
+    /// Of large values.
+    pub values: SweptValues,
+    /// Of files.
+    pub files: SweptFiles,
+    /// Removed, of both; files are counted as uploads.
+    pub removed: Count,
+}
+
+impl Swept {
+    /// What the newest versions of objects, and files, consist of; files are counted as uploads.
+    pub fn live(&self) -> Count {
+        sum(self.values.live, self.files.live)
+    }
+
+    /// What nobody needs: all but that.
+    pub fn orphans(&self) -> Count {
+        sum(self.values.orphans(), self.files.removed)
+    }
+}
+
+fn sum(values: Count, files: FileCount) -> Count {
+    Count {
+        uploads: values.uploads + files.files,
+        blocks: values.blocks + files.blocks,
+        bytes: values.bytes + files.bytes,
+    }
+}
+
+/// When blocks of large values that no object needs are old enough to be removed. Those of removed files are at any age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepOptions {
     /// Those of writes that have not ended, and have sent nothing for so long: an hour by default. A writer that is only
@@ -35,9 +72,10 @@ impl Default for SweepOptions {
 }
 
 impl Domain {
-    /// Removes blocks of large values that no object needs: those that were written over or deleted, and those that a
-    /// writer left that ended half way. May be called at any time, and by several at once. It goes over all blocks of the
-    /// domain, and has no deadline as long as it gets on.
+    /// Removes blocks that nobody needs: of large values that were written over or deleted, or whose writers ended half way,
+    /// and of removed files, whoever left them. Blocks of a file that is there stay, even if nothing leads to them. May be
+    /// called at any time, and by several at once. It goes over all blocks of the domain, and has no deadline as long as it
+    /// gets on.
     ///
     /// # Errors
     /// [`Error::Unavailable`]; what was removed by then stays removed.
@@ -64,8 +102,18 @@ impl Domain {
         let aside = options.is_none_or(|options| options.aside);
         self.work(move |work| async move {
             let (session, about) = (&work.session, &work.about);
-            let swept = sweep::sweep(&session.client, about.known(), &ages);
-            let swept = span::watch!(span::sweep(aside), swept);
+            let (client, c, removes) = (&session.client, about.known(), options.is_some());
+            let swept = async {
+                let values = values::sweep(client, c, &ages).await?;
+                let files = files::sweep(client, c, removes).await?;
+                let gone = removes.then_some(files.removed);
+                Ok(Swept {
+                    values,
+                    files,
+                    removed: sum(values.removed, gone.unwrap_or_default()),
+                })
+            };
+            let swept: Result<Swept, Unavailable> = span::watch!(span::sweep(aside), swept);
             swept.map_err(|failed| {
                 let c = about.latest(&session.client);
                 let asked = Session::asked(Operation::Sweep, Some(&about.name), &c, None);

@@ -15,6 +15,7 @@ pub mod divide;
 pub mod file;
 pub mod identify;
 pub mod remove;
+pub mod sweep;
 pub mod update;
 
 use std::fmt;

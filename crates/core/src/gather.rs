@@ -9,7 +9,7 @@ use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
 use crate::span;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -276,6 +276,32 @@ pub async fn join<F: Future>(
             }
             if running.len() == before {
                 return Poll::Pending;
+            }
+        }
+    })
+    .await
+}
+
+/// Runs two futures at once, and returns what both came to.
+pub async fn both<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    let (mut of_a, mut of_b) = (None, None);
+    std::future::poll_fn(move |context: &mut Context<'_>| {
+        if of_a.is_none()
+            && let Poll::Ready(output) = a.as_mut().poll(context)
+        {
+            of_a = Some(output);
+        }
+        if of_b.is_none()
+            && let Poll::Ready(output) = b.as_mut().poll(context)
+        {
+            of_b = Some(output);
+        }
+        match (of_a.take(), of_b.take()) {
+            (Some(a), Some(b)) => Poll::Ready((a, b)),
+            (a, b) => {
+                (of_a, of_b) = (a, b);
+                Poll::Pending
             }
         }
     })

@@ -23,6 +23,9 @@ pub struct Writer {
     pub counter: u64,
 }
 
+/// Numbers of one era, see [`Tag::era`].
+const ERA: u64 = 1 << 32;
+
 /// `(number, writer)`, compared in that order. Larger tags are newer writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tag {
@@ -49,6 +52,23 @@ impl Tag {
         let number = self.number.checked_add(1);
         Tag {
             number: number.expect("2^64 writes of one object do not happen"),
+            writer,
+        }
+    }
+
+    /// The era that the tag is of: removals of blocks end one and begin the next. Writes stay in theirs.
+    pub fn era(self) -> u64 {
+        self.number / ERA
+    }
+
+    /// The first tag of the next era, by `writer`. A write that is under way names a version of this era and comes right
+    /// after it, so that it stays below, whatever its writer is: to get there, 2^32 writes would have to follow each other
+    /// while one is under way.
+    #[must_use]
+    pub fn next_era(self, writer: Writer) -> Tag {
+        let number = (self.era() + 1).checked_mul(ERA);
+        Tag {
+            number: number.expect("2^32 removals of one object do not happen"),
             writer,
         }
     }
@@ -118,6 +138,21 @@ impl FromStr for Tag {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_write_of_an_era_comes_past_the_next_one() {
+        let writer = |client| Writer {
+            client: ClientId(client),
+            counter: 1,
+        };
+        let read = Tag::INITIAL.next(writer(1));
+        let (removal, late) = (read.next_era(writer(1)), read.next(writer(9)));
+        assert!(read.next(writer(1)) < late && late < removal);
+        assert_eq!((read.era(), late.era(), removal.era()), (0, 0, 1));
+        // What is made anew stays in the new era, until that is removed.
+        assert_eq!(removal.next(writer(1)).era(), 1);
+        assert_eq!(removal.next(writer(1)).next_era(writer(1)).era(), 2);
+    }
 
     #[test]
     fn tags_are_ordered_by_number_then_client_then_counter() {

@@ -1,11 +1,11 @@
-//! `areo sweep`: removes blocks that no object needs, and the lines of `areo status` that say how many there are.
+//! `areo sweep`: removes blocks that nobody needs, and the lines of `areo status` that say how many there are.
 
 use crate::args;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
-use areo_client::{Client, Count, SweepOptions, Swept};
+use areo_client::{Client, Count, FileCount, SweepOptions, Swept};
 use serde::Serialize;
 
 /// What is printed with `--json`.
@@ -20,7 +20,11 @@ struct Line<'a> {
     replaced: Counted,
     /// Of writes that were given up.
     aborted: Counted,
-    /// Removed by this sweep, out of the last three.
+    /// In use: of files.
+    files: CountedFiles,
+    /// Of files that were removed.
+    removed_files: CountedFiles,
+    /// Removed by this sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     removed: Option<Counted>,
 }
@@ -47,13 +51,38 @@ impl From<Count> for Counted {
     }
 }
 
+#[derive(Serialize)]
+struct CountedFiles {
+    files: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl From<FileCount> for CountedFiles {
+    fn from(count: FileCount) -> CountedFiles {
+        let FileCount {
+            files,
+            blocks,
+            bytes,
+        } = count;
+        CountedFiles {
+            files,
+            blocks,
+            bytes,
+        }
+    }
+}
+
 fn line<'a>(domain: &'a str, swept: &Swept, removes: bool) -> Line<'a> {
+    let Swept { values, files, .. } = swept;
     Line {
         blocks_of: domain,
-        live: swept.live.into(),
-        unfinished: swept.unfinished.into(),
-        replaced: swept.replaced.into(),
-        aborted: swept.aborted.into(),
+        live: values.live.into(),
+        unfinished: values.unfinished.into(),
+        replaced: values.replaced.into(),
+        aborted: values.aborted.into(),
+        files: files.live.into(),
+        removed_files: files.removed.into(),
         removed: removes.then(|| swept.removed.into()),
     }
 }
@@ -123,8 +152,8 @@ pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String
         let Ok(swept) = domain.orphans().await else {
             continue;
         };
-        let orphans = swept.orphans();
-        if swept.live.blocks + orphans.blocks == 0 {
+        let (live, orphans) = (swept.live(), swept.orphans());
+        if live.blocks + orphans.blocks == 0 {
             continue;
         }
         if out.json {
@@ -137,9 +166,9 @@ pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String
         };
         rows.push(vec![
             name.clone(),
-            swept.live.uploads.to_string(),
-            swept.live.blocks.to_string(),
-            size(swept.live.bytes),
+            live.uploads.to_string(),
+            live.blocks.to_string(),
+            size(live.bytes),
             orphans.uploads.to_string(),
             orphans.blocks.to_string(),
             size(orphans.bytes),
@@ -172,12 +201,17 @@ mod tests {
             bytes: blocks << 20,
         };
         let mut swept = Swept {
-            replaced: count(3),
             removed: count(3),
             ..Swept::default()
         };
+        swept.values.replaced = count(2);
+        swept.files.removed = FileCount {
+            files: 1,
+            blocks: 1,
+            bytes: 1 << 20,
+        };
         assert_eq!(sentence(&swept), "removed 3 blocks (3.0 MiB)");
-        swept.unfinished = count(1);
+        swept.values.unfinished = count(1);
         assert_eq!(
             sentence(&swept),
             "removed 3 blocks (3.0 MiB), kept 1 block (1.0 MiB) that may still be needed: --older-than says for how long"

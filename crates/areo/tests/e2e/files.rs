@@ -243,7 +243,16 @@ fn a_file_moves_with_its_domain_and_is_removed() {
     desk.write("here", &content);
     desk.push("moved", &here);
     assert!(desk.file(&["cat", "moved"]).done().stdout == content);
+    let blocks = || {
+        let lines = cluster.run(&["status", "--json"]).done().objects();
+        let line = lines.iter().find(|line| line["blocks_of"] == "default");
+        let line = line.expect("the large object has some");
+        [&line["files"], &line["removed_files"]].map(|count| count["blocks"].as_u64().unwrap())
+    };
+    let [there, left] = blocks();
+    assert_eq!((there > 1, left), (true, 0));
     desk.file(&["rm", "moved"]).done();
+    assert_eq!(blocks(), [0, 0], "they went with it");
     desk.file(&["cat", "moved"])
         .refused(3, &["no file 'moved'"]);
     desk.file(&["rm", "moved"]).refused(3, &["no file 'moved'"]);

@@ -110,7 +110,8 @@ pub async fn write<E: Env>(
         let largest = largest_tag(client, c, name);
         let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
         let (max, last) = largest.map_err(WriteError::NotApplied)?;
-        write_next(client, &last, name, value, max).await
+        let tag = max.next(client.next_writer());
+        write_as(client, &last, name, value, tag).await
     };
     span::watch!(span::of_object!(span::WRITE, name), write)
 }
@@ -134,15 +135,14 @@ pub async fn put_version<E: Env>(
         .map_err(|failed| not_acknowledged(failed, handed_over))
 }
 
-/// Phase 2 of a write: the value becomes the version after `max`, from the configuration `last` on.
-pub(super) async fn write_next<E: Env>(
+/// Phase 2 of a write: the value becomes this version, from the configuration `last` on.
+pub(super) async fn write_as<E: Env>(
     client: &Client<E>,
     last: &Arc<Configuration>,
     name: &Name,
     value: &Value,
-    max: Tag,
+    tag: Tag,
 ) -> Result<Tag, WriteError> {
-    let tag = max.next(client.next_writer());
     span::record_tag(tag);
     span::record_bytes(value.length());
     let mut handed_over = false;
@@ -285,6 +285,20 @@ impl Newest {
             dap::confirm(&client.env, &self.last, name, self.found.tag);
         }
     }
+}
+
+/// Some version of the object without its content: the newest of what a quorum holds, which may not be at a quorum itself.
+/// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
+///
+/// # Errors
+/// [`ReadError`].
+pub(crate) async fn glimpse<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Found, ReadError> {
+    let newest = newest(client, c, name, None, Scope::Metadata).await?;
+    Ok(newest.found)
 }
 
 /// Phase 1 of a read.

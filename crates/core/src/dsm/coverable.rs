@@ -24,7 +24,7 @@
 //! | pseudocode | here |
 //! |---|---|
 //! | cvr-read | [`read`] |
-//! | cvr-write | [`write()`] |
+//! | cvr-write | [`write()`], [`remove`] |
 
 use super::Client;
 use super::atomic::{self, Newest};
@@ -36,7 +36,8 @@ use crate::error::{ReadError, WriteError};
 use crate::limits;
 use crate::object::Name;
 use crate::span;
-use crate::tag::Tag;
+use crate::tag::{Tag, Writer};
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// How a coverable write ended.
@@ -75,8 +76,24 @@ pub async fn write<E: Env>(
     value: &Value,
     version: Tag,
 ) -> Result<Covered, WriteError> {
-    let write = write_or_read(client, c, name, value, version);
+    let write = write_or_read(client, c, name, value, (version, Tag::next));
     span::watch!(span::of_object!(span::CVR_WRITE, name), write)
+}
+
+/// The same with a tombstone, as the first version of the next era ([`Tag::next_era`]): whoever writes at the same time on a
+/// version of this era cannot prevail any more. Otherwise `[V-1]` would let a file come back whose blocks are gone.
+///
+/// # Errors
+/// As [`write()`].
+pub async fn remove<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    version: Tag,
+) -> Result<Covered, WriteError> {
+    let tombstone = Value::tombstone(Bytes::new());
+    let remove = write_or_read(client, c, name, &tombstone, (version, Tag::next_era));
+    span::watch!(span::of_object!(span::CVR_WRITE, name), remove)
 }
 
 async fn write_or_read<E: Env>(
@@ -84,7 +101,7 @@ async fn write_or_read<E: Env>(
     c: &Arc<Configuration>,
     name: &Name,
     value: &Value,
-    version: Tag,
+    (version, next): (Tag, fn(Tag, Writer) -> Tag),
 ) -> Result<Covered, WriteError> {
     let mut have = (!version.is_initial()).then_some(Known {
         tag: version,
@@ -99,8 +116,8 @@ async fn write_or_read<E: Env>(
         })?;
         if newest.found.tag == version {
             if newest.exists {
-                let written =
-                    atomic::write_next(client, newest.last.c(), name, value, version).await;
+                let tag = next(version, client.next_writer());
+                let written = atomic::write_as(client, newest.last.c(), name, value, tag).await;
                 return written.map(Covered::Changed);
             }
             // Nobody holds what the caller claims to have read: a version of another object, or of none. The answers were

@@ -17,7 +17,6 @@
 use super::large::{self, Fate};
 use super::{Client, atomic, decided_once, listing};
 use crate::config::Configuration;
-use crate::dap::Scope;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
@@ -233,19 +232,11 @@ async fn is_old<E: Env>(
     }
     let newest = upload.blocks.last().expect("it was listed by its blocks");
     let name = large::block_name(upload.id, *newest);
-    let newest = atomic::newest(client, c, &name, None, Scope::Metadata);
-    let ReadError::Unavailable(failed) = match newest.await {
-        Ok(newest) => {
-            let metadata = newest
-                .found
-                .value
-                .and_then(|v| Metadata::decode(&v.metadata).ok());
-            let written = metadata.and_then(|metadata| metadata.written_at_ms);
-            return Ok(passed(ages, written, ages.unfinished_ms));
-        }
-        Err(error) => error,
-    };
-    Err(failed)
+    let found = atomic::glimpse(client, c, &name).await;
+    let found = found.map_err(|ReadError::Unavailable(failed)| failed)?;
+    let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
+    let written = metadata.and_then(|metadata| metadata.written_at_ms);
+    Ok(passed(ages, written, ages.unfinished_ms))
 }
 
 /// Whether `age_ms` have passed since `then`. What has no time is old.
@@ -298,7 +289,7 @@ pub async fn remove_blocks<E: Env>(
         .map_err(unavailable)
 }
 
-fn unavailable(error: WriteError) -> Unavailable {
+pub(crate) fn unavailable(error: WriteError) -> Unavailable {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
     failed
 }

@@ -23,6 +23,16 @@ pub fn name(id: Writer) -> Name {
     Name::new(Kind::Block, &key).expect("a short key")
 }
 
+/// The data block with this key, if it is that of one.
+pub(super) fn parse_key(key: &str) -> Option<Writer> {
+    let (client, counter) = key.strip_prefix(PREFIX)?.split_at_checked(16)?;
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    Some(Writer {
+        client: ClientId(number(client)?),
+        counter: number(counter)?,
+    })
+}
+
 /// The name of a file's genesis block.
 ///
 /// # Errors
@@ -42,14 +52,46 @@ pub struct Metadata {
     pub written_at_ms: Option<u64>,
 }
 
+/// Whose a block is: the same in all its versions. Only a sweep looks at it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Home {
+    /// The name of the file's genesis block.
+    pub file: Name,
+    /// The era of that name that the file is of ([`crate::tag::Tag::era`]).
+    pub era: u64,
+}
+
+impl Home {
+    /// Reads what [`Metadata::encode`] wrote; `None` if that did not say it, or cannot be understood.
+    pub fn decode(metadata: &Bytes) -> Option<Home> {
+        let (mut file, mut era) = (None, None);
+        for field in tlv::fields(metadata) {
+            let (kind, value) = field.ok()?;
+            match kind {
+                FILE => file = Some(genesis(std::str::from_utf8(&value).ok()?).ok()?),
+                ERA => era = Some(u64::from_le_bytes(tlv::number(kind, &value).ok()?)),
+                _ => {}
+            }
+        }
+        Some(Home {
+            file: file?,
+            era: era?,
+        })
+    }
+}
+
 const WRITTEN_AT_MS: u16 = 4;
+const FILE: u16 = 5;
+const ERA: u16 = 6;
 const NEXT: u16 = MUST_UNDERSTAND | 32;
 const DIGEST: u16 = MUST_UNDERSTAND | 33;
 
 impl Metadata {
     /// As it is stored and sent ([`tlv`] fields).
-    pub fn encode(&self) -> Bytes {
+    pub fn encode(&self, home: &Home) -> Bytes {
         let mut out = BytesMut::new();
+        tlv::put_field(&mut out, FILE, home.file.key().as_bytes());
+        tlv::put_field(&mut out, ERA, &home.era.to_le_bytes());
         if let Some(next) = self.next {
             tlv::put_field(&mut out, NEXT, &encode(next));
         }
@@ -83,9 +125,9 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// The version of a block with this data.
-    pub fn with(&self, data: Bytes) -> Value {
-        Value::new(self.encode(), data)
+    /// The version of a block of this file with this data.
+    pub fn with(&self, home: &Home, data: Bytes) -> Value {
+        Value::new(self.encode(home), data)
     }
 }
 
@@ -157,6 +199,15 @@ mod tests {
             name(id(0xabc, 0x12)).key(),
             "file-0000000000000abc0000000000000012"
         );
+        assert_eq!(parse_key(name(id(7, 9)).key()), Some(id(7, 9)));
+        for foreign in [
+            "file-1",
+            "file-",
+            "upload-1",
+            "file-000000000000000x0000000000000001",
+        ] {
+            assert_eq!(parse_key(foreign), None, "{foreign}");
+        }
         assert_eq!(genesis("notes").unwrap().kind(), Kind::Genesis);
         assert_eq!(genesis(""), Err(InvalidKey::Empty));
     }
@@ -168,8 +219,14 @@ mod tests {
             digest: Some(Digest([7; 32])),
             written_at_ms: Some(9),
         };
-        let bytes = metadata.encode();
+        let home = Home {
+            file: genesis("notes").unwrap(),
+            era: 3,
+        };
+        let bytes = metadata.encode(&home);
         assert_eq!(Metadata::decode(&bytes), Ok(metadata));
+        assert_eq!(Home::decode(&bytes), Some(home));
+        assert_eq!(Home::decode(&Bytes::new()), None);
         assert_eq!(Metadata::decode(&Bytes::new()), Ok(Metadata::default()));
         for end in 1..bytes.len() {
             assert_ne!(Metadata::decode(&bytes.slice(..end)), Ok(metadata), "{end}");

@@ -43,7 +43,7 @@ pub async fn deliver<E: Env, S: Sink>(
     mut chain: Chain,
     sink: &mut S,
 ) -> Result<Chain, S::Error> {
-    let mut delivered = vec![chain.blocks[0]];
+    let (mut delivered, era) = (vec![chain.blocks[0]], chain.era());
     let mut rest = chain.blocks.split_off(1);
     while !rest.is_empty() {
         let later = rest.split_off(window(&rest, sink));
@@ -60,7 +60,12 @@ pub async fn deliver<E: Env, S: Sink>(
                 None if block.length == 0 => Some(Vec::new()),
                 None => None,
                 Some((_, fetched)) => {
-                    let (newest, data) = fetched?;
+                    let (newest, data) = match fetched {
+                        Ok(fetched) => fetched,
+                        Err(error) => {
+                            return Err(file::gone(client, c, file, (era, error)).await.into());
+                        }
+                    };
                     block = newest;
                     Some(data)
                 }
@@ -69,7 +74,12 @@ pub async fn deliver<E: Env, S: Sink>(
             delivered.push(block);
             if block.metadata.next != next {
                 let known = [&group[place + 1..], &rest].concat();
-                rest = file::walk_on(client, c, file, block, &known).await?;
+                rest = match file::walk_on(client, c, file, block, &known).await {
+                    Ok(rest) => rest,
+                    Err(error) => {
+                        return Err(file::gone(client, c, file, (era, error)).await.into());
+                    }
+                };
                 rest.remove(0);
                 break;
             }

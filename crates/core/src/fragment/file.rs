@@ -91,6 +91,11 @@ impl Chain {
         self.data().iter().map(digest).collect()
     }
 
+    /// The era of its name that the file is of; see [`super::remove`].
+    pub fn era(&self) -> u64 {
+        self.blocks[0].version.era()
+    }
+
     /// Bytes of the file.
     pub fn length(&self) -> u64 {
         self.blocks.iter().map(|block| block.length).sum()
@@ -184,6 +189,39 @@ pub(super) async fn walk_on<E: Env>(
     let walk = Walk { client, c, file };
     let seen = walk.ask_again(known).await?;
     walk.along(first, seen).await
+}
+
+/// The era of the file's name; a removal begins another.
+///
+/// # Errors
+/// [`ReadError`].
+pub(super) async fn era<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    file: &Name,
+) -> Result<u64, ReadError> {
+    let genesis = atomic::stat(client, c, file).await?;
+    Ok(genesis.tag.era())
+}
+
+/// Why a file of this era could not be read to its end, where this is what a block said: it may be that it was removed
+/// meanwhile.
+pub(super) async fn gone<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    file: &Name,
+    (of, error): (u64, FileError),
+) -> FileError {
+    if !matches!(error, FileError::Broken { .. }) {
+        return error;
+    }
+    match atomic::stat(client, c, file).await {
+        Ok(genesis) if genesis.tag.era() == of => error,
+        Ok(genesis) => FileError::NotFound {
+            version: genesis.tag,
+        },
+        Err(error) => error.into(),
+    }
 }
 
 /// Blocks by their ids.

@@ -1,17 +1,19 @@
 //! Removing a file: first its genesis block, so that nobody finds the others any more, then these.
+//!
+//! The tombstone of a genesis block begins an *era* of the name. A write of the genesis block that goes on at the same time
+//! stays below it, and a file that is made later under the name is of the new era. So no block of an older era is ever
+//! reached again, whoever writes whatever; who finds one removes it ([`super::sweep`]).
 
 use super::block;
 use super::file::{self, FileError};
 use crate::config::Configuration;
 use crate::dsm::coverable::{self, Covered};
 use crate::dsm::{Client, atomic};
-use crate::element::Value;
 use crate::env::Env;
 use crate::gather;
 use crate::limits;
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
-use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,8 +30,7 @@ pub async fn remove<E: Env>(
     let (chain, removed) = loop {
         let chain = file::walk(client, c, file, None).await?;
         let version = chain.blocks[0].version;
-        let tombstone = Value::tombstone(Bytes::new());
-        let covered = coverable::write(client, c, file, &tombstone, version).await;
+        let covered = coverable::remove(client, c, file, version).await;
         if let Covered::Changed(removed) = covered.map_err(FileError::Write)? {
             break (chain, removed);
         }
@@ -59,13 +60,12 @@ async fn remove_block<E: Env>(
     id: Writer,
 ) -> Result<Option<Writer>, FileError> {
     let name = block::name(id);
-    let tombstone = Value::tombstone(Bytes::new());
     let mut found = atomic::stat(client, c, &name).await?;
     loop {
         let Some(value) = found.value.filter(|value| !value.deleted) else {
             return Ok(None);
         };
-        let covered = coverable::write(client, c, &name, &tombstone, found.tag).await;
+        let covered = coverable::remove(client, c, &name, found.tag).await;
         match covered.map_err(FileError::Write)? {
             Covered::Unchanged(newer) => found = newer,
             Covered::Changed(_) => {

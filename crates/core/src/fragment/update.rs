@@ -11,14 +11,14 @@
 //! read from.
 
 use super::Digest;
-use super::block::{self, Metadata};
-use super::file::{Block, Chain};
+use super::block::{self, Home, Metadata};
+use super::file::{self, Block, Chain};
 use super::identify::Update;
 use crate::config::Configuration;
 use crate::dsm::coverable::{self, Covered};
 use crate::dsm::{Client, atomic};
 use crate::env::Env;
-use crate::error::WriteError;
+use crate::error::{ReadError, WriteError};
 use crate::gather;
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
@@ -110,10 +110,14 @@ pub async fn update<E: Env, S: Source>(
     (chunks, updates): (&[Chunk], &[Update]),
     (source, now_ms): (&S, Option<u64>),
 ) -> Result<Updated<S::Error>, UpdateError<S::Error>> {
+    let home = Home {
+        file: file.clone(),
+        era: base.era(),
+    };
     let writer = Write {
         client,
         c,
-        file,
+        home,
         chunks,
         source,
         now_ms,
@@ -137,12 +141,14 @@ pub async fn update<E: Env, S: Source>(
     if is_due(base, &ready, hint.len()) {
         ready.insert(0, (Split::default(), Vec::new()));
     }
-    let links = ready
-        .iter()
-        .map(|(split, _)| writer.link(base, split, &hint));
-    let linked = gather::join(window, links).await;
+    let (linked, is_removed) = writer.link_all(base, &ready, &hint, window).await;
     let results = ready.into_iter().zip(linked).collect();
-    Ok(outcome(base, results, hint.len()))
+    let mut updated = outcome(base, results, hint.len(), matches!(is_removed, Ok(true)));
+    if let Err(ReadError::Unavailable(failed)) = is_removed {
+        let unknown = UpdateError::Write(WriteError::Unknown(failed));
+        updated.failed.push((base.blocks[0], unknown));
+    }
+    Ok(updated)
 }
 
 /// The ids of all blocks as they will be.
@@ -185,7 +191,7 @@ struct New {
 struct Write<'a, E, S> {
     client: &'a Client<E>,
     c: &'a Arc<Configuration>,
-    file: &'a Name,
+    home: Home,
     chunks: &'a [Chunk],
     source: &'a S,
     now_ms: Option<u64>,
@@ -233,7 +239,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         let metadata = self.metadata(Some(new.chunk), new.next);
         // Nobody knows the name, so that nothing needs to be asked.
         let version = Tag::INITIAL.next(new.id);
-        let (name, value) = (block::name(new.id), metadata.with(data));
+        let (name, value) = (block::name(new.id), metadata.with(&self.home, data));
         let put = atomic::put_version(self.client, self.c, &name, (version, &value)).await;
         put.map_err(|error| {
             // Whatever became of it, nothing leads there.
@@ -248,13 +254,32 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         })
     }
 
-    /// The coverable write of one block.
-    async fn link(
+    /// The coverable writes of all blocks, and whether the file was removed before they began: blocks of it may be left,
+    /// which can be written all the same, and nothing leads there any more.
+    async fn link_all(
         &self,
         base: &Chain,
-        split: &Split,
+        ready: &[(Split, Vec<Block>)],
         hint: &[Writer],
-    ) -> (Block, Result<Covered, UpdateError<S::Error>>) {
+        window: usize,
+    ) -> (Vec<Link<S::Error>>, Result<bool, ReadError>) {
+        let links = ready.iter().map(|(split, _)| self.link(base, split, hint));
+        let links = gather::join(window, links);
+        if let [] | [(Split { place: 0, .. }, _), ..] = ready {
+            let linked = links.await;
+            let genesis = match linked.first() {
+                Some((_, Ok(Covered::Unchanged(newest)))) => newest.tag,
+                _ => base.blocks[0].version,
+            };
+            return (linked, Ok(genesis.era() != base.era()));
+        }
+        let era = file::era(self.client, self.c, &self.home.file);
+        let (linked, era) = gather::both(links, era).await;
+        (linked, era.map(|era| era != base.era()))
+    }
+
+    /// The coverable write of one block.
+    async fn link(&self, base: &Chain, split: &Split, hint: &[Writer]) -> Link<S::Error> {
         let old = base.blocks[split.place];
         let next = split.new.first().map(|new| new.id).or(old.metadata.next);
         let metadata = self.metadata(split.chunk, next);
@@ -273,18 +298,23 @@ impl<E: Env, S: Source> Write<'_, E, S> {
             Ok(data) => data,
             Err(error) => return (block, Err(UpdateError::Source(error))),
         };
-        let (name, value) = (old.name(self.file), metadata.with(data));
+        let (name, value) = (old.name(&self.home.file), metadata.with(&self.home, data));
         let covered = coverable::write(self.client, self.c, &name, &value, old.version).await;
         (block, covered.map_err(UpdateError::Write))
     }
 }
 
-type Linked<S> = (
-    (Split, Vec<Block>),
-    (Block, Result<Covered, UpdateError<S>>),
-);
+/// A block as it was to be written, and what became of that.
+type Link<S> = (Block, Result<Covered, UpdateError<S>>);
 
-fn outcome<S>(base: &Chain, results: Vec<Linked<S>>, hinted: usize) -> Updated<S> {
+type Linked<S> = ((Split, Vec<Block>), Link<S>);
+
+fn outcome<S>(
+    base: &Chain,
+    results: Vec<Linked<S>>,
+    hinted: usize,
+    is_removed: bool,
+) -> Updated<S> {
     let mut updated = Updated {
         chain: Chain {
             blocks: Vec::with_capacity(base.blocks.len()),
@@ -304,7 +334,17 @@ fn outcome<S>(base: &Chain, results: Vec<Linked<S>>, hinted: usize) -> Updated<S
             updated.chain.blocks.push(*old);
             continue;
         };
+        let conflict = |newest, removed| Conflict {
+            block: *old,
+            newest,
+            removed,
+            lost: new.len() + usize::from(old.id.is_some()),
+        };
         match covered {
+            // Nothing leads there any more.
+            Ok(Covered::Changed(version)) if is_removed => {
+                updated.conflicts.push(conflict(version, true));
+            }
             Ok(Covered::Changed(version)) => {
                 let written = Block { version, ..block };
                 updated.written += new.len() + usize::from(old.id.is_some());
@@ -319,12 +359,10 @@ fn outcome<S>(base: &Chain, results: Vec<Linked<S>>, hinted: usize) -> Updated<S
             }
             // Only for its hint: others will write it again.
             Ok(Covered::Unchanged(_)) if old.id.is_none() && new.is_empty() && base.exists => {}
-            Ok(Covered::Unchanged(found)) => updated.conflicts.push(Conflict {
-                block: *old,
-                newest: found.tag,
-                removed: found.value.is_none_or(|value| value.deleted),
-                lost: new.len() + usize::from(old.id.is_some()),
-            }),
+            Ok(Covered::Unchanged(found)) => {
+                let is_removed = is_removed || found.value.is_none_or(|value| value.deleted);
+                updated.conflicts.push(conflict(found.tag, is_removed));
+            }
             Err(error) => updated.failed.push((*old, error)),
         }
         updated.chain.blocks.push(*old);

@@ -5,6 +5,7 @@ use areo_core::config::Configuration;
 use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::divide::{Divide, Rabin, Sizes};
 use areo_core::fragment::file::{self, Block, Chain, FileError};
+use areo_core::fragment::sweep::{self, Swept};
 use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
 use areo_core::fragment::{Digest, block, identify, remove};
 use areo_core::hash::stable_hash;
@@ -177,6 +178,15 @@ impl Editor {
     pub fn removes(&self) -> impl Future<Output = Result<Tag, FileError>> + use<> {
         let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
         async move { remove::remove(&client, &c, &file).await }
+    }
+
+    /// What there is of blocks; removes those of removed files if `removes`.
+    pub fn sweep(&self, removes: bool) -> Swept {
+        let (client, c) = (self.actor.client(), self.actor.c.clone());
+        let sweep = async move { sweep::sweep(&client, &c, removes).await };
+        let swept = self.world.run(sweep).expect("a quorum is there");
+        self.world.settle();
+        swept
     }
 
     pub fn actor(&self) -> &Actor {

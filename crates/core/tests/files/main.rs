@@ -10,6 +10,7 @@ mod cost;
 mod crashes;
 mod editor;
 mod edits;
+mod removal;
 mod together;
 
 use areo_core::config::Dap;

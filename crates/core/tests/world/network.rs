@@ -49,10 +49,16 @@ impl Message {
         }
     }
 
-    /// It is about the block of an upload.
+    /// It is about a block with data.
     pub fn is_of_block(&self) -> bool {
         self.first()
             .is_some_and(|(name, _)| name.kind() == Kind::Block)
+    }
+
+    /// It is about the genesis block of a file.
+    pub fn is_of_genesis(&self) -> bool {
+        self.first()
+            .is_some_and(|(name, _)| name.kind() == Kind::Genesis)
     }
 
     pub fn is_put(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::world::call::SimEnv;
 use areo_core::dap::Found;
 use areo_core::dsm::coverable::{self, Covered};
 use areo_core::dsm::{Client, atomic};
-use areo_core::fragment::block::Metadata;
+use areo_core::fragment::block::{Home, Metadata};
 use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::file::{self, Block, Chain, FileError};
 use areo_core::fragment::update::{self, Chunk, Source};
@@ -264,7 +264,8 @@ impl One<'_> {
             ..read.metadata
         };
         let client = self.recorded([(name.clone(), tag)].into());
-        let value = metadata.with(value.contiguous());
+        let home = Home::decode(&value.metadata).expect("of a block");
+        let value = metadata.with(&home, value.contiguous());
         let written = coverable::write(&client, &self.c, &name, &value, tag).await;
         match written.map_err(|_| End::TimedOut)? {
             Covered::Changed(version) => self.block_is(&Block {

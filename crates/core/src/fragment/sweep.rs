@@ -1,0 +1,173 @@
+//! Sweeping: blocks of files that were removed.
+//!
+//! A removal takes the blocks that lead to each other with it ([`super::remove`]). Others stay: those of a removal that ended
+//! half way, of a writer that died before it linked them or that lost, and of one that was slow and wrote them after. All of
+//! them say whose they are ([`Home`]), so that one look at the genesis block tells whether its file is gone. An era that has
+//! ended never comes back, and nothing of a later one leads to blocks of an earlier one: they are removed at once, whatever
+//! their age.
+//!
+//! Blocks of a file that is there are left alone, also those that nothing leads to. No number of looks tells them from the
+//! blocks that a slow writer is about to link, nor from those that a writer linked who died with its put at some servers only,
+//! which the next read brings to the others.
+
+use super::block::{self, Home};
+use super::file;
+use crate::config::Configuration;
+use crate::dsm::sweep::unavailable;
+use crate::dsm::{Client, atomic, headers, listing};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{ReadError, Unavailable, WriteError};
+use crate::gather;
+use crate::limits;
+use crate::message::{ListEntry, ListRequest};
+use crate::object::{Kind, Name};
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Files, their blocks, and the bytes in those; genesis blocks are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Files with blocks.
+    pub files: u64,
+    /// Blocks of them.
+    pub blocks: u64,
+    /// Bytes in those.
+    pub bytes: u64,
+}
+
+/// What a sweep found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Swept {
+    /// Of files that are there.
+    pub live: Count,
+    /// Of files that were removed.
+    pub removed: Count,
+}
+
+/// Goes over all blocks of files in the domain. `removes`: removes those of files that were removed. `c`: any final
+/// configuration of the domain.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
+pub async fn sweep<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    removes: bool,
+) -> Result<Swept, Unavailable> {
+    let mut sweep = Sweep {
+        client,
+        c,
+        eras: BTreeMap::new(),
+        counts: BTreeMap::new(),
+    };
+    let mut after = Some(String::new());
+    while let Some(begin) = after {
+        let request = ListRequest {
+            kind: Kind::Block,
+            prefix: block::PREFIX.into(),
+            after: begin,
+            limit: limits::PAGE_ENTRIES as u16,
+        };
+        let page = listing::list(client, c, &request).await?;
+        let gone = sweep.sort(&page.entries).await?;
+        if removes {
+            sweep.remove(gone).await?;
+        }
+        after = page.next;
+    }
+    Ok(sweep.swept())
+}
+
+struct Sweep<'a, E> {
+    client: &'a Client<E>,
+    c: &'a Arc<Configuration>,
+    /// The era of each file's name, as it was read.
+    eras: BTreeMap<Name, u64>,
+    /// By file, if the block says of which it is.
+    counts: BTreeMap<Option<Home>, Count>,
+}
+
+impl<E: Env> Sweep<'_, E> {
+    /// Counts the blocks of a page, and returns those of removed files, with their versions.
+    async fn sort(&mut self, entries: &[ListEntry]) -> Result<Vec<(Name, Tag)>, Unavailable> {
+        let ids = entries.iter().map(|entry| block::parse_key(&entry.key));
+        let (names, entries): (Vec<Name>, Vec<&ListEntry>) = ids
+            .zip(entries)
+            .filter_map(|(id, entry)| Some((block::name(id?), entry)))
+            .unzip();
+        let homes = self.homes(&names).await?;
+        let mut gone = Vec::new();
+        for ((name, entry), home) in names.into_iter().zip(entries).zip(homes) {
+            if self.is_gone(home.as_ref()).await? {
+                gone.push((name, entry.tag));
+            }
+            let count = self.counts.entry(home).or_default();
+            count.blocks += 1;
+            count.bytes += entry.length;
+        }
+        Ok(gone)
+    }
+
+    /// Whose the blocks are.
+    async fn homes(&self, names: &[Name]) -> Result<Vec<Option<Home>>, Unavailable> {
+        let (client, c) = (self.client, self.c);
+        let unread = |name: &Name| (name.clone(), Tag::INITIAL);
+        let objects: Vec<(Name, Tag)> = names.iter().map(unread).collect();
+        let headers = headers::read(client, c, &objects).await;
+        let headers = headers.map_err(|ReadError::Unavailable(failed)| failed)?;
+        let homes = names.iter().zip(headers).map(|(name, header)| async move {
+            let value = match header {
+                Some(header) => header.value,
+                // It is the same in all versions.
+                None => atomic::glimpse(client, c, name).await?.value,
+            };
+            Ok(value.and_then(|value| Home::decode(&value.metadata)))
+        });
+        let homes = gather::join(limits::SWEEP_WINDOW, homes).await;
+        let homes: Result<_, ReadError> = homes.into_iter().collect();
+        homes.map_err(|ReadError::Unavailable(failed)| failed)
+    }
+
+    /// Whether the file was removed; one that does not say what it is may be any.
+    async fn is_gone(&mut self, home: Option<&Home>) -> Result<bool, Unavailable> {
+        let Some(home) = home else { return Ok(false) };
+        if !self.eras.contains_key(&home.file) {
+            let era = file::era(self.client, self.c, &home.file).await;
+            let era = era.map_err(|ReadError::Unavailable(failed)| failed)?;
+            self.eras.insert(home.file.clone(), era);
+        }
+        Ok(self.eras[&home.file] > home.era)
+    }
+
+    /// Writes tombstones over blocks, each in one round: writers who still go on with them stay below ([`Tag::next_era`]).
+    async fn remove(&self, blocks: Vec<(Name, Tag)>) -> Result<(), Unavailable> {
+        let tombstone = &Value::tombstone(Bytes::new());
+        let removals = blocks.iter().map(|(name, version)| {
+            let tag = version.next_era(self.client.next_writer());
+            atomic::put_version(self.client, self.c, name, (tag, tombstone))
+        });
+        let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
+        let removed: Result<(), WriteError> = removed.into_iter().collect();
+        removed.map_err(unavailable)
+    }
+
+    fn swept(self) -> Swept {
+        let mut swept = Swept::default();
+        for (home, count) in self.counts {
+            let is_gone = home
+                .as_ref()
+                .is_some_and(|home| self.eras[&home.file] > home.era);
+            let sum = match is_gone {
+                true => &mut swept.removed,
+                false => &mut swept.live,
+            };
+            sum.files += u64::from(home.is_some());
+            sum.blocks += count.blocks;
+            sum.bytes += count.bytes;
+        }
+        swept
+    }
+}
