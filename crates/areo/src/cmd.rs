@@ -23,6 +23,7 @@ use crate::args::{Cli, Command, Global};
 use crate::config::{Places, Settings};
 use crate::exit::Outcome;
 use crate::log;
+use crate::metrics;
 use crate::output::Output;
 use crate::session::Session;
 use crate::watch;
@@ -41,8 +42,13 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     if !matches!(cli.command, Command::Server(_)) {
         log::of_client(out, &recorder);
     }
-    let trace = cli.global.trace;
+    let (trace, shown_at) = (cli.global.trace, cli.global.metrics);
     let session = Session::new(out, settings, cli.global);
+    if let Some(address) = shown_at
+        && let Err(failure) = metrics::serve(out, &cli.command, address, &session.metrics)
+    {
+        return failure.report(out.json);
+    }
     let outcome = match cli.command {
         Command::Up(args) => up::run(&session, args),
         Command::Server(args) => server::run(&session, args, recorder.clone()),

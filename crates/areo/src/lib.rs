@@ -9,6 +9,7 @@ mod config;
 mod exit;
 pub mod fuzzing;
 mod log;
+mod metrics;
 mod output;
 mod program;
 mod progress;

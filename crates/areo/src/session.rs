@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::units::parse_timeout;
 use areo_client::{
     Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
-    Error, InvalidChoice, ROOT_DOMAIN,
+    Error, InvalidChoice, Metrics, ROOT_DOMAIN,
 };
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ const DEFAULT_DOMAIN: &str = "default";
 pub(crate) struct Session {
     pub(crate) out: Output,
     pub(crate) settings: Settings,
+    /// What its clients count together.
+    pub(crate) metrics: Metrics,
     global: Global,
 }
 
@@ -42,6 +44,7 @@ impl Session {
         Session {
             out,
             settings,
+            metrics: Metrics::new(),
             global,
         }
     }
@@ -87,7 +90,7 @@ impl Session {
     pub(crate) async fn connect(&self) -> Outcome<Client> {
         let target = self.target()?;
         let options = target.options(self.timeout()?);
-        let connected = Client::connect(options).await;
+        let connected = Client::connect_counted(options, &self.metrics).await;
         connected.map_err(|error| unreachable(&error, &target))
     }
 

@@ -3,6 +3,7 @@
 use crate::units::parse_timeout;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ pub(crate) struct Global {
     /// Remember with operations which keys they are for
     #[arg(long, global = true)]
     pub(crate) trace_keys: bool,
+    /// Answer Prometheus at this address (`/metrics`), as long as the command runs: what its operations come to
+    #[arg(long, global = true, value_name = "IP:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Say more; twice: still more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     pub(crate) verbose: u8,

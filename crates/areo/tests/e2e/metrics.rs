@@ -1,12 +1,12 @@
 //! What servers count, as Prometheus reads it.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, wait_until};
 use areo_client::blocking::{Client, Domain};
 use areo_client::file::PushOptions;
 use areo_client::{Change, ConnectOptions, DapKind, Error, Metrics, PutOptions};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
@@ -164,6 +164,39 @@ fn a_program_counts_what_its_clients_do() {
     assert!(8 <= decided && decided <= rounds, "{decided} of {rounds}");
     assert!(grown("areo_client_configurations_visited_total") >= 8);
     assert!(!text.contains("secret-key"), "no label names a key");
+}
+
+#[test]
+fn a_command_shows_what_it_does_while_it_runs() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let mut put = cluster.command(&["put", "key", "-", "--metrics", "127.0.0.1:0"]);
+    put.stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut put = put.spawn().expect("areo starts");
+    let mut said = String::new();
+    let mut errors = BufReader::new(put.stderr.take().expect("it is a pipe"));
+    errors.read_line(&mut said).expect("it says where");
+    let address = said.trim().strip_suffix("/metrics");
+    let port = address.and_then(|address| address.rsplit(':').next()?.parse().ok());
+    let port = port.unwrap_or_else(|| panic!("it says where: {said}"));
+    // It has looked its domain up, and waits for the value.
+    wait_until(|| number::<u64>(&metrics(port), "areo_client_rounds_total") > 0);
+    let puts = "areo_client_operations_total{operation=\"put\",outcome=\"ok\"}";
+    assert_eq!(number::<u64>(&metrics(port), puts), 0);
+    drop(put.stdin.take());
+    assert!(put.wait().expect("it ends").success());
+
+    for (arguments, words) in [
+        (&["ls", "--metrics", "nowhere"][..], "nowhere"),
+        (&["ls", "--metrics", "0.0.0.0:0"], "take 127.0.0.1"),
+        (&["check", "-", "--metrics", "127.0.0.1:0"], "admin ports"),
+    ] {
+        cluster.run(arguments).refused(2, &[words]);
+    }
+    let taken = format!("127.0.0.1:{}", cluster.port());
+    let refused = cluster.run(&["ls", "--metrics", &taken]);
+    refused.refused(1, &["cannot serve metrics", &taken]);
 }
 
 /// Dashboard, alerts and documentation speak of metrics that exist, and of nothing else.
