@@ -97,7 +97,6 @@ struct Reconfiguration {
     finalize: IntCounter,
     collect: IntCounter,
     objects: IntCounter,
-    bytes: IntCounter,
 }
 
 impl fmt::Debug for Metrics {
@@ -179,9 +178,8 @@ impl Metrics {
         let step = match progress {
             Progress::Deciding => &counters.decide,
             Progress::Announcing => &counters.announce,
-            Progress::Transferring { objects, bytes } => {
+            Progress::Transferring { objects, .. } => {
                 counters.objects.inc_by(objects);
-                counters.bytes.inc_by(bytes);
                 &counters.transfer
             }
             Progress::Finalizing => &counters.finalize,
@@ -227,10 +225,6 @@ impl Reconfiguration {
             objects: add.counter(
                 "areo_client_reconfiguration_objects_total",
                 "Objects and blocks that reconfigurations brought into new configurations.",
-            ),
-            bytes: add.counter(
-                "areo_client_reconfiguration_bytes_total",
-                "Bytes of their values.",
             ),
         }
     }

@@ -49,8 +49,12 @@ impl Value {
 
     /// Its length in bytes, as users see it.
     pub fn length(&self) -> u64 {
-        let here = self.content.iter().map(|piece| piece.len() as u64).sum();
-        self.apart.unwrap_or(here)
+        self.apart.unwrap_or_else(|| self.content_bytes())
+    }
+
+    /// Bytes of it that are here: none of a manifest.
+    pub fn content_bytes(&self) -> u64 {
+        self.content.iter().map(|piece| piece.len() as u64).sum()
     }
 
     /// The content in one piece; copies only if it has several.

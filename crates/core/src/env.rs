@@ -31,8 +31,6 @@ pub enum Work {
     Adopted {
         /// How many.
         elements: u64,
-        /// Their bytes.
-        bytes: u64,
     },
     /// Servers of a new configuration were sent elements.
     Moved {

@@ -84,22 +84,9 @@ pub struct Calls {
     decode_seconds: Histogram,
     decoded_bytes: IntCounter,
     retries: IntCounter,
-    adopted: Elements,
-    moved: Elements,
-}
-
-/// Elements of a new configuration.
-#[derive(Clone)]
-struct Elements {
-    elements: IntCounter,
-    bytes: IntCounter,
-}
-
-impl Elements {
-    fn add(&self, elements: u64, bytes: u64) {
-        self.elements.inc_by(elements);
-        self.bytes.inc_by(bytes);
-    }
+    adopted: IntCounter,
+    moved: IntCounter,
+    moved_bytes: IntCounter,
 }
 
 impl Calls {
@@ -110,15 +97,6 @@ impl Calls {
             "Elements of new configurations that this client brought about: sent, or adopted by servers that had what they are made of.",
             &["how"],
         );
-        let bytes = add.counters(
-            "areo_client_reconfiguration_element_bytes_total",
-            "Bytes of those elements.",
-            &["how"],
-        );
-        let by = |how: &str| Elements {
-            elements: elements.with_label_values(&[how]),
-            bytes: bytes.with_label_values(&[how]),
-        };
         Calls {
             rounds: add.counter(
                 "areo_client_rounds_total",
@@ -167,8 +145,12 @@ impl Calls {
                 "areo_client_ec_retries_total",
                 "Reads that asked a configuration again, because the answers of a quorum fitted no version.",
             ),
-            adopted: by("adopted"),
-            moved: by("sent"),
+            adopted: elements.with_label_values(&["adopted"]),
+            moved: elements.with_label_values(&["sent"]),
+            moved_bytes: add.counter(
+                "areo_client_reconfiguration_sent_bytes_total",
+                "Bytes of those that were sent.",
+            ),
         }
     }
 
@@ -207,8 +189,11 @@ impl Calls {
                 self.decoded_bytes.inc_by(bytes);
             }
             Work::AskedAgain => self.retries.inc(),
-            Work::Adopted { elements, bytes } => self.adopted.add(elements, bytes),
-            Work::Moved { elements, bytes } => self.moved.add(elements, bytes),
+            Work::Adopted { elements } => self.adopted.inc_by(elements),
+            Work::Moved { elements, bytes } => {
+                self.moved.inc_by(elements);
+                self.moved_bytes.inc_by(bytes);
+            }
         }
     }
 }
@@ -225,10 +210,7 @@ mod tests {
         calls.worked(Work::Encoded { bytes: 100, time });
         calls.worked(Work::Decoded { bytes: 200, time });
         calls.worked(Work::AskedAgain);
-        calls.worked(Work::Adopted {
-            elements: 3,
-            bytes: 30,
-        });
+        calls.worked(Work::Adopted { elements: 3 });
         calls.worked(Work::Moved {
             elements: 2,
             bytes: 20,
@@ -250,9 +232,8 @@ mod tests {
             "areo_client_decoded_bytes_total 200",
             "areo_client_ec_retries_total 1",
             "areo_client_reconfiguration_elements_total{how=\"adopted\"} 3",
-            "areo_client_reconfiguration_element_bytes_total{how=\"adopted\"} 30",
             "areo_client_reconfiguration_elements_total{how=\"sent\"} 2",
-            "areo_client_reconfiguration_element_bytes_total{how=\"sent\"} 20",
+            "areo_client_reconfiguration_sent_bytes_total 20",
         ] {
             assert!(
                 text.lines().any(|known| known == line),

@@ -20,8 +20,6 @@ use crate::tag::Tag;
 struct Moved<'a> {
     name: &'a Name,
     tag: Tag,
-    /// Bytes of its value, as it was listed.
-    length: u64,
     /// `None` if it was not read, because it may not be needed.
     value: Option<Value>,
     /// Members of the target that hold the version.
@@ -29,6 +27,11 @@ struct Moved<'a> {
 }
 
 impl Moved<'_> {
+    /// How many members of the target hold the version, or do not.
+    fn holding(&self, holds: bool) -> u64 {
+        self.holders.iter().filter(|it| **it == holds).count() as u64
+    }
+
     fn put(&self) -> Put<'_> {
         let value = self.value.as_ref();
         Put {
@@ -62,14 +65,12 @@ impl<E: Env> Source<'_, E> {
         let (may, must) = self.prospects(&names, entries);
         let scope = if must { Scope::Whole } else { Scope::Version };
         let found = self.find(&names, scope).await?;
-        let of = |((name, entry), found): ((_, &ListEntry), Found)| Moved {
+        let moved = names.iter().zip(found).map(|(name, found)| Moved {
             name,
             tag: found.tag,
-            length: entry.length,
             value: found.value,
             holders: vec![false; self.target.n()],
-        };
-        let moved = names.iter().zip(entries).zip(found).map(of);
+        });
         // What was never written is everywhere already.
         let mut moved: Vec<Moved<'_>> = moved.filter(|it| !it.tag.is_initial()).collect();
         let to = Visit::new(self.target);
@@ -80,8 +81,8 @@ impl<E: Env> Source<'_, E> {
             for (moved, holders) in moved.iter_mut().zip(adopted) {
                 moved.holders = holders;
             }
-            let (elements, bytes) = self.elements(&moved, true);
-            self.env.count(Work::Adopted { elements, bytes });
+            let elements = moved.iter().map(|moved| moved.holding(true)).sum();
+            self.env.count(Work::Adopted { elements });
         }
         let lacks = |moved: &Moved<'_>| moved.holders.contains(&false);
         let (lacking, mut there): (Vec<_>, Vec<_>) = moved.into_iter().partition(lacks);
@@ -94,19 +95,16 @@ impl<E: Env> Source<'_, E> {
         Ok(())
     }
 
-    /// How many elements of these are held by servers of the target, or are not, and how many bytes they have.
-    fn elements(&self, moved: &[Moved<'_>], held: bool) -> (u64, u64) {
-        let of = |moved: &Moved<'_>| {
-            let holders = moved.holders.iter().filter(|holds| **holds == held);
-            let elements = holders.count() as u64;
-            (
-                elements,
-                elements * dap::element_bytes(self.target, moved.length),
-            )
-        };
-        moved.iter().map(of).fold((0, 0), |(elements, bytes), of| {
-            (elements + of.0, bytes + of.1)
-        })
+    /// Takes note of the elements that are sent now.
+    fn count_sent(&self, moved: &[Moved<'_>]) {
+        let (mut elements, mut bytes) = (0, 0);
+        for moved in moved {
+            let lacking = moved.holding(false);
+            let content = moved.value.as_ref().map_or(0, Value::content_bytes);
+            elements += lacking;
+            bytes += lacking * dap::element_bytes(self.target, content);
+        }
+        self.env.count(Work::Moved { elements, bytes });
     }
 
     /// Whether some server of the target may have an element of one of these, and whether some server cannot have one.
@@ -160,8 +158,7 @@ impl<E: Env> Source<'_, E> {
         if moved.is_empty() {
             return Ok(moved);
         }
-        let (elements, bytes) = self.elements(&moved, false);
-        self.env.count(Work::Moved { elements, bytes });
+        self.count_sent(&moved);
         let puts: Vec<Put<'_>> = moved.iter().map(Moved::put).collect();
         let stored = many::put_data(self.env, to, &puts).await;
         let stored = stored.map_err(|failed| stop(failed, to))?;
