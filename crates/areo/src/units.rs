@@ -120,6 +120,14 @@ pub(crate) fn show_time(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
+/// How long something has lasted, in the largest unit of which it is at least two, rounded down: `119 s`, `2 min`, `3 d`.
+pub(crate) fn show_age(seconds: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("d", 86_400), ("h", 3600), ("min", 60)];
+    let fitting = UNITS.iter().find(|(_, unit)| seconds >= 2 * unit);
+    let (name, unit) = fitting.copied().unwrap_or(("s", 1));
+    format!("{} {name}", seconds / unit)
+}
+
 /// Year, month and day of a number of days since 1970, in the Gregorian calendar. Counted in eras of 400 years whose
 /// years begin in March, so that the leap day is the last of its year.
 fn civil(days: u64) -> (u64, u64, u64) {
@@ -140,6 +148,19 @@ fn civil(days: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages_are_told_in_two_digits_or_so() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (119, "119 s"),
+            (120, "2 min"),
+            (7_200, "2 h"),
+            (1_000_000, "11 d"),
+        ] {
+            assert_eq!(show_age(seconds), text);
+        }
+    }
 
     #[test]
     fn sizes_are_read_as_people_write_them() {

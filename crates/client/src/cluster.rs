@@ -7,6 +7,7 @@ use areo_core::message::ServerRecord;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 pub use areo_core::message::ServerStatus;
 
@@ -153,6 +154,20 @@ impl ClusterStatus {
     /// Bytes that the stores of the servers that answered take.
     pub fn stored_bytes(&self) -> u64 {
         self.answered().map(|status| status.stored_bytes).sum()
+    }
+
+    /// For how long the oldest change has been pending that a domain shows, to a millisecond, as far as servers know that
+    /// did not start since then. `None` if no domain shows one.
+    pub fn oldest_pending(&self) -> Option<Duration> {
+        let mut domains = self.domains.iter().flatten();
+        let shows = |domain: &DomainInfo| domain.pending.as_ref().is_some_and(|p| !p.is_empty());
+        if !domains.any(shows) {
+            return None;
+        }
+        // One that was away when a change ended may still take it for pending: it counts only beside a real one.
+        let ages = self.answered().filter(|status| status.pending > 0);
+        ages.map(|status| Duration::from_millis(status.pending_ms))
+            .max()
     }
 
     fn answered(&self) -> impl Iterator<Item = &ServerStatus> {

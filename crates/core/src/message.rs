@@ -6,8 +6,11 @@ use crate::object::{DomainId, Kind, Name};
 use crate::pointer::Pointer;
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
-use std::fmt;
 use std::sync::Arc;
+
+pub use refusal::Refusal;
+
+mod refusal;
 
 /// What a client asks one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -405,6 +408,10 @@ pub struct ServerStatus {
     pub damaged: u64,
     /// Configurations known here.
     pub configurations: u64,
+    /// Those of them whose successor is decided and not final: changes that somebody makes, or has left.
+    pub pending: u64,
+    /// For how long the server has known the oldest of these successors, since its start at most; in milliseconds.
+    pub pending_ms: u64,
 }
 
 /// One-way: nobody waits for it and its loss costs only time.
@@ -435,65 +442,4 @@ pub enum Note {
         /// The successor.
         pointer: Pointer,
     },
-}
-
-/// Why a server does not answer. A closed list; the server did nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// Too much is under way, or too many unconfirmed versions of this object (`[X-3]`). May pass.
-    Busy,
-    /// The disk is full.
-    Full,
-    /// What is asked for is damaged here (`[X-11]`).
-    Damaged,
-    /// The server is stopping. May pass.
-    Draining,
-    /// The server waits for its incarnation to be confirmed. May pass.
-    Starting,
-    /// The address belongs to another cluster.
-    WrongCluster,
-    /// Another server answers at this address, or this one is no member of the configuration.
-    WrongServer,
-    /// Authentication failed.
-    Unauthorised,
-    /// The server does not know the configuration: ask again with the descriptor.
-    UnknownConfiguration,
-    /// Larger than the server takes.
-    TooLarge,
-    /// The request could not be read.
-    Malformed,
-    /// The request is of a later version.
-    Unknown,
-    /// The deadline had passed when the server came to it.
-    DeadlinePassed,
-    /// The domain was removed.
-    Removed,
-}
-
-impl Refusal {
-    /// Whether asking again later may help.
-    pub fn may_pass(self) -> bool {
-        matches!(self, Refusal::Busy | Refusal::Draining | Refusal::Starting)
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Refusal::Busy => "busy",
-            Refusal::Full => "disk full",
-            Refusal::Damaged => "damaged",
-            Refusal::Draining => "stopping",
-            Refusal::Starting => "starting",
-            Refusal::WrongCluster => "belongs to another cluster",
-            Refusal::WrongServer => "is another server",
-            Refusal::Unauthorised => "not authorised",
-            Refusal::UnknownConfiguration => "does not know the configuration",
-            Refusal::TooLarge => "takes no value this large",
-            Refusal::Malformed => "could not read the request",
-            Refusal::Unknown => "does not know the request",
-            Refusal::DeadlinePassed => "too late",
-            Refusal::Removed => "domain removed",
-        })
-    }
 }

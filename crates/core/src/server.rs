@@ -127,7 +127,8 @@ impl Server {
             }
             Header::Pointer { key, pointer } => {
                 let tenancy = self.tenancies.entry(key).or_default();
-                tenancy.point(pointer, handle, &mut self.ledger);
+                let start = Instant::default();
+                tenancy.point(start, (pointer, handle), &mut self.ledger);
             }
             Header::Final(configuration) => {
                 self.finals.recover(configuration, handle, &mut self.ledger);
@@ -167,14 +168,6 @@ impl Server {
         self.finals.of(id.domain, id.partition).unwrap_or(first)
     }
 
-    /// Configurations known here whose successor is decided and not final yet.
-    pub fn pending(&self) -> usize {
-        let nexts = self.tenancies.values().map(Tenancy::next);
-        nexts
-            .filter(|next| next.is_some_and(|next| !next.is_final()))
-            .count()
-    }
-
     /// The servers of the cluster that it knows.
     pub fn registered(&self) -> impl Iterator<Item = &ServerRecord> {
         self.registry.records()
@@ -195,7 +188,7 @@ impl Server {
             // What was lost may be a later incarnation of the server that registers.
             Request::Know(_) if self.unreadable => Err(Refusal::Damaged),
             Request::Know(record) => self.registry.register(record, &mut self.ledger),
-            Request::Status => Ok(Reply::Status(self.status())),
+            Request::Status => Ok(Reply::Status(self.status(now))),
             Request::Latest {
                 domain,
                 partition,
@@ -345,7 +338,7 @@ impl Server {
             && self.finals.after(&key).is_some()
         {
             // It was let go: what is remembered of its domain rises.
-            return self.hear(key, pointer.clone());
+            return self.hear(now, key, pointer.clone());
         }
         // Of another configuration of the same index nothing is believed ([X-13]).
         let is_meant = |tenancy: &&mut Tenancy| {
@@ -368,7 +361,7 @@ impl Server {
                 pointer,
             } => {
                 if pointer.is_final() && pointer.leads_on_from(&configuration) {
-                    self.hear(key, pointer);
+                    self.hear(now, key, pointer);
                 }
             }
         }
@@ -422,7 +415,7 @@ impl Server {
         self.ledger.unpin();
     }
 
-    fn status(&self) -> ServerStatus {
+    fn status(&self, now: Instant) -> ServerStatus {
         let mut status = ServerStatus {
             incarnation: self.identity.incarnation,
             serving: self.serving,
@@ -431,7 +424,7 @@ impl Server {
             ..ServerStatus::default()
         };
         for tenancy in self.tenancies.values() {
-            tenancy.count(&mut status);
+            tenancy.count(now, &mut status);
         }
         status
     }

@@ -75,7 +75,6 @@ pub(crate) struct Metrics {
     commit_requests: Histogram,
     pub(crate) corrupted: IntCounter,
     adopted: IntCounter,
-    pending: IntGauge,
     waiting: IntGauge,
     connections: IntGauge,
     status: Status,
@@ -98,6 +97,8 @@ struct Status {
     stored_bytes: IntGauge,
     damaged: IntGauge,
     configurations: IntGauge,
+    pending: IntGauge,
+    pending_seconds: IntGauge,
     incarnation: IntGauge,
 }
 
@@ -137,10 +138,6 @@ impl Metrics {
                 "areo_server_adopted_elements_total",
                 "Elements that a new configuration took over from an older one here, instead of being sent them.",
             ),
-            pending: add.gauge(
-                "areo_server_pending_configurations",
-                "Configurations whose successor is decided and not final: somebody moves them, or died doing so.",
-            ),
             waiting: add.gauge(
                 "areo_server_waiting_requests",
                 "Requests that wait for the commit before them.",
@@ -170,11 +167,6 @@ impl Metrics {
         if elements > 0 {
             self.adopted.inc_by(elements as u64);
         }
-    }
-
-    /// So many configurations are on the move.
-    pub(crate) fn pending(&self, configurations: usize) {
-        self.pending.set(whole(configurations as u64));
     }
 
     /// A commit of so many requests is durable.
@@ -222,6 +214,14 @@ impl Status {
                 "Objects for which this server abstains until they are repaired.",
             ),
             configurations: add.gauge("areo_server_configurations", "Configurations known here."),
+            pending: add.gauge(
+                "areo_server_pending_configurations",
+                "Configurations whose successor is decided and not final: somebody moves them, or died doing so.",
+            ),
+            pending_seconds: add.gauge(
+                "areo_server_pending_seconds",
+                "For how long this server has known the oldest of them, since its start at most.",
+            ),
         }
     }
 
@@ -234,6 +234,8 @@ impl Status {
         self.stored_bytes.set(whole(status.stored_bytes));
         self.damaged.set(whole(status.damaged));
         self.configurations.set(whole(status.configurations));
+        self.pending.set(whole(status.pending));
+        self.pending_seconds.set(whole(status.pending_ms / 1000));
     }
 }
 

@@ -129,8 +129,6 @@ impl Worker {
         let (caller, answer) = Caller::admin();
         self.request(Request::Status, caller, None);
         self.turn();
-        let pending = self.shard.borrow().server().pending();
-        self.metrics.pending(pending);
         match answer.await {
             Ok(Reply::Status(status)) => Some((status, waiting)),
             _ => None,

@@ -4,7 +4,7 @@ use super::{domain, sweep};
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
-use crate::units::show_size;
+use crate::units::{show_age, show_size};
 use areo_client::{ClusterStatus, ConfigurationInfo, Health, ServerHealth};
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ struct ClusterLine {
     element_bytes: u64,
     /// What their stores take.
     stored_bytes: u64,
+    /// For how long the oldest change of a domain has been pending, as far as the servers know; nothing without one.
+    pending_seconds: Option<u64>,
 }
 
 /// One line per server with `--json`.
@@ -81,6 +83,7 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
         root_quorum: status.root.shape.quorum(),
         element_bytes: status.element_bytes(),
         stored_bytes: status.stored_bytes(),
+        pending_seconds: status.oldest_pending().map(|age| age.as_secs()),
     };
     let ClusterLine {
         servers,
@@ -92,12 +95,21 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
     } = &cluster;
     match (out.json, out.terminal) {
         (true, _) => out.object(&cluster),
-        (false, true) => out.line(&format!(
-            "cluster {}: {serving} of {servers} servers serve ({root_quorum} needed to find domains), {} in fragments and copies, {} stored\n",
-            cluster.cluster,
-            show_size(*element_bytes),
-            show_size(*stored_bytes)
-        )),
+        (false, true) => {
+            out.line(&format!(
+                "cluster {}: {serving} of {servers} servers serve ({root_quorum} needed to find domains), {} in fragments and copies, {} stored",
+                cluster.cluster,
+                show_size(*element_bytes),
+                show_size(*stored_bytes)
+            ))?;
+            if let Some(seconds) = cluster.pending_seconds {
+                out.line(&format!(
+                    "a change has been pending for {}: if nobody is at it, `areo reconfig start DOMAIN --resume` finishes it",
+                    show_age(seconds)
+                ))?;
+            }
+            out.line("")
+        }
         (false, false) => out.line(&format!(
             "{}\t{serving}\t{servers}\t{element_bytes}\t{stored_bytes}",
             cluster.cluster

@@ -31,7 +31,7 @@ impl Server {
         }
         let is_closed = pointer.is_some();
         if let Some(pointer) = pointer {
-            self.hear(key, pointer);
+            self.hear(now, key, pointer);
         }
         if let Some(pointer) = self.withheld(&key) {
             return Ok(Reply::Next {
@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Hears what comes after a configuration; lets go of what that makes superfluous.
-    pub(super) fn hear(&mut self, key: Key, pointer: Pointer) {
+    pub(super) fn hear(&mut self, now: Instant, key: Key, pointer: Pointer) {
         if pointer.is_final() {
             self.finish(&pointer.configuration);
         }
@@ -78,7 +78,7 @@ impl Server {
                 pointer: pointer.clone(),
             };
             let handle = self.ledger.append(header);
-            tenancy.point(pointer, handle, &mut self.ledger);
+            tenancy.point(now, (pointer, handle), &mut self.ledger);
             self.collect(key);
         }
     }

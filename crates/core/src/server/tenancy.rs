@@ -9,6 +9,7 @@ use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::{Admission, Stored, Versions};
 use crate::dap::{abd, ec};
 use crate::element::{Carried, Element, Handle};
+use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
     CellReply, CellRequest, CellSummary, Held, ListEntry, ListRequest, Listed, Refusal,
@@ -32,6 +33,8 @@ pub(super) struct Tenancy {
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
     /// What comes next (`nextC`).
     next: Option<(Pointer, Handle)>,
+    /// Since when something comes next; the start, of a server that knew it before.
+    next_since: Instant,
     /// Empty but in recovery.
     found: Found,
 }
@@ -62,8 +65,16 @@ impl Tenancy {
     }
 
     /// Takes a pointer that is recorded under `handle`, if it is larger than the known one (`[A-2]`).
-    pub(super) fn point(&mut self, pointer: Pointer, handle: Handle, ledger: &mut Ledger) {
+    pub(super) fn point(
+        &mut self,
+        now: Instant,
+        (pointer, handle): (Pointer, Handle),
+        ledger: &mut Ledger,
+    ) {
         if pointer::rises(self.next(), &pointer) {
+            if self.next.is_none() {
+                self.next_since = now;
+            }
             let before = self.next.replace((pointer, handle));
             ledger.supersede(before.map(|(_, old)| old));
         } else {
@@ -276,7 +287,14 @@ impl Tenancy {
         }
     }
 
-    pub(super) fn count(&self, status: &mut ServerStatus) {
+    pub(super) fn count(&self, now: Instant, status: &mut ServerStatus) {
+        if self.next().is_some_and(|next| !next.is_final()) {
+            let age = now.since(self.next_since).as_millis();
+            status.pending += 1;
+            status.pending_ms = status
+                .pending_ms
+                .max(u64::try_from(age).unwrap_or(u64::MAX));
+        }
         status.objects += self.objects.len() as u64;
         for versions in self.objects.values() {
             status.versions += versions.stored().len() as u64;

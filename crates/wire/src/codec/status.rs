@@ -15,6 +15,8 @@ const ELEMENT_BYTES: u16 = 6;
 const STORED_BYTES: u16 = 7;
 const DAMAGED: u16 = 8;
 const CONFIGURATIONS: u16 = 9;
+const PENDING: u16 = 10;
+const PENDING_MS: u16 = 11;
 
 /// A status, as fields.
 pub(super) fn fields(status: &ServerStatus) -> BytesMut {
@@ -29,8 +31,10 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         stored_bytes,
         damaged,
         configurations,
+        pending,
+        pending_ms,
     } = *status;
-    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 7 * (6 + 8));
+    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 9 * (6 + 8));
     let mut count = |kind, value: u64| tlv::put_field(&mut out, kind, &value.to_le_bytes());
     count(INCARNATION, incarnation);
     count(OBJECTS, objects);
@@ -39,6 +43,8 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     count(STORED_BYTES, stored_bytes);
     count(DAMAGED, damaged);
     count(CONFIGURATIONS, configurations);
+    count(PENDING, pending);
+    count(PENDING_MS, pending_ms);
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
     out
@@ -61,6 +67,8 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             STORED_BYTES => status.stored_bytes = count()?,
             DAMAGED => status.damaged = count()?,
             CONFIGURATIONS => status.configurations = count()?,
+            PENDING => status.pending = count()?,
+            PENDING_MS => status.pending_ms = count()?,
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }

@@ -278,6 +278,8 @@ pub fn replies() -> Vec<Reply> {
             stored_bytes: 5,
             damaged: 6,
             configurations: 7,
+            pending: 8,
+            pending_ms: 9,
         }),
     ]);
     replies.extend(cell_replies().map(Reply::Cell));

@@ -197,7 +197,7 @@ fn cell_summary() -> impl Strategy<Value = CellSummary> {
 }
 
 fn status() -> impl Strategy<Value = ServerStatus> {
-    any::<([u64; 7], bool, bool)>().prop_map(|(counts, serving, durable)| {
+    any::<([u64; 9], bool, bool)>().prop_map(|(counts, serving, durable)| {
         let [
             incarnation,
             objects,
@@ -206,6 +206,8 @@ fn status() -> impl Strategy<Value = ServerStatus> {
             stored_bytes,
             damaged,
             configurations,
+            pending,
+            pending_ms,
         ] = counts;
         ServerStatus {
             incarnation,
@@ -217,6 +219,8 @@ fn status() -> impl Strategy<Value = ServerStatus> {
             stored_bytes,
             damaged,
             configurations,
+            pending,
+            pending_ms,
         }
     })
 }

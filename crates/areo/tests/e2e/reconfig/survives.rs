@@ -38,6 +38,12 @@ fn start_until_pending(cluster: &Cluster, seen_by: &Domain, change: &[&str]) -> 
     }
 }
 
+/// For how long a change has been pending, as `areo status` shows it.
+fn pending_seconds(cluster: &Cluster) -> serde_json::Value {
+    let status = cluster.run(&["status", "--json"]).done();
+    status.objects()[0]["pending_seconds"].clone()
+}
+
 /// kill -9 of whoever installs a configuration, at several points in time: another one finishes it, or it was not begun.
 #[test]
 fn an_orphan_is_finished_by_another() {
@@ -55,11 +61,14 @@ fn an_orphan_is_finished_by_another() {
         std::thread::sleep(Duration::from_millis(delay_ms));
         signal(pid(&child), Signal::KILL);
         child.wait().unwrap();
+        let is_pending = watcher.sequence().unwrap().len() > 1;
+        assert_eq!(pending_seconds(&cluster).is_u64(), is_pending);
         let resume = reconfig(&cluster, "start", "default", &["--resume", "--json"]);
         let outcome = resume.done().objects()[0]["outcome"].clone();
         resumed += usize::from(outcome == "resumed");
         let (after, kind, _) = shape(&cluster, "default");
         assert_eq!(after, before + 1, "{outcome}");
+        assert!(pending_seconds(&cluster).is_null());
         assert_eq!(kind, ["abd [3,1]", "ec [5,3]"][i % 2]);
         assert_all_there(&cluster, "default", &files);
     }

@@ -5,11 +5,12 @@ use crate::world::{World, configuration, name, successor};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::element::{Element, Form};
 use areo_core::message::{Access, Answer, Body, Note, Refusal, Reply, Request, Want};
-use areo_core::pointer::Pointer;
+use areo_core::pointer::{Pointer, Status};
 use areo_core::server::record::Header;
 use areo_core::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 const COLLECTS: [Collect; 3] = [Collect::On, Collect::Off, Collect::Paper];
 
@@ -411,4 +412,31 @@ fn collected_configurations_leave_one_pointer() {
     }
     assert_eq!(actor.get("k").1.as_deref(), Some("v"));
     assert_eq!(world.disk(0, |disk| disk.elements()), 1);
+}
+
+/// What a change that nobody finishes looks like to whoever looks at its servers.
+#[test]
+fn a_server_says_since_when_a_change_is_pending() {
+    let c = sequence(Collect::On, 2);
+    let world = World::of(&c[0], 3, 1);
+    let pending = || match world.ask(0, Request::Status) {
+        Ok(Reply::Status(status)) => (status.pending, status.pending_ms),
+        other => panic!("{other:?} is no status"),
+    };
+    assert_eq!(config(&world, &c[0], None), Ok(None));
+    world.pass(Duration::from_secs(5));
+    assert_eq!(pending(), (0, 0));
+    let next = Pointer::pending(&c[1]);
+    for _ in 0..3 {
+        // Heard again it is no younger.
+        config(&world, &c[0], Some(&next)).unwrap();
+        world.pass(Duration::from_secs(2));
+    }
+    assert_eq!(pending(), (1, 6_000));
+    let last = Pointer {
+        status: Status::Final,
+        ..next
+    };
+    config(&world, &c[0], Some(&last)).unwrap();
+    assert_eq!(pending(), (0, 0));
 }
