@@ -60,6 +60,10 @@ const STEPS: &[Step] = &[
                 &[
                     "test",
                     "--workspace",
+                    // Not the examples: clippy has compiled them, and they have no tests.
+                    "--lib",
+                    "--bins",
+                    "--tests",
                     "--profile",
                     "verify",
                     "--no-fail-fast",
@@ -70,6 +74,21 @@ const STEPS: &[Step] = &[
         },
         advice: "the failing tests are listed above; run one with \
                  `cargo test --profile verify -p CRATE NAME -- --nocapture`",
+    },
+    Step {
+        name: "doctest",
+        run: |workspace| {
+            let arguments = [
+                "test",
+                "--workspace",
+                "--doc",
+                "--profile",
+                "verify",
+                "--locked",
+            ];
+            workspace.cargo(&arguments, &[])
+        },
+        advice: "the examples in the documentation comments named above do not work",
     },
     Step {
         name: "doc",

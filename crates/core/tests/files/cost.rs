@@ -1,6 +1,6 @@
 //! What operations on files cost: rounds, messages, bytes (better than the papers, who read block after block).
 
-use crate::editor::{Editor, bytes};
+use crate::files::editor::{Editor, bytes};
 use crate::world::{World, configuration};
 use areo_core::config::Dap;
 

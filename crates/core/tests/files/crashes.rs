@@ -1,6 +1,6 @@
 //! Writers that die, and servers that are away.
 
-use crate::editor::{Editor, bytes};
+use crate::files::editor::{Editor, bytes};
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
 use areo_core::error::WriteError;

@@ -1,6 +1,6 @@
 //! One editor: whatever is edited, the file has the new content, and only what changed is written.
 
-use crate::editor::{Editor, bytes, cut};
+use crate::files::editor::{Editor, bytes, cut};
 use crate::world::{World, configuration};
 use areo_core::config::Dap;
 use areo_core::fragment::file::FileError;

@@ -1,6 +1,6 @@
 //! Removing files, and sweeping what removals and writers left.
 
-use crate::editor::{Editor, bytes};
+use crate::files::editor::{Editor, bytes};
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
 use areo_core::dsm::atomic;

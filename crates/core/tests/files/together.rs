@@ -1,7 +1,7 @@
 //! Several editors at once: edits of different parts all prevail, of the same block one, and nothing is torn.
 
-use crate::editor::{Editor, bytes, cut};
-use crate::reconfigured;
+use crate::files::editor::{Editor, bytes, cut};
+use crate::files::reconfigured;
 use crate::world::{World, configuration};
 use areo_core::config::Dap;
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! Writers that end after each of their steps. What they left is finished or swept, and nobody sees half of it.
 
-use crate::uploader::{Upload, get, look, sweep};
+use crate::large::uploader::{Upload, get, look, sweep};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::PublishError;

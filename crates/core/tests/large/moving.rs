@@ -1,6 +1,6 @@
 //! Large objects move with their domain: blocks, manifests, and the cells of uploads.
 
-use crate::uploader::{Upload, get, look, sweep};
+use crate::large::uploader::{Upload, get, look, sweep};
 use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::Members;

@@ -2,8 +2,8 @@
 //! histories are those of registers: a value is one value, in however many blocks it is.
 
 use crate::history::{History, Kind};
-use crate::moving::reconfigure;
-use crate::uploader::{Upload, look, read, sweep, version};
+use crate::large::moving::reconfigure;
+use crate::large::uploader::{Upload, look, read, sweep, version};
 use crate::world::{Actor, Chaos, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::PublishError;

@@ -1,6 +1,6 @@
 //! What an upload costs, and that its object is one object.
 
-use crate::uploader::{Upload, get, look, read, sweep};
+use crate::large::uploader::{Upload, get, look, read, sweep};
 use crate::world::{World, configuration};
 use areo_core::config::Dap;
 use areo_core::dsm::sweep::Count;
@@ -122,7 +122,7 @@ fn a_reader_that_loses_a_block_starts_again() {
     }
     let found = reading.borrow_mut().take().unwrap().unwrap();
     assert_eq!(
-        crate::uploader::version(found).1.as_deref(),
+        crate::large::uploader::version(found).1.as_deref(),
         Some("new version")
     );
 }

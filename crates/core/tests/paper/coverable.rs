@@ -1,7 +1,7 @@
 //! Coverable objects: a write succeeds on the newest version or reads it, over replication and erasure coding and over
 //! several configurations; and how weak that is (`algorithms.md` 1.3, 4.1; `[V-1]` to `[V-3]`, `[K-1]` to `[K-4]`).
 
-use crate::reconfiguration::{announce, reconfigure};
+use crate::paper::reconfiguration::{announce, reconfigure};
 use crate::world::{Actor, Message, World, configuration, successor, text};
 use areo_core::config::Dap;
 use areo_core::dsm::coverable::Covered;

@@ -1,8 +1,8 @@
 //! The end of a run: everything is mended, everything must succeed, and what was seen must make sense.
 
-use crate::bent::Bug;
 use crate::history::{History, Kind};
-use crate::run::{Notebook, Run, SERVERS, list_all, reconfigure, version};
+use crate::reconfiguring::bent::Bug;
+use crate::reconfiguring::run::{Notebook, Run, SERVERS, list_all, reconfigure, version};
 use crate::world::{Chaos, name};
 use areo_core::dsm::{Client, atomic, decided_once};
 use areo_core::message::ListEntry;

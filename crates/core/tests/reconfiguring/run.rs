@@ -1,7 +1,7 @@
 //! One random world: who does what, and what goes wrong meanwhile.
 
-use crate::bent::{Bent, Bug};
 use crate::history::{History, Kind};
+use crate::reconfiguring::bent::{Bent, Bug};
 use crate::world::{Chaos, World, configuration, name, server, text, value};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::consensus::Members;

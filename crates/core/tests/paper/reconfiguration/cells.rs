@@ -2,7 +2,7 @@
 //! `docs/decisions/0007-what-a-pointer-does.md`).
 
 use super::{announce, move_to, reconfigure, resume};
-use crate::cells::{ballot, cell, learn, propose, step_at};
+use crate::paper::cells::{ballot, cell, learn, propose, step_at};
 use crate::world::{Chaos, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::manager::{self, Creation};

@@ -1,7 +1,7 @@
 //! The root domain is reconfigured like any other: names of domains, where these are, and the register of servers move with
 //! it (`algorithms.md` 3.6, `[X-11]`, `[X-20]`, `[X-21]`).
 
-use crate::cells::record;
+use crate::paper::cells::record;
 use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::manager::{self, Creation, Registration, reconfiguration};

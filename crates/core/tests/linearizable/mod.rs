@@ -1,24 +1,17 @@
 //! Random clients, deliveries, losses, crashes and rot; every history must be linearizable by its tags (oracle O1 of the
 //! specification). That the oracle sees anything is shown by two planted bugs.
 
-#![allow(unreachable_pub)] // modules of a test have no outside
-
-#[path = "../world/mod.rs"]
-mod world;
-
-#[allow(dead_code)] // each of two tests uses a part of it
-mod history;
 mod planted;
 
+use crate::history::{History, Kind};
+use crate::world::{Actor, Chaos, World, configuration, text, value};
 use areo_core::config::{Configuration, Dap};
 use areo_core::manager::Deletion;
-use history::{History, Kind};
 use planted::{Hasty, read_without_write_back};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use world::{Actor, Chaos, World, configuration, text, value};
 
 const CLIENTS: usize = 3;
 const KEY: &str = "k";

@@ -1,11 +1,6 @@
 //! What the papers claim and the rules of the specification demand: one test for each, named after it. The servers are
 //! real, the network does what the test says (`world`).
 
-#![allow(unreachable_pub)] // modules of a test have no outside
-
-#[path = "../world/mod.rs"]
-mod world;
-
 mod cells;
 mod coverable;
 mod damage;

@@ -1,11 +1,5 @@
 //! Files as lists of blocks, over whole clusters of the tiny world (`algorithms.md` 4.2 to 4.5).
 
-#![allow(unreachable_pub)] // modules of a test have no outside
-#![allow(dead_code)] // of the world, which others use more of
-
-#[path = "../world/mod.rs"]
-mod world;
-
 mod cost;
 mod crashes;
 mod editor;
@@ -13,12 +7,12 @@ mod edits;
 mod removal;
 mod together;
 
+use crate::world::{Actor, World, successor};
 use areo_core::config::Dap;
 use areo_core::consensus::Members;
 use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
 use std::cell::RefCell;
 use std::rc::Rc;
-use world::{Actor, World, successor};
 
 /// Moves the domain to the servers from `first` on, at the same time as everything else.
 fn reconfigured(

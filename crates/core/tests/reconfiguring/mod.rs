@@ -5,14 +5,6 @@
 //! ones do: a transfer that does not close (`paper/reconfiguration/hand_over.rs`), and a pending pointer that is made use of
 //! before a quorum knows it (`paper/reconfiguration/pointers.rs`).
 
-#![allow(unreachable_pub)] // modules of a test have no outside
-
-#[allow(dead_code)] // each of two tests uses a part of it
-#[path = "../linearizable/history.rs"]
-mod history;
-#[path = "../world/mod.rs"]
-mod world;
-
 mod bent;
 mod end;
 mod run;
