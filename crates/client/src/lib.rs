@@ -62,6 +62,7 @@ mod create;
 mod domain;
 mod error;
 pub mod file;
+pub mod fuzzing;
 mod known;
 mod metrics;
 mod object;

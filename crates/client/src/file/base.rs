@@ -3,6 +3,7 @@
 use super::chunking::{Chunking, Method};
 use areo_core::fragment::Digest;
 use areo_core::fragment::block::Metadata;
+use areo_core::fragment::divide::MAX_BYTES;
 use areo_core::fragment::file::{Block, Chain};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::{Buf, BufMut, Bytes, TryGetError};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// meanwhile; and a pull fetches what they have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    pub(super) chain: Chain,
+    pub(crate) chain: Chain,
     pub(super) chunking: Chunking,
 }
 
@@ -60,7 +61,16 @@ impl Base {
         Ok(())
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        Base::checked(&self.body())
+    }
+
+    /// What is kept, with its checksum.
+    pub(crate) fn checked(body: &[u8]) -> Vec<u8> {
+        [MAGIC, &blake3::hash(body).as_bytes()[..], body].concat()
+    }
+
+    pub(crate) fn body(&self) -> Vec<u8> {
         let mut body = Vec::new();
         body.put_u8(match self.chunking.method() {
             Method::FastCdc => 0,
@@ -81,11 +91,10 @@ impl Base {
             body.put_u8(digest.is_some().into());
             body.put_slice(digest.as_ref().map_or(&[], |digest| &digest.0));
         }
-        let checksum = blake3::hash(&body);
-        [MAGIC, &checksum.as_bytes()[..], &body].concat()
+        body
     }
 
-    fn decode(bytes: &[u8]) -> Option<Base> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Base> {
         let rest = bytes.strip_prefix(MAGIC)?;
         let (checksum, body) = rest.split_at_checked(blake3::OUT_LEN)?;
         if blake3::hash(body).as_bytes()[..] != *checksum {
@@ -147,6 +156,10 @@ fn block(body: &mut Bytes) -> Option<Block> {
         writer: writer(body).ok()??,
     };
     let length = body.try_get_u64_le().ok()?;
+    // Nobody cuts larger ones, and nothing of that length is to be read of a local file at once.
+    if length > MAX_BYTES as u64 {
+        return None;
+    }
     let (next, digest) = (writer(body).ok()?, digest(body).ok()?);
     let metadata = Metadata {
         next,
@@ -164,6 +177,15 @@ fn block(body: &mut Bytes) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Base {
+        /// For whoever needs one to begin with.
+        pub(crate) fn examples() -> [Base; 2] {
+            let mut empty = base();
+            empty.chain.blocks.truncate(1);
+            [base(), empty]
+        }
+    }
 
     fn base() -> Base {
         let id = |counter| Writer {
