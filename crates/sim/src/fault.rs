@@ -116,6 +116,10 @@ faults! {
     DecidedElsewhere = "name decided in a moved root",
     /// Somebody else has written a block of a file in the meantime.
     BlockConflict = "block conflict",
+    /// A file is removed.
+    FileRemoved = "file removed",
+    /// A sweep removes blocks that were left of a removed file.
+    FileSwept = "removed file swept",
     /// The hint that a server is slow is wrong.
     WrongHint = "wrong hint",
 }

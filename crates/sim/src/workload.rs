@@ -254,9 +254,11 @@ impl Workload {
             };
             let end = match what {
                 _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
-                _ if random.chance(self.shape.files_per_mille) => match random.chance(600) {
-                    true => operation.push_file().await,
-                    false => operation.pull_file().await,
+                _ if random.chance(self.shape.files_per_mille) => match random.below(100) {
+                    0..55 => operation.push_file().await,
+                    55..89 => operation.pull_file().await,
+                    89..96 => operation.remove_file().await,
+                    _ => operation.sweep_files().await,
                 },
                 0..40 => operation.get().await,
                 40..65 if random.chance(self.shape.blocks_per_mille) => operation.put_large().await,
@@ -426,6 +428,7 @@ impl Workload {
             let mut ends = vec![
                 ("file pull", one(0).pull_file().await),
                 ("file push", one(0).push_file().await),
+                ("sweep of files", one(0).sweep_files().await),
                 ("writing of blocks", one(0).rewrite_blocks().await),
             ];
             for key in 0..self.shape.keys {

@@ -35,6 +35,20 @@ impl History {
         operation
     }
 
+    /// A block of `file` is being removed.
+    pub(crate) fn begin_removal(
+        &mut self,
+        began: Instant,
+        client: usize,
+        object: Object,
+        file: &str,
+    ) -> Operation {
+        let operation = self.block(client, Kind::Delete, object, None);
+        let link = link(file, None);
+        self.write_line(&began.into(), &operation, "invoke", (None, None), &link);
+        operation
+    }
+
     /// The block is at a quorum, as this version.
     pub(crate) fn end_block(&mut self, now: Instant, operation: &Operation, version: Tag) {
         self.write(&now.into(), operation, "ok", operation.value, Some(version));

@@ -1,4 +1,5 @@
-//! Clients that edit one file of each domain together: they push pieces of text and pull what is there. Judged as it ends:
+//! Clients that edit one file of each domain together: they push pieces of text, pull what is there, and remove it now and
+//! then. Judged as it ends:
 //! every block by the order of its versions, what was covered by what was known, every link, every byte (oracles O1, O2
 //! and O5 of `algorithms.md` section 8); and again, from the history, by the judge of `crates/check`.
 
@@ -7,6 +8,7 @@ mod record;
 
 use super::End;
 use super::operation::One;
+use crate::fault::Fault;
 use crate::world::call::SimEnv;
 use areo_core::dap::Found;
 use areo_core::dsm::coverable::{self, Covered};
@@ -15,7 +17,7 @@ use areo_core::fragment::block::{Home, Metadata};
 use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::file::{self, Block, Chain, FileError};
 use areo_core::fragment::update::{self, Chunk, Source};
-use areo_core::fragment::{Digest, block, identify};
+use areo_core::fragment::{Digest, block, identify, remove, sweep};
 use areo_core::hash::stable_hash;
 use areo_core::object::Name;
 use areo_core::tag::{Tag, Writer};
@@ -179,13 +181,11 @@ impl One<'_> {
 
     /// What a new file is based on; none if there is one already.
     async fn absent(&self) -> Result<Option<Chain>, End> {
-        let existed = !self.floors().of(None).is_initial();
+        let floors = self.floors();
         match file::walk(&self.client, &self.c, &name(None), None).await {
             Ok(_) => Ok(None),
             Err(FileError::NotFound { version }) => {
-                if existed {
-                    self.violate_file("it is gone");
-                }
+                self.judge_absence(version, &floors);
                 Ok(Some(Chain::absent(version)))
             }
             Err(error) => Err(self.not_read(&error)),
@@ -213,7 +213,11 @@ impl One<'_> {
         };
         let chain = match delivered {
             Ok(chain) => chain,
-            Err(FileError::NotFound { .. }) if floors.of(None).is_initial() => return End::Done,
+            Err(FileError::NotFound { version }) => {
+                self.judge_absence(version, &floors);
+                self.work.files.desks.borrow_mut().remove(&desk);
+                return End::Done;
+            }
             Err(error) => return self.not_read(&error),
         };
         for read in &chain.blocks {
@@ -230,6 +234,40 @@ impl One<'_> {
         let desks = &self.work.files.desks;
         desks.borrow_mut().insert(desk, (chain, pieces));
         End::Done
+    }
+
+    /// Whoever goes on with what there was is told.
+    pub(super) async fn remove_file(&self) -> End {
+        let (floors, client) = (self.floors(), self.recorded(BTreeMap::new()));
+        match remove::remove(&client, &self.c, &name(None)).await {
+            Ok(version) => {
+                self.work.world.plan().note(Fault::FileRemoved);
+                if version <= floors.of(None) {
+                    self.violate_file(&format!("removed as {version}, which is not above all"));
+                }
+                self.version_is(None, version);
+                End::Done
+            }
+            Err(FileError::NotFound { version }) => {
+                self.judge_absence(version, &floors);
+                End::Done
+            }
+            Err(error) => self.not_read(&error),
+        }
+    }
+
+    /// Removes what is left of removed files.
+    pub(super) async fn sweep_files(&self) -> End {
+        let client = self.recorded(BTreeMap::new());
+        match sweep::sweep(&client, &self.c, true).await {
+            Ok(swept) => {
+                if swept.removed.blocks > 0 {
+                    self.work.world.plan().note(Fault::FileSwept);
+                }
+                End::Done
+            }
+            Err(_) => End::TimedOut,
+        }
     }
 
     /// Reads and writes every block that anybody was shown as it is, also those that nothing leads to any more: then no
@@ -252,6 +290,14 @@ impl One<'_> {
             self.violate_file("a block is gone");
             return Ok(());
         };
+        if value.deleted {
+            if tag < floors.of(id) {
+                self.violate_file("a block is gone that was there since");
+            }
+            let client = self.recorded(BTreeMap::new());
+            let removed = coverable::remove(&client, &self.c, &name, tag).await;
+            return removed.map(drop).map_err(|_| End::TimedOut);
+        }
         let read = Block {
             id,
             version: tag,

@@ -84,7 +84,21 @@ impl One<'_> {
         );
     }
 
+    /// There was no file, or only its tombstone: this version of the genesis block.
+    pub(super) fn judge_absence(&self, version: Tag, floors: &Floors) {
+        let floor = floors.of(None);
+        if version < floor {
+            self.violate_file(&format!("it is gone: {version}, older than {floor}"));
+        }
+        if !version.is_initial() {
+            self.version_is(None, version);
+        }
+    }
+
     pub(super) fn judge_push<S>(&self, base: &Chain, updated: &Updated<S>, floors: &Floors) {
+        if updated.written > 0 && floors.of(None).era() > base.era() {
+            self.violate_file("it was removed, and an edit of it succeeded");
+        }
         for conflict in &updated.conflicts {
             let Block { id, version, .. } = conflict.block;
             self.work.world.plan().note(Fault::BlockConflict);

@@ -2,12 +2,13 @@
 //! interrupted says of none of them what became of it.
 //!
 //! A write of a block that exists begins with its query, one of a new block with its put, and both end with the confirmation
-//! that the version is at a quorum. What was never put has had no effect, and is not written down.
+//! that the version is at a quorum; removals as well. What was never put has had no effect, and is not written down.
 
 use super::{FILE, value_of};
 use crate::history::{History, Operation, Written};
 use crate::world::World;
 use crate::world::call::Watch;
+use areo_core::element::Element;
 use areo_core::fragment::block::{self, Metadata};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Body, Note, Request};
@@ -37,26 +38,27 @@ pub(super) struct Progress {
 }
 
 impl Recorder {
-    fn puts(&self, name: &Name, tag: Tag, metadata: &bytes::Bytes) {
+    fn puts(&self, name: &Name, tag: Tag, element: &Element) {
         let mut blocks = self.blocks.borrow_mut();
         let progress = blocks.entry(name.clone()).or_default();
         if progress.put.is_some() {
             return;
         }
-        let metadata = Metadata::decode(metadata).expect("of a block");
+        let began = progress.asked.unwrap_or(self.world.now());
+        let object = (self.domain, name.key().to_owned());
+        let mut history = self.history.borrow_mut();
+        if element.deleted {
+            let removal = history.begin_removal(began, self.client, object, FILE);
+            progress.put = Some((tag, removal));
+            return;
+        }
+        let metadata = Metadata::decode(&element.metadata).expect("of a block");
         let written = Written {
             value: value_of(&metadata),
             next: metadata.next.map(|next| block::name(next).key().to_owned()),
         };
-        let began = progress.asked.unwrap_or(self.world.now());
         let base = self.bases.get(name).copied().unwrap_or_default();
-        let object = (self.domain, name.key().to_owned());
-        let operation = self.history.borrow_mut().begin_block(
-            began,
-            (self.client, base),
-            object,
-            (FILE, &written),
-        );
+        let operation = history.begin_block(began, (self.client, base), object, (FILE, &written));
         progress.put = Some((tag, operation));
     }
 }
@@ -81,7 +83,7 @@ impl Watch for Recorder {
                     tag,
                     element,
                     write_back: false,
-                } => self.puts(name, *tag, &element.metadata),
+                } => self.puts(name, *tag, element),
                 Access::Put { .. } | Access::Fetch { .. } | Access::Adopt(_) => {}
             }
         }
