@@ -412,6 +412,10 @@ pub struct ServerStatus {
     pub pending: u64,
     /// For how long the server has known the oldest of these successors, since its start at most; in milliseconds.
     pub pending_ms: u64,
+    /// Versions let go for newer ones, since its start.
+    pub trimmed: u64,
+    /// Objects that were damaged and made whole again, since its start.
+    pub repaired: u64,
 }
 
 /// One-way: nobody waits for it and its loss costs only time.

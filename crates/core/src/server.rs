@@ -421,6 +421,8 @@ impl Server {
             serving: self.serving,
             durable: self.identity.durable,
             configurations: self.tenancies.len() as u64,
+            trimmed: self.ledger.trimmed,
+            repaired: self.ledger.repaired,
             ..ServerStatus::default()
         };
         for tenancy in self.tenancies.values() {

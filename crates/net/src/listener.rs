@@ -30,6 +30,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, drive};
 use crate::handshake::{read_hello, write_welcome};
 use crate::message::Incoming;
+use crate::peer::Traffic;
 use crate::pool::Pool;
 pub use identity::Identity;
 pub use responder::Responder;
@@ -123,6 +124,8 @@ struct Shared<S> {
     service: Rc<S>,
     config: ListenerConfig,
     connections: RefCell<BTreeMap<u64, Watched>>,
+    /// Of connections that have ended.
+    past: Cell<Traffic>,
     /// Streams that are accepted, the hello included.
     open: Cell<usize>,
     next_id: Cell<u64>,
@@ -154,6 +157,7 @@ impl<S: Service> Listener<S> {
                 service,
                 config,
                 connections: RefCell::default(),
+                past: Cell::default(),
                 open: Cell::new(0),
                 next_id: Cell::new(0),
                 draining: Cell::new(false),
@@ -173,6 +177,14 @@ impl<S: Service> Listener<S> {
     /// Established connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.borrow().len()
+    }
+
+    /// What has gone over all connections so far.
+    pub fn traffic(&self) -> Traffic {
+        let connections = self.shared.connections.borrow();
+        let past = self.shared.past.get();
+        let watched = connections.values();
+        watched.fold(past, |sum, watched| sum + traffic_of(&watched.connection))
     }
 
     /// Accepts and serves until [`Listener::drain`] has been called. Connections are local tasks of their
@@ -295,7 +307,9 @@ impl<S: Service> Shared<S> {
             .borrow_mut()
             .insert(id, Watched::new(connection));
         let reason = driver.await;
-        self.connections.borrow_mut().remove(&id);
+        let ended = self.connections.borrow_mut().remove(&id);
+        let connection = ended.expect("only its own end removes it").connection;
+        self.past.set(self.past.get() + traffic_of(&connection));
         match reason {
             // A client that ends without waiting for laggards resets its connection.
             CloseReason::ClosedByPeer
@@ -363,6 +377,13 @@ impl<S: Service> Shared<S> {
                 });
             }
         }
+    }
+}
+
+fn traffic_of(connection: &Connection) -> Traffic {
+    Traffic {
+        sent_bytes: connection.bytes_written(),
+        received_bytes: connection.bytes_read(),
     }
 }
 

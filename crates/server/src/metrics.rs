@@ -3,9 +3,14 @@
 //! Nothing here names a key, an object or a writer: the labels come from closed lists, so that the number of series does not
 //! grow with what is stored.
 
+mod process;
+
 use std::time::Duration;
 
+use process::Process;
+
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
+use areo_net::Traffic;
 use areo_net::metrics::{Adding, SECONDS, text};
 use areo_telemetry::export::Exported;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
@@ -77,8 +82,22 @@ pub(crate) struct Metrics {
     adopted: IntCounter,
     waiting: IntGauge,
     connections: IntGauge,
+    received: IntCounter,
+    sent: IntCounter,
     status: Status,
+    process: Process,
     traces: Traces,
+}
+
+/// What is counted elsewhere, at the moment somebody looks.
+#[derive(Default)]
+pub(crate) struct Present {
+    pub(crate) status: ServerStatus,
+    /// Requests in the inbox.
+    pub(crate) waiting: usize,
+    pub(crate) connections: usize,
+    pub(crate) traffic: Traffic,
+    pub(crate) exported: Exported,
 }
 
 /// What became of the spans that were to be exported.
@@ -99,6 +118,8 @@ struct Status {
     configurations: IntGauge,
     pending: IntGauge,
     pending_seconds: IntGauge,
+    trimmed: IntCounter,
+    repaired: IntCounter,
     incarnation: IntGauge,
 }
 
@@ -146,7 +167,16 @@ impl Metrics {
                 "areo_server_connections",
                 "Open connections of clients and servers.",
             ),
+            received: add.counter(
+                "areo_server_received_bytes_total",
+                "Bytes from clients and servers, with their frames.",
+            ),
+            sent: add.counter(
+                "areo_server_sent_bytes_total",
+                "Bytes to clients and servers, with their frames.",
+            ),
             status: Status::new(&add),
+            process: Process::new(&add),
             traces: Traces::new(&add),
             registry,
         }
@@ -175,18 +205,15 @@ impl Metrics {
         self.commit_requests.observe(requests as f64);
     }
 
-    /// Everything, as Prometheus reads it. `waiting`: requests in the inbox.
-    pub(crate) fn text(
-        &self,
-        status: &ServerStatus,
-        waiting: usize,
-        connections: usize,
-        exported: &Exported,
-    ) -> String {
-        self.waiting.set(whole(waiting as u64));
-        self.connections.set(whole(connections as u64));
-        self.status.set(status);
-        self.traces.set(exported);
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn text(&self, present: &Present) -> String {
+        self.waiting.set(whole(present.waiting as u64));
+        self.connections.set(whole(present.connections as u64));
+        raise(&self.received, present.traffic.received_bytes);
+        raise(&self.sent, present.traffic.sent_bytes);
+        self.status.set(&present.status);
+        self.process.look();
+        self.traces.set(&present.exported);
         text(&self.registry)
     }
 }
@@ -222,6 +249,14 @@ impl Status {
                 "areo_server_pending_seconds",
                 "For how long this server has known the oldest of them, since its start at most.",
             ),
+            trimmed: add.counter(
+                "areo_store_trimmed_versions_total",
+                "Versions let go for newer ones.",
+            ),
+            repaired: add.counter(
+                "areo_store_repaired_objects_total",
+                "Objects that were damaged and made whole again by a write or a read that wrote back.",
+            ),
         }
     }
 
@@ -236,6 +271,8 @@ impl Status {
         self.configurations.set(whole(status.configurations));
         self.pending.set(whole(status.pending));
         self.pending_seconds.set(whole(status.pending_ms / 1000));
+        raise(&self.trimmed, status.trimmed);
+        raise(&self.repaired, status.repaired);
     }
 }
 
@@ -258,12 +295,15 @@ impl Traces {
 
     /// Takes over what the exporter has counted.
     fn set(&self, exported: &Exported) {
-        let set =
-            |counter: &IntCounter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
-        set(&self.exported, exported.delivered);
-        set(&self.overflowed, exported.overflowed);
-        set(&self.refused, exported.refused);
+        raise(&self.exported, exported.delivered);
+        raise(&self.overflowed, exported.overflowed);
+        raise(&self.refused, exported.refused);
     }
+}
+
+/// Takes over what was counted elsewhere.
+fn raise(counter: &IntCounter, now: u64) {
+    counter.inc_by(now.saturating_sub(counter.get()));
 }
 
 fn whole(number: u64) -> i64 {
@@ -300,6 +340,10 @@ mod tests {
         let status = ServerStatus {
             serving: true,
             objects: 7,
+            trimmed: 8,
+            repaired: 9,
+            pending: 1,
+            pending_ms: 61_999,
             ..ServerStatus::default()
         };
         metrics.answered(Kind::Cell, Duration::from_millis(3));
@@ -310,13 +354,30 @@ mod tests {
             refused: 6,
             ..Exported::default()
         };
-        metrics.text(&status, 2, 3, &exported);
-        let text = metrics.text(&status, 2, 3, &exported);
+        let present = Present {
+            status,
+            waiting: 2,
+            connections: 3,
+            traffic: Traffic {
+                received_bytes: 11,
+                sent_bytes: 12,
+            },
+            exported,
+        };
+        // Looking again counts nothing twice.
+        metrics.text(&present);
+        let text = metrics.text(&present);
         for line in [
             "areo_server_serving 1",
             "areo_store_objects 7",
             "areo_server_waiting_requests 2",
             "areo_server_connections 3",
+            "areo_server_received_bytes_total 11",
+            "areo_server_sent_bytes_total 12",
+            "areo_server_pending_configurations 1",
+            "areo_server_pending_seconds 61",
+            "areo_store_trimmed_versions_total 8",
+            "areo_store_repaired_objects_total 9",
             "areo_server_request_seconds_count{request=\"cell\"} 1",
             "areo_server_request_seconds_count{request=\"access\"} 0",
             "areo_server_request_seconds_bucket{request=\"cell\",le=\"0.005\"} 1",
@@ -335,7 +396,8 @@ mod tests {
         let described = |name: &str| text.contains(&format!("# HELP {name} "));
         let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
         for name in names.filter_map(|line| line.split(' ').next()) {
-            assert!(name.starts_with("areo_") && described(name), "{name}");
+            let is_ours = name.starts_with("areo_") || name.starts_with("process_");
+            assert!(is_ours && described(name), "{name}");
         }
     }
 
@@ -343,10 +405,7 @@ mod tests {
     fn the_number_of_series_does_not_depend_on_what_is_asked() {
         let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
         let metrics = Metrics::new();
-        let look = || {
-            let nothing = Exported::default();
-            series(&metrics.text(&ServerStatus::default(), 0, 0, &nothing))
-        };
+        let look = || series(&metrics.text(&Present::default()));
         let before = look();
         for i in 0..1000 {
             metrics.answered(

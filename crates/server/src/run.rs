@@ -25,7 +25,7 @@ use crate::admin::{self, Health};
 use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Present};
 use crate::registration::{self, Registrar, Superseded};
 use crate::service::NodeService;
 use crate::worker::{Keep, Worker};
@@ -190,8 +190,13 @@ async fn tell(
 ) {
     while let Some(answer) = asked.recv().await {
         if let Some((status, waiting)) = worker.status().await {
-            let exported = recorder.exported();
-            let text = metrics.text(&status, waiting, listener.connections(), &exported);
+            let text = metrics.text(&Present {
+                status,
+                waiting,
+                connections: listener.connections(),
+                traffic: listener.traffic(),
+                exported: recorder.exported(),
+            });
             // Whoever asked may be gone.
             let _ = answer.send(text);
         }

@@ -56,6 +56,9 @@ fn servers_count_what_they_do() {
     );
     assert!(grown("areo_store_sync_seconds_count") >= 1.0);
     assert!(grown("areo_store_objects") >= 1.0 && grown("areo_store_element_bytes") >= 10_000.0);
+    assert!(grown("areo_server_received_bytes_total") >= 10_000.0);
+    assert!(grown("areo_server_sent_bytes_total") >= 100.0);
+    assert!(value(&after, "process_resident_memory_bytes") >= 1_000_000.0);
     assert!(!after.contains("secret-key"), "no label names a key");
 
     let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();

@@ -123,6 +123,10 @@ pub(super) struct Ledger {
     free: Vec<Handle>,
     /// Superseded, but a reply that is not released yet may name them.
     pinned: Vec<Handle>,
+    /// Versions let go for newer ones (2.6), since the start.
+    pub(super) trimmed: u64,
+    /// Damaged objects that a put made whole again, since the start.
+    pub(super) repaired: u64,
 }
 
 impl Ledger {

@@ -184,6 +184,7 @@ impl Tenancy {
             Dap::Abd | Dap::Removed => abd::trim(versions),
             Dap::Ec { .. } => ec::trim(versions, delta, false),
         };
+        ledger.trimmed += evicted.len() as u64;
         ledger.supersede(evicted.iter().map(|stored| stored.handle));
         // The element's record says the floor, so that an older record of it is no longer needed.
         ledger.supersede(versions.marks.take());
@@ -207,6 +208,7 @@ impl Tenancy {
         let versions = self.objects.get_mut(name.as_bytes())?;
         if versions.confirm(tag) && matches!(dap, Dap::Ec { .. }) {
             let evicted = ec::trim(versions, delta, false);
+            ledger.trimmed += evicted.len() as u64;
             forget(key, name, versions, handles(&evicted), ledger);
         }
         enqueue(versions)
@@ -228,6 +230,7 @@ impl Tenancy {
             return enqueue(versions);
         }
         let evicted = ec::trim(versions, delta, true);
+        ledger.trimmed += evicted.len() as u64;
         forget(key, name, versions, handles(&evicted), ledger);
         None
     }
@@ -436,6 +439,7 @@ fn take_in(
         ..
     } = element;
     let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
+    let was_damaged = versions.damaged().is_some();
     let repaired = versions.insert(Stored {
         tag,
         form,
@@ -445,6 +449,7 @@ fn take_in(
         handle,
     });
     ledger.supersede(repaired);
+    ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
     let header = ElementHeader {
         key,
         name: name.clone(),

@@ -4,6 +4,7 @@ use crate::world::{Actor, Disk, Message, World, configuration, identity, server}
 use areo_core::config::Dap;
 use areo_core::error::ReadError;
 use areo_core::instant::Instant;
+use areo_core::limits::QUIET;
 use areo_core::message::{Access, Refusal, Request, ServerRecord};
 use areo_core::server::record::Header;
 use areo_core::shard::Shard;
@@ -115,6 +116,16 @@ fn a_later_put_repairs_a_damaged_member() {
         world.settle();
         let held = world.held(0, "k");
         assert_eq!((held.max_tag(), held.floor), (tag, lost));
+        let counts = |number| {
+            let status = world.status(number);
+            (status.trimmed, status.repaired)
+        };
+        assert_eq!(counts(0).1, 1);
+        // The others let the lost version go for this one, some time.
+        world.pass(QUIET * 4);
+        for number in 1..n {
+            assert_eq!(counts(number), (1, 0), "{dap:?}, {number}");
+        }
         world.crash(0);
         world.restart(0, true);
         assert_eq!(world.held(0, "k").floor, lost, "durably");

@@ -4,7 +4,9 @@ use super::call::Origin;
 use super::{Disk, World, name, server};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
+use areo_core::message::{
+    Access, Answer, Body, Held, Note, Refusal, Reply, Request, ServerStatus, Want,
+};
 use areo_core::server::Identity;
 use areo_core::shard::{Shard, frees, writes};
 use areo_core::tag::Tag;
@@ -132,6 +134,14 @@ impl World {
         let machine = machine.expect("servers are known");
         let mut replies = machine.receive(now, caller, request);
         replies.pop().expect("a server that is up answers").1
+    }
+
+    /// How a server says that it is.
+    pub fn status(&self, number: usize) -> ServerStatus {
+        match self.ask(number, Request::Status) {
+            Ok(Reply::Status(status)) => status,
+            other => panic!("{other:?} is no status"),
+        }
     }
 
     /// Tells a server something directly.

@@ -17,6 +17,8 @@ const DAMAGED: u16 = 8;
 const CONFIGURATIONS: u16 = 9;
 const PENDING: u16 = 10;
 const PENDING_MS: u16 = 11;
+const TRIMMED: u16 = 12;
+const REPAIRED: u16 = 13;
 
 /// A status, as fields.
 pub(super) fn fields(status: &ServerStatus) -> BytesMut {
@@ -33,8 +35,10 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         configurations,
         pending,
         pending_ms,
+        trimmed,
+        repaired,
     } = *status;
-    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 9 * (6 + 8));
+    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 11 * (6 + 8));
     let mut count = |kind, value: u64| tlv::put_field(&mut out, kind, &value.to_le_bytes());
     count(INCARNATION, incarnation);
     count(OBJECTS, objects);
@@ -45,6 +49,8 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     count(CONFIGURATIONS, configurations);
     count(PENDING, pending);
     count(PENDING_MS, pending_ms);
+    count(TRIMMED, trimmed);
+    count(REPAIRED, repaired);
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
     out
@@ -69,6 +75,8 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             CONFIGURATIONS => status.configurations = count()?,
             PENDING => status.pending = count()?,
             PENDING_MS => status.pending_ms = count()?,
+            TRIMMED => status.trimmed = count()?,
+            REPAIRED => status.repaired = count()?,
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }

@@ -280,6 +280,8 @@ pub fn replies() -> Vec<Reply> {
             configurations: 7,
             pending: 8,
             pending_ms: 9,
+            trimmed: 10,
+            repaired: 11,
         }),
     ]);
     replies.extend(cell_replies().map(Reply::Cell));

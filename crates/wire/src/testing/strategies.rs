@@ -197,7 +197,7 @@ fn cell_summary() -> impl Strategy<Value = CellSummary> {
 }
 
 fn status() -> impl Strategy<Value = ServerStatus> {
-    any::<([u64; 9], bool, bool)>().prop_map(|(counts, serving, durable)| {
+    any::<([u64; 11], bool, bool)>().prop_map(|(counts, serving, durable)| {
         let [
             incarnation,
             objects,
@@ -208,6 +208,8 @@ fn status() -> impl Strategy<Value = ServerStatus> {
             configurations,
             pending,
             pending_ms,
+            trimmed,
+            repaired,
         ] = counts;
         ServerStatus {
             incarnation,
@@ -221,6 +223,8 @@ fn status() -> impl Strategy<Value = ServerStatus> {
             configurations,
             pending,
             pending_ms,
+            trimmed,
+            repaired,
         }
     })
 }

@@ -419,9 +419,9 @@ fn collected_configurations_leave_one_pointer() {
 fn a_server_says_since_when_a_change_is_pending() {
     let c = sequence(Collect::On, 2);
     let world = World::of(&c[0], 3, 1);
-    let pending = || match world.ask(0, Request::Status) {
-        Ok(Reply::Status(status)) => (status.pending, status.pending_ms),
-        other => panic!("{other:?} is no status"),
+    let pending = || {
+        let status = world.status(0);
+        (status.pending, status.pending_ms)
     };
     assert_eq!(config(&world, &c[0], None), Ok(None));
     world.pass(Duration::from_secs(5));
