@@ -141,18 +141,25 @@ fn a_full_disk_refuses_and_works_again_after_frees() {
     }
 }
 
-#[test]
-fn what_frees_has_room_on_a_full_disk_and_leaves_most_of_a_spare_to_copies() {
+/// A log that takes not even the smallest record any more, and the large ones in it.
+fn full_to_the_last_byte() -> (Log<MemoryDisk>, Vec<Handle>) {
     let disk = MemoryDisk::with_capacity(6 * SEGMENT);
     let mut log = open(&disk, SEGMENT).log;
     let handles = fill(&mut log, 0);
-    // As the last bytes of the active segment are used by smaller ones.
+    // The last bytes of the active segment are used by smaller ones.
     let small = header(0, 0);
-    let size = footprint(small.len(), 0);
-    while log.reserve(size).is_ok() {
+    while log.reserve(footprint(small.len(), 0)).is_ok() {
         log.append(&small, &[], 0);
         log.commit().unwrap();
     }
+    (log, handles)
+}
+
+#[test]
+fn what_frees_has_room_on_a_full_disk_and_leaves_most_of_a_spare_to_copies() {
+    let (mut log, handles) = full_to_the_last_byte();
+    let small = header(0, 0);
+    let size = footprint(small.len(), 0);
     let mut freeing = 0;
     while log.reserve_to_free(size).is_ok() {
         log.append(&small, &[], 0);
@@ -179,15 +186,9 @@ fn what_frees_has_room_on_a_full_disk_and_leaves_most_of_a_spare_to_copies() {
 
 #[test]
 fn what_frees_has_room_while_others_are_copied() {
-    let disk = MemoryDisk::with_capacity(6 * SEGMENT);
-    let mut log = open(&disk, SEGMENT).log;
-    let handles = fill(&mut log, 0);
+    let (mut log, handles) = full_to_the_last_byte();
     let small = header(0, 0);
     let size = footprint(small.len(), 0);
-    while log.reserve(size).is_ok() {
-        log.append(&small, &[], 0);
-        log.commit().unwrap();
-    }
     // Of each segment two thirds stay and have to be copied.
     for handle in handles.iter().step_by(3) {
         log.free(*handle);
