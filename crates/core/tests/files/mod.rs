@@ -7,10 +7,10 @@ mod edits;
 mod removal;
 mod together;
 
+use crate::paper::reconfiguration::reconfigure;
 use crate::world::{Actor, World, successor};
 use areo_core::config::Dap;
-use areo_core::consensus::Members;
-use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -23,13 +23,5 @@ fn reconfigured(
 ) -> Rc<RefCell<Option<Result<Reconfigured, ReconfigError>>>> {
     let (client, known) = (by.client(), by.c.clone());
     let next = successor(&known, first, 5, dap);
-    world.spawn(async move {
-        let by = Reconfigurer {
-            env: &client.env,
-            sequences: client.sequences(),
-            consensus: &Members(|| client.next_writer()),
-            progress: &|_| {},
-        };
-        ares::reconfigure(&by, &known, next.descriptor()).await
-    })
+    world.spawn(reconfigure(client, &known, &next))
 }

@@ -8,6 +8,6 @@ mod durability;
 mod erasure;
 mod listing;
 mod outcomes;
-mod reconfiguration;
+pub mod reconfiguration;
 mod replication;
 mod trimming;
