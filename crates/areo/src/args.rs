@@ -225,6 +225,9 @@ pub(crate) struct Put {
     /// Values longer than this are written in blocks of this length, 4KiB to 64MiB [default: 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub(crate) block_size: Option<usize>,
+    /// Leave the blocks of the large value that this replaces to a later `areo sweep`, for those who are reading it
+    #[arg(long)]
+    pub(crate) keep_replaced: bool,
     #[command(flatten)]
     pub(crate) stats: Stats,
 }
@@ -285,6 +288,9 @@ pub(crate) struct Rm {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
+    /// Leave the blocks of the large value that this deletes to a later `areo sweep`, for those who are reading it
+    #[arg(long)]
+    pub(crate) keep_replaced: bool,
     #[command(flatten)]
     pub(crate) stats: Stats,
 }

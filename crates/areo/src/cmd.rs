@@ -52,7 +52,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Up(args) => up::run(&session, args),
         Command::Server(args) => server::run(&session, args, recorder.clone()),
-        Command::Put(args) => put::run(&session, args),
+        Command::Put(args) => put::run(&session, &args),
         Command::Get(args) => get::run(&session, &args),
         Command::Ls(args) => ls::run(&session, &args),
         Command::Stat(args) => stat::run(&session, &args),

@@ -114,6 +114,15 @@ impl Session {
         let domain = domain.map_err(failure)?.with_timeout(left());
         Ok((client, domain))
     }
+
+    /// The same for what may replace a large value: whether its blocks are left to a sweep.
+    pub(crate) async fn domain_to_write(&self, keeps_replaced: bool) -> Outcome<(Client, Domain)> {
+        let (client, domain) = self.domain().await?;
+        match keeps_replaced {
+            true => Ok((client, domain.keeping_replaced())),
+            false => Ok((client, domain)),
+        }
+    }
 }
 
 impl Target {

@@ -170,6 +170,13 @@ impl Domain {
         Domain { domain }
     }
 
+    /// As [`crate::Domain::keeping_replaced`].
+    #[must_use]
+    pub fn keeping_replaced(&self) -> Domain {
+        let domain = self.domain.keeping_replaced();
+        Domain { domain }
+    }
+
     /// As [`crate::Domain::put`].
     ///
     /// # Errors

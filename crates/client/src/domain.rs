@@ -43,6 +43,8 @@ pub struct Domain {
     client: Client,
     pub(crate) about: Arc<About>,
     statistics: Option<Arc<Statistics>>,
+    /// Blocks of what is replaced are left to a sweep.
+    keeps_replaced: bool,
 }
 
 /// What is known of a domain.
@@ -125,6 +127,18 @@ impl Domain {
             client,
             about,
             statistics: None,
+            keeps_replaced: false,
+        }
+    }
+
+    /// The same domain, for writes and deletions that leave the blocks of large values that they replace to a later
+    /// [`Domain::sweep`], for the sake of those who are reading them. Otherwise such a reader starts again if it was handed
+    /// nothing yet, and ends with [`Error::VersionConflict`] if it was.
+    #[must_use]
+    pub fn keeping_replaced(&self) -> Domain {
+        Domain {
+            keeps_replaced: true,
+            ..self.clone()
         }
     }
 
@@ -166,7 +180,7 @@ impl Domain {
 
     /// Writes the object and returns its new version, which a quorum then has (on disk, unless the servers keep nothing
     /// there). Two rounds. The value is not copied. One that is longer than a block ([`PutOptions::block_bytes`]) is written
-    /// as [`Domain::put_stream`] does it.
+    /// as [`Domain::put_stream`] does it. Blocks of a long value that it replaces are removed: two rounds more.
     ///
     /// # Errors
     /// [`Error::Unknown`] if it may have been written; [`Error::Unavailable`], [`Error::Unauthorised`] and
@@ -266,8 +280,8 @@ impl Domain {
         })
     }
 
-    /// Deletes the object and returns the version of its tombstone: a version like any other, which later reads find as
-    /// [`Error::NotFound`].
+    /// Deletes the object, with its blocks if it has some, and returns the version of its tombstone: a version like any other,
+    /// which later reads find as [`Error::NotFound`].
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
@@ -412,7 +426,11 @@ impl Domain {
         F: Future<Output = T> + 'static,
     {
         let (about, statistics) = (self.about.clone(), self.statistics.clone());
+        let keeps_replaced = self.keeps_replaced;
         let noted = move |mut session: Session| async move {
+            if keeps_replaced {
+                session.client = session.client.keeping_replaced();
+            }
             if let Some(patience) = patience {
                 let env = session.world.network.patient_env(patience);
                 session.client = session.client.with(env);

@@ -62,7 +62,7 @@ pub struct Streamed {
 impl Domain {
     /// Writes an object from a source of any length, and returns its new version. Up to [`PutOptions::block_bytes`] it is
     /// written as [`Domain::put`] does it; beyond that in blocks, and as a whole once all of them are at quorums. Memory is
-    /// bounded. What was sent is taken back if the source fails; what a process leaves that ends half way is left to
+    /// bounded. What was sent is taken back if the source fails, or a server refuses it; what a process leaves that ends half way is left to
     /// [`Domain::sweep`].
     ///
     /// # Errors

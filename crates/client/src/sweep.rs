@@ -54,7 +54,8 @@ pub struct SweepOptions {
     /// Those of writes that have not ended, and have sent nothing for so long: an hour by default. A writer that is only
     /// slower than this fails with [`Error::Swept`].
     pub unfinished: Duration,
-    /// Those of versions that were replaced, or deleted, so long ago: a minute by default. A reader that is still at them
+    /// Those of versions that were replaced, or deleted, so long ago: a minute by default. Writers remove them at once, if
+    /// they are not told otherwise ([`Domain::keeping_replaced`]), and get to it. A reader that is still at them
     /// fails with [`Error::VersionConflict`].
     pub replaced: Duration,
     /// Nobody asked for it: it is done beside something else, and its span says so.
@@ -72,8 +73,8 @@ impl Default for SweepOptions {
 }
 
 impl Domain {
-    /// Removes blocks that nobody needs: of large values that were written over or deleted, or whose writers ended half way,
-    /// and of removed files, whoever left them. Blocks of a file that is there stay, even if nothing leads to them. May be
+    /// Removes blocks that nobody needs, as far as writers have not done so: of large values that were written over or
+    /// deleted, or whose writers ended half way, and of removed files, whoever left them. Blocks of a file that is there stay, even if nothing leads to them. May be
     /// called at any time, and by several at once. It goes over all blocks of the domain, and has no deadline as long as it
     /// gets on.
     ///

@@ -10,6 +10,7 @@ pub mod decided_once;
 pub mod headers;
 pub mod large;
 pub mod listing;
+pub mod removal;
 pub mod sweep;
 
 use crate::config::ConfigurationId;
@@ -28,6 +29,8 @@ pub struct Client<E> {
     /// The world, as the operation sees it.
     pub env: E,
     memory: Rc<Memory>,
+    /// Blocks of what is replaced are left to a sweep ([`removal`]).
+    keeps_replaced: bool,
 }
 
 struct Memory {
@@ -53,6 +56,7 @@ impl<E: Env> Client<E> {
         Client {
             env,
             memory: Rc::new(memory),
+            keeps_replaced: false,
         }
     }
 
@@ -62,6 +66,7 @@ impl<E: Env> Client<E> {
         Client {
             env,
             memory: self.memory.clone(),
+            keeps_replaced: self.keeps_replaced,
         }
     }
 
@@ -82,6 +87,20 @@ impl<E: Env> Client<E> {
         Writer {
             client: self.memory.id,
             counter,
+        }
+    }
+
+    /// The writer of a value in blocks ([`large`]).
+    pub fn next_upload(&self) -> Writer {
+        self.next_writer().as_upload()
+    }
+
+    /// The same client for an operation that leaves the blocks of what it replaces to a later sweep.
+    #[must_use]
+    pub fn keeping_replaced(&self) -> Client<E> {
+        Client {
+            keeps_replaced: true,
+            ..self.clone()
         }
     }
 

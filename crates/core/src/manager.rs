@@ -7,7 +7,7 @@ use crate::config::Configuration;
 use crate::dap::Found;
 use crate::dsm::coverable::{self, Covered};
 use crate::dsm::listing::{self, Page};
-use crate::dsm::{Client, atomic};
+use crate::dsm::{Client, atomic, removal};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
@@ -28,7 +28,7 @@ pub use domains::{
     create_domain, domains, find_domain, remove_domain,
 };
 
-/// Writes an object.
+/// Writes an object, and removes the blocks of what it replaces ([`removal`]).
 ///
 /// # Errors
 /// [`WriteError`].
@@ -38,11 +38,13 @@ pub async fn put<E: Env>(
     name: &Name,
     value: &Value,
 ) -> Result<Tag, WriteError> {
-    atomic::write(client, c, name, value).await
+    let (replaced, tag) = atomic::write_over(client, c, name, value).await?;
+    removal::replaced(client, c, replaced).await;
+    Ok(tag)
 }
 
 /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
-/// Weak: of concurrent writes on one version several may succeed ([`coverable`], `[V-1]`).
+/// Blocks of what it replaces are removed, as in [`put`]. Weak: of concurrent writes on one version several may succeed ([`coverable`], `[V-1]`).
 ///
 /// # Errors
 /// [`WriteError`].
@@ -60,7 +62,11 @@ pub async fn put_if<E: Env>(
             Covered::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
                 covers = found.tag;
             }
-            covered => return Ok(covered),
+            covered @ Covered::Changed(_) => {
+                removal::replaced(client, c, covers).await;
+                return Ok(covered);
+            }
+            covered @ Covered::Unchanged(_) => return Ok(covered),
         }
     }
 }
@@ -120,7 +126,7 @@ impl ErrorType for DeleteError {
     }
 }
 
-/// Deletes an object: writes a tombstone over it, if it is there.
+/// Deletes an object: writes a tombstone over it, if it is there, and removes its blocks.
 ///
 /// # Errors
 /// [`DeleteError`].
@@ -137,10 +143,10 @@ pub async fn delete<E: Env>(
         if found.value.is_none_or(|value| value.deleted) {
             return Ok(Deletion::NotFound);
         }
-        let tag = atomic::write(client, c, name, &Value::tombstone(metadata))
-            .await
-            .map_err(DeleteError::Write)?;
+        let written = atomic::write_over(client, c, name, &Value::tombstone(metadata)).await;
+        let (replaced, tag) = written.map_err(DeleteError::Write)?;
         span::record_tag(tag);
+        removal::replaced(client, c, replaced).await;
         Ok(Deletion::Deleted(tag))
     };
     span::watch!(span::of_object!(span::DELETE, name), delete)

@@ -23,6 +23,25 @@ pub struct Writer {
     pub counter: u64,
 }
 
+/// Set in the counters of writers that are uploads. The others never get there.
+const UPLOAD: u64 = 1 << 63;
+
+impl Writer {
+    /// The same writer as one of a value in blocks: its tag then says that the version has blocks, to whoever writes over it.
+    #[must_use]
+    pub fn as_upload(self) -> Writer {
+        Writer {
+            counter: self.counter | UPLOAD,
+            ..self
+        }
+    }
+
+    /// Whether what it wrote is in blocks. Uploads of earlier programs do not say so.
+    pub fn is_upload(self) -> bool {
+        self.counter & UPLOAD != 0
+    }
+}
+
 /// Numbers of one era, see [`Tag::era`].
 const ERA: u64 = 1 << 32;
 

@@ -223,6 +223,11 @@ impl Workload {
         task: usize,
         client: Client<SimEnv>,
     ) {
+        // Half of them leave what they replace to the sweeps.
+        let client = match task % 2 {
+            0 => client.keeping_replaced(),
+            _ => client,
+        };
         let mut again = None;
         while self.started.get() < self.operations {
             let Some(domains) = self.domains(process, &client).await else {

@@ -38,40 +38,38 @@ struct Written<'a> {
     cost: Option<Cost>,
 }
 
-pub(super) fn run(session: &Session, args: args::Put) -> Outcome {
-    let file = args.file.filter(|file| file != Path::new("-"));
+pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
+    let file = args.file.clone().filter(|file| file != Path::new("-"));
     let guessed = file.as_deref().and_then(content_type::of);
     let options = PutOptions {
-        content_type: args.content_type.or(guessed.map(Into::into)),
-        user_metadata: args.meta,
+        content_type: args.content_type.clone().or(guessed.map(Into::into)),
+        user_metadata: args.meta.clone(),
         block_bytes: block_bytes(session, args.block_size)?,
     };
-    let key = args.key;
+    let key = &args.key;
     let interrupted = format!("interrupted: the write of '{key}' may have been applied");
-    let put = put(session, &key, file, options, (args.if_version, args.stats));
-    session::run(put, &interrupted)
+    session::run(put(session, args, file, options), &interrupted)
 }
 
 async fn put(
     session: &Session,
-    key: &str,
+    args: &args::Put,
     file: Option<PathBuf>,
     options: PutOptions,
-    (basis, stats): (Option<args::Basis>, args::Stats),
 ) -> Outcome {
-    let out = session.out;
+    let (out, key) = (session.out, &*args.key);
     // Looked at before anybody is connected to.
     let mut source = Source::open(out, file).await?;
-    let (client, domain) = session.domain().await?;
+    let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
     let (measured, statistics) = domain.measured();
     let block_bytes = u64::from(options.block_bytes);
     let bar = bar(out, &domain.configuration(), source.expected);
     let put = async {
-        match basis {
+        match &args.if_version {
             None => measured.put_stream(key, &mut source, options).await,
             Some(args::Basis(version)) => {
                 let value = source.read_all().await.map_err(StreamError::Local)?;
-                let put = measured.write_if(key, value, version, options).await;
+                let put = measured.write_if(key, value, *version, options).await;
                 Ok(put?)
             }
         }
@@ -86,7 +84,7 @@ async fn put(
         key,
         version: version.to_string(),
         bytes: source.bytes,
-        cost: stats.stats.then(|| Cost::of(&statistics)),
+        cost: args.stats.stats.then(|| Cost::of(&statistics)),
     };
     report(out, &written, version)?;
     if written.bytes > block_bytes {

@@ -19,11 +19,12 @@ struct Deleted<'a> {
 pub(super) fn run(session: &Session, args: &args::Rm) -> Outcome {
     let key = &args.key;
     let interrupted = format!("interrupted: the delete of '{key}' may have been applied");
-    session::run(rm(session, key, args.stats), &interrupted)
+    session::run(rm(session, args), &interrupted)
 }
 
-async fn rm(session: &Session, key: &str, stats: args::Stats) -> Outcome {
-    let (client, domain) = session.domain().await?;
+async fn rm(session: &Session, args: &args::Rm) -> Outcome {
+    let key = &args.key;
+    let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
     let (domain, statistics) = domain.measured();
     let version = domain.delete(key).await.map_err(failure)?;
     let out = session.out;
@@ -31,7 +32,7 @@ async fn rm(session: &Session, key: &str, stats: args::Stats) -> Outcome {
         domain: domain.name(),
         key,
         version: version.to_string(),
-        cost: stats.stats.then(|| Cost::of(&statistics)),
+        cost: args.stats.stats.then(|| Cost::of(&statistics)),
     };
     if !out.json {
         statistics::print(out, deleted.cost.as_ref());

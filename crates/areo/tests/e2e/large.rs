@@ -5,7 +5,7 @@ use crate::values::bytes;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -119,25 +119,33 @@ fn ranges_and_blocks_that_cannot_be() {
     swept.refused(2, &["'soon' is not a time"]);
 }
 
-/// Every read under a writer is one version, and what the writer leaves is swept.
+/// Every read under a writer is one version, or ends because the blocks of the one that it was at are gone: each write
+/// removes what it replaces.
 #[test]
 fn overwritten_under_readers() {
     let cluster = Cluster::start(&["--durability", "memory"]);
     let version = |round: u64| bytes(3 * MIB + 1 + round as usize, round);
     let put = ["put", "k", "--block-size", "256KiB"];
+    let there = || ["live", "replaced", "aborted", "unfinished"].map(|kind| count(&cluster, kind));
     cluster.run_with(&put, &version(0)).done();
+    let read = |last: &mut u64| {
+        let read = cluster.run(&["get", "k"]);
+        if read.code == 4 {
+            assert!(read.stderr.contains("version"), "{}", read.stderr);
+            return;
+        }
+        let read = read.done().stdout;
+        let round = (read.len() - 3 * MIB - 1) as u64;
+        assert!(read == version(round), "one version, whole");
+        assert!(round >= *last, "and never an older one");
+        *last = round;
+    };
     std::thread::scope(|scope| {
         let readers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| {
                     let mut last = 0;
-                    for _ in 0..12 {
-                        let read = cluster.run(&["get", "k"]).done().stdout;
-                        let round = (read.len() - 3 * MIB - 1) as u64;
-                        assert!(read == version(round), "one version, whole");
-                        assert!(round >= last, "and never an older one");
-                        last = round;
-                    }
+                    (0..12).for_each(|_| read(&mut last));
                 })
             })
             .collect();
@@ -148,17 +156,39 @@ fn overwritten_under_readers() {
             reader.join().unwrap();
         }
     });
-    assert_eq!(count(&cluster, "replaced"), 12 * 13);
-    assert_eq!(swept(&cluster)["removed"]["uploads"], 12);
-    assert_eq!(
-        (count(&cluster, "live"), count(&cluster, "replaced")),
-        (13, 0)
-    );
+    assert_eq!(there(), [13, 0, 0, 0]);
     assert!(cluster.run(&["get", "k"]).done().stdout == version(12));
+    let keeping = [&put[..], &["--keep-replaced"]].concat();
+    cluster.run_with(&keeping, &version(13)).done();
+    assert_eq!(there(), [13, 13, 0, 0], "for its readers");
+    assert_eq!(swept(&cluster)["removed"]["uploads"], 1);
+    cluster.run_with(&["put", "k"], b"small").done();
+    assert_eq!(blocks(&cluster), None);
+    cluster.run_with(&put, &version(14)).done();
     cluster.run(&["rm", "k"]).done();
     cluster.run(&["get", "k"]).refused(3, &["k"]);
-    assert_eq!(swept(&cluster)["removed"]["blocks"], 13);
     assert_eq!(blocks(&cluster), None);
+}
+
+/// Who was handed a part of a value that is then deleted is told so, and gets nothing of another one.
+#[test]
+fn a_reader_of_what_is_deleted_is_told() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    // Longer than what is read ahead of a reader that does not get on.
+    let value = bytes(64 * MIB, 1);
+    let put = ["put", "k", "--block-size", "1MiB"];
+    cluster.run_with(&put, &value).done();
+    let mut reader = cluster.spawn(&["get", "k"]);
+    let mut output = reader.stdout.take().unwrap();
+    let mut got = vec![0; 1000];
+    output.read_exact(&mut got).unwrap();
+    cluster.run(&["rm", "k"]).done();
+    assert_eq!(blocks(&cluster), None);
+    output.read_to_end(&mut got).unwrap();
+    let ended = reader.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(4), "{said}");
+    assert!(got.len() < value.len() && value.starts_with(&got));
 }
 
 /// A writer that is killed leaves blocks, which nobody reads and a sweep removes; the old version stays.

@@ -8,7 +8,7 @@ use crate::object::{Blocks, Metadata, PutOptions, now_ms};
 use crate::span;
 use crate::thread::Started;
 use areo_core::dsm::large::{self, PublishError};
-use areo_core::dsm::sweep;
+use areo_core::dsm::removal;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::object::Name;
@@ -166,7 +166,7 @@ async fn run(
     block_bytes: u32,
 ) -> Result<Version, Error> {
     let client = call.session.client.clone();
-    let upload = client.next_writer();
+    let upload = client.next_upload();
     let (window, mut sent) = (large::window(block_bytes), 0);
     let mut puts = JoinSet::new();
     loop {
@@ -174,7 +174,10 @@ async fn run(
             biased;
             Some(put) = puts.join_next() => {
                 let put: Result<(), WriteError> = put.expect("a put does not panic");
-                put.map_err(|error| not_applied(&call, &error))?;
+                if let Err(error) = put {
+                    puts.shutdown().await;
+                    return Err(not_applied(&call, (upload, sent), error).await);
+                }
             }
             part = parts.recv(), if puts.len() < window => match part {
                 Some(Part::Block(content)) => {
@@ -187,7 +190,10 @@ async fn run(
                 Some(Part::End(metadata, length)) => {
                     while let Some(put) = puts.join_next().await {
                         let put: Result<(), WriteError> = put.expect("a put does not panic");
-                        put.map_err(|error| not_applied(&call, &error))?;
+                        if let Err(error) = put {
+                            puts.shutdown().await;
+                            return Err(not_applied(&call, (upload, sent), error).await);
+                        }
                     }
                     let blocks = Blocks { upload, length, block_bytes };
                     return publish(&call, blocks, metadata).await;
@@ -196,7 +202,7 @@ async fn run(
                 None => return Err(given_up(&call)),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
-                    take_back(&call, upload, sent).await;
+                    removal::given_up(&client, call.c(), upload, sent).await;
                     return Err(given_up(&call));
                 }
             },
@@ -215,24 +221,15 @@ async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Vers
     match large::publish(client, call.c(), &call.name, &blocks, metadata).await {
         Ok(version) => Ok(version),
         Err(PublishError::Write(error)) => Err(call.write_error(&error)),
-        Err(PublishError::Swept) => {
-            take_back(call, blocks.upload, blocks.count() as u32).await;
-            Err(given_up(call))
-        }
+        Err(PublishError::Swept) => Err(given_up(call)),
     }
 }
 
-/// This is its writer, and has not committed it: nobody ever will.
-async fn take_back(call: &Call, upload: Writer, blocks: u32) {
-    let client = &call.session.client;
-    // Whatever is left is left to a sweep.
-    let _ = sweep::remove_blocks(client, call.c(), upload, 0..blocks).await;
-}
-
-/// What became of a block says nothing of the object.
-fn not_applied(call: &Call, error: &WriteError) -> Error {
+/// What became of a block says nothing of the object, which will not have it.
+async fn not_applied(call: &Call, blocks: (Writer, u32), error: WriteError) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
-    call.write_error(&WriteError::NotApplied(failed.clone()))
+    removal::given_up_after(&call.session.client, call.c(), blocks, &failed).await;
+    call.write_error(&WriteError::NotApplied(failed))
 }
 
 fn given_up(call: &Call) -> Error {

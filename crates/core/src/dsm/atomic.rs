@@ -106,12 +106,27 @@ pub async fn write<E: Env>(
     name: &Name,
     value: &Value,
 ) -> Result<Tag, WriteError> {
+    let (_, tag) = write_over(client, c, name, value).await?;
+    Ok(tag)
+}
+
+/// The same; returns the version that it found, and its own.
+///
+/// # Errors
+/// As [`write()`].
+pub(crate) async fn write_over<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    value: &Value,
+) -> Result<(Tag, Tag), WriteError> {
     let write = async {
         let largest = largest_tag(client, c, name);
         let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
         let (max, last) = largest.map_err(WriteError::NotApplied)?;
         let tag = max.next(client.next_writer());
-        write_as(client, &last, name, value, tag).await
+        let written = write_as(client, &last, name, value, tag).await?;
+        Ok((max, written))
     };
     span::watch!(span::of_object!(span::WRITE, name), write)
 }

@@ -12,7 +12,7 @@
 //! | | rounds | bytes |
 //! |---|---|---|
 //! | [`put_block`] | 1: a new name needs no query | those of a put |
-//! | [`publish`] | 3: get-tag, commit, put-data | a few hundred |
+//! | [`publish`] | 3: get-tag, commit, put-data; 2 more over a version in blocks, which are removed | a few hundred |
 //! | [`get_block`] | as a read: 1 or 2 | those of a get |
 //!
 //! Who has the whole value in memory uses [`write()`] and [`read`]; who streams it has a window of blocks of its own.
@@ -20,12 +20,12 @@
 //! A reader may find that a block is gone ([`get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23]`).
 
-use super::{Client, atomic, decided_once};
+use super::{Client, atomic, decided_once, removal};
 use crate::config::Configuration;
 use crate::dap::Found;
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{ReadError, WriteError};
+use crate::error::{ReadError, Unavailable, WriteError};
 use crate::gather;
 use crate::limits;
 use crate::object::{Blocks, Kind, Metadata, Name};
@@ -39,9 +39,14 @@ pub const PREFIX: &str = "upload-";
 
 /// The name of one block.
 pub fn block_name(upload: Writer, index: u32) -> Name {
-    let Writer { client, counter } = upload;
-    let key = format!("{PREFIX}{:016x}{counter:016x}-{index:08x}", client.0);
+    let key = format!("{}{index:08x}", prefix(upload));
     Name::new(Kind::Block, &key).expect("a short key")
+}
+
+/// How the names of all blocks of an upload begin.
+pub(super) fn prefix(upload: Writer) -> String {
+    let Writer { client, counter } = upload;
+    format!("{PREFIX}{:016x}{counter:016x}-", client.0)
 }
 
 /// Upload and index of the block with this key, if it is that of one.
@@ -110,8 +115,11 @@ pub async fn publish<E: Env>(
     blocks: &Blocks,
     metadata: Bytes,
 ) -> Result<Tag, PublishError> {
-    let found = atomic::largest_tag(client, c, name).await;
-    let (max, _) = found.map_err(|failed| PublishError::Write(WriteError::NotApplied(failed)))?;
+    let own = (blocks.upload, blocks.count() as u32);
+    let max = match atomic::largest_tag(client, c, name).await {
+        Ok((max, _)) => max,
+        Err(failed) => return Err(not_applied(client, c, own, failed).await),
+    };
     // Unique: this upload is published once.
     let tag = max.next(blocks.upload);
     let commit = Fate::Commit(Box::new(Commit {
@@ -121,23 +129,41 @@ pub async fn publish<E: Env>(
     }));
     let (cell, value) = (cell(blocks.upload), commit.encode());
     let decided = decided_once::decide_as_owner(client, c, &cell, &value, blocks.upload).await;
-    let decided = decided.map_err(|failed| {
-        PublishError::Write(match failed.handed_over {
-            // Whoever learns of the commit finishes it.
-            true => WriteError::Unknown(failed),
-            false => WriteError::NotApplied(failed),
-        })
-    })?;
+    let decided = match decided {
+        Ok(decided) => decided,
+        // Whoever learns of the commit finishes it.
+        Err(failed) if failed.handed_over => {
+            return Err(PublishError::Write(WriteError::Unknown(failed)));
+        }
+        Err(failed) => return Err(not_applied(client, c, own, failed).await),
+    };
     if decided != value {
+        if removal::is_abort(&decided) {
+            removal::given_up(client, c, own.0, own.1).await;
+        }
         return Err(PublishError::Swept);
     }
     let manifest = Value::manifest(metadata, blocks.length);
     match atomic::put_version(client, c, name, (tag, &manifest)).await {
-        Ok(()) => Ok(tag),
+        Ok(()) => {
+            removal::replaced(client, c, max).await;
+            Ok(tag)
+        }
         Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
             Err(PublishError::Write(WriteError::Unknown(failed)))
         }
     }
+}
+
+/// The end of an upload whose commit was not proposed to anybody, and will not be.
+async fn not_applied<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    own: (Writer, u32),
+    failed: Unavailable,
+) -> PublishError {
+    removal::given_up_after(client, c, own, &failed).await;
+    PublishError::Write(WriteError::NotApplied(failed))
 }
 
 /// Writes a value that is in memory, in blocks: `contents` are those of the blocks, in order, each with its own metadata.
@@ -158,10 +184,10 @@ pub async fn write<E: Env>(
     });
     for put in gather::join(window(blocks.block_bytes), puts).await {
         // Whatever became of the block, there is no manifest, and will be none.
-        put.map_err(|error| {
-            let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
-            PublishError::Write(WriteError::NotApplied(failed))
-        })?;
+        if let Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = put {
+            let own = (blocks.upload, contents.len() as u32);
+            return Err(not_applied(client, c, own, failed).await);
+        }
     }
     publish(client, c, name, blocks, metadata).await
 }

@@ -1,7 +1,8 @@
 //! Sweeping: what becomes of blocks that no object needs (`algorithms.md` `[X-22]`, `[X-23]`).
 //!
-//! Blocks are left over when an object in blocks is overwritten or deleted, and when a writer ends between its first block
-//! and its manifest. A sweep lists all blocks of a domain and settles the fate of each upload by its cell:
+//! Writers remove what they replace and what they give up ([`super::removal`]). Blocks are left over where they cannot, or
+//! do not: when a writer ends between its first block and its manifest, or before it has removed what it replaced; when two
+//! write at once; and where readers were to be spared. A sweep lists all blocks of a domain and settles the fate of each upload by its cell:
 //!
 //! | the cell | then |
 //! |---|---|
@@ -15,12 +16,10 @@
 //! write a tombstone over it, in one round, because all tags that it can have are known.
 
 use super::large::{self, Fate};
-use super::{Client, atomic, decided_once, listing};
+use super::{Client, atomic, decided_once, listing, removal};
 use crate::config::Configuration;
-use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
-use crate::gather;
 use crate::limits;
 use crate::message::ListRequest;
 use crate::object::{Kind, Metadata};
@@ -80,9 +79,9 @@ impl Swept {
 
 /// The blocks of one upload that are there.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Upload {
-    id: Writer,
-    blocks: Vec<u32>,
+pub(super) struct Upload {
+    pub(super) id: Writer,
+    pub(super) blocks: Vec<u32>,
     bytes: u64,
 }
 
@@ -117,7 +116,7 @@ pub async fn sweep<E: Env>(
     ages: &Ages,
 ) -> Result<Swept, Unavailable> {
     let mut swept = Swept::default();
-    for upload in uploads(client, c).await? {
+    for upload in uploads(client, c, large::PREFIX).await? {
         let mut state = state(client, c, &upload).await?;
         if state == State::Unfinished && is_old(client, c, &upload, ages).await? {
             state = abort(client, c, &upload).await?;
@@ -130,7 +129,8 @@ pub async fn sweep<E: Env>(
         };
         add(class, upload.count());
         if goes {
-            remove(client, c, &upload).await?;
+            let blocks = upload.blocks.iter().copied();
+            removal::remove_blocks(client, c, upload.id, blocks).await?;
             add(&mut swept.removed, upload.count());
         }
     }
@@ -143,17 +143,18 @@ fn add(sum: &mut Count, count: Count) {
     sum.bytes += count.bytes;
 }
 
-/// All blocks that are there, by upload.
-async fn uploads<E: Env>(
+/// All blocks that are there whose keys begin with this, by upload.
+pub(super) async fn uploads<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
+    prefix: &str,
 ) -> Result<Vec<Upload>, Unavailable> {
     let mut uploads: Vec<Upload> = Vec::new();
     let mut after = Some(String::new());
     while let Some(begin) = after {
         let request = ListRequest {
             kind: Kind::Block,
-            prefix: large::PREFIX.into(),
+            prefix: prefix.into(),
             after: begin,
             limit: limits::PAGE_ENTRIES as u16,
         };
@@ -256,40 +257,7 @@ async fn abort<E: Env>(
     settled(client, c, &decided).await
 }
 
-async fn remove<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: &Upload,
-) -> Result<(), Unavailable> {
-    remove_blocks(client, c, upload.id, upload.blocks.iter().copied()).await
-}
-
-/// Removes blocks: writes tombstones over them, which stay (`[X-18]`). For an upload that is not committed and never will
-/// be, because this is its writer and gives it up; for others see [`sweep`].
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn remove_blocks<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: Writer,
-    blocks: impl IntoIterator<Item = u32>,
-) -> Result<(), Unavailable> {
-    let tombstone = &Value::tombstone(Bytes::new());
-    let removals = blocks.into_iter().map(|index| async move {
-        let name = large::block_name(upload, index);
-        // Above the only other tag that the block can have.
-        let tag = large::block_tag(upload).next(client.next_writer());
-        atomic::put_version(client, c, &name, (tag, tombstone)).await
-    });
-    let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
-    removed
-        .into_iter()
-        .collect::<Result<(), WriteError>>()
-        .map_err(unavailable)
-}
-
-pub(crate) fn unavailable(error: WriteError) -> Unavailable {
+pub(super) fn unavailable(error: WriteError) -> Unavailable {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
     failed
 }

@@ -1,7 +1,7 @@
 //! Sweeping: blocks of files that were removed.
 //!
 //! A removal takes the blocks that lead to each other with it ([`super::remove`]). Others stay: those of a removal that ended
-//! half way, of a writer that died before it linked them or that lost, and of one that was slow and wrote them after. All of
+//! half way, of a writer that died before it linked them, and of one that was slow and wrote them after. All of
 //! them say whose they are ([`Home`]), so that one look at the genesis block tells whether its file is gone. An era that has
 //! ended never comes back, and nothing of a later one leads to blocks of an earlier one: they are removed at once, whatever
 //! their age.
@@ -13,17 +13,14 @@
 use super::block::{self, Home};
 use super::file;
 use crate::config::Configuration;
-use crate::dsm::sweep::unavailable;
-use crate::dsm::{Client, atomic, headers, listing};
-use crate::element::Value;
+use crate::dsm::{Client, atomic, headers, listing, removal};
 use crate::env::Env;
-use crate::error::{ReadError, Unavailable, WriteError};
+use crate::error::{ReadError, Unavailable};
 use crate::gather;
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
 use crate::object::{Kind, Name};
 use crate::tag::Tag;
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -144,14 +141,11 @@ impl<E: Env> Sweep<'_, E> {
 
     /// Writes tombstones over blocks, each in one round: writers who still go on with them stay below ([`Tag::next_era`]).
     async fn remove(&self, blocks: Vec<(Name, Tag)>) -> Result<(), Unavailable> {
-        let tombstone = &Value::tombstone(Bytes::new());
-        let removals = blocks.iter().map(|(name, version)| {
+        let removals = blocks.into_iter().map(|(name, version)| {
             let tag = version.next_era(self.client.next_writer());
-            atomic::put_version(self.client, self.c, name, (tag, tombstone))
+            (name, tag)
         });
-        let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
-        let removed: Result<(), WriteError> = removed.into_iter().collect();
-        removed.map_err(unavailable)
+        removal::remove_all(self.client, self.c, removals).await
     }
 
     fn swept(self) -> Swept {

@@ -3,8 +3,10 @@
 //! New blocks come first. Nobody knows their names, so that each takes one round and all go at once (`[B-3]`). When all of
 //! them are there, the blocks that lead to them, and those whose data changed, are written coverably on the versions that
 //! the writer's content is based on, again all at once (`[B-4]`): three rounds, whatever the number of blocks. Where
-//! somebody else has written the block meanwhile, the write is a read: the writer is told, and what it would have linked to
-//! is never reached.
+//! somebody else has written the block meanwhile, the write is a read: the writer is told. The new blocks that it would have
+//! led to are removed at once, as are those of an update that ends before its links: no server was ever sent anything that
+//! leads there. Those stay whose link may have been written, and those that a link of the same version with a larger tag
+//! hides (`[V-1]`): a third writer may have read them, and be about to write what leads there again.
 //!
 //! The update of a file as a whole is not atomic. Its list is connected at every moment: the only link that is ever written
 //! leads to new blocks that end in the old link, or is the old link, and it covers the very version that the old link was
@@ -16,7 +18,7 @@ use super::file::{self, Block, Chain};
 use super::identify::Update;
 use crate::config::Configuration;
 use crate::dsm::coverable::{self, Covered};
-use crate::dsm::{Client, atomic};
+use crate::dsm::{Client, atomic, removal};
 use crate::env::Env;
 use crate::error::{ReadError, WriteError};
 use crate::gather;
@@ -130,25 +132,53 @@ pub async fn update<E: Env, S: Source>(
     let window = crate::dsm::large::window(u32::try_from(longest).unwrap_or(u32::MAX));
     let new = splits.iter().flat_map(|split| &split.new);
     let created = gather::join(window, new.map(|new| writer.create(new))).await;
+    let created: Result<Vec<Block>, _> = created.into_iter().collect();
+    let mut created = match created {
+        Ok(created) => created.into_iter(),
+        Err(error) => {
+            if is_worth_it(&error) {
+                writer.take_back(&splits).await;
+            }
+            return Err(error);
+        }
+    };
     // Each split with the new blocks as they were written.
-    let mut created = created.into_iter();
-    let mut ready: Vec<(Split, Vec<Block>)> = Vec::with_capacity(splits.len());
-    for split in splits {
-        let blocks: Result<Vec<Block>, _> = created.by_ref().take(split.new.len()).collect();
-        ready.push((split, blocks?));
-    }
+    let with_new = |split: Split| {
+        let blocks = created.by_ref().take(split.new.len()).collect();
+        (split, blocks)
+    };
+    let mut ready: Vec<(Split, Vec<Block>)> = splits.into_iter().map(with_new).collect();
     let hint = hint(base, &ready);
     if is_due(base, &ready, hint.len()) {
         ready.insert(0, (Split::default(), Vec::new()));
     }
     let (linked, is_removed) = writer.link_all(base, &ready, &hint, window).await;
-    let results = ready.into_iter().zip(linked).collect();
-    let mut updated = outcome(base, results, hint.len(), matches!(is_removed, Ok(true)));
+    let results: Vec<Linked<S::Error>> = ready.into_iter().zip(linked).collect();
+    let has_ended = matches!(is_removed, Ok(true));
+    let lost = results.iter().filter(|(_, (_, link))| match link {
+        Ok(Covered::Unchanged(_)) => true,
+        // What was written, or may have been, may be read, unless the file is gone.
+        Ok(Covered::Changed(_)) | Err(UpdateError::Write(WriteError::Unknown(_))) => has_ended,
+        Err(error) => is_worth_it(error),
+    });
+    writer.take_back(lost.map(|((split, _), _)| split)).await;
+    let mut updated = outcome(base, results, hint.len(), has_ended);
     if let Err(ReadError::Unavailable(failed)) = is_removed {
         let unknown = UpdateError::Write(WriteError::Unknown(failed));
         updated.failed.push((base.blocks[0], unknown));
     }
     Ok(updated)
+}
+
+/// Whether to take back what was created for something that was not written because of this: where nobody answers, it would
+/// only be waited twice.
+fn is_worth_it<S>(error: &UpdateError<S>) -> bool {
+    match error {
+        UpdateError::Source(_) => true,
+        UpdateError::Write(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
+            removal::is_refused(failed)
+        }
+    }
 }
 
 /// The ids of all blocks as they will be.
@@ -252,6 +282,18 @@ impl<E: Env, S: Source> Write<'_, E, S> {
             length: self.length(Some(new.chunk)),
             metadata,
         })
+    }
+
+    /// Removes new blocks that nothing leads to and nothing ever will: only this update knows their names, and it either has
+    /// not put what would lead there to any server, or the era of its file has ended ([`super::remove`]).
+    async fn take_back<'a>(&self, splits: impl IntoIterator<Item = &'a Split>) {
+        let new = splits.into_iter().flat_map(|split| &split.new);
+        let removals = new.map(|new| {
+            let tag = Tag::INITIAL.next(new.id);
+            (block::name(new.id), tag.next_era(self.client.next_writer()))
+        });
+        // Whatever is left stays until the file is removed.
+        let _ = removal::remove_all(self.client, self.c, removals).await;
     }
 
     /// The coverable writes of all blocks, and whether the file was removed before they began: blocks of it may be left,

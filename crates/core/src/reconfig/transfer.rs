@@ -40,9 +40,9 @@ pub enum Progress {
     Announcing,
     /// Objects are on their way.
     Transferring {
-        /// Moved since the last time this was said.
+        /// Moved since the last time this was said; blocks of a large value are not objects of their own.
         objects: u64,
-        /// Bytes of their values.
+        /// Bytes of their values, and of blocks.
         bytes: u64,
     },
     /// The new configuration has everything.

@@ -1,13 +1,16 @@
 //! Removing files, and sweeping what removals and writers left.
 
-use crate::files::editor::{Editor, bytes};
+use crate::files::editor::{Editor, bytes, cut, digest};
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
 use areo_core::dsm::atomic;
 use areo_core::element::Value;
-use areo_core::fragment::block;
+use areo_core::error::WriteError;
 use areo_core::fragment::file::FileError;
 use areo_core::fragment::sweep::Swept;
+use areo_core::fragment::update::{self, Chunk, Source, UpdateError};
+use areo_core::fragment::{block, identify};
+use areo_core::message::Access;
 use bytes::Bytes;
 use std::collections::BTreeSet;
 
@@ -134,7 +137,8 @@ fn blocks_of_dead_and_slow_writers_go_with_their_file() {
             assert!(conflicts.iter().all(|conflict| conflict.removed));
         }
         let left = editor.sweep(true);
-        assert!(left.removed.blocks > 0);
+        // One that comes to its end has removed them itself.
+        assert_eq!(left.removed.blocks > 0, !is_slow);
         assert_eq!(left.live.blocks, 0);
         assert_eq!(editor.sweep(false), Swept::default());
     }
@@ -198,4 +202,127 @@ fn blocks_that_nothing_seems_to_lead_to_may_be_linked_already() {
             false => assert!(read.unwrap() == more, "the write is finished"),
         }
     }
+}
+
+/// What there is of blocks, and what the file consists of.
+fn blocks(editor: &Editor) -> (u64, usize) {
+    editor.pull();
+    let chain = editor.base.borrow().clone().expect("it was read");
+    (editor.sweep(false).live.blocks, chain.data().len())
+}
+
+/// A writer that loses removes the blocks that it wanted to link; what others linked is left alone.
+#[test]
+fn what_a_loser_created_is_removed() {
+    for dap in DAPS {
+        let c = configuration(5, dap, 1, 64);
+        let world = World::new(&c, 1);
+        let (writer, loser) = (Editor::new(&world, &c), Editor::new(&world, &c));
+        let content = bytes(60 * KIB, 1);
+        writer.push_alone(&content);
+        loser.pull();
+        let middle = 30 * KIB;
+        let (mut edited, more) = (content.clone(), bytes(30 * KIB, 2));
+        edited[middle] ^= 1;
+        writer.push_alone(&edited);
+        // One more block somewhere else is linked.
+        let split = [
+            &bytes(9 * KIB, 3),
+            &content[..middle],
+            &more,
+            &content[middle..],
+        ];
+        let updated = loser.push(&split.concat());
+        assert_eq!(updated.conflicts.len(), 1);
+        assert!(updated.conflicts[0].lost > 2, "{:?}", updated.conflicts);
+        assert!(updated.written > 0, "the rest was written");
+        let (there, in_file) = blocks(&Editor::new(&world, &c));
+        assert_eq!(there, in_file as u64, "{dap:?}");
+        // It goes on from there.
+        let whole = loser.pull();
+        loser.push_alone(&[&whole[..], &more].concat());
+    }
+}
+
+/// Chunks of which the last one is not there any more when it is to be sent.
+struct Vanished(Vec<Bytes>);
+
+impl Source for Vanished {
+    type Error = &'static str;
+
+    async fn load(&self, chunk: usize) -> Result<Bytes, Self::Error> {
+        match chunk + 1 == self.0.len() {
+            true => Err("the file has changed"),
+            false => Ok(self.0[chunk].clone()),
+        }
+    }
+}
+
+/// An update that ends before its links removes what it has created.
+#[test]
+fn what_an_update_created_goes_with_it() {
+    for dap in DAPS {
+        let c = configuration(5, dap, 1, 64);
+        let world = World::new(&c, 1);
+        let editor = Editor::new(&world, &c);
+        let content = bytes(60 * KIB, 1);
+        editor.push_alone(&content);
+        let before = blocks(&editor);
+        assert_eq!(before.0, before.1 as u64);
+        let more = [&content[..], &bytes(40 * KIB, 2)].concat();
+
+        // Whoever reads the local file finds it changed.
+        let pieces = cut(&more);
+        let chunks: Vec<Chunk> = pieces
+            .iter()
+            .map(|piece| Chunk {
+                digest: digest(piece),
+                length: piece.len() as u64,
+            })
+            .collect();
+        let base = editor.base.borrow().clone().expect("it was read");
+        let (client, c) = (editor.actor().client(), c.clone());
+        let failed = world.run(async move {
+            let digests: Vec<_> = chunks.iter().map(|chunk| chunk.digest).collect();
+            let updates = identify::updates(&base.digests(), &digests);
+            let (what, source) = ((&chunks[..], &updates[..]), Vanished(pieces));
+            let file = block::genesis("a file").expect("a short name");
+            update::update(&client, &c, &file, &base, what, (&source, None)).await
+        });
+        assert!(matches!(failed, Err(UpdateError::Source(_))));
+        assert_eq!(blocks(&editor), before, "{dap:?}");
+
+        // There is no room for all of it.
+        for server in 2..5 {
+            world.disk(server, |disk| disk.is_full = true);
+        }
+        let failed = world.run(editor.writes(&more)).unwrap_err();
+        assert!(matches!(
+            failed,
+            UpdateError::Write(WriteError::NotApplied(_))
+        ));
+        assert_eq!(blocks(&editor), before, "{dap:?}");
+    }
+}
+
+/// A link that may have been written leads somewhere.
+#[test]
+fn what_may_be_linked_is_left_alone() {
+    let c = configuration(5, Dap::Abd, 1, 64);
+    let world = World::new(&c, 1);
+    let editor = Editor::new(&world, &c);
+    let content = bytes(60 * KIB, 1);
+    editor.push_alone(&content);
+    let more = [&content[..], &bytes(40 * KIB, 2)].concat();
+    // The creates go through, the link gets to one server, and nobody knows.
+    let is_link =
+        |m: &Message| matches!(m.access(), Some(Access::Put { tag, .. }) if tag.number > 1);
+    world.hold(move |m| is_link(m) && (m.is_reply() || !m.at(&[0])));
+    let updated = world.run(editor.writes(&more)).expect("all was created");
+    assert!(!updated.failed.is_empty(), "its outcome is unknown");
+    world.lose(is_link);
+    world.release();
+    world.crash(1);
+    world.crash(2);
+    assert!(Editor::new(&world, &c).pull() == more);
 }

@@ -4,5 +4,6 @@
 mod left;
 mod moving;
 mod race;
+mod removal;
 mod steps;
 mod uploader;

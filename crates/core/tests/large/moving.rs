@@ -7,6 +7,9 @@ use areo_core::consensus::Members;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Count;
 use areo_core::reconfig::ares::{self, Reconfigured, Reconfigurer};
+use areo_core::reconfig::transfer::Progress;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 const TEXT: &str = "moves with its domain";
@@ -18,6 +21,16 @@ pub fn reconfigure(
     n: usize,
     dap: Dap,
 ) -> impl Future<Output = bool> + use<> {
+    let told = |_| {};
+    reconfigure_telling(actor, first, n, (dap, told))
+}
+
+fn reconfigure_telling<P: Fn(Progress)>(
+    actor: &Actor,
+    first: usize,
+    n: usize,
+    (dap, progress): (Dap, P),
+) -> impl Future<Output = bool> + use<P> {
     let (client, c) = (actor.client(), actor.c.clone());
     async move {
         let next = successor(&c, first, n, dap).descriptor().clone();
@@ -25,7 +38,7 @@ pub fn reconfigure(
             env: &client.env,
             sequences: client.sequences(),
             consensus: &Members(|| client.next_writer()),
-            progress: &|_| {},
+            progress: &progress,
         };
         let ended = ares::reconfigure(&by, &c, &next).await;
         matches!(ended, Ok(Reconfigured::Installed(_)))
@@ -57,6 +70,28 @@ fn an_upload_goes_on_in_the_next_configuration() {
         (left.live.blocks, left.orphans()),
         (all as u64, Count::default())
     );
+}
+
+/// Whoever waits for it is told of each byte once, and of each object, however it is kept.
+#[test]
+fn what_is_moved_is_counted_once() {
+    let (world, c) = world();
+    let actor = world.actor(&c);
+    let upload = Upload::begin(&actor, TEXT);
+    world.run(async move { upload.write("k").await }).unwrap();
+    actor.put("small", "tiny");
+    world.settle();
+    let sum: Rc<Cell<(u64, u64)>> = Rc::default();
+    let told = sum.clone();
+    let progress = move |progress| {
+        if let Progress::Transferring { objects, bytes } = progress {
+            let (all, sum) = told.get();
+            told.set((all + objects, sum + bytes));
+        }
+    };
+    let moving = reconfigure_telling(&actor, 3, 4, (Dap::Ec { k: 2 }, progress));
+    assert!(world.run(moving));
+    assert_eq!(sum.get(), (2, (TEXT.len() + "tiny".len()) as u64));
 }
 
 /// What was decided of an upload before the move is decided after it: a commit whose manifest nobody has put yet is

@@ -52,7 +52,12 @@ impl Run {
             pass_time: [0, 20][world.below(2)],
         });
         Run {
-            actors: (0..CLIENTS).map(|_| world.actor(&first)).collect(),
+            actors: (0..CLIENTS)
+                .map(|client| match client % 2 {
+                    0 => world.actor(&first).keeping_replaced(),
+                    _ => world.actor(&first),
+                })
+                .collect(),
             history: Rc::default(),
             busy: Rc::new(RefCell::new(vec![false; CLIENTS])),
             fired: fired.clone(),

@@ -26,7 +26,7 @@ impl Upload {
         Upload {
             actor: actor.clone(),
             text: text.into(),
-            id: actor.client().next_writer(),
+            id: actor.client().next_upload(),
         }
     }
 
@@ -95,23 +95,25 @@ pub fn version(found: Found) -> (Tag, Option<String>) {
 
 /// Removes everything that may be removed, whatever its age.
 pub fn sweep(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
-    sweep_as(actor.client(), actor.c.clone(), Some(0))
+    sweep_as(actor.client(), actor.c.clone(), Some(0), Some(0))
 }
 
 /// Only counts.
 pub fn look(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
-    sweep_as(actor.client(), actor.c.clone(), None)
+    sweep_as(actor.client(), actor.c.clone(), None, None)
 }
 
-async fn sweep_as(
+/// Gives up what is so old, and removes what nobody needs for so long.
+pub async fn sweep_as(
     client: areo_core::dsm::Client<WorldEnv>,
     c: Arc<Configuration>,
-    age_ms: Option<u64>,
+    unfinished_ms: Option<u64>,
+    replaced_ms: Option<u64>,
 ) -> Result<Swept, Unavailable> {
     let ages = Ages {
         now_ms: 0,
-        unfinished_ms: age_ms,
-        replaced_ms: age_ms,
+        unfinished_ms,
+        replaced_ms,
     };
     sweep::sweep(&client, &c, &ages).await
 }

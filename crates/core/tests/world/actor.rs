@@ -29,6 +29,14 @@ impl Actor {
         }
     }
 
+    /// The same, but that it leaves blocks of what it replaces to a sweep.
+    pub fn keeping_replaced(&self) -> Actor {
+        Actor {
+            client: self.client.keeping_replaced(),
+            ..self.clone()
+        }
+    }
+
     /// For one operation.
     pub fn client(&self) -> Client<WorldEnv> {
         self.client.with(self.world.env())
@@ -48,7 +56,7 @@ impl Actor {
         value: Value,
     ) -> impl Future<Output = Result<Tag, WriteError>> + use<> {
         let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { atomic::write(&client, &c, &name, &value).await }
+        async move { manager::put(&client, &c, &name, &value).await }
     }
 
     pub fn cover(
@@ -58,7 +66,7 @@ impl Actor {
         version: Tag,
     ) -> impl Future<Output = Result<Covered, WriteError>> + use<> {
         let (client, c, name, value) = (self.client(), self.c.clone(), name(key), value(text));
-        async move { coverable::write(&client, &c, &name, &value, version).await }
+        async move { manager::put_if(&client, &c, &name, &value, Some(version)).await }
     }
 
     pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {

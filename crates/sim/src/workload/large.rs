@@ -36,7 +36,7 @@ impl One<'_> {
         let content = value.contiguous();
         let block_bytes = content.len().div_ceil(1 + random.index(5));
         let blocks = Blocks {
-            upload: self.client.next_writer(),
+            upload: self.client.next_upload(),
             length: content.len() as u64,
             block_bytes: block_bytes as u32,
         };

@@ -8,7 +8,7 @@ use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
 use areo_core::dsm::Client;
-use areo_core::dsm::coverable::{self, Covered};
+use areo_core::dsm::coverable::Covered;
 use areo_core::dsm::large;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -120,7 +120,8 @@ impl One<'_> {
         let base = self.work.history.borrow().version(&self.object, choice);
         let (value, hashed) = self.any_value();
         let operation = self.begin(Kind::CvrWrite(base), Some(hashed));
-        let written = coverable::write(&self.client, &self.c, &self.name(), &value, base).await;
+        let (client, c) = (&self.client, &self.c);
+        let written = manager::put_if(client, c, &self.name(), &value, Some(base)).await;
         let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {
             Ok(Covered::Changed(tag)) => self.end(Some(tag), |history| {

@@ -43,6 +43,21 @@ impl Moved<'_> {
     }
 }
 
+/// What is said of these, which were moved. A value in blocks is one object, and its bytes are in the blocks: the length of
+/// its manifest is that of all of them.
+fn told(kind: Kind, entries: &[ListEntry]) -> Progress {
+    let (mut objects, mut bytes) = (0, 0);
+    for entry in entries {
+        let of_upload = entry.tag.writer.is_upload();
+        objects += u64::from(!(kind == Kind::Block && of_upload));
+        bytes += match kind == Kind::User && of_upload {
+            true => 0,
+            false => entry.length,
+        };
+    }
+    Progress::Transferring { objects, bytes }
+}
+
 impl<E: Env> Source<'_, E> {
     pub(super) async fn objects(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
         for group in parts(entries, limits::TRANSFER_OBJECTS, limits::TRANSFER_BYTES) {
@@ -50,10 +65,7 @@ impl<E: Env> Source<'_, E> {
             let moves = batches.map(|batch| self.batch(kind, batch));
             let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
             moved.into_iter().collect::<Result<(), Stop>>()?;
-            (self.progress)(Progress::Transferring {
-                objects: group.len() as u64,
-                bytes: group.iter().map(|entry| entry.length).sum(),
-            });
+            (self.progress)(told(kind, group));
         }
         Ok(())
     }

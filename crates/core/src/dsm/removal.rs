@@ -1,0 +1,107 @@
+//! Blocks of large values that their writers remove themselves, at once, so that they do not wait for a sweep.
+//!
+//! | blocks | why nobody will read them |
+//! |---|---|
+//! | of an upload that is not committed | only its writer proposes to commit it, and this is its writer, which does not any more (`[X-22]`) |
+//! | of the version that a write replaced | the write is complete, so that every later read returns its version or a larger one (`[X-23]`) |
+//!
+//! Where the outcome is unknown nothing is removed: what was sent may be read from now on, or what it replaces still is. Nor
+//! does anything rest on a removal: what is left, for want of a quorum or because the process ends, is left to a sweep
+//! ([`super::sweep`]). So are the blocks of a version that came and went between the two phases of a write, which saw the
+//! one before it.
+//!
+//! A reader under way may lose blocks of what was replaced. It starts again, unless it has handed bytes on; then it fails.
+//! Who wants to spare it leaves them to a later sweep ([`Client::keeping_replaced`]).
+
+use super::large::{self, Fate};
+use super::{Client, atomic, sweep};
+use crate::config::Configuration;
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{Response, Unavailable, WriteError};
+use crate::gather;
+use crate::limits;
+use crate::object::Name;
+use crate::tag::{Tag, Writer};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Removes the first `blocks` blocks of an upload that its writer, who calls this, gives up without having proposed to commit
+/// it, or because the proposal was not handed to anybody, or because the cell has decided to abort it.
+pub async fn given_up<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: Writer,
+    blocks: u32,
+) {
+    // Whatever is left is left to a sweep.
+    let _ = remove_blocks(client, c, upload, 0..blocks).await;
+}
+
+/// The same after this failure, unless there is nobody who could remove anything either: a server that refuses is there, and
+/// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
+pub async fn given_up_after<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    (upload, blocks): (Writer, u32),
+    failed: &Unavailable,
+) {
+    if is_refused(failed) {
+        given_up(client, c, upload, blocks).await;
+    }
+}
+
+/// Whether some server refused.
+pub(crate) fn is_refused(failed: &Unavailable) -> bool {
+    let refused = |(_, response): &(_, Response)| matches!(response, Response::Refused(_));
+    failed.servers.iter().any(refused)
+}
+
+/// Removes the blocks of `version`, if it has some. To be called when a larger version of the object is complete.
+pub async fn replaced<E: Env>(client: &Client<E>, c: &Arc<Configuration>, version: Tag) {
+    if client.keeps_replaced || !version.writer.is_upload() {
+        return;
+    }
+    // Of a version that was seen the upload is committed, and all its blocks were there before that.
+    let Ok(uploads) = sweep::uploads(client, c, &large::prefix(version.writer)).await else {
+        return;
+    };
+    for upload in uploads {
+        // Whatever is left is left to a sweep.
+        let _ = remove_blocks(client, c, upload.id, upload.blocks).await;
+    }
+}
+
+/// Whether the cell decided that the upload never becomes a version.
+pub(super) fn is_abort(decided: &Bytes) -> bool {
+    Fate::decode(decided) == Ok(Fate::Abort)
+}
+
+/// Writes tombstones over blocks, each in one round; they stay (`[X-18]`).
+pub(super) async fn remove_blocks<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    upload: Writer,
+    blocks: impl IntoIterator<Item = u32>,
+) -> Result<(), Unavailable> {
+    // Above the only other tag that a block can have.
+    let tag = || large::block_tag(upload).next(client.next_writer());
+    let blocks = blocks.into_iter();
+    let blocks = blocks.map(|index| (large::block_name(upload, index), tag()));
+    remove_all(client, c, blocks).await
+}
+
+/// Writes tombstones with these tags.
+pub(crate) async fn remove_all<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    objects: impl IntoIterator<Item = (Name, Tag)>,
+) -> Result<(), Unavailable> {
+    let tombstone = &Value::tombstone(Bytes::new());
+    let removals = objects.into_iter().map(|(name, tag)| async move {
+        atomic::put_version(client, c, &name, (tag, tombstone)).await
+    });
+    let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
+    let removed: Result<(), WriteError> = removed.into_iter().collect();
+    removed.map_err(sweep::unavailable)
+}
