@@ -10,6 +10,7 @@ mod check;
 mod cluster;
 mod crashes;
 mod disks;
+mod file_history;
 mod files;
 mod if_version;
 mod large;

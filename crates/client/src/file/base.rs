@@ -1,5 +1,6 @@
 //! What a local file is based on: the blocks as they were when it was last pushed or pulled.
 
+use super::BlockInfo;
 use super::chunking::{Chunking, Method};
 use areo_core::fragment::Digest;
 use areo_core::fragment::block::Metadata;
@@ -26,6 +27,11 @@ impl Base {
     /// How the file was cut.
     pub fn chunking(&self) -> Chunking {
         self.chunking
+    }
+
+    /// The blocks, in the order of the file, the genesis block first; as they were.
+    pub fn blocks(&self) -> Vec<BlockInfo> {
+        self.chain.blocks.iter().map(BlockInfo::from).collect()
     }
 
     /// Where the base of a local file is kept: in `directory`, one file for each domain, file and local path.
