@@ -5,7 +5,10 @@ mod global;
 mod large;
 mod trace;
 
-pub(crate) use bench::{Bench, Load, MeasureAvailability, MeasureReconfig, Nemesis};
+pub(crate) use bench::{
+    Bench, DrawReport, Load, MeasureAvailability, MeasurePeers, MeasureReconfig, Nemesis,
+    OperationWord,
+};
 pub(crate) use large::{ByteRange, Sweep};
 
 use crate::exit::{Code, Failure};

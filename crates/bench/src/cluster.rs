@@ -2,6 +2,7 @@
 
 mod process;
 
+use crate::system;
 use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
 use areo_server::{NewServer, ServeError, initialise_cluster};
 use process::Process;
@@ -44,10 +45,9 @@ pub struct Place {
     pub namespace: Option<String>,
 }
 
-/// Addresses on loopback that only this cluster uses: `127.x.y.*`. Nothing else on the machine takes an address there
+/// Addresses on loopback that only this cluster uses: `127.x.y`. Nothing else on the machine takes an address there
 /// while a server is down, as happens with ports from the range that systems give to outgoing connections.
-pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
-    assert!(servers > 0 && servers < FRONTS);
+fn loopback_block() -> String {
     let random = RandomState::new();
     let block = (0_u64..).find_map(|attempt| {
         let drawn = random.hash_one(attempt);
@@ -55,7 +55,19 @@ pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
         let probe = TcpListener::bind(format!("127.{x}.{y}.1:{PORT}"));
         probe.is_ok().then(|| format!("127.{x}.{y}"))
     });
-    let block = block.expect("the attempts do not end");
+    block.expect("the attempts do not end")
+}
+
+/// So many hosts on loopback that only one cluster uses.
+pub(crate) fn loopback_hosts(servers: usize) -> Vec<String> {
+    let block = loopback_block();
+    (1..=servers).map(|i| format!("{block}.{i}")).collect()
+}
+
+/// Where the servers of a cluster are, on loopback.
+pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
+    assert!(servers > 0 && servers < FRONTS);
+    let block = loopback_block();
     let place = |i: usize| {
         let listen = format!("{block}.{i}:{PORT}");
         Place {
@@ -260,16 +272,21 @@ impl Cluster {
         }
     }
 
+    /// The process of each server that runs.
+    pub fn processes(&self) -> Vec<u32> {
+        self.processes.iter().filter_map(Process::id).collect()
+    }
+
     /// Resident memory of each server that runs, in bytes.
     pub fn resident(&self) -> Vec<u64> {
         let ids = self.processes.iter().filter_map(Process::id);
-        ids.map(process::resident_of).collect()
+        ids.map(system::resident_of).collect()
     }
 
     /// User and system time of all servers that run.
     pub fn cpu(&self) -> Duration {
         let ids = self.processes.iter().filter_map(Process::id);
-        ids.map(process::cpu_of).sum()
+        ids.map(system::cpu_of).sum()
     }
 
     /// A new domain, as soon as the cluster serves.

@@ -18,19 +18,29 @@
 //! | `load` | readers and writers that are measured, with and without what disturbs them |
 //! | `availability` | measures what they notice of servers that die |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
+//! | `target` | stores that can be measured: this one, and what people use today |
+//! | `generator` | clients that put and get at any of them, and what that took |
+//! | `peers` | the stores side by side |
+//! | `page` | what was measured, as a page with tables and plots |
+//! | `system` | what the operating system says of processes and of the machine |
 
 pub mod availability;
 pub mod cluster;
 mod disk;
+pub mod generator;
 mod load;
 mod namespace;
 mod nemesis;
+pub mod page;
+pub mod peers;
 mod proxy;
 mod random;
 pub mod reconfig;
 mod report;
 mod run;
 mod setup;
+pub mod system;
+pub mod target;
 mod trouble;
 mod workload;
 

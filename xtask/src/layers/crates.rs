@@ -43,7 +43,13 @@ const CRATES: &[Crate] = &[
     layer("areo-console", &["areo-client"]),
     layer(
         "areo-bench",
-        &["areo-client", "areo-server", "areo-wire", "areo-check"],
+        &[
+            "areo-client",
+            "areo-server",
+            "areo-wire",
+            "areo-check",
+            "areo-etcd",
+        ],
     ),
     layer(
         "areo-sim",
@@ -70,6 +76,7 @@ const CRATES: &[Crate] = &[
         others: Some(&["bytes", "tracing"]),
     },
     layer("areo-check", &[]),
+    layer("areo-etcd", &[]),
     layer("areo-fuzzing", &[]),
     layer("areo-erasure", &[]),
     layer("xtask", &[]),

@@ -1,8 +1,10 @@
 //! `areo bench`.
 
 use super::{DapWord, DurabilityWord};
-use crate::units::{parse_size, parse_time};
+use crate::units::{parse_size, parse_time, parse_timeout};
 use areo_bench::Trouble;
+use areo_bench::generator::Popularity;
+use areo_bench::target::TargetName;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -21,6 +23,15 @@ pub(crate) enum Bench {
     /// While there is trouble an operation may take 2 s, unless `--timeout` says otherwise. Some troubles need root; where
     /// they cannot be had, the report says so.
     Nemesis(Nemesis),
+    /// Put and get at this store and at others, on this machine, and compare
+    ///
+    /// Each store runs with as many server processes on loopback, started from programs on the PATH: `etcd`, `redis-server`.
+    /// They take turns under the same load. Measured are operations per second, latency, CPU time of clients and of all
+    /// servers per operation, bytes on the wire and on disk; the first store is set against each of the others, run by run.
+    /// Ends with 1 if any operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
+    Peers(MeasurePeers),
+    /// Draw the page of a comparison again, from what `areo bench peers --json` printed
+    Report(DrawReport),
     /// Reconfigure real servers again and again, and measure what readers and writers notice and what it costs
     ///
     /// A domain of N objects is on all servers but one; every reconfiguration replaces a member by the server that is left
@@ -56,6 +67,97 @@ pub(crate) struct MeasureAvailability {
     pub(crate) durability: DurabilityWord,
     #[command(flatten)]
     pub(crate) load: Load,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MeasurePeers {
+    /// The stores: areo, etcd, redis, and redis-wait, whose puts wait for a majority (WAIT)
+    #[arg(
+        long,
+        value_name = "A,B,...",
+        value_delimiter = ',',
+        default_value = "areo,etcd,redis,redis-wait"
+    )]
+    pub(crate) targets: Vec<TargetName>,
+    /// Sizes of values, from 16 to 16MiB
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "1KiB", value_parser = parse_bench_size)]
+    pub(crate) size: Vec<usize>,
+    /// Numbers of clients that work at the same time
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) clients: Vec<u16>,
+    /// What clients do
+    #[arg(
+        long,
+        value_name = "put,get",
+        value_delimiter = ',',
+        default_value = "put,get"
+    )]
+    pub(crate) operations: Vec<OperationWord>,
+    /// Server processes of each store
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub(crate) servers: u8,
+    /// How Areo keeps values; the others replicate
+    #[arg(long, default_value = "abd")]
+    pub(crate) dap: DapWord,
+    /// Fragments that make a value, of erasure coding [default: as many as one failure allows]
+    #[arg(long, value_name = "K")]
+    pub(crate) k: Option<u8>,
+    /// What an acknowledgement means; the report says what it means to each store
+    #[arg(long, default_value = "memory")]
+    pub(crate) durability: DurabilityWord,
+    /// Objects of each size
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) objects: u64,
+    /// Which objects are wanted: uniform, or zipf:EXPONENT
+    #[arg(long, default_value = "uniform")]
+    pub(crate) popularity: Popularity,
+    /// Operations in a second of all clients together, however long they take: latency then counts from when each was due
+    /// [default: each client begins its next when its last has ended]
+    #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) rate: Option<u32>,
+    /// Each client waits a random time of at most this between its operations
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate", value_parser = parse_time)]
+    pub(crate) wait: Duration,
+    /// How long each measurement is
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_timeout)]
+    pub(crate) time: Duration,
+    /// What is not measured before each
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
+    pub(crate) warm_up: Duration,
+    /// How often everything is measured
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// What everything is drawn from [default: random, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write every run into this file, a line each
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write a page with tables and plots into this file
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: Option<PathBuf>,
+    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) data: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DrawReport {
+    /// What was printed
+    #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) file: PathBuf,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: PathBuf,
+}
+
+/// What clients do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum OperationWord {
+    /// They put
+    Put,
+    /// They get
+    Get,
 }
 
 #[derive(Args, Debug)]

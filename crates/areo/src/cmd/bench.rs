@@ -2,6 +2,7 @@
 
 mod availability;
 mod fares;
+mod peers;
 mod reconfig;
 
 use crate::args::{Bench, Nemesis};
@@ -27,6 +28,8 @@ pub(super) fn run(session: &Session, command: Bench) -> Outcome {
     match command {
         Bench::Availability(args) => availability::run(session, args),
         Bench::Nemesis(args) => nemesis(session, args),
+        Bench::Peers(args) => peers::run(session, args),
+        Bench::Report(args) => peers::draw(&args),
         Bench::Reconfig(args) => reconfig::run(session, args),
     }
 }

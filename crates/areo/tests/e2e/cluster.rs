@@ -66,6 +66,12 @@ pub(crate) fn areo<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
     ended(command().args(arguments), input)
 }
 
+/// The same, with these variables of the environment.
+pub(crate) fn areo_with<A: AsRef<OsStr>>(variables: &[(&str, &Path)], arguments: &[A]) -> Ended {
+    let variables = variables.iter().copied();
+    ended(command().envs(variables).args(arguments), b"")
+}
+
 /// Runs a command to its end.
 fn ended(command: &mut Command, input: &[u8]) -> Ended {
     let mut child = command

@@ -149,33 +149,3 @@ impl Drop for Process {
         }
     }
 }
-
-/// User and system time of another process, from `/proc`.
-pub(super) fn cpu_of(process: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .expect("the name is in brackets")
-        .split_whitespace()
-        .collect();
-    let ticks: u64 = fields[11..13]
-        .iter()
-        .map(|ticks| ticks.parse::<u64>().expect("a number"))
-        .sum();
-    Duration::from_millis(ticks * 10)
-}
-
-pub(super) fn resident_of(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .expect("it has memory");
-    let kib: u64 = line
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .expect("a number");
-    kib << 10
-}

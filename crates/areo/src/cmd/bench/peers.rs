@@ -1,0 +1,292 @@
+//! `areo bench peers`: this store and others, side by side.
+
+use super::{data_directory, random_seed, servers_program};
+use crate::args::{DapWord, DrawReport, DurabilityWord, MeasurePeers, OperationWord};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Column, Output};
+use crate::progress;
+use crate::session::{self, Session};
+use crate::units::{show_size, show_time};
+use areo_bench::generator::Pace;
+use areo_bench::page::Page;
+use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage};
+use areo_bench::target::Wanted;
+use areo_client::{Dap, Shape};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long an operation may take, unless `--timeout` says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
+    let out = session.out;
+    // That they cannot be written is told now.
+    let csv = args.csv.clone().map(create).transpose()?;
+    let html = args.html.clone().map(create).transpose()?;
+    let options = options(session, args)?;
+    let names: Vec<&str> = options.targets.iter().map(|target| target.word()).collect();
+    out.note(&format!(
+        "seed {}: {} with {} servers each, {} measurements of {:.1} s",
+        options.seed,
+        names.join(", "),
+        options.wanted.servers,
+        options.measurements(),
+        (options.time + options.warm_up).as_secs_f64(),
+    ));
+    let bar = progress::count(out, "starting", options.measurements());
+    let observe = |stage| match stage {
+        Stage::Starting(target) => bar.set_message(format!("starting {target}")),
+        Stage::Filling(target) => bar.set_message(format!("filling {target}")),
+        Stage::Measuring(done, target) => {
+            bar.set_position(done);
+            bar.set_message(format!("measuring {target}"));
+        }
+    };
+    let work = async {
+        let done = peers::run(&options, observe).await;
+        done.map_err(|error| Failure::other(format!("the comparison could not be made: {error}")))
+    };
+    let report = session::run(work, "");
+    bar.finish_and_clear();
+    let report = report?;
+    if let Some((path, file)) = csv {
+        write_csv(&report, file).map_err(|error| Failure::file("write", &path, &error))?;
+    }
+    if let Some((path, mut file)) = html {
+        let written = file.write_all(page(&report).as_bytes());
+        written.map_err(|error| Failure::file("write", &path, &error))?;
+    }
+    match out.json {
+        true => out.object(&report)?,
+        false => print(out, &report)?,
+    }
+    judge(&report)
+}
+
+/// Draws the page of a comparison again, from what `--json` printed.
+pub(super) fn draw(args: &DrawReport) -> Outcome {
+    let (path, shown) = (&args.file, args.file.display());
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::file("read", path, &error))?;
+    let report: Report = serde_json::from_str(&text).map_err(|error| {
+        Failure::other(format!(
+            "{shown} is not what `areo bench peers --json` prints: {error}"
+        ))
+    })?;
+    let written = fs::write(&args.html, page(&report));
+    written.map_err(|error| Failure::file("write", &args.html, &error))
+}
+
+fn page(report: &Report) -> String {
+    Page::of_peers(report, &show_time(report.made_at_ms)).html()
+}
+
+fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
+    match File::create(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) => Err(Failure::file("write", &path, &error)),
+    }
+}
+
+fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
+    let servers = usize::from(args.servers);
+    let dap = match (args.dap, args.k) {
+        (DapWord::Abd, None) => Dap::Abd,
+        (DapWord::Abd, Some(_)) => {
+            return Err(Failure::usage("--k is for --dap ec: replicas are whole"));
+        }
+        (DapWord::Ec, k) => Dap::Ec {
+            k: k.unwrap_or_else(|| Shape::default_k(servers)),
+        },
+    };
+    Shape::new(dap, servers).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut targets = args.targets;
+    let mut seen = Vec::new();
+    targets.retain(|target| {
+        !seen.contains(target) && {
+            seen.push(*target);
+            true
+        }
+    });
+    Ok(Options {
+        targets,
+        wanted: Wanted {
+            program: servers_program()?,
+            servers,
+            memory: args.durability == DurabilityWord::Memory,
+            dap,
+            data: data_directory(args.data)?,
+            timeout: session.timeout_or(TIMEOUT)?,
+        },
+        sizes: args.size,
+        clients: args.clients.into_iter().map(usize::from).collect(),
+        operations: args.operations.into_iter().map(operation).collect(),
+        objects: args.objects,
+        popularity: args.popularity,
+        pace: match args.rate {
+            Some(rate) => Pace::Open {
+                per_second: rate.into(),
+            },
+            None => Pace::Closed { wait: args.wait },
+        },
+        warm_up: args.warm_up,
+        time: args.time,
+        runs: args.runs,
+        seed: args.seed.unwrap_or_else(random_seed),
+        command: command(),
+    })
+}
+
+fn operation(word: OperationWord) -> Operation {
+    match word {
+        OperationWord::Put => Operation::Put,
+        OperationWord::Get => Operation::Get,
+    }
+}
+
+/// As it was typed, but for where the program is.
+fn command() -> String {
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    format!("areo {}", words.join(" "))
+}
+
+fn print(out: Output, report: &Report) -> Outcome {
+    let about = [
+        Column::Text("store"),
+        Column::Text("version"),
+        Column::Text("keeps"),
+        Column::Text("acknowledged"),
+        Column::Text("connections"),
+    ];
+    let rows = report.targets.iter().map(|about| {
+        vec![
+            about.target.to_string(),
+            about.version.clone(),
+            about.keeps.clone(),
+            about.durability.clone(),
+            about.connections.clone(),
+        ]
+    });
+    out.table(&about, &rows.collect::<Vec<_>>())?;
+    out.line("")?;
+    let columns = [
+        Column::Text("operation"),
+        Column::Number("size"),
+        Column::Number("clients"),
+        Column::Text("store"),
+        Column::Number("operations/s"),
+        Column::Number("least to most"),
+        Column::Number("median"),
+        Column::Number("99 %"),
+        Column::Number("CPU clients"),
+        Column::Number("CPU servers"),
+        Column::Number("on the wire"),
+    ];
+    let rows: Vec<_> = report.points.iter().map(row).collect();
+    out.table(&columns, &rows)?;
+    if report.ratios.is_empty() {
+        return Ok(());
+    }
+    out.line("")?;
+    let columns = [
+        Column::Text("operation"),
+        Column::Number("size"),
+        Column::Number("clients"),
+        Column::Text("against"),
+        Column::Number("times the throughput"),
+        Column::Number("least to most"),
+        Column::Number("times the CPU"),
+        Column::Number("least to most"),
+    ];
+    let rows = report.ratios.iter().map(|compared| {
+        let (throughput, cpu) = (&compared.ratio.throughput, &compared.ratio.cpu);
+        let times = |spread: &Spread| {
+            [
+                format!("{:.2}", spread.median),
+                format!("{:.2}-{:.2}", spread.min, spread.max),
+            ]
+        };
+        let mut row = vec![
+            compared.operation.word().to_owned(),
+            show_size(compared.size as u64),
+            compared.clients.to_string(),
+            format!("{} / {}", compared.target, compared.with),
+        ];
+        row.extend(times(throughput));
+        row.extend(times(cpu));
+        row
+    });
+    out.table(&columns, &rows.collect::<Vec<_>>())
+}
+
+fn row(point: &Point) -> Vec<String> {
+    let throughput = point.spread(|run| run.per_second);
+    let us = |spread: Spread| format!("{:.0} µs", spread.median);
+    vec![
+        point.operation.word().to_owned(),
+        show_size(point.size as u64),
+        point.clients.to_string(),
+        point.target.to_string(),
+        format!("{:.0}", throughput.median),
+        format!("{:.0}-{:.0}", throughput.min, throughput.max),
+        us(point.latency(|times| times.p50_us)),
+        us(point.latency(|times| times.p99_us)),
+        us(point.spread(|run| run.client_cpu_us)),
+        us(point.spread(|run| run.server_cpu_us)),
+        format!("{:.0} B", point.spread(|run| run.wire_bytes).median),
+    ]
+}
+
+/// A line for each run.
+fn write_csv(report: &Report, mut file: File) -> std::io::Result<()> {
+    writeln!(
+        file,
+        "store,operation,size,clients,run,operations,failed,per_second,p50_us,p90_us,p99_us,p999_us,max_us,\
+         client_cpu_us,server_cpu_us,wire_bytes,resident_bytes,stored_bytes"
+    )?;
+    for point in &report.points {
+        let (target, operation) = (point.target, point.operation.word());
+        let (size, clients) = (point.size, point.clients);
+        for (number, run) in (1..).zip(&point.runs) {
+            let times = run.put.or(run.get).unwrap_or_default();
+            writeln!(
+                file,
+                "{target},{operation},{size},{clients},{number},{},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2},{:.2},{:.0},{},{}",
+                run.operations,
+                run.failed,
+                run.per_second,
+                times.p50_us,
+                times.p90_us,
+                times.p99_us,
+                times.p999_us,
+                times.max_us,
+                run.client_cpu_us,
+                run.server_cpu_us,
+                run.wire_bytes,
+                run.resident_bytes,
+                run.stored_bytes,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Operations that failed are a failure of the whole comparison.
+fn judge(report: &Report) -> Outcome {
+    let failed: u64 = report.points.iter().map(Point::failed).sum();
+    let first = report.points.iter().find_map(|point| {
+        let sentence = point.runs.iter().find_map(|run| run.failures.first())?;
+        Some(format!("{}: {sentence}", point.target))
+    });
+    match first {
+        None => Ok(()),
+        Some(first) => Err(Failure::other(format!(
+            "{failed} operations failed, the first one at {first}"
+        ))),
+    }
+}

@@ -1,0 +1,126 @@
+//! Measuring stores side by side, from the command line. How long anything takes is not asserted.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{areo, areo_with};
+use std::path::Path;
+
+const SMALL: [&str; 10] = [
+    "--runs",
+    "1",
+    "--time",
+    "200ms",
+    "--warm-up",
+    "50ms",
+    "--objects",
+    "20",
+    "--clients",
+    "1,3",
+];
+
+fn on_the_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// This store, and of the others what is there.
+fn stores() -> Vec<&'static str> {
+    let mut stores = vec!["areo"];
+    for (program, names) in [
+        ("etcd", ["etcd"].as_slice()),
+        ("redis-server", &["redis", "redis-wait"]),
+    ] {
+        match on_the_path(program) {
+            true => stores.extend(names),
+            false => eprintln!("not run: there is no {program} on the PATH"),
+        }
+    }
+    stores
+}
+
+#[test]
+fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let data = file("data");
+    std::fs::create_dir(&data).unwrap();
+    let (stores, csv, html) = (stores(), file("runs.csv"), file("page.html"));
+    let targets = stores.join(",");
+    let named = ["bench", "peers", "--json", "--targets", &targets];
+    let files = ["--csv", &csv, "--html", &html, "--data", &data];
+    let run = areo(&[&named, &SMALL[..], &files].concat(), b"").done();
+    let report = run.objects().remove(0);
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), stores.len() * 2 * 2);
+    for point in points {
+        let measured = &point["runs"][0];
+        assert_eq!(measured["failed"], 0, "{point}");
+        assert!(measured["operations"].as_u64().unwrap() > 0, "{point}");
+        if point["target"] == "areo" {
+            // A quiet read of what is at every server takes one round, a write two.
+            let rounds = measured["rounds"].as_f64().unwrap();
+            assert!((1.0..=4.0).contains(&rounds), "{point}");
+        }
+    }
+    let ratios = report["ratios"].as_array().unwrap();
+    assert_eq!(ratios.len(), (stores.len() - 1) * 4);
+    assert!(
+        report["command"]
+            .as_str()
+            .unwrap()
+            .starts_with("areo bench peers")
+    );
+    let lines = std::fs::read_to_string(&csv).unwrap();
+    assert_eq!(lines.lines().count(), 1 + points.len());
+    // Nothing is left of the clusters.
+    assert!(std::fs::read_dir(&data).unwrap().next().is_none());
+    // The same page from what was printed.
+    let (printed, again) = (file("printed.json"), file("again.html"));
+    std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
+    areo(&["bench", "report", &printed, "--html", &again], b"").done();
+    let read = |file: &str| std::fs::read_to_string(file).unwrap();
+    assert!(read(&html).contains("put of 1024 bytes"));
+    assert_eq!(read(&html), read(&again));
+}
+
+#[test]
+fn a_store_at_a_given_rate_does_no_more_than_that() {
+    let open = ["bench", "peers", "--json", "--targets", "areo"];
+    let slow = [
+        "--rate",
+        "100",
+        "--popularity",
+        "zipf",
+        "--operations",
+        "get",
+    ];
+    let run = areo(&[&open, &SMALL[..], &slow].concat(), b"").done();
+    for point in run.objects()[0]["points"].as_array().unwrap() {
+        let operations = point["runs"][0]["operations"].as_u64().unwrap();
+        assert!((1..=21).contains(&operations), "{point}");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_one_sentence() {
+    let peers = |more: &[&str]| areo(&[&["bench", "peers"], more].concat(), b"");
+    peers(&["--targets", "mongo"]).refused(2, &["'mongo'", "redis-wait"]);
+    peers(&["--popularity", "zipf:1"]).refused(2, &["exponent"]);
+    peers(&["--size", "1"]).refused(2, &["16 bytes"]);
+    peers(&["--clients", "0"]).refused(2, &["0", "1..=1000"]);
+    peers(&["--rate", "5", "--wait", "1ms"]).refused(2, &["--rate"]);
+    peers(&["--k", "2"]).refused(2, &["--dap ec"]);
+    peers(&["--data", "/nowhere/at/all"]).refused(2, &["no directory"]);
+    peers(&["--csv", "/nowhere/at/all"]).refused(1, &["/nowhere/at/all"]);
+    let without = areo_with(
+        &[("PATH", Path::new("/nowhere"))],
+        &["bench", "peers", "--targets", "etcd"],
+    );
+    without.refused(
+        1,
+        &["no program 'etcd' on the PATH", "etcd-server", "--targets"],
+    );
+    let report = |file: &str| areo(&["bench", "report", file, "--html", "/dev/null"], b"");
+    report("/nowhere/at/all").refused(1, &["/nowhere/at/all"]);
+    report("/dev/null").refused(1, &["/dev/null", "bench peers --json"]);
+}

@@ -1,0 +1,314 @@
+//! A load: clients that put and get at a target, at their own pace or at a given rate, and what that took.
+//!
+//! | module | what |
+//! |---|---|
+//! | `keys` | which object is next |
+//! | `tally` | what was measured |
+
+mod keys;
+mod tally;
+
+pub use keys::Popularity;
+pub use tally::{Measured, Times};
+
+use crate::random::Random;
+use crate::system;
+use crate::target::{Answer, Caller, Cost, Target, TargetError};
+use crate::workload::value;
+use bytes::Bytes;
+use keys::Keys;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tally::Tally;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
+
+/// Values that are written in turn. Making a new one for each put would measure how fast they are made.
+const VALUES: u64 = 16;
+/// Clients that write all objects before anything is measured.
+const FILLERS: usize = 32;
+/// Between a failure and the next operation of the same client.
+const AFTER_FAILURE: Duration = Duration::from_millis(10);
+
+/// When a client begins its next operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// When the last one has ended, and a random time of at most this has passed.
+    Closed {
+        /// At most so long.
+        wait: Duration,
+    },
+    /// At its time, however long others take: all clients together so many in a second. Latency is measured from that time
+    /// on, also if the client was not ready for it: what waits because others are slow is not left out.
+    Open {
+        /// Operations in a second, of all clients together.
+        per_second: f64,
+    },
+}
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Clients that only get.
+    pub readers: usize,
+    /// Clients that only put.
+    pub writers: usize,
+    /// Objects.
+    pub objects: u64,
+    /// Which of them are wanted.
+    pub popularity: Popularity,
+    /// Bytes of each, at least 16.
+    pub size: usize,
+    /// When operations begin.
+    pub pace: Pace,
+    /// Not measured: connections are made, caches filled.
+    pub warm_up: Duration,
+    /// How long is measured.
+    pub time: Duration,
+    /// What everything is drawn from.
+    pub seed: u64,
+}
+
+/// Why nothing was measured.
+#[derive(Debug)]
+pub enum LoadError {
+    /// A client has no connection.
+    Connect {
+        /// Why.
+        source: TargetError,
+    },
+    /// The objects could not be written.
+    Fill {
+        /// How the first put that failed ended.
+        error: String,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Connect { source } => source.fmt(f),
+            LoadError::Fill { error } => write!(f, "cannot write the objects: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// The object of this number, of values of this size.
+fn key(size: usize, number: u64) -> String {
+    format!("object-{size}-{number:08}")
+}
+
+/// Writes every object once; on a [`tokio::task::LocalSet`].
+///
+/// # Errors
+/// [`LoadError`].
+pub async fn fill(target: &dyn Target, size: usize, objects: u64) -> Result<(), LoadError> {
+    let next = Rc::new(Cell::new(0));
+    let content = value::content(0, size);
+    let mut fillers = JoinSet::new();
+    for _ in 0..FILLERS.min(objects as usize) {
+        let mut caller = connect(target).await?;
+        let (next, content) = (next.clone(), content.clone());
+        fillers.spawn_local(async move {
+            while next.get() < objects {
+                let number = next.replace(next.get() + 1);
+                let put = caller.put(&key(size, number), content.clone()).await;
+                put.map_err(|error| LoadError::Fill { error })?;
+            }
+            Ok(())
+        });
+    }
+    while let Some(filled) = fillers.join_next().await {
+        filled.expect("fillers do not panic")?;
+    }
+    Ok(())
+}
+
+async fn connect(target: &dyn Target) -> Result<Box<dyn Caller>, LoadError> {
+    let caller = target.caller().await;
+    caller.map_err(|source| LoadError::Connect { source })
+}
+
+/// Does what the plan says with objects that are there; on a [`tokio::task::LocalSet`].
+///
+/// # Errors
+/// [`LoadError`]. Operations that fail are no error, but in what was measured.
+pub async fn run(target: &dyn Target, plan: &Plan) -> Result<Measured, LoadError> {
+    let clients = plan.readers + plan.writers;
+    assert!(clients > 0 && plan.objects > 0);
+    let from = Instant::now();
+    let begin = from + plan.warm_up;
+    let shared = Rc::new(Shared {
+        begin,
+        end: begin + plan.time,
+        tally: RefCell::default(),
+        values: (1..=VALUES)
+            .map(|number| value::content(number, plan.size))
+            .collect(),
+    });
+    let mut workers = JoinSet::new();
+    for place in 0..clients {
+        let random = Random::new(plan.seed).derive(place as u64);
+        let worker = Worker {
+            caller: connect(target).await?,
+            reads: place < plan.readers,
+            keys: Keys::new(plan.popularity, plan.objects, random),
+            size: plan.size,
+            schedule: Schedule::new(plan.pace, (place, clients), from),
+            shared: shared.clone(),
+        };
+        workers.spawn_local(worker.work());
+    }
+    sleep_until(shared.begin.into()).await;
+    let before = Counters::of(target);
+    sleep_until(shared.end.into()).await;
+    let after = Counters::of(target);
+    while let Some(ended) = workers.join_next().await {
+        ended.expect("workers do not panic");
+    }
+    let tally = shared.tally.take();
+    Ok(tally.measured(plan.time, &before, &after))
+}
+
+/// What processes took so far.
+pub(crate) struct Counters {
+    client_cpu: Duration,
+    server_cpu: Duration,
+    loopback_bytes: u64,
+    resident_bytes: u64,
+    stored_bytes: u64,
+}
+
+impl Counters {
+    fn of(target: &dyn Target) -> Counters {
+        let processes = target.processes();
+        let each = || processes.iter().copied();
+        Counters {
+            client_cpu: system::cpu_of_this(),
+            server_cpu: each().map(system::cpu_of).sum(),
+            loopback_bytes: system::loopback_bytes(),
+            resident_bytes: each().map(system::resident_of).sum(),
+            stored_bytes: target.stored(),
+        }
+    }
+}
+
+struct Shared {
+    begin: Instant,
+    end: Instant,
+    tally: RefCell<Tally>,
+    values: Vec<Bytes>,
+}
+
+struct Worker {
+    caller: Box<dyn Caller>,
+    reads: bool,
+    keys: Keys,
+    size: usize,
+    schedule: Schedule,
+    shared: Rc<Shared>,
+}
+
+impl Worker {
+    async fn work(mut self) {
+        let (begin, end) = (self.shared.begin, self.shared.end);
+        loop {
+            let due = self.schedule.next(&mut self.keys.random).await;
+            if Instant::now() >= end {
+                let missed = self.schedule.missed(due, end);
+                self.shared.tally.borrow_mut().missed(missed);
+                return;
+            }
+            let key = key(self.size, self.keys.next());
+            let done = match self.reads {
+                true => self.get(&key).await,
+                false => self.put(&key).await,
+            };
+            let now = Instant::now();
+            match done {
+                Ok(_) if due < begin => {}
+                Ok(cost) => {
+                    let mut tally = self.shared.tally.borrow_mut();
+                    tally.succeeded(self.reads, now - due, (cost, now < end));
+                }
+                Err(sentence) => {
+                    self.shared.tally.borrow_mut().failed(sentence);
+                    sleep(AFTER_FAILURE).await;
+                }
+            }
+        }
+    }
+
+    fn put<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, String> {
+        let which = self.keys.random.below(VALUES) as usize;
+        self.caller.put(key, self.shared.values[which].clone())
+    }
+
+    async fn get(&mut self, key: &str) -> Result<Cost, String> {
+        match self.caller.get(key).await? {
+            (Some(length), cost) if length == self.size => Ok(cost),
+            (Some(length), _) => Err(format!("'{key}' has {length} bytes, not {}", self.size)),
+            (None, _) => Err(format!("'{key}' is not there")),
+        }
+    }
+}
+
+/// When the operations of one client begin.
+struct Schedule {
+    pace: Pace,
+    /// Between two operations of one client, at a given rate.
+    period: Duration,
+    due: Instant,
+}
+
+impl Schedule {
+    fn new(pace: Pace, (place, clients): (usize, usize), from: Instant) -> Schedule {
+        let period = match pace {
+            Pace::Closed { .. } => Duration::ZERO,
+            Pace::Open { per_second } => Duration::from_secs_f64(clients as f64 / per_second),
+        };
+        Schedule {
+            pace,
+            period,
+            // Clients take turns.
+            due: from + period * place as u32 / clients as u32,
+        }
+    }
+
+    /// How many operations from `due` on were to begin before `end`, and did not.
+    fn missed(&self, due: Instant, end: Instant) -> u64 {
+        match self.pace {
+            Pace::Closed { .. } => 0,
+            Pace::Open { .. } => {
+                let left = end.saturating_duration_since(due).as_nanos();
+                left.div_ceil(self.period.as_nanos().max(1)) as u64
+            }
+        }
+    }
+
+    /// Waits until the next operation begins; when it was due.
+    async fn next(&mut self, random: &mut Random) -> Instant {
+        match self.pace {
+            Pace::Closed { wait } => {
+                if !wait.is_zero() {
+                    let most = wait.as_micros().max(1) as u64;
+                    sleep(Duration::from_micros(random.below(most) + 1)).await;
+                }
+                Instant::now()
+            }
+            Pace::Open { .. } => {
+                let due = self.due;
+                self.due += self.period;
+                sleep_until(due.into()).await;
+                due
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! What was measured.
+
+use super::Counters;
+use crate::target::Cost;
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The longest latency that is told from others, in nanoseconds: what takes longer counts as this.
+const LONGEST_NS: u64 = 600_000_000_000;
+/// Digits of a latency that are right.
+const DIGITS: u8 = 3;
+/// Sentences that are kept; the first tell most.
+const SENTENCES_MAX: usize = 10;
+
+/// Latencies, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// How many operations.
+    pub count: u64,
+    /// Their mean.
+    pub mean_us: f64,
+    /// Half of them took no longer.
+    pub p50_us: f64,
+    /// 9 of 10 took no longer.
+    pub p90_us: f64,
+    /// 99 of 100 took no longer.
+    pub p99_us: f64,
+    /// 999 of 1000 took no longer.
+    pub p999_us: f64,
+    /// None took longer.
+    pub max_us: f64,
+}
+
+impl Times {
+    fn of(histogram: &Histogram<u64>) -> Option<Times> {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let at = |quantile| us(histogram.value_at_quantile(quantile));
+        (!histogram.is_empty()).then(|| Times {
+            count: histogram.len(),
+            mean_us: histogram.mean() / 1e3,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: us(histogram.max()),
+        })
+    }
+}
+
+/// What a load took. What is told per operation is of those that succeeded.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// How long was measured.
+    pub seconds: f64,
+    /// Operations that succeeded in this time. Latencies are of all that began in it.
+    pub operations: u64,
+    /// Of them in a second.
+    pub per_second: f64,
+    /// Operations that were due in this time, and did not begin in it: clients were busy with those before them.
+    pub missed: u64,
+    /// Operations that failed, also before and after.
+    pub failed: u64,
+    /// The first of them, in sentences.
+    pub failures: Vec<String>,
+    /// Gets.
+    pub get: Option<Times>,
+    /// Puts.
+    pub put: Option<Times>,
+    /// Rounds of an operation, where the store tells.
+    pub rounds: Option<f64>,
+    /// Configurations that an operation visited, where the store tells.
+    pub configurations: Option<f64>,
+    /// CPU time of the process with the clients, per operation.
+    pub client_cpu_us: f64,
+    /// CPU time of all server processes, per operation.
+    pub server_cpu_us: f64,
+    /// Bytes on the loopback, per operation, with the heads of packets.
+    pub wire_bytes: f64,
+    /// Resident memory of all server processes in the end, in bytes.
+    pub resident_bytes: u64,
+    /// Bytes on disk of all server processes in the end.
+    pub stored_bytes: u64,
+}
+
+/// What operations took so far.
+pub(super) struct Tally {
+    get: Histogram<u64>,
+    put: Histogram<u64>,
+    cost: Cost,
+    operations: u64,
+    missed: u64,
+    failed: u64,
+    failures: Vec<String>,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let histogram = || {
+            let made = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+            made.expect("the bounds are in order")
+        };
+        Tally {
+            get: histogram(),
+            put: histogram(),
+            cost: Cost::default(),
+            operations: 0,
+            missed: 0,
+            failed: 0,
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl Tally {
+    /// An operation that was due in the time succeeded, in it or after it.
+    pub(super) fn succeeded(
+        &mut self,
+        is_get: bool,
+        time: Duration,
+        (cost, in_time): (Cost, bool),
+    ) {
+        self.operations += u64::from(in_time);
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(LONGEST_NS);
+        let histogram = if is_get { &mut self.get } else { &mut self.put };
+        histogram.saturating_record(ns.clamp(1, LONGEST_NS));
+        self.cost.rounds += cost.rounds;
+        self.cost.configurations += cost.configurations;
+    }
+
+    pub(super) fn missed(&mut self, operations: u64) {
+        self.missed += operations;
+    }
+
+    pub(super) fn failed(&mut self, sentence: String) {
+        self.failed += 1;
+        if self.failures.len() < SENTENCES_MAX {
+            self.failures.push(sentence);
+        }
+    }
+
+    pub(super) fn measured(self, time: Duration, from: &Counters, to: &Counters) -> Measured {
+        let operations = self.operations;
+        let recorded = self.get.len() + self.put.len();
+        let each = |all: f64| all / operations.max(1) as f64;
+        let us = |from: Duration, to: Duration| each((to.saturating_sub(from)).as_secs_f64() * 1e6);
+        let told = |all: u64| (all > 0).then(|| all as f64 / recorded as f64);
+        Measured {
+            seconds: time.as_secs_f64(),
+            operations,
+            per_second: operations as f64 / time.as_secs_f64(),
+            missed: self.missed,
+            failed: self.failed,
+            failures: self.failures,
+            get: Times::of(&self.get),
+            put: Times::of(&self.put),
+            rounds: told(self.cost.rounds),
+            configurations: told(self.cost.configurations),
+            client_cpu_us: us(from.client_cpu, to.client_cpu),
+            server_cpu_us: us(from.server_cpu, to.server_cpu),
+            wire_bytes: each(to.loopback_bytes.saturating_sub(from.loopback_bytes) as f64),
+            resident_bytes: to.resident_bytes,
+            stored_bytes: to.stored_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(ms: u64, bytes: u64) -> Counters {
+        Counters {
+            client_cpu: Duration::from_millis(ms),
+            server_cpu: Duration::from_millis(3 * ms),
+            loopback_bytes: bytes,
+            resident_bytes: bytes,
+            stored_bytes: 2 * bytes,
+        }
+    }
+
+    #[test]
+    fn percentiles_have_three_right_digits_and_costs_are_per_operation() {
+        let mut tally = Tally::default();
+        let cost = |rounds| Cost {
+            rounds,
+            configurations: 1,
+        };
+        for us in 1..=1_000 {
+            let cost = (cost(us % 2 + 1), us <= 900);
+            tally.succeeded(us % 2 == 0, Duration::from_micros(us), cost);
+        }
+        tally.failed("no".into());
+        tally.missed(7);
+        let measured = tally.measured(
+            Duration::from_secs(2),
+            &counters(1, 10),
+            &counters(10, 5_410),
+        );
+        let close = |found: f64, expected: f64| {
+            assert!(
+                (found / expected - 1.0).abs() < 2e-3,
+                "{found}, not {expected}"
+            );
+        };
+        let (get, put) = (measured.get.unwrap(), measured.put.unwrap());
+        assert_eq!((get.count, put.count, measured.failed), (500, 500, 1));
+        close(get.p50_us, 500.0);
+        close(get.p99_us, 990.0);
+        close(put.max_us, 999.0);
+        close(put.mean_us, 500.0);
+        assert_eq!((measured.operations, measured.missed), (900, 7));
+        close(measured.per_second, 450.0);
+        close(measured.rounds.unwrap(), 1.5);
+        close(measured.client_cpu_us, 10.0);
+        close(measured.server_cpu_us, 30.0);
+        close(measured.wire_bytes, 6.0);
+        assert_eq!(
+            (measured.resident_bytes, measured.stored_bytes),
+            (5_410, 10_820)
+        );
+    }
+
+    #[test]
+    fn what_takes_for_ever_counts_as_the_longest() {
+        let mut tally = Tally::default();
+        tally.succeeded(
+            true,
+            Duration::from_secs(1_000_000),
+            (Cost::default(), true),
+        );
+        let measured = tally.measured(Duration::from_secs(1), &counters(0, 0), &counters(0, 0));
+        assert!(measured.put.is_none() && measured.rounds.is_none());
+        assert!((measured.get.unwrap().p50_us / 600e6 - 1.0).abs() < 2e-3);
+    }
+}

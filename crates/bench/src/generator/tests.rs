@@ -1,0 +1,157 @@
+use super::*;
+use crate::target::{About, TargetName};
+use tokio::task::LocalSet;
+
+/// A store without servers that takes its time.
+struct Slow {
+    about: About,
+    takes: Duration,
+    /// The next operation takes this instead.
+    once: Rc<Cell<Option<Duration>>>,
+    length: usize,
+}
+
+struct SlowCaller(Duration, Rc<Cell<Option<Duration>>>, usize);
+
+impl Slow {
+    fn new(takes: Duration, length: usize) -> Slow {
+        Slow {
+            about: About {
+                target: TargetName::Areo,
+                version: String::new(),
+                servers: 0,
+                keeps: String::new(),
+                durability: String::new(),
+                connections: String::new(),
+            },
+            takes,
+            once: Rc::default(),
+            length,
+        }
+    }
+}
+
+impl Target for Slow {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
+        let caller = SlowCaller(self.takes, self.once.clone(), self.length);
+        Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn stored(&self) -> u64 {
+        0
+    }
+}
+
+impl Caller for SlowCaller {
+    fn put<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, String> {
+        Box::pin(async {
+            sleep(self.1.take().unwrap_or(self.0)).await;
+            Ok(Cost {
+                rounds: 2,
+                configurations: 1,
+            })
+        })
+    }
+
+    fn get<'a>(&'a mut self, _key: &'a str) -> Answer<'a, (Option<usize>, Cost), String> {
+        Box::pin(async {
+            sleep(self.0).await;
+            Ok((Some(self.2), Cost::default()))
+        })
+    }
+}
+
+fn plan(readers: usize, writers: usize, pace: Pace) -> Plan {
+    Plan {
+        readers,
+        writers,
+        objects: 10,
+        popularity: Popularity::Uniform,
+        size: 16,
+        pace,
+        warm_up: Duration::from_millis(20),
+        time: Duration::from_millis(400),
+        seed: 1,
+    }
+}
+
+fn measure(target: &Slow, plan: &Plan) -> Measured {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    let work = async {
+        fill(target, plan.size, plan.objects).await.unwrap();
+        run(target, plan).await.unwrap()
+    };
+    runtime.block_on(LocalSet::new().run_until(work))
+}
+
+const CLOSED: Pace = Pace::Closed {
+    wait: Duration::ZERO,
+};
+
+#[test]
+fn clients_of_a_closed_loop_have_one_operation_each() {
+    let slow = Slow::new(Duration::from_millis(10), 16);
+    let measured = measure(&slow, &plan(1, 2, CLOSED));
+    // Three clients of at most one operation in 10 ms each.
+    assert!(
+        measured.operations > 0 && measured.operations <= 120,
+        "{measured:?}"
+    );
+    assert!(measured.get.unwrap().p50_us >= 10_000.0);
+    let (gets, puts) = (measured.get.unwrap().count, measured.put.unwrap().count);
+    // One of each client may end too late to count.
+    assert!((measured.operations..=measured.operations + 3).contains(&(gets + puts)));
+    assert_eq!(measured.missed, 0);
+    let rounds = measured.rounds.unwrap() * (gets + puts) as f64;
+    assert!((rounds - 2.0 * puts as f64).abs() < 1e-6);
+}
+
+#[test]
+fn what_waits_for_a_slow_operation_counts_as_slow() {
+    let slow = Slow::new(Duration::ZERO, 16);
+    let pause = Duration::from_millis(200);
+    let mut open = plan(0, 1, Pace::Open { per_second: 500.0 });
+    open.warm_up = Duration::ZERO;
+    let measured = {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().unwrap();
+        slow.once.set(Some(pause));
+        runtime.block_on(LocalSet::new().run_until(run(&slow, &open)))
+    };
+    let put = measured.unwrap().put.unwrap();
+    // The first one takes 200 ms; the hundred that were due meanwhile begin when it ends. A closed loop would have one slow
+    // operation among all.
+    assert!(put.max_us >= 200_000.0, "{put:?}");
+    assert!(put.p90_us >= 100_000.0, "{put:?}");
+}
+
+#[test]
+fn what_was_due_and_did_not_begin_is_counted() {
+    // One client that takes at least 20 ms for each of 200 operations that are due in 400 ms.
+    let slow = Slow::new(Duration::from_millis(20), 16);
+    let measured = measure(&slow, &plan(0, 1, Pace::Open { per_second: 500.0 }));
+    assert!(
+        measured.operations <= 20 && measured.missed >= 180,
+        "{measured:?}"
+    );
+}
+
+#[test]
+fn values_of_a_wrong_length_are_failures() {
+    let slow = Slow::new(Duration::ZERO, 17);
+    let measured = measure(&slow, &plan(1, 0, CLOSED));
+    assert!(measured.operations == 0 && measured.failed > 0);
+    assert!(
+        measured.failures[0].ends_with("has 17 bytes, not 16"),
+        "{measured:?}"
+    );
+}

@@ -1,0 +1,159 @@
+//! What was measured, as one page that needs nothing else: tables, and plots as SVG.
+//!
+//! A page is made from a report that was read from `--json`, so that it can be drawn again.
+
+mod peers;
+mod plot;
+
+pub use plot::{Axis, Line, Place, Plot};
+
+use crate::peers::Report;
+use std::fmt::Write;
+
+/// A page.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Page {
+    /// What it is about.
+    pub title: String,
+    /// How it was made: command, time, machine.
+    pub made: Vec<String>,
+    /// What is on it.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a page.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Section {
+    /// What it shows.
+    pub heading: String,
+    /// What to know when looking at it.
+    pub text: String,
+    /// Plots, side by side where there is room.
+    pub plots: Vec<Plot>,
+    /// A table.
+    pub table: Option<Table>,
+}
+
+/// Rows with a head; what is right of the first columns, which are texts, are numbers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Table {
+    /// Columns that are texts.
+    pub texts: usize,
+    /// The head.
+    pub head: Vec<String>,
+    /// Rows, each as long as the head.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Colours of the system's own, so that the page can be read by day and by night.
+const STYLE: &str = "\
+:root{color-scheme:light dark}\
+body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}\
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
+.made{color:GrayText;font-size:.85rem}.made code{user-select:all}\
+.scroll{overflow-x:auto}\
+table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\
+th,td{padding:.2rem .7rem;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);text-align:right;white-space:nowrap}\
+th.text,td.text{text-align:left}\
+.plots{display:flex;flex-wrap:wrap;gap:1rem}\
+.plots figure{margin:0;background:#fff;border-radius:6px;padding:.3rem}";
+
+impl Page {
+    /// The page of a comparison; `made_at` is its time, as people write it.
+    pub fn of_peers(report: &Report, made_at: &str) -> Page {
+        peers::page(report, made_at)
+    }
+
+    /// As HTML.
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        let mut html = format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width\">\
+             <title>{title}</title><style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n"
+        );
+        for line in &self.made {
+            write_to(
+                &mut html,
+                format_args!("<p class=\"made\">{}</p>\n", escape(line)),
+            );
+        }
+        for section in &self.sections {
+            section.write(&mut html);
+        }
+        html.push_str("</body></html>\n");
+        html
+    }
+}
+
+impl Section {
+    fn write(&self, html: &mut String) {
+        let heading = escape(&self.heading);
+        write_to(html, format_args!("<section>\n<h2>{heading}</h2>\n"));
+        if !self.text.is_empty() {
+            write_to(html, format_args!("<p>{}</p>\n", escape(&self.text)));
+        }
+        if !self.plots.is_empty() {
+            html.push_str("<div class=\"plots\">\n");
+            for plot in &self.plots {
+                write_to(html, format_args!("<figure>{}</figure>\n", plot.svg()));
+            }
+            html.push_str("</div>\n");
+        }
+        if let Some(table) = &self.table {
+            table.write(html);
+        }
+        html.push_str("</section>\n");
+    }
+}
+
+impl Table {
+    fn write(&self, html: &mut String) {
+        html.push_str("<div class=\"scroll\"><table>\n<thead>");
+        self.row(html, "th", &self.head);
+        html.push_str("</thead>\n<tbody>\n");
+        for row in &self.rows {
+            assert_eq!(row.len(), self.head.len(), "a row is as long as the head");
+            self.row(html, "td", row);
+        }
+        html.push_str("</tbody></table></div>\n");
+    }
+
+    fn row(&self, html: &mut String, cell: &str, row: &[String]) {
+        html.push_str("<tr>");
+        for (place, text) in row.iter().enumerate() {
+            let class = if place < self.texts {
+                " class=\"text\""
+            } else {
+                ""
+            };
+            write_to(
+                html,
+                format_args!("<{cell}{class}>{}</{cell}>", escape(text)),
+            );
+        }
+        html.push_str("</tr>\n");
+    }
+}
+
+fn write_to(html: &mut String, what: std::fmt::Arguments<'_>) {
+    html.write_fmt(what).expect("a string takes everything");
+}
+
+/// Text that is nothing but text in HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;

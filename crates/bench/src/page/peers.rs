@@ -1,0 +1,222 @@
+//! The page of a comparison of stores.
+
+use super::{Axis, Line, Page, Place, Plot, Section, Table};
+use crate::peers::{Operation, Point, Report, Spread};
+use crate::system::Machine;
+use crate::target::TargetName;
+
+pub(super) fn page(report: &Report, made_at: &str) -> Page {
+    let mut sections = vec![stores(report)];
+    let sizes = unique(report.points.iter().map(|point| point.size));
+    for &size in &sizes {
+        for operation in [Operation::Put, Operation::Get] {
+            let of = |point: &&Point| point.size == size && point.operation == operation;
+            let points: Vec<&Point> = report.points.iter().filter(of).collect();
+            if !points.is_empty() {
+                sections.push(figures(report, &points));
+            }
+        }
+    }
+    sections.extend(ratios(report));
+    Page {
+        title: "Areo beside its peers".into(),
+        made: vec![
+            report.command.clone(),
+            format!("{made_at}, {}", told(&report.machine)),
+        ],
+        sections,
+    }
+}
+
+fn told(machine: &Machine) -> String {
+    format!(
+        "{} processors ({}), {:.1} GiB, Linux {}",
+        machine.processors,
+        machine.model,
+        machine.memory_bytes as f64 / f64::from(1 << 30),
+        machine.kernel
+    )
+}
+
+fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
+}
+
+fn stores(report: &Report) -> Section {
+    let row = |about: &crate::target::About| {
+        vec![
+            about.target.to_string(),
+            about.version.clone(),
+            about.servers.to_string(),
+            about.keeps.clone(),
+            about.durability.clone(),
+            about.connections.clone(),
+        ]
+    };
+    Section {
+        heading: "The stores".into(),
+        text: "All of them ran at the same time, on the same machine as the clients, and were measured in turn.".into(),
+        plots: Vec::new(),
+        table: Some(Table {
+            texts: 6,
+            head: head(&["store", "version", "servers", "keeps", "acknowledged", "connections"]),
+            rows: report.targets.iter().map(row).collect(),
+        }),
+    }
+}
+
+fn head(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Everything about one operation on values of one size.
+fn figures(report: &Report, points: &[&Point]) -> Section {
+    let first = points[0];
+    let plot = |title: &str, unit: &str, of: &dyn Fn(&Point) -> Spread| Plot {
+        title: title.into(),
+        x: Axis {
+            name: "clients".into(),
+        },
+        y: Axis { name: unit.into() },
+        lines: lines(report, points, of),
+    };
+    Section {
+        heading: format!("{} of {} bytes", first.operation.word(), first.size),
+        text: "Medians of the runs, with the least and the most.".into(),
+        plots: vec![
+            plot("Throughput", "operations per second", &|point| {
+                point.spread(|run| run.per_second)
+            }),
+            plot("Latency, half took no longer", "µs", &|point| {
+                point.latency(|times| times.p50_us)
+            }),
+            plot("Latency, 99 of 100 took no longer", "µs", &|point| {
+                point.latency(|times| times.p99_us)
+            }),
+            plot(
+                "CPU time of clients and servers",
+                "µs per operation",
+                &|point| point.spread(|run| run.client_cpu_us + run.server_cpu_us),
+            ),
+        ],
+        table: Some(Table {
+            texts: 1,
+            head: head(&[
+                "store",
+                "clients",
+                "operations/s",
+                "least",
+                "most",
+                "median µs",
+                "99 % µs",
+                "99.9 % µs",
+                "client CPU µs",
+                "server CPU µs",
+                "bytes on the wire",
+                "rounds",
+                "MiB in memory",
+                "failed",
+            ]),
+            rows: points.iter().map(|point| row(point)).collect(),
+        }),
+    }
+}
+
+fn lines(report: &Report, points: &[&Point], of: &dyn Fn(&Point) -> Spread) -> Vec<Line> {
+    let line = |target: TargetName| {
+        let points = points.iter().filter(|point| point.target == target);
+        let place = |point: &&Point| {
+            let Spread { median, min, max } = of(point);
+            Place {
+                x: point.clients as f64,
+                median,
+                min,
+                max,
+            }
+        };
+        Line {
+            name: target.to_string(),
+            places: points.map(place).collect(),
+        }
+    };
+    let targets = report.targets.iter();
+    targets.map(|about| line(about.target)).collect()
+}
+
+fn row(point: &Point) -> Vec<String> {
+    let throughput = point.spread(|run| run.per_second);
+    let whole = |figure: f64| format!("{figure:.0}");
+    let tenth = |figure: f64| format!("{figure:.1}");
+    let rounds = point.runs.iter().filter_map(|run| run.rounds);
+    let rounds: Vec<f64> = rounds.collect();
+    vec![
+        point.target.to_string(),
+        point.clients.to_string(),
+        whole(throughput.median),
+        whole(throughput.min),
+        whole(throughput.max),
+        whole(point.latency(|times| times.p50_us).median),
+        whole(point.latency(|times| times.p99_us).median),
+        whole(point.latency(|times| times.p999_us).median),
+        tenth(point.spread(|run| run.client_cpu_us).median),
+        tenth(point.spread(|run| run.server_cpu_us).median),
+        whole(point.spread(|run| run.wire_bytes).median),
+        match &rounds[..] {
+            [] => "not told".into(),
+            rounds => format!("{:.2}", Spread::of(rounds.iter().copied()).median),
+        },
+        whole(point.spread(|run| run.resident_bytes as f64).median / f64::from(1 << 20)),
+        point.failed().to_string(),
+    ]
+}
+
+fn ratios(report: &Report) -> Option<Section> {
+    let first = report.ratios.first()?;
+    let of = |spread: &Spread| {
+        [
+            format!("{:.2}", spread.median),
+            format!("{:.2}", spread.min),
+            format!("{:.2}", spread.max),
+        ]
+    };
+    let rows = report.ratios.iter().map(|compared| {
+        let mut row = vec![
+            compared.with.to_string(),
+            compared.operation.word().to_owned(),
+            compared.size.to_string(),
+            compared.clients.to_string(),
+        ];
+        row.extend(of(&compared.ratio.throughput));
+        row.extend(of(&compared.ratio.cpu));
+        row
+    });
+    Some(Section {
+        heading: format!("{} against the others", first.target),
+        text: "Run by run, the two measured one after the other. Above 1 is more throughput, below 1 is less CPU time for an \
+               operation."
+            .into(),
+        plots: Vec::new(),
+        table: Some(Table {
+            texts: 2,
+            head: head(&[
+                "against",
+                "operation",
+                "bytes",
+                "clients",
+                "times the throughput",
+                "least",
+                "most",
+                "times the CPU",
+                "least",
+                "most",
+            ]),
+            rows: rows.collect(),
+        }),
+    })
+}

@@ -1,0 +1,184 @@
+//! Lines with the least and the most of several runs, as SVG.
+
+use plotters::chart::{ChartBuilder, SeriesLabelPosition};
+use plotters::coord::Shift;
+use plotters::prelude::{
+    Circle, DrawingArea, DrawingAreaErrorKind, ErrorBar, IntoDrawingArea, IntoLogRange, LineSeries,
+    PathElement, RGBColor, SVGBackend,
+};
+use plotters::style::Color;
+use plotters::style::colors::{BLACK, WHITE};
+
+/// Width and height in pixels.
+const SIZE: (u32, u32) = (560, 340);
+/// Told from each other also by those who do not see all colours (Okabe and Ito).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(213, 94, 0),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(90, 90, 90),
+];
+/// A figure of 0 has no place on an axis of powers; it is drawn here.
+const LEAST: f64 = 1e-3;
+
+/// An axis of powers: everything that is measured here spans several of them.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Axis {
+    /// What is along it, and its unit.
+    pub name: String,
+}
+
+/// One place of a line: a figure of several runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Place {
+    /// Along the first axis.
+    pub x: f64,
+    /// The figure in the middle.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+}
+
+/// What belongs together.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Line {
+    /// What it is.
+    pub name: String,
+    /// From left to right.
+    pub places: Vec<Place>,
+}
+
+/// Lines over two axes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From below.
+    pub y: Axis,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+type Svg<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+impl Plot {
+    /// As SVG.
+    pub fn svg(&self) -> String {
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            self.draw(&area).expect("a string takes everything");
+        }
+        svg
+    }
+
+    /// The least and the most of something, with some room.
+    fn range(&self, of: impl Fn(&Place) -> [f64; 2]) -> std::ops::Range<f64> {
+        let places = self.lines.iter().flat_map(|line| &line.places);
+        let all = places.flat_map(of).map(|figure| figure.max(LEAST));
+        let (least, most) = all.fold((f64::MAX, f64::MIN), |(least, most), figure| {
+            (least.min(figure), most.max(figure))
+        });
+        match least <= most {
+            true => least / 1.3..most * 1.3,
+            false => LEAST..1.0,
+        }
+    }
+
+    fn draw(&self, area: &Svg<'_>) -> Drawn {
+        area.fill(&WHITE)?;
+        let x = self.range(|place| [place.x, place.x]);
+        let y = self.range(|place| [place.min, place.max]);
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", 16))
+            .margin(8)
+            .margin_right(20)
+            .x_label_area_size(36)
+            .y_label_area_size(64)
+            .build_cartesian_2d(x.log_scale(), y.log_scale())?;
+        let label = |figure: &f64| short(*figure);
+        chart
+            .configure_mesh()
+            .max_light_lines(0)
+            .x_labels(5)
+            .y_labels(5)
+            .bold_line_style(BLACK.mix(0.12))
+            .x_desc(&self.x.name)
+            .y_desc(&self.y.name)
+            .x_label_formatter(&label)
+            .y_label_formatter(&label)
+            .draw()?;
+        for (line, colour) in self.lines.iter().zip(COLOURS.iter().cycle()) {
+            let at = |place: &Place| (place.x, place.median.max(LEAST));
+            let drawn = LineSeries::new(line.places.iter().map(at), colour.stroke_width(2));
+            let series = chart.draw_series(drawn)?;
+            series.label(&line.name).legend(move |(x, y)| {
+                PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
+            });
+            chart.draw_series(line.places.iter().map(|place| {
+                let (min, max) = (place.min.max(LEAST), place.max.max(LEAST));
+                let (x, median) = at(place);
+                ErrorBar::new_vertical(x, min, median, max, colour.filled(), 8)
+            }))?;
+            let dots = line.places.iter();
+            chart.draw_series(dots.map(|place| Circle::new(at(place), 3, colour.filled())))?;
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.85))
+            .border_style(BLACK.mix(0.2))
+            .draw()?;
+        area.present()
+    }
+}
+
+/// A figure at an axis.
+fn short(figure: f64) -> String {
+    let (scaled, unit) = match figure {
+        small if small < 1_000.0 => (small, ""),
+        thousands if thousands < 1e6 => (thousands / 1e3, "k"),
+        millions => (millions / 1e6, "M"),
+    };
+    let digits = usize::from(scaled < 10.0 && (scaled - scaled.round()).abs() > 1e-9);
+    format!("{scaled:.digits$}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_at_axes_are_short() {
+        let shown = [0.5, 1.0, 20.0, 999.0, 1_000.0, 2_500.0, 64_000.0, 3e6].map(short);
+        assert_eq!(shown, ["0.5", "1", "20", "999", "1k", "2.5k", "64k", "3M"]);
+    }
+
+    #[test]
+    fn a_plot_without_figures_is_empty_and_one_of_zeros_is_drawn() {
+        assert!(Plot::default().svg().starts_with("<svg"));
+        let place = Place {
+            x: 0.0,
+            median: 0.0,
+            min: 0.0,
+            max: 0.0,
+        };
+        let plot = Plot {
+            lines: vec![Line {
+                name: "nothing".into(),
+                places: vec![place],
+            }],
+            ..Plot::default()
+        };
+        let svg = plot.svg();
+        assert!(svg.contains("nothing") && !svg.contains("NaN"), "{svg}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Stores side by side: the same load on each in turn, again and again.
+//!
+//! All clusters run all the time, and the stores take turns in every run, each run beginning with another one: what else the
+//! machine does hits all of them.
+
+mod report;
+
+pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
+
+use crate::generator::{self, LoadError, Pace, Plan, Popularity};
+use crate::system::Machine;
+use crate::target::{self, Target, TargetError, TargetName, Wanted};
+use std::fmt;
+use std::time::Duration;
+use tokio::task::LocalSet;
+
+/// What is to be compared.
+pub struct Options {
+    /// The stores, each once.
+    pub targets: Vec<TargetName>,
+    /// How their clusters are to be.
+    pub wanted: Wanted,
+    /// Sizes of values in bytes, each at least 16.
+    pub sizes: Vec<usize>,
+    /// Numbers of clients.
+    pub clients: Vec<usize>,
+    /// Puts, gets, or both one after the other.
+    pub operations: Vec<Operation>,
+    /// Objects of each size.
+    pub objects: u64,
+    /// Which of them are wanted.
+    pub popularity: Popularity,
+    /// When operations begin.
+    pub pace: Pace,
+    /// Not measured, before each measurement.
+    pub warm_up: Duration,
+    /// How long each measurement is.
+    pub time: Duration,
+    /// How often everything is measured.
+    pub runs: u32,
+    /// What everything is drawn from.
+    pub seed: u64,
+    /// The command, for the report.
+    pub command: String,
+}
+
+/// What is being done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// This store's servers start.
+    Starting(TargetName),
+    /// Objects are written to this store.
+    Filling(TargetName),
+    /// So many measurements are over; this store is next.
+    Measuring(u64, TargetName),
+}
+
+/// Why nothing is known.
+#[derive(Debug)]
+pub enum PeersError {
+    /// A cluster is not there.
+    Target {
+        /// Why.
+        source: TargetError,
+    },
+    /// A load was not possible.
+    Load {
+        /// On which store.
+        target: TargetName,
+        /// Why.
+        source: LoadError,
+    },
+}
+
+impl fmt::Display for PeersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeersError::Target { source } => source.fmt(f),
+            PeersError::Load { target, source } => write!(f, "{target}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for PeersError {}
+
+impl Options {
+    /// How many measurements there are.
+    pub fn measurements(&self) -> u64 {
+        let points = self.targets.len() * self.cases().len();
+        points as u64 * u64::from(self.runs)
+    }
+
+    fn cases(&self) -> Vec<(usize, usize, Operation)> {
+        let mut cases = Vec::new();
+        for &size in &self.sizes {
+            for &clients in &self.clients {
+                let operations = self.operations.iter();
+                cases.extend(operations.map(|&operation| (size, clients, operation)));
+            }
+        }
+        cases
+    }
+
+    fn plan(&self, (size, clients, operation): (usize, usize, Operation)) -> Plan {
+        let (readers, writers) = match operation {
+            Operation::Get => (clients, 0),
+            Operation::Put => (0, clients),
+        };
+        Plan {
+            readers,
+            writers,
+            objects: self.objects,
+            popularity: self.popularity,
+            size,
+            pace: self.pace,
+            warm_up: self.warm_up,
+            time: self.time,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Starts the clusters and measures. Dropping the future ends the processes and removes what they left.
+///
+/// # Errors
+/// [`PeersError`]. Operations that failed are no error, but in the [`Report`].
+pub async fn run(options: &Options, observe: impl Fn(Stage)) -> Result<Report, PeersError> {
+    LocalSet::new().run_until(all(options, observe)).await
+}
+
+async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, PeersError> {
+    let mut targets: Vec<(TargetName, Box<dyn Target>)> = Vec::new();
+    for &name in &options.targets {
+        observe(Stage::Starting(name));
+        let started = target::start(name, &options.wanted).await;
+        let started = started.map_err(|source| PeersError::Target { source })?;
+        targets.push((name, started));
+    }
+    for (name, target) in &targets {
+        observe(Stage::Filling(*name));
+        for size in &options.sizes {
+            let filled = generator::fill(&**target, *size, options.objects).await;
+            filled.map_err(failed(*name))?;
+        }
+    }
+    let mut points: Vec<Point> = Vec::new();
+    for (size, clients, operation) in options.cases() {
+        points.extend(targets.iter().map(|(target, _)| Point {
+            target: *target,
+            operation,
+            size,
+            clients,
+            runs: Vec::new(),
+        }));
+    }
+    let mut done = 0;
+    for run in 0..options.runs as usize {
+        for (at, case) in options.cases().into_iter().enumerate() {
+            for turn in 0..targets.len() {
+                let which = (run + turn) % targets.len();
+                let (name, target) = &targets[which];
+                observe(Stage::Measuring(done, *name));
+                let measured = generator::run(&**target, &options.plan(case)).await;
+                let measured = measured.map_err(failed(*name))?;
+                points[at * targets.len() + which].runs.push(measured);
+                done += 1;
+            }
+        }
+    }
+    let about = targets.iter().map(|(_, target)| target.about().clone());
+    Ok(Report::new(
+        Machine::this(),
+        &options.command,
+        about.collect(),
+        points,
+    ))
+}
+
+fn failed(target: TargetName) -> impl FnOnce(LoadError) -> PeersError {
+    move |source| PeersError::Load { target, source }
+}

@@ -1,0 +1,282 @@
+//! What a comparison came to.
+
+use crate::generator::{Measured, Times};
+use crate::system::Machine;
+use crate::target::{About, TargetName};
+use serde::{Deserialize, Serialize};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What clients do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// They put.
+    Put,
+    /// They get.
+    Get,
+}
+
+impl Operation {
+    /// As reports have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Operation::Put => "put",
+            Operation::Get => "get",
+        }
+    }
+}
+
+/// Everything that was measured of one load on one store.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Point {
+    /// The store.
+    pub target: TargetName,
+    /// What clients did.
+    pub operation: Operation,
+    /// Bytes of a value.
+    pub size: usize,
+    /// How many clients.
+    pub clients: usize,
+    /// Run by run.
+    pub runs: Vec<Measured>,
+}
+
+/// A figure of several runs.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// In the middle.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of these figures; all 0 if there are none.
+    pub fn of(figures: impl IntoIterator<Item = f64>) -> Spread {
+        let mut figures: Vec<f64> = figures.into_iter().collect();
+        figures.sort_by(f64::total_cmp);
+        let (Some(&min), Some(&max)) = (figures.first(), figures.last()) else {
+            return Spread::default();
+        };
+        let middle = figures.len() / 2;
+        let median = match figures.len() % 2 {
+            0 => f64::midpoint(figures[middle - 1], figures[middle]),
+            _ => figures[middle],
+        };
+        Spread { median, min, max }
+    }
+}
+
+impl Point {
+    /// A figure of each run.
+    pub fn spread(&self, of: impl Fn(&Measured) -> f64) -> Spread {
+        Spread::of(self.runs.iter().map(of))
+    }
+
+    /// A latency of each run, in microseconds.
+    pub fn latency(&self, of: impl Fn(&Times) -> f64) -> Spread {
+        let times = |run: &Measured| match self.operation {
+            Operation::Put => run.put,
+            Operation::Get => run.get,
+        };
+        Spread::of(self.runs.iter().filter_map(times).map(|times| of(&times)))
+    }
+
+    /// Operations that failed in all runs.
+    pub fn failed(&self) -> u64 {
+        self.runs.iter().map(|run| run.failed).sum()
+    }
+
+    fn is_same_load(&self, other: &Point) -> bool {
+        (self.operation, self.size, self.clients) == (other.operation, other.size, other.clients)
+    }
+}
+
+/// How much of something one store has of another's, run by run.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Of throughput: above 1 is more.
+    pub throughput: Spread,
+    /// Of CPU time of clients and servers together, per operation: below 1 is less.
+    pub cpu: Spread,
+}
+
+/// The first store against another, under the same load.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Compared {
+    /// The first store.
+    pub target: TargetName,
+    /// The other one.
+    pub with: TargetName,
+    /// What clients did.
+    pub operation: Operation,
+    /// Bytes of a value.
+    pub size: usize,
+    /// How many clients.
+    pub clients: usize,
+    /// The first one's figures by the other one's, of the same run.
+    pub ratio: Ratio,
+}
+
+/// A comparison. The names of the fields are those of `--json`, and stay.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// `peers`: which report this is.
+    pub report: String,
+    /// When it was made, in milliseconds since 1970.
+    pub made_at_ms: u64,
+    /// By which command.
+    pub command: String,
+    /// Where.
+    pub machine: Machine,
+    /// The stores.
+    pub targets: Vec<About>,
+    /// What was measured.
+    pub points: Vec<Point>,
+    /// The first store against the others.
+    pub ratios: Vec<Compared>,
+}
+
+impl Report {
+    pub(super) fn new(
+        machine: Machine,
+        command: &str,
+        targets: Vec<About>,
+        points: Vec<Point>,
+    ) -> Report {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Report {
+            report: "peers".into(),
+            made_at_ms: since.map_or(0, |since| since.as_millis() as u64),
+            command: command.into(),
+            machine,
+            ratios: compared(&targets, &points),
+            targets,
+            points,
+        }
+    }
+}
+
+fn compared(targets: &[About], points: &[Point]) -> Vec<Compared> {
+    let Some(first) = targets.first() else {
+        return Vec::new();
+    };
+    let of_first = points.iter().filter(|point| point.target == first.target);
+    let against = |point| {
+        let others = points.iter();
+        let others = others.filter(move |other: &&Point| {
+            other.target != first.target && other.is_same_load(point)
+        });
+        others.map(move |other| compare(point, other))
+    };
+    of_first.flat_map(against).collect()
+}
+
+fn compare(one: &Point, other: &Point) -> Compared {
+    let ratio = |of: fn(&Measured) -> f64| {
+        let runs = one.runs.iter().zip(&other.runs);
+        Spread::of(runs.map(|(one, other)| of(one) / of(other)))
+    };
+    Compared {
+        target: one.target,
+        with: other.target,
+        operation: one.operation,
+        size: one.size,
+        clients: one.clients,
+        ratio: Ratio {
+            throughput: ratio(|run| run.per_second),
+            cpu: ratio(|run| run.client_cpu_us + run.server_cpu_us),
+        },
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A run of so many operations in a second, each with so much CPU time.
+    pub(crate) fn run(operations: u32, cpu_us: f64) -> Measured {
+        let per_second = f64::from(operations);
+        let times = Times {
+            count: operations.into(),
+            mean_us: 1e6 / per_second,
+            p50_us: 0.9e6 / per_second,
+            p90_us: 1.2e6 / per_second,
+            p99_us: 2e6 / per_second,
+            p999_us: 3e6 / per_second,
+            max_us: 5e6 / per_second,
+        };
+        Measured {
+            seconds: 1.0,
+            operations: operations.into(),
+            per_second,
+            missed: 0,
+            failed: 0,
+            failures: Vec::new(),
+            get: None,
+            put: Some(times),
+            rounds: Some(2.0),
+            configurations: Some(1.0),
+            client_cpu_us: cpu_us / 4.0,
+            server_cpu_us: cpu_us * 0.75,
+            wire_bytes: 4_000.0,
+            resident_bytes: 50 << 20,
+            stored_bytes: 1 << 20,
+        }
+    }
+
+    pub(crate) fn point(target: TargetName, runs: Vec<Measured>) -> Point {
+        Point {
+            target,
+            operation: Operation::Put,
+            size: 1_024,
+            clients: 16,
+            runs,
+        }
+    }
+
+    pub(crate) fn about(target: TargetName) -> About {
+        About {
+            target,
+            version: "1.0".into(),
+            servers: 3,
+            keeps: "3 replicas".into(),
+            durability: "memory".into(),
+            connections: "one".into(),
+        }
+    }
+
+    #[test]
+    fn a_spread_is_median_least_and_most() {
+        let spread = Spread::of([3.0, 1.0, 10.0]);
+        assert_eq!((spread.median, spread.min, spread.max), (3.0, 1.0, 10.0));
+        let even = Spread::of([4.0, 1.0, 2.0, 10.0]);
+        assert_eq!((even.median, even.min, even.max), (3.0, 1.0, 10.0));
+        assert_eq!(Spread::of([]), Spread::default());
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_run_and_load() {
+        let (areo, etcd) = (TargetName::Areo, TargetName::Etcd);
+        let mut other_load = point(etcd, vec![run(1, 1.0)]);
+        other_load.clients = 1;
+        let points = vec![
+            point(areo, vec![run(100, 40.0), run(300, 60.0), run(80, 10.0)]),
+            other_load,
+            point(etcd, vec![run(50, 80.0), run(100, 80.0), run(10, 80.0)]),
+        ];
+        let ratios = compared(&[about(areo), about(etcd)], &points);
+        let [only] = &ratios[..] else {
+            panic!("{ratios:?}")
+        };
+        assert_eq!((only.target, only.with, only.clients), (areo, etcd, 16));
+        let Ratio { throughput, cpu } = only.ratio;
+        assert_eq!(
+            (throughput.median, throughput.min, throughput.max),
+            (3.0, 2.0, 8.0)
+        );
+        assert_eq!((cpu.median, cpu.min, cpu.max), (0.5, 0.125, 0.75));
+    }
+}

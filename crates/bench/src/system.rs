@@ -1,0 +1,132 @@
+//! What the operating system says of processes, and of the machine.
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+
+/// User and system time of another process, from `/proc`, in steps of 10 ms.
+pub(crate) fn cpu_of(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .expect("the name is in brackets")
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11..13]
+        .iter()
+        .map(|ticks| ticks.parse::<u64>().expect("a number"))
+        .sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// User and system time of this process.
+pub(crate) fn cpu_of_this() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).expect("it began at 0");
+    Duration::new(
+        seconds,
+        u32::try_from(time.tv_nsec).expect("below a second"),
+    )
+}
+
+/// Resident memory of a process, in bytes.
+pub(crate) fn resident_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("it has memory");
+    let kib: u64 = line
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number");
+    kib << 10
+}
+
+/// Bytes that went over the loopback so far, of everything on the machine, with the heads of packets.
+pub(crate) fn loopback_bytes() -> u64 {
+    let devices = std::fs::read_to_string("/proc/net/dev").expect("Linux has it");
+    let line = devices
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix("lo:"));
+    let received = line.and_then(|line| line.split_whitespace().next());
+    received.map_or(0, |bytes| bytes.parse().expect("a number"))
+}
+
+/// Bytes that a folder takes on its disk.
+pub(crate) fn stored_in(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => stored_in(&entry.path()),
+        Ok(found) => found.blocks() * 512,
+        // It is gone by now.
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}
+
+/// The machine that was measured on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Machine {
+    /// Processors, as the system counts them.
+    pub processors: usize,
+    /// Their name.
+    pub model: String,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// The kernel's version.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// This one.
+    pub fn this() -> Machine {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let field = |text: &str, name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name));
+            let value = line.and_then(|line| line.split(':').nth(1));
+            value.unwrap_or_default().trim().to_owned()
+        };
+        let memory = field(&read("/proc/meminfo"), "MemTotal");
+        let kib = memory.trim_end_matches(" kB").parse::<u64>();
+        Machine {
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            model: field(&read("/proc/cpuinfo"), "model name"),
+            memory_bytes: kib.unwrap_or_default() << 10,
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_tells_of_this_process_and_machine() {
+        let machine = Machine::this();
+        assert!(machine.processors > 0 && machine.memory_bytes > 1 << 20);
+        assert!(!machine.kernel.is_empty());
+        assert!(resident_of(std::process::id()) > 1 << 20);
+        let (before, told) = (cpu_of_this(), cpu_of(std::process::id()));
+        assert!(
+            told <= before + Duration::from_millis(20),
+            "{told:?} {before:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_folder_takes_is_the_sum_of_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("a/b"), vec![1; 100_000]).unwrap();
+        std::fs::write(folder.path().join("c"), vec![1; 50_000]).unwrap();
+        let stored = stored_in(folder.path());
+        assert!((150_000..250_000).contains(&stored), "{stored}");
+        assert_eq!(stored_in(&folder.path().join("none")), 0);
+    }
+}

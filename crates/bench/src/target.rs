@@ -1,0 +1,233 @@
+//! Stores that can be measured: each starts a cluster of its own on loopback, and has clients that put and get.
+//!
+//! | module | what |
+//! |---|---|
+//! | `areo` | this store |
+//! | `etcd` | etcd, from the program `etcd` on the PATH |
+//! | `redis` | Redis, from `redis-server` on the PATH: as it is, and with `WAIT` for a majority |
+//! | `process` | a program of others, started and ended |
+
+mod areo;
+mod etcd;
+mod process;
+mod redis;
+
+use crate::cluster::Program;
+use areo_client::Dap;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What a future of a target comes to.
+pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
+
+/// A store that is known here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetName {
+    /// This store.
+    Areo,
+    /// etcd: Raft, values at a majority, reads linearizable.
+    Etcd,
+    /// Redis: a master answers before its replicas have anything.
+    Redis,
+    /// Redis whose writers wait for a majority: the papers' `Redis_W`.
+    RedisWait,
+}
+
+impl TargetName {
+    /// All of them.
+    pub const ALL: [TargetName; 4] = [
+        TargetName::Areo,
+        TargetName::Etcd,
+        TargetName::Redis,
+        TargetName::RedisWait,
+    ];
+
+    /// As the command line and reports have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            TargetName::Areo => "areo",
+            TargetName::Etcd => "etcd",
+            TargetName::Redis => "redis",
+            TargetName::RedisWait => "redis-wait",
+        }
+    }
+}
+
+impl fmt::Display for TargetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for TargetName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TargetName, String> {
+        let named = TargetName::ALL.into_iter().find(|name| name.word() == text);
+        named.ok_or_else(|| {
+            let known = TargetName::ALL.map(TargetName::word).join(", ");
+            format!("'{text}' is no store that is known here: there are {known}")
+        })
+    }
+}
+
+/// How a cluster is to be.
+pub struct Wanted {
+    /// The program `areo`.
+    pub program: Program,
+    /// Server processes.
+    pub servers: usize,
+    /// Servers keep nothing on disk, or do not wait until it is there.
+    pub memory: bool,
+    /// How Areo keeps values; the others replicate.
+    pub dap: Dap,
+    /// Where the directories of servers may be made.
+    pub data: PathBuf,
+    /// How long an operation may take.
+    pub timeout: Duration,
+}
+
+/// What a cluster is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct About {
+    /// Which store.
+    pub target: TargetName,
+    /// Its version.
+    pub version: String,
+    /// Server processes.
+    pub servers: usize,
+    /// How values are kept, and what is required of a put and of a get.
+    pub keeps: String,
+    /// What an acknowledgement means for what is on disk.
+    pub durability: String,
+    /// How clients are connected.
+    pub connections: String,
+}
+
+/// What an operation took, as far as its store tells.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// Rounds of messages.
+    pub rounds: u64,
+    /// Configurations that were visited.
+    pub configurations: u64,
+}
+
+/// Why a cluster is not there.
+#[derive(Debug)]
+pub enum TargetError {
+    /// Its program cannot be had.
+    Missing {
+        /// Which.
+        target: TargetName,
+        /// The program.
+        program: &'static str,
+        /// The package of Debian that has it.
+        package: &'static str,
+    },
+    /// It was started and does not serve.
+    Start {
+        /// Which.
+        target: TargetName,
+        /// What it said, or what did not happen.
+        why: String,
+    },
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetError::Missing {
+                target,
+                program,
+                package,
+            } => write!(
+                f,
+                "there is no program '{program}' on the PATH: install it (Debian has it in {package}), or leave {target} out \
+                 of --targets"
+            ),
+            TargetError::Start { target, why } => write!(f, "cannot start {target}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+/// One that puts and gets, one operation after the other.
+pub trait Caller {
+    /// Writes a value; done as soon as the store acknowledges.
+    ///
+    /// # Errors
+    /// What went wrong, as a sentence.
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String>;
+
+    /// Reads a value; its length in bytes, `None` if there is none.
+    ///
+    /// # Errors
+    /// What went wrong, as a sentence.
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<usize>, Cost), String>;
+}
+
+/// A cluster that serves; its processes end when this is dropped.
+pub trait Target {
+    /// What it is.
+    fn about(&self) -> &About;
+
+    /// A client of it.
+    ///
+    /// # Errors
+    /// [`TargetError::Start`].
+    fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError>;
+
+    /// Its server processes.
+    fn processes(&self) -> Vec<u32>;
+
+    /// Bytes that its servers have on disk, or in memory where they keep nothing on disk: `None` if that is not told.
+    fn stored(&self) -> u64;
+}
+
+/// Starts a cluster, and waits until it serves.
+///
+/// # Errors
+/// [`TargetError`].
+pub async fn start(name: TargetName, wanted: &Wanted) -> Result<Box<dyn Target>, TargetError> {
+    Ok(match name {
+        TargetName::Areo => Box::new(areo::Areo::start(wanted).await?),
+        TargetName::Etcd => Box::new(etcd::EtcdCluster::start(wanted).await?),
+        TargetName::Redis => Box::new(redis::Redis::start(wanted, false).await?),
+        TargetName::RedisWait => Box::new(redis::Redis::start(wanted, true).await?),
+    })
+}
+
+/// A cluster that was started and does not serve.
+fn start_failed(target: TargetName) -> impl Fn(&dyn fmt::Display) -> TargetError {
+    move |why| TargetError::Start {
+        target,
+        why: why.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_shown() {
+        for name in TargetName::ALL {
+            assert_eq!(name.to_string().parse(), Ok(name));
+            let shown = serde_json::to_value(name).unwrap();
+            assert_eq!(shown, name.word());
+        }
+        let error = "mongo".parse::<TargetName>().unwrap_err();
+        assert!(
+            error.contains("'mongo'") && error.contains("redis-wait"),
+            "{error}"
+        );
+    }
+}

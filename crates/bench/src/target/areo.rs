@@ -1,0 +1,119 @@
+//! This store, as a target.
+
+use super::{About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed};
+use crate::setup::{Setup, Started};
+use crate::system;
+use areo_client::{Domain, DomainOptions, PutOptions, Shape, Statistics};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// The domain that is measured.
+const DOMAIN: &str = "measured";
+
+/// A cluster of this store with one domain on all of its servers.
+pub(super) struct Areo {
+    about: About,
+    domain: Domain,
+    /// Dropped last: the domain talks to it.
+    started: Started,
+}
+
+impl Areo {
+    pub(super) async fn start(wanted: &Wanted) -> Result<Areo, TargetError> {
+        let start_failed = start_failed(TargetName::Areo);
+        let setup = Setup {
+            program: wanted.program.clone(),
+            servers: wanted.servers,
+            objects: 0,
+            size: 0,
+            clients: 0,
+            seed: 0,
+            memory: wanted.memory,
+            data: wanted.data.clone(),
+            timeout: wanted.timeout,
+        };
+        let shape = Shape::new(wanted.dap, wanted.servers);
+        let shape = shape.map_err(|error| start_failed(&error))?;
+        let started = setup.start().await.map_err(|error| start_failed(&error))?;
+        let options = DomainOptions {
+            dap: wanted.dap,
+            servers: started.servers.clone(),
+            ..DomainOptions::default()
+        };
+        let domain = started.client.create_domain(DOMAIN, options).await;
+        let about = About {
+            target: TargetName::Areo,
+            version: env!("CARGO_PKG_VERSION").into(),
+            servers: wanted.servers,
+            keeps: format!("{shape}, linearizable puts and gets"),
+            durability: match wanted.memory {
+                true => "memory".into(),
+                false => "fsync at a quorum".into(),
+            },
+            connections: "one to each server, shared by all clients".into(),
+        };
+        Ok(Areo {
+            about,
+            domain: domain.map_err(|error| start_failed(&error))?,
+            started,
+        })
+    }
+}
+
+impl Target for Areo {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
+        let (domain, statistics) = self.domain.measured();
+        let caller = AreoCaller { domain, statistics };
+        Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.started.cluster.processes()
+    }
+
+    fn stored(&self) -> u64 {
+        system::stored_in(self.started.cluster.folder())
+    }
+}
+
+struct AreoCaller {
+    domain: Domain,
+    statistics: Arc<Statistics>,
+}
+
+impl AreoCaller {
+    fn since(&self, before: areo_client::Counts) -> Cost {
+        let now = self.statistics.counts();
+        Cost {
+            rounds: now.rounds - before.rounds,
+            configurations: now.configurations - before.configurations,
+        }
+    }
+}
+
+impl Caller for AreoCaller {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+        Box::pin(async move {
+            let before = self.statistics.counts();
+            let put = self.domain.put(key, value, PutOptions::default()).await;
+            put.map_err(|error| error.to_string())?;
+            Ok(self.since(before))
+        })
+    }
+
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<usize>, Cost), String> {
+        Box::pin(async move {
+            let before = self.statistics.counts();
+            let length = match self.domain.get(key).await {
+                Ok(object) => Some(object.into_bytes().len()),
+                Err(areo_client::Error::NotFound { .. }) => None,
+                Err(error) => return Err(error.to_string()),
+            };
+            Ok((length, self.since(before)))
+        })
+    }
+}
