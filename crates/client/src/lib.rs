@@ -97,7 +97,9 @@ pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
 };
-pub use reconfig::{Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry};
+pub use reconfig::{
+    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry,
+};
 pub use shape::Shape;
 pub use stream::{ObjectStream, StreamError, Streamed};
 pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};

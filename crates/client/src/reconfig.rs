@@ -25,11 +25,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use areo_core::reconfig::ares::LeaveOff;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
 
 mod change;
+mod left;
 
 #[cfg(test)]
 mod tests;
@@ -409,18 +411,22 @@ impl Work {
         let done =
             reconfiguration::reconfigure(&self.session.client, root, known, wanted, progress).await;
         let done = done.map_err(|error| self.failed(error))?;
+        Ok(self.told(&done).await)
+    }
+
+    async fn told(&self, done: &ares::Reconfigured) -> Reconfigured {
         let (ares::Reconfigured::Installed(c)
         | ares::Reconfigured::Unchanged(c)
         | ares::Reconfigured::Lost(c)
-        | ares::Reconfigured::Superseded(c)) = &done;
+        | ares::Reconfigured::Superseded(c)) = done;
         let names = self.names(std::slice::from_ref(c)).await;
         let info = names.configuration(c);
-        Ok(match done {
+        match done {
             ares::Reconfigured::Installed(_) => Reconfigured::Installed(info),
             ares::Reconfigured::Unchanged(_) => Reconfigured::Unchanged(info),
             ares::Reconfigured::Lost(_) => Reconfigured::Lost(info),
             ares::Reconfigured::Superseded(_) => Reconfigured::Superseded(info),
-        })
+        }
     }
 
     async fn resume(

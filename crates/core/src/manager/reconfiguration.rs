@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
-use crate::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use crate::reconfig::ares::{self, LeaveOff, ReconfigError, Reconfigured, Reconfigurer};
 use crate::reconfig::sequence;
 use crate::reconfig::transfer::Progress;
 use std::sync::Arc;
@@ -46,6 +46,26 @@ pub async fn reconfigure<E: Env>(
     let done = ares::reconfigure(&by, known, wanted).await?;
     tell_directory(client, root, &done.clone().into_configuration()).await;
     Ok(done)
+}
+
+/// As [`reconfigure`], but left off after this step, and without telling the directory. `None` if the configuration asked
+/// for is pending then.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub async fn leave_off<E: Env>(
+    client: &Client<E>,
+    known: &Arc<Configuration>,
+    wanted: &Descriptor,
+    after: LeaveOff,
+) -> Result<Option<Reconfigured>, ReconfigError> {
+    let by = Reconfigurer {
+        env: &client.env,
+        sequences: client.sequences(),
+        consensus: &consensus::Members(|| client.next_writer()),
+        progress: &|_| {},
+    };
+    ares::leave_off(&by, known, wanted, after).await
 }
 
 /// Finishes what another reconfigurer left pending; then tells the directory. `None`: nothing is pending.

@@ -68,6 +68,16 @@ impl Reconfigured {
     }
 }
 
+/// Where a reconfiguration is left off, as if whoever is at it died there; anybody can resume it. For experiments that begin
+/// with such a sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeaveOff {
+    /// The new configuration has the state of its predecessors, and is pending.
+    Transferred,
+    /// It is final, and only its predecessor was told.
+    Finalized,
+}
+
 /// A reconfiguration that did not come to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReconfigError {
@@ -104,14 +114,30 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
 ) -> Result<Reconfigured, ReconfigError> {
-    span::watch!(span::of_phase!(span::RECONFIG), append(by, known, wanted))
+    let append = append(by, known, wanted, None);
+    let done = span::watch!(span::of_phase!(span::RECONFIG), append)?;
+    Ok(done.expect("it is not left off"))
+}
+
+/// As [`reconfigure`], but left off after this step. `None` if the configuration asked for is pending then.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub async fn leave_off<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+    wanted: &Descriptor,
+    after: LeaveOff,
+) -> Result<Option<Reconfigured>, ReconfigError> {
+    append(by, known, wanted, Some(after)).await
 }
 
 async fn append<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
     wanted: &Descriptor,
-) -> Result<Reconfigured, ReconfigError> {
+    until: Option<LeaveOff>,
+) -> Result<Option<Reconfigured>, ReconfigError> {
     loop {
         let path = sequence::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
@@ -119,7 +145,7 @@ async fn append<E: Env, C: Consensus<E>>(
         let index = last.id().index;
         if last.dap() == Dap::Removed && wanted.dap != Dap::Removed {
             if path.len() > 1 {
-                finish(by, path).await?;
+                finish(by, path, None).await?;
             }
             return Err(ReconfigError::Removed);
         }
@@ -133,14 +159,14 @@ async fn append<E: Env, C: Consensus<E>>(
         if is_same_but_for_index(last, &next) {
             let last = last.clone();
             if path.len() == 1 {
-                return Ok(Reconfigured::Unchanged(last));
+                return Ok(Some(Reconfigured::Unchanged(last)));
             }
             // It is pending already.
-            let installed = finish(by, path).await?;
-            return Ok(match installed == last {
+            let finished = finish(by, path, until).await?;
+            return Ok(finished.map(|installed| match installed == last {
                 true => Reconfigured::Installed(installed),
                 false => Reconfigured::Superseded(installed),
-            });
+            }));
         }
         (by.progress)(Progress::Deciding);
         let at = Visit::new(last);
@@ -167,12 +193,16 @@ async fn append<E: Env, C: Consensus<E>>(
             by.sequences.learn(&shown.configuration);
         }
         let is_wanted = decided == next;
-        let installed = finish(by, [path, vec![decided.clone()]].concat()).await?;
-        return Ok(match (installed == decided, is_wanted) {
-            (true, true) => Reconfigured::Installed(installed),
-            (true, false) => Reconfigured::Lost(installed),
-            (false, _) => Reconfigured::Superseded(installed),
-        });
+        // Only what is one's own is left off.
+        let until = until.filter(|_| is_wanted);
+        let finished = finish(by, [path, vec![decided.clone()]].concat(), until).await?;
+        return Ok(
+            finished.map(|installed| match (installed == decided, is_wanted) {
+                (true, true) => Reconfigured::Installed(installed),
+                (true, false) => Reconfigured::Lost(installed),
+                (false, _) => Reconfigured::Superseded(installed),
+            }),
+        );
     }
 }
 
@@ -189,7 +219,7 @@ pub async fn resume<E: Env, C: Consensus<E>>(
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         match path.len() {
             1 => Ok(None),
-            _ => finish(by, path).await.map(Some),
+            _ => finish(by, path, None).await,
         }
     };
     span::watch!(span::of_phase!(span::RECONFIG), resume)
@@ -205,11 +235,12 @@ fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
 }
 
 /// Brings the state of a path's configurations into its last one, makes that final and lets the others go. Returns the
-/// configuration that is final by then: that one, or a later one.
+/// configuration that is final by then: that one, or a later one; `None` if it is left off before.
 async fn finish<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     mut path: Vec<Arc<Configuration>>,
-) -> Result<Arc<Configuration>, ReconfigError> {
+    until: Option<LeaveOff>,
+) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
         let transferred = if target.dap() == Dap::Removed {
@@ -221,19 +252,22 @@ async fn finish<E: Env, C: Consensus<E>>(
             span::watch!(span, transfer)
         };
         match transferred.map_err(ReconfigError::Pending)? {
+            Transferred::Complete if until == Some(LeaveOff::Transferred) => return Ok(None),
             Transferred::Complete => {
                 let predecessor = sources.last().expect("a pending one has a predecessor");
                 let finalize = finalize(by, predecessor, target);
                 let span = span::in_configuration!(span::CONFIG_FINALIZE, target);
                 span::watch!(span, finalize)?;
-                let span = span::in_configuration!(span::CONFIG_COLLECT, target);
-                collect(by, sources, target).instrument(span).await;
-                return Ok(target.clone());
+                if until.is_none() {
+                    let span = span::in_configuration!(span::CONFIG_COLLECT, target);
+                    collect(by, sources, target).instrument(span).await;
+                }
+                return Ok(Some(target.clone()));
             }
             Transferred::Final(later) => {
                 assert!(later.id().index >= target.id().index, "it was superseded");
                 by.sequences.learn(&later);
-                return Ok(later);
+                return Ok(Some(later));
             }
             // Whoever goes on from there transfers from the same sources: help.
             Transferred::Overtaken => {
@@ -242,7 +276,7 @@ async fn finish<E: Env, C: Consensus<E>>(
                     .await
                     .map_err(ReconfigError::Pending)?;
                 if path.len() == 1 {
-                    return Ok(path.swap_remove(0));
+                    return Ok(Some(path.swap_remove(0)));
                 }
             }
         }

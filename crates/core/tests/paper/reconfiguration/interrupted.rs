@@ -6,9 +6,10 @@ use super::gate::{Gate, Gated, until_death};
 use super::{move_to, reconfigure, resume};
 use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
+use areo_core::consensus::Members;
 use areo_core::dsm::Client;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
+use areo_core::reconfig::ares::{self, LeaveOff, ReconfigError, Reconfigured, Reconfigurer};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -327,4 +328,46 @@ fn who_finishes_a_pending_configuration_is_told_if_another_took_its_place() {
         }
     }
     assert!(installed > 0 && superseded > 0);
+}
+
+/// A sequence as the papers' experiment on garbage collection begins with: configurations that have everything and are
+/// pending, and one that is final, of which only its predecessor knows.
+#[test]
+fn what_is_left_off_leads_on_step_by_step() {
+    for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
+        let (world, c) = domain(dap, 1);
+        let mut last = c.clone();
+        for (step, after) in [
+            LeaveOff::Transferred,
+            LeaveOff::Transferred,
+            LeaveOff::Finalized,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let next = successor(&last, N * (step + 1), N, dap);
+            let (client, known, wanted) = (world.actor(&c).client(), c.clone(), next.clone());
+            let done = world.run(async move {
+                let by = Reconfigurer {
+                    env: &client.env,
+                    sequences: client.sequences(),
+                    consensus: &Members(|| client.next_writer()),
+                    progress: &|_| {},
+                };
+                ares::leave_off(&by, &known, wanted.descriptor(), after).await
+            });
+            let installed = Reconfigured::Installed(next.clone());
+            let expected = (after == LeaveOff::Finalized).then_some(installed);
+            assert_eq!(done, Ok(expected));
+            world.settle();
+            // Everything is there; the new configuration was visited, and so were all before it.
+            let before = world.gathers();
+            assert_eq!(world.actor(&c).get("left").1.as_deref(), Some("old"));
+            assert!(world.gathers() - before >= step + 2, "step by step");
+            assert_all_is_there(&world, &[&c], false, "left off");
+            last = next;
+        }
+        operate(&world, &world.actor(&c));
+        assert_all_is_there(&world, &[&c, &last], true, "final");
+    }
 }
