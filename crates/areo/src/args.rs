@@ -7,7 +7,7 @@ mod trace;
 
 pub(crate) use bench::{
     Bench, DrawReport, Load, MeasureAvailability, MeasurePeers, MeasureReconfig, Nemesis,
-    OperationWord,
+    OperationWord, Paper, PaperWord,
 };
 pub(crate) use large::{ByteRange, Sweep};
 

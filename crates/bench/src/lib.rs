@@ -17,6 +17,7 @@
 //! | `setup` | servers that serve, and a domain full of objects, to be measured |
 //! | `load` | readers and writers that are measured, with and without what disturbs them |
 //! | `availability` | measures what they notice of servers that die |
+//! | `paper` | repeats the papers' experiments |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
 //! | `target` | stores that can be measured: this one, and what people use today |
 //! | `generator` | clients that put and get at any of them, and what that took |
@@ -32,6 +33,7 @@ mod load;
 mod namespace;
 mod nemesis;
 pub mod page;
+pub mod paper;
 pub mod peers;
 mod proxy;
 mod random;

@@ -4,6 +4,7 @@ use super::{DapWord, DurabilityWord};
 use crate::units::{parse_size, parse_time, parse_timeout};
 use areo_bench::Trouble;
 use areo_bench::generator::Popularity;
+use areo_bench::paper::{Experiment, Scale};
 use areo_bench::target::TargetName;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -32,6 +33,13 @@ pub(crate) enum Bench {
     Peers(MeasurePeers),
     /// Draw the page of a comparison again, from what `areo bench peers --json` printed
     Report(DrawReport),
+    /// Repeat an experiment of the papers with real servers, beside the published figures
+    ///
+    /// Every variant of ARES and CoARES that there is, objects and files, measured in turn: latency, rounds, configurations, bytes. Ratios
+    /// of variants stand beside the published ones, with whether their order is the same, and why not. Counts that depend on no
+    /// machine are asserted: ends with 1 if one is another, or if any operation failed. `areo bench paper list` says which
+    /// experiments there are; `docs/paper-results.md` has what was measured.
+    Paper(Paper),
     /// Reconfigure real servers again and again, and measure what readers and writers notice and what it costs
     ///
     /// A domain of N objects is on all servers but one; every reconfiguration replaces a member by the server that is left
@@ -180,6 +188,41 @@ pub(crate) struct MeasureReconfig {
     pub(crate) durability: DurabilityWord,
     #[command(flatten)]
     pub(crate) load: Load,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Paper {
+    /// The experiment, such as E7, or `list`
+    #[arg(value_name = "EXPERIMENT", value_parser = parse_paper)]
+    pub(crate) experiment: PaperWord,
+    /// How large: quick (seconds), default (minutes on two cores), full (as published)
+    #[arg(long, value_name = "SCALE", default_value = "default")]
+    pub(crate) scale: Scale,
+    /// Write all figures to this file, too, as comma-separated values
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) csv: Option<PathBuf>,
+    /// What contents and waits are drawn from [default: random, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Directory in which data of servers and readers is kept for the time of the run [default: that for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// What is wanted of the papers' experiments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PaperWord {
+    /// Which there are.
+    List,
+    /// One of them.
+    Experiment(Experiment),
+}
+
+fn parse_paper(text: &str) -> Result<PaperWord, String> {
+    match text {
+        "list" => Ok(PaperWord::List),
+        text => text.parse().map(PaperWord::Experiment),
+    }
 }
 
 /// Objects, and who reads and writes them.

@@ -2,6 +2,7 @@
 
 mod availability;
 mod fares;
+mod paper;
 mod peers;
 mod reconfig;
 
@@ -30,6 +31,7 @@ pub(super) fn run(session: &Session, command: Bench) -> Outcome {
         Bench::Nemesis(args) => nemesis(session, args),
         Bench::Peers(args) => peers::run(session, args),
         Bench::Report(args) => peers::draw(&args),
+        Bench::Paper(args) => paper::run(session, args),
         Bench::Reconfig(args) => reconfig::run(session, args),
     }
 }

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bench_availability;
+mod bench_paper;
 mod bench_peers;
 mod bench_reconfig;
 mod check;

@@ -1,0 +1,200 @@
+//! The papers' experiments, repeated with real servers (`algorithms.md` section 7).
+//!
+//! | module | what |
+//! |---|---|
+//! | `experiment` | which there are, and which not |
+//! | `scale` | every parameter of every scale |
+//! | `variant` | the algorithms that are compared, as options of domains |
+//! | `stage` | servers and domains |
+//! | `actor` | a reader or writer, and what its operations cost |
+//! | `sweep` | E1, E6: readers and writers at once |
+//! | `collected` | E7: reading after twelve reconfigurations |
+//! | `law` | counts that do not depend on the machine |
+//! | `published` | the figures of the publication |
+//! | `compare`, `figures` | ratios, and whether their order is the published one |
+//! | `report` | what came of it |
+
+mod actor;
+mod collected;
+mod compare;
+mod experiment;
+mod figures;
+mod law;
+mod published;
+mod report;
+mod scale;
+mod stage;
+mod sweep;
+mod variant;
+
+pub use experiment::{Experiment, Listed, VARIANTS_NOT_HERE, list};
+pub use figures::Spread;
+pub use report::{Comparison, Law, Point, Report, Verdict};
+pub use scale::Scale;
+
+use crate::cluster::Program;
+use crate::random::Random;
+use crate::run::RunError;
+use crate::setup::Setup;
+use collected::Left;
+use compare::Measured;
+use scale::{Parameters, show_size};
+use stage::Stage;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::task::LocalSet;
+
+/// What is to be repeated.
+pub struct Options {
+    /// The program `areo`.
+    pub program: Program,
+    /// Which experiment.
+    pub experiment: Experiment,
+    /// How large.
+    pub scale: Scale,
+    /// What everything is drawn from.
+    pub seed: u64,
+    /// Where directories of servers and local files may be made.
+    pub data: PathBuf,
+    /// How long an operation may take.
+    pub timeout: Duration,
+}
+
+/// How it goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Runs of points so far.
+    pub done: usize,
+    /// How many there are.
+    pub of: usize,
+    /// What comes now.
+    pub point: String,
+}
+
+/// Starts servers and repeats the experiment. Dropping the future ends the processes and removes what they left.
+///
+/// # Errors
+/// [`RunError`]: nothing is known then. Operations that failed and laws that were broken are no error, but in the [`Report`].
+pub async fn run(options: Options, observe: impl Fn(Progress)) -> Result<Report, RunError> {
+    LocalSet::new().run_until(all(options, observe)).await
+}
+
+async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, RunError> {
+    let begun = Instant::now();
+    let Options {
+        experiment, scale, ..
+    } = options;
+    let parameters = scale::parameters(experiment, scale);
+    let setup = Setup {
+        program: options.program.clone(),
+        servers: parameters.servers,
+        objects: 0,
+        size: 0,
+        clients: 0,
+        seed: options.seed,
+        memory: true,
+        data: options.data.clone(),
+        timeout: options.timeout,
+    };
+    let started = setup.start().await?;
+    let stage = Stage::new(&started, &options.data);
+    let mut points = points(experiment, &parameters);
+    let mut laws = Vec::new();
+    let (of, mut done) = (points.len() * parameters.runs, 0);
+    // Runs take turns, so that what else the machine does hits all variants.
+    for run in 0..parameters.runs {
+        for (number, point) in points.iter_mut().enumerate() {
+            let name = format!("{} {}", point.name(), point.at());
+            observe(Progress {
+                done,
+                of,
+                point: name,
+            });
+            let random = Random::new(options.seed).derive((run << 16 | number) as u64);
+            let found = measure(&stage, &parameters, point, &random, run == 0);
+            let (values, found) = found.await?;
+            laws.extend(found);
+            for (quantity, value) in values {
+                point.runs.entry(quantity).or_default().push(value);
+            }
+            done += 1;
+        }
+    }
+    let (failed, failures) = stage.failures();
+    Ok(Report {
+        experiment: experiment.name(),
+        scale: scale.name(),
+        changes: scale::changes(experiment, scale),
+        runs: parameters.runs,
+        seed: options.seed,
+        points: points.iter().map(shown).collect(),
+        comparisons: compare::compare(&points),
+        laws,
+        failed,
+        failures,
+        total_ms: begun.elapsed().as_millis() as u64,
+    })
+}
+
+/// Every variant at every size.
+fn points(experiment: Experiment, parameters: &Parameters) -> Vec<Measured> {
+    let mut points = Vec::new();
+    for size in &parameters.sizes {
+        let point = |variant, left| Measured {
+            variant,
+            size: *size,
+            left,
+            runs: BTreeMap::new(),
+        };
+        if experiment == Experiment::E7 {
+            for left in Left::ALL {
+                let variants = collected::variants().into_iter();
+                points.extend(variants.map(|variant| point(variant, Some(left))));
+            }
+        } else {
+            let variants = sweep::variants(experiment).into_iter();
+            let variants = variants.filter(|variant| sweep::exists(*variant, *size));
+            points.extend(variants.map(|variant| point(variant, None)));
+        }
+    }
+    points
+}
+
+/// One run of one point.
+async fn measure(
+    stage: &Stage<'_>,
+    parameters: &Parameters,
+    point: &Measured,
+    random: &Random,
+    is_first: bool,
+) -> Result<(BTreeMap<&'static str, f64>, Vec<Law>), RunError> {
+    let Measured {
+        variant,
+        size,
+        left,
+        ..
+    } = *point;
+    if let Some(left) = left {
+        let what = (variant, left, size);
+        let (values, costs) = collected::run(stage, parameters, what, random).await?;
+        return Ok((values, collected::laws(point, &costs)));
+    }
+    let at = point.at();
+    let laws = is_first.then_some(&*at);
+    sweep::run(stage, parameters, (variant, size), random, laws).await
+}
+
+fn shown(of: &Measured) -> Point {
+    let published = published::read_ms(of.variant, of.left, of.size);
+    let spread = |(quantity, values): (&&'static str, &Vec<f64>)| {
+        Spread::of(values).map(|spread| (*quantity, spread))
+    };
+    Point {
+        variant: of.name(),
+        at: of.at(),
+        published_read_ms: published.map(|(ms, _)| ms),
+        published_at: published.map(|(_, size)| show_size(size)),
+        values: of.runs.iter().filter_map(spread).collect(),
+    }
+}

@@ -1,0 +1,191 @@
+//! E7: a sequence of twelve configurations, and who reads from its beginning.
+
+use super::actor::{Actor, Cost, Subject};
+use super::compare::Measured;
+use super::law;
+use super::report::Law;
+use super::scale::Parameters;
+use super::stage::{Stage, means};
+use super::variant::{Algorithm, Extras, Variant};
+use crate::random::Random;
+use crate::run::{RunError, failed};
+use areo_client::{Change, Client, DapKind, Domain, LeaveOff, Reconfigured};
+use std::collections::BTreeMap;
+
+/// How many reconfigurers there are, taking turns.
+const RECONFIGURERS: usize = 4;
+/// Reconfigurations.
+pub(super) const CHANGES: u64 = 12;
+
+/// How the reconfigurations are left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Left {
+    /// All but the last one are pending.
+    Pending,
+    /// All are final.
+    Finalized,
+}
+
+impl Left {
+    pub(super) const ALL: [Left; 2] = [Left::Pending, Left::Finalized];
+
+    /// As the specification calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Left::Pending => "a",
+            Left::Finalized => "b",
+        }
+    }
+
+    /// Where the reconfiguration of this number is left off, if it is. Without collection nobody tells the configurations
+    /// before the predecessor.
+    fn leave_off(self, number: u64, extras: Extras) -> Option<LeaveOff> {
+        match (self, number) {
+            (Left::Pending, ..CHANGES) => Some(LeaveOff::Transferred),
+            _ if extras == Extras::Collecting => None,
+            _ => Some(LeaveOff::Finalized),
+        }
+    }
+}
+
+/// The variants: what is read, and with what; the configurations alternate.
+pub(super) fn variants() -> Vec<Variant> {
+    let each = |algorithm| {
+        Extras::ALL.map(|extras| Variant {
+            algorithm,
+            dap: DapKind::Abd,
+            extras,
+        })
+    };
+    Algorithm::ALL.into_iter().flat_map(each).collect()
+}
+
+/// Measures one variant at one point, once.
+pub(super) async fn run(
+    stage: &Stage<'_>,
+    parameters: &Parameters,
+    (variant, left, size): (Variant, Left, usize),
+    random: &Random,
+) -> Result<(BTreeMap<&'static str, f64>, Vec<Cost>), RunError> {
+    let k = (parameters.servers - parameters.parity) as u8;
+    let domain = stage
+        .domain(variant, parameters, k, parameters.writers)
+        .await?;
+    let subject = Subject {
+        connect: &stage.started.connect,
+        domain: &domain,
+        algorithm: variant.algorithm,
+        size,
+        blocks: parameters.blocks,
+        data: stage.data,
+    };
+    let mut writer = subject.actor(random.derive(0)).await?;
+    let created = writer.create().await;
+    created.map_err(failed("write the object"))?;
+    // They know the first configuration, and none of those that follow.
+    let mut readers = Vec::new();
+    for number in 0..parameters.readers {
+        let reader = subject.actor(random.derive(1 + number as u64)).await?;
+        reader.warm_up().await.map_err(failed("connect a reader"))?;
+        readers.push(reader);
+    }
+    reconfigure(stage, &domain, (variant, left), k).await?;
+    let costs = read(stage, &mut readers).await;
+    stage.remove(&domain).await?;
+    Ok((means(&costs, &[]), costs))
+}
+
+/// One after the other.
+async fn read(stage: &Stage<'_>, readers: &mut [Actor]) -> Vec<Cost> {
+    let mut costs = Vec::new();
+    for reader in readers {
+        match reader.read().await {
+            Ok(cost) => costs.push(cost),
+            Err(sentence) => stage.failed(sentence),
+        }
+    }
+    costs
+}
+
+/// The reconfigurers take turns; the servers stay, erasure coding and replication alternate.
+async fn reconfigure(
+    stage: &Stage<'_>,
+    domain: &str,
+    (variant, left): (Variant, Left),
+    k: u8,
+) -> Result<(), RunError> {
+    let mut reconfigurers: Vec<(Client, Domain)> = Vec::new();
+    for _ in 0..RECONFIGURERS {
+        let client = Client::connect(stage.started.connect.clone()).await;
+        let client = client.map_err(failed("connect a reconfigurer"))?;
+        let found = client.domain(domain).await;
+        let found = found.map_err(failed("find the domain"))?;
+        reconfigurers.push((client, found));
+    }
+    for number in 1..=CHANGES {
+        let (_, domain) = &reconfigurers[(number - 1) as usize % RECONFIGURERS];
+        let (dap, k) = match number % 2 {
+            1 => (DapKind::Ec, Some(k)),
+            _ => (DapKind::Abd, None),
+        };
+        let change = Change {
+            dap: Some(dap),
+            k,
+            allow_f0: true,
+            ..Change::default()
+        };
+        let leave_off = left.leave_off(number, variant.extras);
+        let done = match leave_off {
+            Some(after) => domain.leave_off(&change, after).await,
+            None => domain.reconfigure(&change, |_| {}).await.map(Some),
+        };
+        let done = done.map_err(failed("reconfigure the domain"))?;
+        let is_final = matches!(done, Some(Reconfigured::Installed(_)));
+        if is_final != (leave_off != Some(LeaveOff::Transferred)) {
+            let error = format!("nobody else does, and it ended as {done:?}");
+            return Err(failed("reconfigure the domain")(error));
+        }
+    }
+    Ok(())
+}
+
+/// How a reader that starts at the first configuration gets to the last one.
+pub(super) fn laws(of: &Measured, costs: &[Cost]) -> Vec<Law> {
+    let (name, at) = (of.name(), of.at());
+    // Without collection one after the other, unless a server has missed one altogether: asked for it, that server answers
+    // with the last final one of the domain ([X-13]).
+    let (what, configurations) = match of.variant.extras {
+        Extras::Plain | Extras::Piggyback => (
+            "configurations from the first to the last one: at most all",
+            2..=CHANGES + 1,
+        ),
+        Extras::Collecting => (
+            "configurations from the first to the last one: these two",
+            2..=2,
+        ),
+    };
+    let counts = law::of(costs, |cost| cost.configurations);
+    vec![law::counted(what, (&name, &at), counts, configurations)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eleven_are_pending_or_none_is() {
+        let left = |left: Left, extras| -> Vec<Option<LeaveOff>> {
+            (1..=CHANGES).map(|n| left.leave_off(n, extras)).collect()
+        };
+        let pending = left(Left::Pending, Extras::Piggyback);
+        assert_eq!(pending[..11], [Some(LeaveOff::Transferred); 11]);
+        assert_eq!(pending[11], Some(LeaveOff::Finalized));
+        assert_eq!(left(Left::Pending, Extras::Collecting)[11], None);
+        assert_eq!(
+            left(Left::Finalized, Extras::Plain),
+            [Some(LeaveOff::Finalized); 12]
+        );
+        assert_eq!(left(Left::Finalized, Extras::Collecting), [None; 12]);
+        assert_eq!(variants().len(), 9);
+    }
+}

@@ -1,0 +1,254 @@
+//! Beside the publication: ratios of variants, and whether their order is the published one.
+
+use super::collected::Left;
+use super::figures::Spread;
+use super::published;
+use super::report::{Comparison, Verdict};
+use super::scale::show_size;
+use super::variant::{Algorithm, Extras, Variant};
+use areo_client::DapKind;
+use std::collections::BTreeMap;
+
+/// Ratios nearer to 1 than this are no difference.
+const SAME: f64 = 0.05;
+/// Runs of which ratios are judged, at least.
+const RUNS: usize = 3;
+/// What is compared, of what was measured; the first one is what the publication reports.
+const QUANTITIES: [&str; 4] = ["read_ms", "read_rounds", "read_bytes", "write_ms"];
+
+/// A variant at a point, and what each run showed of each quantity.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Measured {
+    pub(super) variant: Variant,
+    pub(super) size: usize,
+    /// After the reconfigurations of E7, which were left so.
+    pub(super) left: Option<Left>,
+    pub(super) runs: BTreeMap<&'static str, Vec<f64>>,
+}
+
+/// What one variant has and another has not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Relation {
+    Piggyback,
+    Collecting,
+    Coded,
+    Coverable,
+    Fragmented,
+}
+
+impl Relation {
+    const ALL: [Relation; 5] = [
+        Relation::Piggyback,
+        Relation::Collecting,
+        Relation::Coded,
+        Relation::Coverable,
+        Relation::Fragmented,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Relation::Piggyback => "PB against no PB",
+            Relation::Collecting => "GC against no GC",
+            Relation::Coded => "EC against ABD",
+            Relation::Coverable => "coverable against not",
+            Relation::Fragmented => "fragmented against not",
+        }
+    }
+
+    /// The variant without it.
+    fn without(self, variant: Variant) -> Option<Variant> {
+        let Variant {
+            algorithm,
+            dap,
+            extras,
+        } = variant;
+        let (algorithm, dap, extras) = match (self, algorithm, dap, extras) {
+            (Relation::Piggyback, a, d, Extras::Piggyback) => (a, d, Extras::Plain),
+            (Relation::Collecting, a, d, Extras::Collecting) => (a, d, Extras::Piggyback),
+            (Relation::Coded, a, DapKind::Ec, e) => (a, DapKind::Abd, e),
+            (Relation::Coverable, Algorithm::CoAres, d, e) => (Algorithm::Ares, d, e),
+            (Relation::Fragmented, Algorithm::CoAresF, d, e) => (Algorithm::CoAres, d, e),
+            _ => return None,
+        };
+        Some(Variant {
+            algorithm,
+            dap,
+            extras,
+        })
+    }
+
+    /// Why the published order need not be the one here.
+    fn reason(self, left: Option<Left>) -> &'static str {
+        match (self, left) {
+            (Relation::Piggyback, None) => {
+                "PB saves 3 of 4 rounds here, not 2: what is known to be at a quorum is not written back; and of a read that takes milliseconds rounds are a larger part than of one that takes tenths of a second"
+            }
+            (Relation::Piggyback, Some(_)) => {
+                "without PB an operation asks every configuration on the way for its value as well as for its pointer here (decision 0007), where the publication goes to the end first; and without GC superseded configurations go on giving what they hold, where the publication's withhold it: PB only saves rounds"
+            }
+            (Relation::Collecting, _) => {
+                "what GC saves is the way over 12 configurations; files go it once, before the first block"
+            }
+            (Relation::Coded, _) => {
+                "with ABD, too, a read takes the value from one server here and versions from the others: both carry it once, and ABD does not decode. The publication's carries it from every server"
+            }
+            (Relation::Coverable, _) => {
+                "a read of CoARES is a read of ARES here; the publication's CoARES has a better EC-DAP than its ARES, and here there is one"
+            }
+            (Relation::Fragmented, _) => {
+                "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 4 rounds. It pays where blocks are many and few of them change"
+            }
+        }
+    }
+}
+
+/// Every two variants that differ in one thing, at every point.
+pub(super) fn compare(all: &[Measured]) -> Vec<Comparison> {
+    let mut compared = Vec::new();
+    for relation in Relation::ALL {
+        for above in all {
+            let Some(without) = relation.without(above.variant) else {
+                continue;
+            };
+            let is_below = |m: &&Measured| {
+                m.variant == without && (m.size, m.left) == (above.size, above.left)
+            };
+            if let Some(below) = all.iter().find(is_below) {
+                let of = |quantity| one(relation, (above, below), quantity);
+                compared.extend(QUANTITIES.into_iter().filter_map(of));
+            }
+        }
+    }
+    compared
+}
+
+fn one(
+    relation: Relation,
+    (above, below): (&Measured, &Measured),
+    quantity: &'static str,
+) -> Option<Comparison> {
+    let ratio = Spread::of_ratios(above.runs.get(quantity)?, below.runs.get(quantity)?)?;
+    let figure = |of: &Measured| published::read_ms(of.variant, of.left, of.size);
+    let published = match (quantity, figure(above), figure(below)) {
+        ("read_ms", Some((above, size)), Some((below, _))) => Some((above / below, size)),
+        _ => None,
+    };
+    let runs = above.runs[quantity].len();
+    let verdict = match published {
+        None => Verdict::Unpublished,
+        Some(_) if runs < RUNS => Verdict::Undecided,
+        Some((published, _)) => judge(published, ratio),
+    };
+    let reason = match verdict {
+        Verdict::Holds | Verdict::Unpublished => "",
+        Verdict::Undecided if runs < RUNS => "fewer than three runs decide nothing",
+        Verdict::Undecided => "runs differ more than the variants do",
+        Verdict::Differs => relation.reason(above.left),
+    };
+    Some(Comparison {
+        relation: relation.name(),
+        quantity,
+        above: above.name(),
+        below: below.name(),
+        at: above.at(),
+        ratio,
+        published: published.map(|(ratio, _)| ratio),
+        published_at: published.map(|(_, size)| show_size(size)),
+        verdict,
+        reason,
+    })
+}
+
+impl Measured {
+    /// The variant.
+    pub(super) fn name(&self) -> String {
+        match self.left {
+            Some(_) => self.variant.name_of_both(),
+            None => self.variant.name(),
+        }
+    }
+
+    /// The point.
+    pub(super) fn at(&self) -> String {
+        let size = show_size(self.size);
+        self.left
+            .map_or(size.clone(), |left| format!("({}) {size}", left.name()))
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Order {
+    Less,
+    Same,
+    More,
+}
+
+fn order(ratio: f64) -> Order {
+    match ratio {
+        ratio if ratio < 1.0 - SAME => Order::Less,
+        ratio if ratio > 1.0 + SAME => Order::More,
+        _ => Order::Same,
+    }
+}
+
+/// Whether the order of the two is the published one. Runs that fall on both sides decide nothing.
+fn judge(published: f64, ratio: Spread) -> Verdict {
+    let here = order(ratio.median);
+    let agrees = match here {
+        Order::Less => ratio.max < 1.0,
+        Order::More => ratio.min > 1.0,
+        Order::Same => true,
+    };
+    match agrees {
+        false => Verdict::Undecided,
+        true if here == order(published) => Verdict::Holds,
+        true => Verdict::Differs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_holds_if_it_is_the_published_one() {
+        let spread = |min, median, max| Spread { median, min, max };
+        assert_eq!(judge(0.5, spread(0.2, 0.3, 0.4)), Verdict::Holds);
+        assert_eq!(judge(0.97, spread(0.9, 1.0, 1.2)), Verdict::Holds);
+        assert_eq!(judge(0.97, spread(0.2, 0.3, 0.4)), Verdict::Differs);
+        assert_eq!(judge(3.1, spread(0.2, 0.3, 0.4)), Verdict::Differs);
+        assert_eq!(judge(3.1, spread(0.9, 1.3, 1.4)), Verdict::Undecided);
+        assert_eq!(judge(0.5, spread(0.5, 0.8, 1.1)), Verdict::Undecided);
+        assert_eq!(judge(2.0, spread(1.1, 1.8, 2.1)), Verdict::Holds);
+    }
+
+    #[test]
+    fn variants_that_differ_in_one_thing_are_compared() {
+        let measured = |algorithm, extras, left, ms: &[f64]| Measured {
+            variant: Variant {
+                algorithm,
+                dap: DapKind::Abd,
+                extras,
+            },
+            size: 1 << 20,
+            left,
+            runs: BTreeMap::from([("read_ms", ms.to_vec()), ("read_rounds", vec![1.0; 3])]),
+        };
+        let left = Some(Left::Pending);
+        let all = [
+            measured(Algorithm::Ares, Extras::Plain, left, &[1.0, 2.0, 3.0]),
+            measured(Algorithm::Ares, Extras::Piggyback, left, &[3.0, 6.0, 9.9]),
+            measured(Algorithm::CoAres, Extras::Collecting, left, &[1.0; 3]),
+            measured(Algorithm::Ares, Extras::Piggyback, None, &[1.0; 3]),
+        ];
+        let compared = compare(&all);
+        assert_eq!(compared.len(), 2, "{compared:?}");
+        let read = &compared[0];
+        assert_eq!((&*read.above, &*read.below), ("ARES PB", "ARES"));
+        assert_eq!((&*read.at, read.quantity), ("(a) 1 MiB", "read_ms"));
+        assert!((read.published.unwrap() - 494.0 / 159.0).abs() < 1e-9);
+        assert!((read.ratio.median - 3.0).abs() < 1e-9);
+        assert_eq!((&read.verdict, read.reason), (&Verdict::Holds, ""));
+        assert_eq!(compared[1].verdict, Verdict::Unpublished);
+    }
+}

@@ -1,0 +1,170 @@
+//! What holds on any machine: counts (`algorithms.md` 7.5, and the hops of E7).
+
+use super::actor::{Actor, Cost};
+use super::report::Law;
+use super::variant::{Algorithm, Extras, Variant};
+use areo_client::DapKind;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// What messages have beside elements, in bytes: of every server, and of every block of a file.
+const OF_A_SERVER: u64 = 4 << 10;
+const OF_A_BLOCK: u64 = 128;
+/// How often it is looked whether the system is quiet: confirmations that nobody waits for are on their way.
+const LOOKS: usize = 50;
+const BETWEEN: Duration = Duration::from_millis(20);
+
+/// Whether every one of the counts is one that may be.
+pub(super) fn counted(
+    what: &'static str,
+    (variant, at): (&str, &str),
+    counts: impl IntoIterator<Item = u64>,
+    expected: RangeInclusive<u64>,
+) -> Law {
+    let show = |from: u64, to: u64| match (from, to) {
+        (from, u64::MAX) => format!("at least {from}"),
+        (from, to) if from == to => from.to_string(),
+        (from, to) => format!("{from} to {to}"),
+    };
+    let counts: Vec<u64> = counts.into_iter().collect();
+    let ends = counts.iter().min().zip(counts.iter().max());
+    Law {
+        what,
+        variant: variant.into(),
+        at: at.into(),
+        expected: show(*expected.start(), *expected.end()),
+        measured: ends.map_or("nothing".into(), |(min, max)| show(*min, *max)),
+        holds: !counts.is_empty() && counts.iter().all(|count| expected.contains(count)),
+    }
+}
+
+/// The laws of a variant when nobody else is at work, in a domain of `n` servers of which `k` make a value.
+///
+/// # Errors
+/// What went wrong, as a sentence.
+pub(super) async fn quiet(
+    variant: Variant,
+    actor: &mut Actor,
+    shape: (usize, usize, usize),
+    at: &str,
+) -> Result<Vec<Law>, String> {
+    let mut laws = Vec::new();
+    for _ in 0..LOOKS {
+        // Up to date first: the newest version, and a local file.
+        actor.read().await?;
+        let write = actor.write().await?;
+        sleep(BETWEEN).await;
+        laws = of_costs(variant, (write, actor.read().await?), shape, at);
+        if laws.iter().all(|law| law.holds) {
+            break;
+        }
+    }
+    Ok(laws)
+}
+
+fn of_costs(
+    variant: Variant,
+    (write, read): (Cost, Cost),
+    (n, k, size): (usize, usize, usize),
+    at: &str,
+) -> Vec<Law> {
+    let name = variant.name();
+    let law = |what, count, expected| counted(what, (&name, at), [count], expected);
+    let (writes, reads) = variant.quiet_rounds();
+    if variant.algorithm == Algorithm::CoAresF {
+        let beside = n as u64 * (OF_A_SERVER + OF_A_BLOCK * read.blocks);
+        // All blocks are asked for in one message only where one message tells all: with pointers on replies.
+        return match variant.extras {
+            Extras::Plain => vec![law(
+                "rounds of a read of an unchanged file: at least 4 for every block",
+                read.rounds,
+                reads * read.blocks..=u64::MAX,
+            )],
+            Extras::Piggyback | Extras::Collecting => vec![
+                law(
+                    "rounds of a read of an unchanged file: one for all blocks",
+                    read.rounds,
+                    reads..=reads,
+                ),
+                law(
+                    "bytes received by it: none of its data",
+                    read.received,
+                    0..=beside,
+                ),
+            ],
+        };
+    }
+    let element = match variant.dap {
+        DapKind::Abd => size,
+        DapKind::Ec => size.div_ceil(k),
+    };
+    let (all, beside) = ((n * element) as u64, n as u64 * OF_A_SERVER);
+    vec![
+        law("rounds of a read, quiet", read.rounds, reads..=reads),
+        law("rounds of a write, quiet", write.rounds, writes..=writes),
+        law(
+            "bytes sent by a write: an element to every server",
+            write.sent,
+            all..=all + beside,
+        ),
+    ]
+}
+
+/// What all of them came to.
+pub(super) fn of(costs: &[Cost], count: fn(&Cost) -> u64) -> Vec<u64> {
+    costs.iter().map(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_law_is_broken_by_one_count() {
+        let law = |counts: &[u64]| counted("hops", ("ARES", "1 MiB"), counts.to_vec(), 13..=14);
+        let held = law(&[13, 14, 13]);
+        assert!(held.holds);
+        assert_eq!((&*held.expected, &*held.measured), ("13 to 14", "13 to 14"));
+        let broken = law(&[13, 12]);
+        assert!(!broken.holds);
+        assert_eq!(broken.measured, "12 to 13");
+        assert!(!law(&[]).holds, "what was not counted does not hold");
+        assert_eq!(counted("hops", ("ARES", "1 MiB"), [2], 2..=2).expected, "2");
+    }
+    #[test]
+    fn laws_are_those_of_the_variant() {
+        let cost = |rounds, sent, received, blocks| Cost {
+            ms: 1.0,
+            rounds,
+            configurations: 1,
+            sent,
+            received,
+            blocks,
+            success: 1.0,
+        };
+        let held = |algorithm, dap, extras, write, read| -> Vec<bool> {
+            let variant = Variant {
+                algorithm,
+                dap,
+                extras,
+            };
+            let laws = of_costs(variant, (write, read), (5, 3, 60_000), "64 KiB");
+            laws.iter().map(|law| law.holds).collect()
+        };
+        let (ares, file) = (Algorithm::Ares, Algorithm::CoAresF);
+        let write = cost(2, 100_500, 0, 0);
+        let read = cost(1, 0, 60_000, 0);
+        let of = |dap, extras| held(ares, dap, extras, write, read);
+        assert_eq!(of(DapKind::Ec, Extras::Piggyback), [true; 3]);
+        assert_eq!(of(DapKind::Ec, Extras::Plain), [false, false, true]);
+        let abd = of(DapKind::Abd, Extras::Collecting);
+        assert_eq!(abd, [true, true, false], "whole values are sent");
+        let read = |rounds, received| cost(rounds, 0, received, 10);
+        let of = |extras, read| held(file, DapKind::Ec, extras, write, read);
+        assert_eq!(of(Extras::Piggyback, read(1, 1_000)), [true; 2]);
+        assert_eq!(of(Extras::Piggyback, read(2, 60_000)), [false; 2]);
+        assert_eq!(of(Extras::Plain, read(40, 60_000)), [true]);
+        assert_eq!(of(Extras::Plain, read(10, 60_000)), [false]);
+    }
+}

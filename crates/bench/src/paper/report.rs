@@ -1,0 +1,183 @@
+//! What came of an experiment.
+
+use super::figures::Spread;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What came of an experiment.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// Which.
+    pub experiment: &'static str,
+    /// At which scale.
+    pub scale: &'static str,
+    /// What that changes against the publication.
+    pub changes: Vec<String>,
+    /// Runs of each point.
+    pub runs: usize,
+    /// What everything was drawn from.
+    pub seed: u64,
+    /// What was measured.
+    pub points: Vec<Point>,
+    /// Variants beside each other, and beside the publication.
+    pub comparisons: Vec<Comparison>,
+    /// Counts that do not depend on the machine.
+    pub laws: Vec<Law>,
+    /// Operations that failed, or read what nobody wrote.
+    pub failed: u64,
+    /// The first of them, as sentences.
+    pub failures: Vec<String>,
+    /// How long all of it took.
+    pub total_ms: u64,
+}
+
+/// A variant at a point.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Point {
+    /// The variant, as the papers call it.
+    pub variant: String,
+    /// Where: size, and what else is varied.
+    pub at: String,
+    /// Latency of a read as published, at the nearest size that was.
+    pub published_read_ms: Option<f64>,
+    /// That size.
+    pub published_at: Option<String>,
+    /// Means of the operations of a run, over the runs. Bytes: received by a read, sent by a write.
+    pub values: BTreeMap<&'static str, Spread>,
+}
+
+/// Two variants that differ in one thing.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// In which.
+    pub relation: &'static str,
+    /// What is compared.
+    pub quantity: &'static str,
+    /// That of this variant
+    pub above: String,
+    /// divided by that of this one,
+    pub below: String,
+    /// at this point,
+    pub at: String,
+    /// is this, run by run.
+    pub ratio: Spread,
+    /// The same of the published figures.
+    pub published: Option<f64>,
+    /// The size that they were measured at.
+    pub published_at: Option<String>,
+    /// Whether the order is the published one.
+    pub verdict: Verdict,
+    /// Why not.
+    pub reason: &'static str,
+}
+
+/// Whether an order is the published one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is.
+    Holds,
+    /// It is not.
+    Differs,
+    /// Runs fall on both sides.
+    Undecided,
+    /// Nothing was published.
+    Unpublished,
+}
+
+/// A count that does not depend on the machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Law {
+    /// Of what.
+    pub what: &'static str,
+    /// The variant.
+    pub variant: String,
+    /// Where.
+    pub at: String,
+    /// What it has to be.
+    pub expected: String,
+    /// What it was, over all operations and runs.
+    pub measured: String,
+    /// Whether it was that each time.
+    pub holds: bool,
+}
+
+impl Report {
+    /// The laws that were broken.
+    pub fn broken(&self) -> impl Iterator<Item = &Law> {
+        self.laws.iter().filter(|law| !law.holds)
+    }
+
+    /// All that was measured, as a table with a head: a line for every quantity of every point, then for every ratio.
+    pub fn csv(&self) -> String {
+        let mut csv = String::from("kind,variant,against,at,quantity,median,min,max,published\n");
+        let published = |figure: Option<f64>| figure.map_or(String::new(), |f| f.to_string());
+        for point in &self.points {
+            for (quantity, Spread { median, min, max }) in &point.values {
+                let figure = point.published_read_ms.filter(|_| *quantity == "read_ms");
+                let _ = writeln!(
+                    csv,
+                    "measured,{},,{},{quantity},{median},{min},{max},{}",
+                    point.variant,
+                    point.at,
+                    published(figure)
+                );
+            }
+        }
+        for of in &self.comparisons {
+            let Spread { median, min, max } = of.ratio;
+            let _ = writeln!(
+                csv,
+                "ratio,{},{},{},{},{median},{min},{max},{}",
+                of.above,
+                of.below,
+                of.at,
+                of.quantity,
+                published(of.published)
+            );
+        }
+        csv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_csv_for_every_figure() {
+        let spread = Spread {
+            median: 2.0,
+            min: 1.0,
+            max: 3.5,
+        };
+        let values = BTreeMap::from([("read_ms", spread), ("read_rounds", spread)]);
+        let report = Report {
+            experiment: "E7",
+            scale: "quick",
+            changes: Vec::new(),
+            runs: 3,
+            seed: 1,
+            points: vec![Point {
+                variant: "ARES PB".into(),
+                at: "(a) 1 MiB".into(),
+                published_read_ms: Some(494.0),
+                published_at: Some("1 MiB".into()),
+                values,
+            }],
+            comparisons: Vec::new(),
+            laws: Vec::new(),
+            failed: 0,
+            failures: Vec::new(),
+            total_ms: 1,
+        };
+        let csv = report.csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines[1], "measured,ARES PB,,(a) 1 MiB,read_ms,2,1,3.5,494");
+        assert_eq!(lines[2], "measured,ARES PB,,(a) 1 MiB,read_rounds,2,1,3.5,");
+        assert_eq!(lines.len(), 3);
+        let fields = |line: &&str| line.split(',').count();
+        assert!(lines.iter().all(|line| fields(line) == 9), "{csv}");
+    }
+}

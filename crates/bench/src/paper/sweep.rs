@@ -1,0 +1,114 @@
+//! E1 and E6: readers and writers of one object or file at once.
+
+use super::actor::{Actor, Cost, Subject};
+use super::experiment::Experiment;
+use super::law;
+use super::report::Law;
+use super::scale::{OBJECT_MAX, Parameters};
+use super::stage::{Stage, means};
+use super::variant::{Algorithm, Extras, Variant};
+use crate::random::Random;
+use crate::run::{RunError, failed};
+use areo_client::DapKind;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// What an operation ended with.
+type Ended = Result<Cost, String>;
+
+/// The variants that an experiment compares.
+pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
+    let extras: &[Extras] = match experiment {
+        Experiment::E6 => &[Extras::Plain, Extras::Piggyback],
+        _ => &[Extras::Plain],
+    };
+    let mut variants = Vec::new();
+    for algorithm in Algorithm::ALL {
+        for dap in [DapKind::Abd, DapKind::Ec] {
+            variants.extend(extras.iter().map(|extras| Variant {
+                algorithm,
+                dap,
+                extras: *extras,
+            }));
+        }
+    }
+    variants
+}
+
+/// Whether there is such a point: objects are one value.
+pub(super) fn exists(variant: Variant, size: usize) -> bool {
+    variant.algorithm == Algorithm::CoAresF || size <= OBJECT_MAX
+}
+
+/// Measures one variant at one size, once. `with_laws`: and its laws, when the others are done.
+pub(super) async fn run(
+    stage: &Stage<'_>,
+    parameters: &Parameters,
+    (variant, size): (Variant, usize),
+    random: &Random,
+    with_laws: Option<&str>,
+) -> Result<(BTreeMap<&'static str, f64>, Vec<Law>), RunError> {
+    let (n, k) = (parameters.servers, parameters.servers - parameters.parity);
+    let domain = stage
+        .domain(variant, parameters, k as u8, parameters.writers)
+        .await?;
+    let subject = Subject {
+        connect: &stage.started.connect,
+        domain: &domain,
+        algorithm: variant.algorithm,
+        size,
+        blocks: parameters.blocks,
+        data: stage.data,
+    };
+    let mut first = subject.actor(random.derive(0)).await?;
+    first.create().await.map_err(failed("write the object"))?;
+    let (reads, writes) = (Rc::default(), Rc::default());
+    let mut clients = JoinSet::new();
+    for place in 0..parameters.readers + parameters.writers {
+        let random = random.derive(1 + place as u64);
+        let mut actor = subject.actor(random.clone()).await?;
+        // Not measured: connections, the newest version, a local file.
+        actor.read().await.map_err(failed("read the object"))?;
+        let is_reader = place < parameters.readers;
+        let ended: &Rc<RefCell<Vec<Ended>>> = if is_reader { &reads } else { &writes };
+        let work = work(actor, is_reader, random, parameters.clone(), ended.clone());
+        clients.spawn_local(work);
+    }
+    while let Some(done) = clients.join_next().await {
+        done.expect("clients do not panic");
+    }
+    let succeeded = |ended: Rc<RefCell<Vec<Ended>>>| -> Vec<Cost> {
+        let report = |ended: Ended| ended.map_err(|sentence| stage.failed(sentence)).ok();
+        ended.take().into_iter().filter_map(report).collect()
+    };
+    let costs = means(&succeeded(reads), &succeeded(writes));
+    let laws = match with_laws {
+        Some(at) => law::quiet(variant, &mut first, (n, k, size), at)
+            .await
+            .map_err(failed("read and write alone"))?,
+        None => Vec::new(),
+    };
+    stage.remove(&domain).await?;
+    Ok((costs, laws))
+}
+
+/// Operations one after the other, with random waits between them.
+async fn work(
+    mut actor: Actor,
+    is_reader: bool,
+    mut random: Random,
+    parameters: Parameters,
+    ended: Rc<RefCell<Vec<Ended>>>,
+) {
+    for _ in 0..parameters.operations {
+        sleep(random.millis(parameters.wait_ms.clone())).await;
+        let done = match is_reader {
+            true => actor.read().await,
+            false => actor.write().await,
+        };
+        ended.borrow_mut().push(done);
+    }
+}

@@ -1,0 +1,148 @@
+//! The papers' variants, as options of a domain.
+
+use areo_client::{Collect, Dap, DapKind, DomainOptions, Options};
+
+/// What is read and written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Algorithm {
+    /// An object.
+    Ares,
+    /// An object that is written coverably.
+    CoAres,
+    /// A file: a list of coverable blocks.
+    CoAresF,
+}
+
+/// What of Ares II it has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Extras {
+    /// Nothing: Ares.
+    Plain,
+    /// Pointers on replies: PB.
+    Piggyback,
+    /// And garbage collection: PB+GC.
+    Collecting,
+}
+
+/// One of the algorithms that the papers compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Variant {
+    pub(super) algorithm: Algorithm,
+    /// How the first configuration keeps values.
+    pub(super) dap: DapKind,
+    pub(super) extras: Extras,
+}
+
+impl Algorithm {
+    pub(super) const ALL: [Algorithm; 3] = [Algorithm::Ares, Algorithm::CoAres, Algorithm::CoAresF];
+}
+
+impl Extras {
+    pub(super) const ALL: [Extras; 3] = [Extras::Plain, Extras::Piggyback, Extras::Collecting];
+
+    fn options(self) -> Options {
+        match self {
+            Extras::Plain => Options::ARES,
+            Extras::Piggyback => Options {
+                piggyback: true,
+                collect: Collect::Off,
+            },
+            Extras::Collecting => Options::default(),
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Extras::Plain => "",
+            Extras::Piggyback => " PB",
+            Extras::Collecting => " PB+GC",
+        }
+    }
+}
+
+impl Variant {
+    /// As the papers call it.
+    pub(super) fn name(self) -> String {
+        let (co, f) = match self.algorithm {
+            Algorithm::Ares => ("", ""),
+            Algorithm::CoAres => ("Co", ""),
+            Algorithm::CoAresF => ("Co", "F"),
+        };
+        let dap = match self.dap {
+            DapKind::Abd => "ABD",
+            DapKind::Ec => "EC",
+        };
+        format!("{co}ARES{dap}{f}{}", self.extras.suffix())
+    }
+
+    /// As the papers call it where configurations change between the two ways of keeping values.
+    pub(super) fn name_of_both(self) -> String {
+        self.name().replacen("ABD", "", 1).replacen("EC", "", 1)
+    }
+
+    /// A domain of it on these servers.
+    pub(super) fn domain(self, servers: &[String], k: u8, delta: usize) -> DomainOptions {
+        DomainOptions {
+            dap: match self.dap {
+                DapKind::Abd => Dap::Abd,
+                DapKind::Ec => Dap::Ec { k },
+            },
+            servers: servers.to_vec(),
+            delta: Some(delta as u16),
+            // As published: whatever has a length is coded.
+            copy_bytes: Some(0),
+            options: self.extras.options(),
+            allow_f0: true,
+        }
+    }
+
+    /// Rounds of a write and of a read of what is complete, when nobody else is at work (`algorithms.md` 7.5).
+    pub(super) fn quiet_rounds(self) -> (u64, u64) {
+        match self.extras {
+            Extras::Plain => (4, 4),
+            Extras::Piggyback | Extras::Collecting => (2, 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_have_the_names_of_the_papers() {
+        let name = |algorithm, dap, extras| {
+            let variant = Variant {
+                algorithm,
+                dap,
+                extras,
+            };
+            (variant.name(), variant.name_of_both())
+        };
+        let (plain, piggyback) = (Extras::Plain, Extras::Piggyback);
+        assert_eq!(
+            name(Algorithm::Ares, DapKind::Abd, plain),
+            ("ARESABD".into(), "ARES".into())
+        );
+        assert_eq!(
+            name(Algorithm::CoAres, DapKind::Ec, Extras::Collecting),
+            ("CoARESEC PB+GC".into(), "CoARES PB+GC".into())
+        );
+        assert_eq!(
+            name(Algorithm::CoAresF, DapKind::Ec, piggyback),
+            ("CoARESECF PB".into(), "CoARESF PB".into())
+        );
+    }
+
+    #[test]
+    fn a_variant_is_a_domain_with_options() {
+        let variant = Variant {
+            algorithm: Algorithm::Ares,
+            dap: DapKind::Ec,
+            extras: Extras::Piggyback,
+        };
+        let made = variant.domain(&["s1".into()], 6, 5);
+        assert_eq!((made.dap, made.delta), (Dap::Ec { k: 6 }, Some(5)));
+        assert!(made.options.piggyback && made.options.collect == Collect::Off);
+    }
+}
