@@ -12,7 +12,6 @@ use line::Lines;
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
-use tracing_subscriber::util::SubscriberInitExt;
 
 /// The log of a server.
 pub(crate) fn of_server(out: Output, log: LogWord, recorder: &Recorder) {
@@ -45,10 +44,9 @@ fn start(log: LogWord, level: LevelFilter, recorder: &Recorder) {
     let lines = tracing_subscriber::fmt::layer()
         .event_format(format)
         .with_writer(std::io::stderr);
-    tracing_subscriber::registry()
-        .with(lines.with_filter(events))
-        .with(recorder.layer())
-        .init();
+    let lines = tracing_subscriber::registry().with(lines.with_filter(events));
+    tracing::subscriber::set_global_default(recorder.subscriber(lines))
+        .expect("a process does this once");
     areo_client::set_trace_source(|span| {
         let context = context_of(span)?;
         Some(TraceContext {

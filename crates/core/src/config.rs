@@ -53,15 +53,20 @@ impl Dap {
             Dap::Ec { k } => k,
         }
     }
+
+    /// What people call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Dap::Abd => "abd",
+            Dap::Removed => "removed",
+            Dap::Ec { .. } => "ec",
+        }
+    }
 }
 
 impl fmt::Display for Dap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Dap::Abd => write!(f, "abd"),
-            Dap::Removed => write!(f, "removed"),
-            Dap::Ec { .. } => write!(f, "ec"),
-        }
+        f.write_str(self.word())
     }
 }
 

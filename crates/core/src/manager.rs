@@ -87,6 +87,19 @@ pub async fn get<E: Env>(
     atomic::read(client, c, name, None).await
 }
 
+/// [`get`] as a part of the current span, [`span::read`], which goes on: what is found may be the manifest of a value in
+/// blocks, and reading those is a part of the same operation.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn get_within<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Found, ReadError> {
+    atomic::read_within(client, c, name, None).await
+}
+
 /// Reads everything of an object but its content.
 ///
 /// # Errors

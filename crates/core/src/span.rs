@@ -114,9 +114,9 @@ macro_rules! in_configuration {
         let c: &crate::config::Configuration = $c;
         tracing::debug_span!(
             $span,
-            domain = tracing::field::debug(c.id().domain),
+            domain = c.id().domain.0,
             configuration = c.id().index,
-            dap = tracing::field::display(c.dap()),
+            dap = c.dap().word(),
             n = c.n(),
             k = c.dap().k(),
             quorum = c.quorums().quorum(),
@@ -143,6 +143,14 @@ macro_rules! of_call {
 }
 
 pub(crate) use {in_configuration, of_call, of_object, of_phase};
+
+/// A read of this object, for a caller that goes on with what it finds ([`crate::manager::get_within`]).
+pub fn read(name: &crate::object::Name) -> Span {
+    of_object!(READ, name)
+}
+
+/// How work ends that nobody waits for any more.
+pub const CANCELLED: &str = "cancelled";
 
 /// An end without success, in a word that says of which kind: few of them, so that people can count by it.
 pub trait ErrorType {
@@ -224,7 +232,7 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         if let Some(span) = self.0.take() {
-            span.record("error.type", "cancelled");
+            span.record("error.type", CANCELLED);
         }
     }
 }

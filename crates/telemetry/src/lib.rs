@@ -1,7 +1,7 @@
 //! What a process remembers of its recent operations.
 //!
-//! The algorithms say what they do in spans of the `tracing` facade (`areo_core::span` has their names). The [`Recorder`] is a
-//! layer of a subscriber that turns them into [`SpanRecord`]s: it decides which operations are watched ([`Sampler`]), gives
+//! The algorithms say what they do in spans of the `tracing` facade (`areo_core::span` has their names). The [`Recorder`] is
+//! the subscriber that turns them into [`SpanRecord`]s: it decides which operations are watched ([`Sampler`]), gives
 //! them W3C identities that cross processes, and keeps the last ones and the slowest of each kind in a bounded ring.
 //!
 //! ```text
@@ -18,6 +18,7 @@ pub mod page;
 mod record;
 mod recorder;
 mod ring;
+mod said;
 pub mod summary;
 mod trace;
 pub mod waterfall;

@@ -108,6 +108,9 @@ impl fmt::Display for Value {
     }
 }
 
+/// What a span says of itself, by name.
+pub(crate) type Attributes = BTreeMap<Cow<'static, str>, Value>;
+
 /// A span that has ended. As JSON, one object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SpanRecord {

@@ -40,19 +40,30 @@ pub async fn read<E: Env>(
     name: &Name,
     known: Option<&Known>,
 ) -> Result<Found, ReadError> {
-    let read = async {
-        loop {
-            let newest = newest(client, c, name, known, Scope::Whole);
-            let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
-            span::record_tag(newest.found.tag);
-            span::record_bytes(newest.found.length);
-            if let Some(found) = settle(client, newest, name).await? {
-                return Ok(found);
-            }
-            client.env.sleep(limits::ASK_AGAIN).await;
-        }
-    };
+    let read = read_within(client, c, name, known);
     span::watch!(span::of_object!(span::READ, name), read)
+}
+
+/// The same as a part of the current span, which goes on with what is found.
+///
+/// # Errors
+/// [`ReadError`].
+pub async fn read_within<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+) -> Result<Found, ReadError> {
+    loop {
+        let newest = newest(client, c, name, known, Scope::Whole);
+        let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
+        span::record_tag(newest.found.tag);
+        span::record_bytes(newest.found.length);
+        if let Some(found) = settle(client, newest, name).await? {
+            return Ok(found);
+        }
+        client.env.sleep(limits::ASK_AGAIN).await;
+    }
 }
 
 /// Phase 2 of a read: makes sure that the version is at a quorum. None if members have no room for it: then it may not be

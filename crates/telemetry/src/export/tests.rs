@@ -6,8 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use tracing::debug_span;
-use tracing_subscriber::Registry;
-use tracing_subscriber::layer::SubscriberExt;
+use tracing::subscriber::NoSubscriber;
 
 type Variable = (&'static str, &'static str);
 
@@ -151,7 +150,7 @@ fn export(endpoint: &str, queue: usize, operations: usize, patience: Duration) -
         service: None,
         queue,
     });
-    let subscriber = Registry::default().with(recorder.layer());
+    let subscriber = recorder.subscriber(NoSubscriber::new());
     tracing::subscriber::with_default(subscriber, || {
         for _ in 0..operations {
             debug_span!("areo.read").in_scope(|| {});

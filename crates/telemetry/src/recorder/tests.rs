@@ -1,10 +1,12 @@
 use super::*;
+use crate::record::Value;
+use std::collections::BTreeMap;
+use tracing::subscriber::NoSubscriber;
 use tracing::{debug_span, field};
-use tracing_subscriber::layer::SubscriberExt;
 
 fn recorded(sampler: Sampler, keys: bool, work: impl FnOnce()) -> Vec<SpanRecord> {
     let recorder = Recorder::new(sampler, keys, Limits::default());
-    let subscriber = Registry::default().with(recorder.layer());
+    let subscriber = recorder.subscriber(NoSubscriber::new());
     tracing::subscriber::with_default(subscriber, work);
     let mut records = recorder.ring().since(0);
     records.sort_by_key(|record| (record.start_ns, record.local_root));
@@ -114,4 +116,72 @@ fn a_span_ends_when_its_work_is_dropped() {
         drop(part);
     });
     assert_eq!(records.len(), 2);
+}
+
+#[test]
+fn room_that_is_used_again_says_nothing_of_what_was_there() {
+    let records = recorded(Sampler::Always, false, || {
+        for i in 0..3_u64 {
+            let whole = debug_span!("areo.write", tag = field::Empty, bytes = field::Empty);
+            let copy = whole.clone();
+            match i {
+                0 => whole.record("tag", "7-1"),
+                1 => whole.record("bytes", i),
+                _ => &whole,
+            };
+            drop(whole);
+            assert!(context_of(&copy).is_some(), "there is a handle left");
+        }
+    });
+    let said = |record: &SpanRecord| record.attributes.clone();
+    let expected = [
+        [("tag".into(), Value::Text("7-1".into()))].into(),
+        [("bytes".into(), Value::Number(1))].into(),
+        BTreeMap::new(),
+    ];
+    assert_eq!(records.iter().map(said).collect::<Vec<_>>(), expected);
+    assert!(records.iter().all(|record| record.parent.is_none()));
+}
+
+#[test]
+fn spans_may_be_left_in_any_order() {
+    let records = recorded(Sampler::Always, false, || {
+        let (one, other) = (debug_span!("areo.read"), debug_span!("areo.write"));
+        let in_one = one.clone().entered();
+        let in_other = other.clone().entered();
+        drop(in_one);
+        debug_span!("phase1").in_scope(|| {});
+        drop(in_other);
+        assert!(tracing::Span::current().is_disabled(), "both were left");
+    });
+    let named = |name| records.iter().find(|record| record.name == name).unwrap();
+    assert_eq!(named("phase1").parent, Some(named("areo.write").span));
+}
+
+#[test]
+fn a_wide_number_is_an_identity() {
+    let records = recorded(Sampler::Always, false, || {
+        debug_span!("areo.read", domain = 0xfeed_u128, below = -1, k = 3_u64).in_scope(|| {});
+    });
+    let expected = [
+        ("domain".into(), Value::Text(format!("{:032x}", 0xfeed))),
+        ("below".into(), Value::Text("-1".into())),
+        ("k".into(), Value::Number(3)),
+    ];
+    assert_eq!(records[0].attributes, expected.into());
+}
+
+#[test]
+fn whoever_remembers_waits_for_what_is_ending() {
+    let recorder = Recorder::new(Sampler::Always, false, Limits::default());
+    let subscriber = recorder.subscriber(NoSubscriber::new());
+    tracing::subscriber::with_default(subscriber, || {
+        let whole = debug_span!("areo.write");
+        recorder.settle(Duration::ZERO);
+        assert_eq!(recorder.ring().since(0), [], "it is still going on");
+        let ending = std::thread::spawn(move || drop(whole));
+        recorder.settle(Duration::MAX);
+        assert_eq!(recorder.ring().since(0).len(), 1);
+        ending.join().unwrap();
+    });
 }

@@ -1,0 +1,325 @@
+//! The subscriber: spans are ours, events are somebody else's.
+//!
+//! What a span costs is what is done here, and an operation has twenty of them. So there is one subscriber for them and no
+//! registry with layers: spans that have not ended lie in slots that are used again with the room they have, a thread knows
+//! which of them it is in, and a span that ends is copied into the ring.
+
+use super::{Context, KEY, REMOTE_SPAN, REMOTE_TRACE, Shared};
+use crate::record::{SpanId, SpanRecord, TraceId};
+use crate::ring::Ended;
+use crate::said::Said;
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing_core::span::Current;
+
+/// Spans of ours come from crates whose names begin so.
+const OURS: &str = "areo";
+
+/// Hands spans to a recorder, and events to another subscriber.
+pub(super) struct Watcher {
+    shared: Arc<Shared>,
+    events: Box<dyn Subscriber + Send + Sync>,
+}
+
+/// A span that has not ended.
+struct Open {
+    metadata: &'static Metadata<'static>,
+    context: Context,
+    parent: Option<SpanId>,
+    local_root: bool,
+    started: Instant,
+    /// Handles to it.
+    handles: usize,
+    said: Said,
+}
+
+/// Spans that have not ended, by id: one more than the place.
+#[derive(Default)]
+pub(super) struct Slots {
+    places: Vec<Open>,
+    free: Vec<usize>,
+    /// Room for what spans say.
+    spare: Vec<Said>,
+}
+
+impl Slots {
+    fn of(&mut self, id: &Id) -> &mut Open {
+        &mut self.places[id.into_u64() as usize - 1]
+    }
+
+    /// How many there are.
+    pub(super) fn open(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    fn insert(&mut self, open: Open) -> Id {
+        let at = self.free.pop().unwrap_or(self.places.len());
+        match self.places.get_mut(at) {
+            Some(place) => *place = open,
+            None => self.places.push(open),
+        }
+        Id::from_u64(at as u64 + 1)
+    }
+
+    fn remove(&mut self, id: &Id) {
+        let mut said = std::mem::take(&mut self.of(id).said);
+        said.clear();
+        self.spare.push(said);
+        self.free.push(id.into_u64() as usize - 1);
+    }
+}
+
+thread_local! {
+    /// Spans that this thread is in, with their recorders, the innermost last.
+    static ENTERED: RefCell<Vec<(usize, Id)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Watcher {
+    pub(super) fn new(shared: Arc<Shared>, events: Box<dyn Subscriber + Send + Sync>) -> Watcher {
+        Watcher { shared, events }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.shared
+            .slots
+            .lock()
+            .expect("no holder of the lock panics")
+    }
+
+    /// What tells this recorder from others.
+    fn own(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
+    /// The span of this recorder that the thread is in.
+    fn entered(&self) -> Option<Id> {
+        ENTERED.with_borrow(|entered| {
+            let (recorder, id) = entered.last()?;
+            (*recorder == self.own()).then(|| id.clone())
+        })
+    }
+
+    pub(super) fn context(&self, id: &Id) -> Context {
+        self.slots().of(id).context
+    }
+
+    fn is_ours(metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with(OURS)
+    }
+
+    /// Made only where a request came from an operation that is watched, and what is done for it.
+    fn is_served(metadata: &Metadata<'_>) -> bool {
+        metadata.name().starts_with("server.") || metadata.name().starts_with("store.")
+    }
+
+    /// Remembers it. What is returned is to be exported, when no lock is held.
+    fn close(&self, slots: &mut Slots, id: &Id) -> Option<SpanRecord> {
+        let open = slots.of(id);
+        let ended = Ended {
+            trace: open.context.trace,
+            span: open.context.span,
+            parent: open.parent,
+            local_root: open.local_root,
+            name: open.metadata.name(),
+            start_ns: self.shared.at(open.started),
+            duration_ns: open.started.elapsed().as_nanos() as u64,
+        };
+        let record = self.shared.remember(ended, &open.said);
+        slots.remove(id);
+        record
+    }
+}
+
+impl Subscriber for Watcher {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if !metadata.is_span() {
+            return self.events.register_callsite(metadata);
+        }
+        let possible = self.shared.samples() || Watcher::is_served(metadata);
+        match Watcher::is_ours(metadata) && possible {
+            true => Interest::sometimes(),
+            false => Interest::never(),
+        }
+    }
+
+    /// Whether a span is watched: it is a part of one that is, a server was asked by one that is, or an operation begins here
+    /// and is taken. All others cost a look at their names.
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        if !metadata.is_span() {
+            return self.events.enabled(metadata);
+        }
+        if self.entered().is_some() {
+            return true;
+        }
+        let name = metadata.name();
+        name.starts_with("server.") || name.starts_with("areo.") && self.shared.takes()
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let parent = match attributes.is_contextual() {
+            true => self.entered(),
+            false => attributes.parent().cloned(),
+        };
+        let mut slots = self.slots();
+        let here = parent.map(|parent| slots.of(&parent).context);
+        let mut said = slots.spare.pop().unwrap_or_default();
+        // What is formatted here is ours, and traces nothing while the lock is held.
+        let mut fields = Fields::new(&mut said, self.shared.keys);
+        attributes.record(&mut fields);
+        let asked = here.or(fields.remote());
+        let ids = &self.shared.ids;
+        slots.insert(Open {
+            metadata: attributes.metadata(),
+            context: Context {
+                trace: asked.map_or_else(|| TraceId(ids.trace()), |asked| asked.trace),
+                span: SpanId(ids.span()),
+            },
+            parent: asked.map(|asked| asked.span),
+            local_root: here.is_none(),
+            started: Instant::now(),
+            handles: 1,
+            said,
+        })
+    }
+
+    fn record(&self, id: &Id, values: &Record<'_>) {
+        let mut slots = self.slots();
+        values.record(&mut Fields::new(&mut slots.of(id).said, self.shared.keys));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn on_register_dispatch(&self, own: &Dispatch) {
+        self.events.on_register_dispatch(own);
+    }
+
+    fn event_enabled(&self, event: &Event<'_>) -> bool {
+        self.events.event_enabled(event)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        self.events.event(event);
+    }
+
+    fn enter(&self, id: &Id) {
+        ENTERED.with_borrow_mut(|entered| entered.push((self.own(), id.clone())));
+    }
+
+    fn exit(&self, id: &Id) {
+        let own = self.own();
+        ENTERED.with_borrow_mut(|entered| {
+            let is_it = |(recorder, entered): &(usize, Id)| *recorder == own && entered == id;
+            if entered.last().is_some_and(is_it) {
+                entered.pop();
+            } else if let Some(at) = entered.iter().rposition(is_it) {
+                entered.remove(at);
+            }
+        });
+    }
+
+    fn clone_span(&self, id: &Id) -> Id {
+        self.slots().of(id).handles += 1;
+        id.clone()
+    }
+
+    fn try_close(&self, id: Id) -> bool {
+        let mut slots = self.slots();
+        let open = slots.of(&id);
+        open.handles -= 1;
+        if open.handles > 0 {
+            return false;
+        }
+        let record = self.close(&mut slots, &id);
+        drop(slots);
+        if let Some(record) = record {
+            self.shared.export(&record);
+        }
+        true
+    }
+
+    fn current_span(&self) -> Current {
+        match self.entered() {
+            Some(id) => {
+                let metadata = self.slots().of(&id).metadata;
+                Current::new(id, metadata)
+            }
+            None => Current::none(),
+        }
+    }
+}
+
+/// Collects what a span says of itself.
+struct Fields<'a> {
+    keys: bool,
+    trace: Option<u128>,
+    span: Option<u64>,
+    said: &'a mut Said,
+}
+
+impl Fields<'_> {
+    fn new(said: &mut Said, keys: bool) -> Fields<'_> {
+        Fields {
+            keys,
+            trace: None,
+            span: None,
+            said,
+        }
+    }
+
+    fn remote(&self) -> Option<Context> {
+        Some(Context {
+            trace: TraceId(self.trace?),
+            span: SpanId(self.span?),
+        })
+    }
+
+    fn may_say(&self, field: &Field) -> bool {
+        field.name() != KEY || self.keys
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            REMOTE_SPAN => self.span = Some(value),
+            name => self.said.number(name, value),
+        }
+    }
+
+    /// Numbers as wide as this are identities.
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        match field.name() {
+            REMOTE_TRACE => self.trace = Some(value),
+            name => self.said.identity(name, value),
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        match u64::try_from(value) {
+            Ok(value) => self.said.number(field.name(), value),
+            Err(_) => self.said.debug(field.name(), &value),
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.said.bool(field.name(), value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if self.may_say(field) {
+            self.said.text(field.name(), value);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if self.may_say(field) {
+            self.said.debug(field.name(), value);
+        }
+    }
+}
