@@ -15,6 +15,8 @@ const FILE_BYTES: u64 = 1 << 20;
 /// Spans of one command that are kept; a benchmark has millions.
 const SPANS: usize = 4096;
 
+/// How long a command that has ended, or was interrupted, waits for the ends of what it gave up.
+const ENDS: Duration = Duration::from_millis(250);
 /// How long a command that has ended waits for a collector.
 const DELIVERY: Duration = Duration::from_secs(1);
 
@@ -71,6 +73,7 @@ fn file() -> Option<PathBuf> {
 
 /// Keeps what the process remembers. Nothing rests on it: where that cannot be, it is not.
 pub(crate) fn keep(recorder: &Recorder) {
+    recorder.settle(ENDS);
     let spans = recorder.ring().since(0);
     let Some(file) = file().filter(|_| !spans.is_empty()) else {
         return;

@@ -17,6 +17,7 @@ use areo_core::env::Env;
 use areo_core::limits;
 use areo_core::manager::{self, DeleteError, Deletion};
 use areo_core::object::Name;
+use areo_core::span::{self, watch};
 use areo_core::tlv::TlvError;
 use bytes::Bytes;
 use std::fmt;
@@ -227,11 +228,16 @@ impl Domain {
     }
 
     async fn read_value(&self, key: &str) -> Result<Object, Error> {
+        let name = Name::user(key)?;
+        watch!(span::read(&name), self.read_within(key, name))
+    }
+
+    async fn read_within(&self, key: &str, name: Name) -> Result<Object, Error> {
         let read = |call: Call| async move {
-            let found = manager::get(&call.session.client, call.c(), &call.name).await;
+            let found = manager::get_within(&call.session.client, call.c(), &call.name).await;
             found.map_err(|error| call.read_error(&error))
         };
-        let found = self.run(Operation::Get, Name::user(key)?, read).await?;
+        let found = self.run(Operation::Get, name, read).await?;
         let (version, metadata, value) = self.about.opened(key, found)?;
         if let Some(blocks) = &metadata.blocks {
             return self.get_in_memory(key, blocks.length).await;

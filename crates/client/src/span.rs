@@ -4,6 +4,8 @@ use crate::error::Error;
 use crate::file::FileError;
 use crate::{ReconfigError, StreamError};
 use areo_core::span::{self, ErrorType};
+
+pub(crate) use areo_core::span::{CANCELLED, read};
 use tracing::{Span, debug_span, field};
 
 impl ErrorType for Error {

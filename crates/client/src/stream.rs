@@ -165,8 +165,8 @@ impl Domain {
         Ok(stream.streamed())
     }
 
-    /// Reads a value of this length, which is in blocks, into memory. Nobody has seen a part of it, so that it begins again
-    /// if it is written over meanwhile.
+    /// Reads a value of this length, which is in blocks, into memory, as a part of the read that found it. Nobody has seen a
+    /// part of it, so that it begins again if it is written over meanwhile.
     pub(crate) async fn get_in_memory(&self, key: &str, length: u64) -> Result<Object, Error> {
         let mut length = length;
         loop {
@@ -174,7 +174,8 @@ impl Domain {
                 let reason = Invalid::InMemory { bytes: length };
                 return Err(Error::Invalid { reason });
             }
-            let mut stream = ObjectStream::open(self, key, Wanted::EVERYTHING).await?;
+            let stream = ObjectStream::open_within(self, key, Wanted::EVERYTHING);
+            let mut stream = stream.await?;
             length = stream.length();
             match stream.collect(limits::VALUE_BYTES).await {
                 Ok(Some(object)) => return Ok(object),

@@ -251,10 +251,15 @@ fn what_fails_half_way_leaves_nothing() {
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     assert_eq!(names(&folder), 0, "no part of it");
     // It is stopped while it waits for input: the object is what it was.
-    let mut writer = cluster.spawn(&["put", "k", "/dev/zero"]);
+    let mut put = cluster.command(&["put", "k", "/dev/zero"]);
+    let mut writer = put.stderr(Stdio::null()).spawn().unwrap();
     wait_until(|| count(&cluster, "unfinished") > 0);
     signal(writer.id().cast_signed(), Signal::INT);
     assert_eq!(writer.wait().unwrap().code(), Some(130));
+    let spans = cluster.run(&["--json", "trace", "last"]).done().objects();
+    let upload = spans.iter().find(|span| span["name"] == "areo.upload");
+    let upload = upload.unwrap_or_else(|| panic!("what it did is kept: {spans:?}"));
+    assert_eq!(upload["attributes"]["error.type"], "cancelled");
     assert!(cluster.run(&["get", "k"]).done().stdout == bytes(9 * MIB, 1));
     // A directory that is read like a file fails at its first byte; what was sent before a failure is taken back.
     let memory = cluster.run(&["put", "k", "/proc/self/mem"]);

@@ -199,11 +199,69 @@ fn a_file_and_a_value_in_blocks_are_one_trace() {
     assert_eq!(upload, newest(&cluster, "areo.upload"));
     let coded = upload.iter().filter(|span| span["name"] == "ec.encode");
     assert!(coded.count() >= 3, "every block is a part of it");
-    cluster.run(&["get", "key", "-o", "/dev/null"]).done();
-    let parts = parts_of_whole(&newest(&cluster, "areo.download"));
-    assert!(parts.contains("areo.read"), "{parts:?}");
+    // The manifest, then the blocks, as many side by side as there is room for.
+    let block = "    areo.read\n      phase1\n        dap.get_data\n          net.quorum\n";
+    let manifest = "areo.read\n  phase1\n    dap.get_data\n      net.quorum\n  areo.download\n";
+    for (arguments, blocks) in [
+        (&["get", "key", "-o", "/dev/null"][..], 3),
+        (&["get", "key", "--range", "0-9", "-o", "/dev/null"], 1),
+    ] {
+        let expected = [manifest.to_owned(), block.repeat(blocks)].concat();
+        wait_until(|| {
+            cluster.run(arguments).done();
+            outline(&last(&cluster)) == expected
+        });
+    }
     cluster.run(&["sweep"]).done();
     assert_eq!(last(&cluster), newest(&cluster, "areo.sweep"));
+}
+
+#[test]
+fn every_operation_is_one_trace_with_one_root() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let (pushed, pulled) = (
+        cluster.folder().join("pushed"),
+        cluster.folder().join("pulled"),
+    );
+    let [pushed, pulled] = [&pushed, &pulled].map(|path| path.to_str().expect("it is UTF-8"));
+    std::fs::write(pushed, vec![7; 3_000_000]).expect("there is room");
+    let mut before = 0;
+    for arguments in [
+        &["put", "key", pushed, "--block-size", "1MiB"][..],
+        &["get", "key", "-o", "/dev/null"],
+        &["get", "key", "--range", "5-2000000", "-o", "/dev/null"],
+        &["stat", "key"],
+        &["file", "push", "notes", pushed],
+        &["file", "cat", "notes"],
+        &["file", "pull", "notes", pulled],
+        &["file", "rm", "notes"],
+        &["rm", "key"],
+    ] {
+        cluster.run(arguments).done();
+        let several = ["--json", "trace", "last", "--count", "50"];
+        let spans = cluster.run(&several).done().objects();
+        let traces: BTreeSet<&str> = spans
+            .iter()
+            .filter_map(|span| span["trace"].as_str())
+            .collect();
+        assert_eq!(traces.len(), before + 1, "{arguments:?}");
+        before = traces.len();
+        let known: BTreeSet<&str> = spans
+            .iter()
+            .filter_map(|span| span["span"].as_str())
+            .collect();
+        let is_root = |span: &&Value| {
+            span["parent"]
+                .as_str()
+                .is_none_or(|parent| !known.contains(parent))
+        };
+        let roots: Vec<&Value> = spans
+            .iter()
+            .filter(is_root)
+            .map(|span| &span["name"])
+            .collect();
+        assert_eq!(roots.len(), before, "{arguments:?}: {roots:?}");
+    }
 }
 
 #[test]

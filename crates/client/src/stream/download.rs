@@ -56,15 +56,38 @@ struct Part {
 }
 
 impl ObjectStream {
+    /// A read of its own.
     pub(super) async fn open(
         domain: &Domain,
         key: &str,
         wanted: Wanted,
     ) -> Result<ObjectStream, Error> {
+        let name = Name::user(key)?;
+        let span = span::read(&name);
+        ObjectStream::open_in(span, domain, name, wanted).await
+    }
+
+    /// A part of the read that the caller is in.
+    pub(super) async fn open_within(
+        domain: &Domain,
+        key: &str,
+        wanted: Wanted,
+    ) -> Result<ObjectStream, Error> {
+        ObjectStream::open_in(Span::none(), domain, Name::user(key)?, wanted).await
+    }
+
+    async fn open_in(
+        span: Span,
+        domain: &Domain,
+        name: Name,
+        wanted: Wanted,
+    ) -> Result<ObjectStream, Error> {
         let (sender, opened) = oneshot::channel();
         let (parts_sender, parts) = mpsc::channel(1);
-        let work = move |call| run(call, wanted, sender, parts_sender);
-        let work = domain.begin(Operation::Get, Name::user(key)?, work);
+        let key = name.key().to_owned();
+        let work =
+            move |call| async move { span::watch!(span, run(call, wanted, sender, parts_sender)) };
+        let work = domain.begin(Operation::Get, name, work);
         let Ok(opened) = opened.await else {
             let ended = work.end().await;
             return Err(ended.expect_err("it ends before it has begun only for a reason"));
@@ -72,7 +95,7 @@ impl ObjectStream {
         let whole = wanted.is_everything();
         Ok(ObjectStream {
             domain: domain.clone(),
-            key: key.into(),
+            key,
             opened,
             parts,
             work: Some(work),
@@ -224,7 +247,7 @@ async fn run(
 ) -> Result<(), Error> {
     loop {
         let client = &call.session.client;
-        let found = manager::get(client, call.c(), &call.name).await;
+        let found = manager::get_within(client, call.c(), &call.name).await;
         let found = found.map_err(|error| call.read_error(&error))?;
         let (version, metadata, value) = call.about.opened(call.name.key(), found)?;
         let length = value.length();

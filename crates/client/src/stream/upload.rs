@@ -12,6 +12,7 @@ use areo_core::dsm::removal;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::object::Name;
+use areo_core::span::ErrorType;
 use areo_core::tag::Writer;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -113,7 +114,8 @@ impl Upload {
         let block_bytes = self.options.block_bytes;
         let work = move |call: Call| async move {
             let span = span::upload(call.name.key());
-            span::watch!(span, run(call, receiver, block_bytes))
+            let ended = span::watch!(span, run(call, receiver, block_bytes));
+            ended.map_err(|(Stopped::Failed(error) | Stopped::GivenUp(error))| error)
         };
         let name = Name::user(&self.key)?;
         let work = self.domain.begin(Operation::Put, name, work);
@@ -159,12 +161,34 @@ impl Upload {
     }
 }
 
+/// Why an upload came to no version.
+enum Stopped {
+    Failed(Error),
+    /// Its source failed, or whoever waited for it has gone. Nobody sees the error.
+    GivenUp(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        Stopped::Failed(error)
+    }
+}
+
+impl ErrorType for Stopped {
+    fn error_type(&self) -> &'static str {
+        match self {
+            Stopped::Failed(error) => error.error_type(),
+            Stopped::GivenUp(_) => span::CANCELLED,
+        }
+    }
+}
+
 /// The operation: blocks as they come, then the manifest.
 async fn run(
     call: Call,
     mut parts: mpsc::Receiver<Part>,
     block_bytes: u32,
-) -> Result<Version, Error> {
+) -> Result<Version, Stopped> {
     let client = call.session.client.clone();
     let upload = client.next_upload();
     let (window, mut sent) = (large::window(block_bytes), 0);
@@ -176,7 +200,7 @@ async fn run(
                 let put: Result<(), WriteError> = put.expect("a put does not panic");
                 if let Err(error) = put {
                     puts.shutdown().await;
-                    return Err(not_applied(&call, (upload, sent), error).await);
+                    return Err(not_applied(&call, (upload, sent), error).await.into());
                 }
             }
             part = parts.recv(), if puts.len() < window => match part {
@@ -192,18 +216,18 @@ async fn run(
                         let put: Result<(), WriteError> = put.expect("a put does not panic");
                         if let Err(error) = put {
                             puts.shutdown().await;
-                            return Err(not_applied(&call, (upload, sent), error).await);
+                            return Err(not_applied(&call, (upload, sent), error).await.into());
                         }
                     }
                     let blocks = Blocks { upload, length, block_bytes };
-                    return publish(&call, blocks, metadata).await;
+                    return Ok(publish(&call, blocks, metadata).await?);
                 }
                 // A process that ends has no time for more.
-                None => return Err(given_up(&call)),
+                None => return Err(Stopped::GivenUp(swept(&call))),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
                     removal::given_up(&client, call.c(), upload, sent).await;
-                    return Err(given_up(&call));
+                    return Err(Stopped::GivenUp(swept(&call)));
                 }
             },
         }
@@ -221,7 +245,7 @@ async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Vers
     match large::publish(client, call.c(), &call.name, &blocks, metadata).await {
         Ok(version) => Ok(version),
         Err(PublishError::Write(error)) => Err(call.write_error(&error)),
-        Err(PublishError::Swept) => Err(given_up(call)),
+        Err(PublishError::Swept) => Err(swept(call)),
     }
 }
 
@@ -232,7 +256,7 @@ async fn not_applied(call: &Call, blocks: (Writer, u32), error: WriteError) -> E
     call.write_error(&WriteError::NotApplied(failed))
 }
 
-fn given_up(call: &Call) -> Error {
+fn swept(call: &Call) -> Error {
     Error::Swept {
         domain: call.about.name.clone(),
         key: call.name.key().into(),
