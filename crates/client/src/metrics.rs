@@ -1,10 +1,10 @@
 //! What the operations of a program come to, for Prometheus. Names, units and meanings stand in `docs/operations.md`.
 //!
-//! No label names a key, an object or a writer: they come from closed lists. Operations add to atomics, and lock nothing.
+//! No label names a key, an object or a writer: they come from closed lists, or name a server. Operations add to atomics, and lock nothing.
 
 use areo_core::reconfig::transfer::Progress;
-use areo_core::span::ErrorType;
-use areo_net::metrics::{Adding, Calls, text};
+use areo_core::span::{CANCELLED, ErrorType};
+use areo_net::metrics::{Adding, Calls, Peers, text};
 use prometheus::{Histogram, IntCounter, IntCounterVec, Registry};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -63,8 +63,6 @@ const OUTCOMES: [&str; 15] = [
     "pending",
 ];
 const OK: &str = "ok";
-/// Nobody waited for its end.
-const CANCELLED: &str = "cancelled";
 
 /// What the operations of one client come to, or of several together ([`crate::Client::connect_counted`]): how many of each kind
 /// ended how, and after how long; rounds and bytes, encoding and decoding, and reconfigurations. Clones are the same.
@@ -74,6 +72,7 @@ pub struct Metrics(Arc<Counters>);
 struct Counters {
     registry: Registry,
     calls: Calls,
+    peers: Peers,
     operations: IntCounterVec,
     /// Of those that ended so before: nothing is looked up for an operation.
     ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; Counted::ALL.len()],
@@ -136,6 +135,11 @@ impl Metrics {
         let bytes = |name, help| Transfer::new(&add.counters(name, help, &["direction"]));
         let counters = Counters {
             calls: Calls::new(&add),
+            peers: Peers::new(
+                &add,
+                "areo_client_peers",
+                "Clients of this process by how the connection of each to this server stands.",
+            ),
             ended,
             operations,
             seconds: Counted::ALL.map(|(_, kind)| seconds.with_label_values(&[kind])),
@@ -160,6 +164,10 @@ impl Metrics {
 
     pub(crate) fn calls(&self) -> Calls {
         self.0.calls.clone()
+    }
+
+    pub(crate) fn peers(&self) -> Peers {
+        self.0.peers.clone()
     }
 
     /// Values in blocks.

@@ -59,6 +59,7 @@ impl Thread {
             LocalSet::new().block_on(&runtime, async move {
                 let network = Network::new(Role::Client, u128::from_le_bytes(own_id));
                 network.count(counters.calls());
+                network.show(counters.peers());
                 let client = dsm::Client::new(network.env(Duration::ZERO));
                 let world = Rc::new(World {
                     network,

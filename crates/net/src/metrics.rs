@@ -3,13 +3,16 @@
 //! Whoever has a registry makes its counters with [`Adding`], and has those of its calls counted by a [`Calls`] of them
 //! ([`crate::network::Network::count`]). Counting is adding to atomics that are found without looking anything up.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use areo_core::env::Work;
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
-    Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, TextEncoder,
 };
+
+use crate::peer::Status;
 
 /// Upper bounds of the buckets for times, in seconds: from a request in memory to a disk that is in trouble.
 pub const SECONDS: [f64; 16] = [
@@ -28,6 +31,13 @@ impl Adding<'_> {
         let gauge = IntGauge::new(name, help).expect(UNIQUE);
         self.0.register(Box::new(gauge.clone())).expect(UNIQUE);
         gauge
+    }
+
+    /// What goes up and down, by labels whose values are few.
+    pub fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+        let gauges = IntGaugeVec::new(Opts::new(name, help), labels).expect(UNIQUE);
+        self.0.register(Box::new(gauges.clone())).expect(UNIQUE);
+        gauges
     }
 
     /// What is counted.
@@ -198,9 +208,87 @@ impl Calls {
     }
 }
 
+/// How the networks of a process stand with each server; the labels `server`, by name, and `state`. A server of which nothing
+/// was ever asked is not shown. Clones count into the same.
+#[derive(Clone)]
+pub struct Peers(IntGaugeVec);
+
+/// The label `state`.
+const STATES: [&str; 4] = ["connecting", "connected", "unreachable", "refused"];
+
+impl Peers {
+    /// Nobody asked yet.
+    pub fn new(add: &Adding<'_>, name: &str, help: &str) -> Peers {
+        Peers(add.gauges(name, help, &["server", "state"]))
+    }
+
+    pub(crate) fn of(&self, server: &str) -> Shown {
+        Shown {
+            gauges: STATES.map(|state| self.0.with_label_values(&[server, state])),
+            now: Cell::new(None),
+        }
+    }
+}
+
+/// How one network stands with one server.
+pub(crate) struct Shown {
+    gauges: [IntGauge; STATES.len()],
+    now: Cell<Option<usize>>,
+}
+
+impl Shown {
+    /// It stands so from now on; `None`: not at all.
+    pub(crate) fn set(&self, status: Option<Status>) {
+        let state = status.and_then(|status| match status {
+            Status::Idle => None,
+            Status::Connecting => Some(0),
+            Status::Connected => Some(1),
+            Status::Unreachable => Some(2),
+            Status::Refused(_) => Some(3),
+        });
+        if let Some(before) = self.now.replace(state) {
+            self.gauges[before].dec();
+        }
+        if let Some(now) = state {
+            self.gauges[now].inc();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_network_is_in_one_state_with_a_server() {
+        let registry = Registry::new();
+        let peers = Peers::new(&Adding(&registry), "areo_client_peers", "How it stands.");
+        let (one, other) = (peers.of("s1"), peers.of("s1"));
+        let shown = || {
+            let text = text(&registry);
+            STATES.map(|state| {
+                let series = format!("areo_client_peers{{server=\"s1\",state=\"{state}\"}} ");
+                let number = text.lines().find_map(|line| line.strip_prefix(&*series));
+                number
+                    .expect("it is there")
+                    .parse::<i64>()
+                    .expect("it is a number")
+            })
+        };
+        one.set(Some(Status::Idle));
+        assert_eq!(shown(), [0, 0, 0, 0]);
+        one.set(Some(Status::Connecting));
+        other.set(Some(Status::Connecting));
+        assert_eq!(shown(), [2, 0, 0, 0]);
+        one.set(Some(Status::Connected));
+        other.set(Some(Status::Unreachable));
+        other.set(Some(Status::Unreachable));
+        assert_eq!(shown(), [0, 1, 1, 0]);
+        other.set(None);
+        one.set(None);
+        one.set(None);
+        assert_eq!(shown(), [0, 0, 0, 0]);
+    }
 
     #[test]
     fn what_operations_do_is_counted_by_what_it_was() {

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::message::Outgoing;
-use crate::metrics::Calls;
+use crate::metrics::{Calls, Peers};
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
 use crate::pool::Pool;
 
@@ -44,6 +44,8 @@ struct Shared {
     strangers_asked: Notify,
     /// What counts the calls, if anything does.
     calls: OnceCell<Rc<Calls>>,
+    /// Where it is shown how it stands with the servers, if it is.
+    shown: OnceCell<Peers>,
 }
 
 /// Who answered at an address.
@@ -106,6 +108,7 @@ impl Network {
                 strangers: RefCell::default(),
                 strangers_asked: Notify::new(),
                 calls: OnceCell::new(),
+                shown: OnceCell::new(),
             }),
         }
     }
@@ -113,6 +116,19 @@ impl Network {
     /// From now on what operations cost is counted here. The first call counts.
     pub fn count(&self, calls: Calls) {
         self.shared.calls.get_or_init(|| Rc::new(calls));
+    }
+
+    /// From now on it is shown how it stands with servers that are learnt, by their names. The first call counts.
+    pub fn show(&self, peers: Peers) {
+        self.shared.shown.get_or_init(|| peers);
+    }
+
+    fn show_peer(&self, name: &str, peer: &Peer) {
+        if let Some(shown) = self.shared.shown.get()
+            && !name.is_empty()
+        {
+            peer.show(|| shown.of(name));
+        }
     }
 
     pub(crate) fn calls(&self) -> Option<Rc<Calls>> {
@@ -176,6 +192,7 @@ impl Network {
         let mut peers = self.shared.peers.borrow_mut();
         for record in servers {
             if let Some(peer) = peers.get(&record.id) {
+                self.show_peer(&record.name, peer);
                 peer.learn_incarnation(record.incarnation);
                 peer.set_address(record.address);
                 if self.shared.strangers.borrow_mut().remove(&record.id) {
@@ -188,7 +205,9 @@ impl Network {
                 known_incarnation: record.incarnation,
                 ..self.config(&record.address)
             };
-            peers.insert(record.id, Peer::new(config));
+            let peer = Peer::new(config);
+            self.show_peer(&record.name, &peer);
+            peers.insert(record.id, peer);
         }
     }
 

@@ -19,6 +19,7 @@ mod backoff;
 mod calls;
 mod known;
 mod link;
+mod standing;
 
 use std::fmt;
 use std::iter::Sum;
@@ -30,6 +31,7 @@ use areo_wire::frame::{FrameError, Limits, Refusal};
 use areo_wire::hello::{Channel, Role};
 
 use crate::message::{Incoming, Outgoing};
+use crate::metrics::Shown;
 use crate::pool::Pool;
 use known::Known;
 use link::Link;
@@ -329,7 +331,12 @@ impl Peer {
 
     /// The status of the connection of small calls.
     pub fn status(&self) -> Status {
-        self.links.calls.status()
+        self.links.calls.status().get()
+    }
+
+    /// From now on the status is shown there. The first call counts.
+    pub(crate) fn show(&self, shown: impl FnOnce() -> Shown) {
+        self.links.calls.status().show(shown);
     }
 
     /// Connections made so far, both kinds. Calls that waited for one went out with the next.
@@ -367,8 +374,8 @@ impl Peer {
             .min();
         let known = calls.known().snapshot();
         PeerState {
-            status: calls.status(),
-            bulk_status: bulk.status(),
+            status: calls.status().get(),
+            bulk_status: bulk.status().get(),
             calls: calls.calls_in_flight() + bulk.calls_in_flight(),
             oldest_call_age: oldest.map(|started| now.saturating_duration_since(started)),
             silent_for: self.silent_for(now),

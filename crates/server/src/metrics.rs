@@ -1,7 +1,7 @@
 //! What a server counts, as Prometheus reads it. Names, units and meanings stand in `docs/operations.md`.
 //!
-//! Nothing here names a key, an object or a writer: the labels come from closed lists, so that the number of series does not
-//! grow with what is stored.
+//! Nothing here names a key, an object or a writer: the labels come from closed lists or name a server, so that the number of
+//! series does not grow with what is stored.
 
 mod process;
 
@@ -11,7 +11,7 @@ use process::Process;
 
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
 use areo_net::Traffic;
-use areo_net::metrics::{Adding, SECONDS, text};
+use areo_net::metrics::{Adding, Peers, SECONDS, text};
 use areo_telemetry::export::Exported;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
 
@@ -82,6 +82,7 @@ pub(crate) struct Metrics {
     adopted: IntCounter,
     waiting: IntGauge,
     connections: IntGauge,
+    peers: Peers,
     received: IntCounter,
     sent: IntCounter,
     status: Status,
@@ -167,6 +168,11 @@ impl Metrics {
                 "areo_server_connections",
                 "Open connections of clients and servers.",
             ),
+            peers: Peers::new(
+                &add,
+                "areo_server_peers",
+                "1 at the state of the connection to another server.",
+            ),
             received: add.counter(
                 "areo_server_received_bytes_total",
                 "Bytes from clients and servers, with their frames.",
@@ -180,6 +186,11 @@ impl Metrics {
             traces: Traces::new(&add),
             registry,
         }
+    }
+
+    /// For the connections to other servers.
+    pub(crate) fn peers(&self) -> Peers {
+        self.peers.clone()
     }
 
     /// A request of this kind was answered.

@@ -13,6 +13,7 @@ use areo_core::gather::join;
 use areo_core::manager::{self, Registration};
 use areo_core::message::{Request, ServerRecord};
 use areo_net::env::NetEnv;
+use areo_net::metrics::Peers;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
 
@@ -56,8 +57,10 @@ impl Registrar {
         record: ServerRecord,
         seeds: Vec<String>,
         (known, root): (Vec<ServerRecord>, Arc<Configuration>),
+        peers: Peers,
     ) -> Registrar {
         let network = Network::new(Role::Server, identity.server.0);
+        network.show(peers);
         Registrar {
             client: Client::new(network.env(ATTEMPT)),
             root,

@@ -145,7 +145,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     spawn_local(Rc::clone(&worker).upkeep());
     spawn_local(tell(
         asked,
-        (metrics, options.recorder.clone()),
+        (metrics.clone(), options.recorder.clone()),
         Rc::clone(&worker),
         Rc::clone(&listener),
     ));
@@ -154,7 +154,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     if let Start::Join { seeds: joined } = options.start {
         seeds.extend(joined);
     }
-    let registrar = Registrar::new(&identity, record, seeds, known);
+    let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
     let joining = join(&registrar, &identity, &directory, &worker, &health);
     let outcome = tokio::select! {
         outcome = joining => outcome,

@@ -119,6 +119,11 @@ fn a_program_counts_what_its_clients_do() {
     use_everything(&cluster, &domain);
     let missing = other.domain("default").expect("the same").get("nothing");
     assert!(matches!(missing, Err(Error::NotFound { .. })));
+    // Both clients ask every server something, and a label names it.
+    for server in ["s1", "s2", "s3", "s4", "s5"] {
+        let connected = format!("areo_client_peers{{server=\"{server}\",state=\"connected\"}}");
+        wait_until(|| number::<u64>(&metrics.text(), &connected) == 2);
+    }
     let text = metrics.text();
     let now = |series: &str| number::<u64>(&text, series);
     let grown = |series: &str| now(series) - number::<u64>(&before, series);
@@ -206,7 +211,9 @@ fn a_command_shows_what_it_does_while_it_runs() {
 #[test]
 fn what_is_deployed_speaks_of_metrics_that_exist() {
     let cluster = Cluster::start(&[]);
-    let exist = metrics(cluster.port() + 90) + &Metrics::new().text();
+    // Of servers a client knows once it is connected.
+    let (_client, of_client) = counted_client(&cluster);
+    let exist = metrics(cluster.port() + 90) + &of_client.text();
     let known: BTreeSet<&str> = exist
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

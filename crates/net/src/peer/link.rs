@@ -17,6 +17,7 @@ use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
 use crate::peer::known::{Answered, Known};
+use crate::peer::standing::Standing;
 use crate::peer::{Answer, PeerConfig, Refused, Sink, Status, Traffic};
 
 /// How often deadlines and silence are looked at.
@@ -28,7 +29,7 @@ pub(crate) struct Link {
     config: PeerConfig,
     known: Rc<Known>,
     calls: RefCell<Calls>,
-    status: Cell<Status>,
+    status: Standing,
     connection: RefCell<Option<Connection>>,
     last_error: RefCell<Option<String>>,
     /// Since when an answer has been owed; forgotten calls are owed one too.
@@ -52,7 +53,7 @@ impl Link {
             config,
             known,
             calls: RefCell::default(),
-            status: Cell::new(Status::Idle),
+            status: Standing::new(),
             connection: RefCell::default(),
             last_error: RefCell::default(),
             owed_since: Cell::new(None),
@@ -157,6 +158,7 @@ impl Link {
     /// Ends both tasks and the connection. Whoever still waits hears nothing more.
     pub(crate) fn stop(&self) {
         self.stopped.set(true);
+        self.status.end();
         self.hurry.notify_one();
         if let Some(connection) = self.connection.borrow().as_ref() {
             connection.close(CloseReason::Finished);
@@ -174,8 +176,8 @@ impl Link {
         &self.known
     }
 
-    pub(crate) fn status(&self) -> Status {
-        self.status.get()
+    pub(crate) fn status(&self) -> &Standing {
+        &self.status
     }
 
     pub(crate) fn connections_made(&self) -> u64 {

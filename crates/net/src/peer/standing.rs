@@ -1,0 +1,50 @@
+//! How it stands with a server, and where that is shown.
+
+use std::cell::{Cell, OnceCell};
+
+use super::Status;
+use crate::metrics::Shown;
+
+/// A status that somebody may look at from elsewhere.
+pub(crate) struct Standing {
+    status: Cell<Status>,
+    shown: OnceCell<Shown>,
+    over: Cell<bool>,
+}
+
+impl Standing {
+    pub(crate) fn new() -> Standing {
+        Standing {
+            status: Cell::new(Status::Idle),
+            shown: OnceCell::new(),
+            over: Cell::new(false),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Status {
+        self.status.get()
+    }
+
+    pub(crate) fn set(&self, status: Status) {
+        self.status.set(status);
+        if let Some(shown) = self.shown.get()
+            && !self.over.get()
+        {
+            shown.set(Some(status));
+        }
+    }
+
+    /// From now on it is shown there. The first call counts.
+    pub(crate) fn show(&self, shown: impl FnOnce() -> Shown) {
+        self.shown.get_or_init(shown);
+        self.set(self.get());
+    }
+
+    /// From now on nothing is shown, whatever is still going on.
+    pub(crate) fn end(&self) {
+        self.over.set(true);
+        if let Some(shown) = self.shown.get() {
+            shown.set(None);
+        }
+    }
+}
