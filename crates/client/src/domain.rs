@@ -8,7 +8,7 @@ use crate::metrics::{Counted, Metrics, counted};
 use crate::object::{Entry, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::reconfig::Work;
 use crate::thread::Started;
-use crate::{Counts, Shape, Version, checksum};
+use crate::{Shape, Version, checksum};
 use areo_core::config::Configuration;
 use areo_core::dap::Found;
 use areo_core::dsm;
@@ -23,18 +23,20 @@ use bytes::Bytes;
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 mod call;
 mod coverable;
 mod placement;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use call::Call;
 use call::{not_found, value_to_put};
 use placement::placement;
+pub use statistics::Statistics;
 
 /// A named set of objects that are kept in the same way. Made by [`Client::domain`] and [`Client::create_domain`].
 ///
@@ -85,25 +87,6 @@ impl About {
     fn noted(&self) -> Arc<Configuration> {
         let known = self.latest.read().expect("no holder of the lock panics");
         known.as_ref().unwrap_or(&self.found).clone()
-    }
-}
-
-/// What operations have cost together: those of one [`Domain::measured`] handle and its clones.
-#[derive(Default, Debug)]
-pub struct Statistics(Mutex<Counts>);
-
-impl Statistics {
-    /// What the operations that have ended cost. Configurations are counted per operation.
-    pub fn counts(&self) -> Counts {
-        *self.0.lock().expect("no holder of the lock panics")
-    }
-
-    fn add(&self, of: Counts) {
-        let mut counts = self.0.lock().expect("no holder of the lock panics");
-        counts.rounds += of.rounds;
-        counts.configurations += of.configurations;
-        counts.sent_bytes += of.sent_bytes;
-        counts.received_bytes += of.received_bytes;
     }
 }
 
