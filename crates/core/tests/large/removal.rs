@@ -4,7 +4,7 @@ use crate::large::uploader::{Upload, get, look, sweep_as};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::coverable::Covered;
-use areo_core::dsm::large::PublishError;
+use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep::Count;
 use areo_core::error::WriteError;
 use areo_core::manager::Deletion;
@@ -106,6 +106,31 @@ fn an_unknown_outcome_removes_nothing() {
     world.release();
     world.crash(0);
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("first value"));
+}
+
+/// The same of a large value: its manifest may have come to nobody.
+#[test]
+fn an_unknown_manifest_removes_nothing() {
+    let (_, world, actor) = begin(Dap::Abd);
+    let first = Upload::begin(&actor, "first value");
+    let (writing, upload) = (first.clone(), Upload::begin(&actor, "second value"));
+    world.run(async move { writing.write("k").await }).unwrap();
+    world.settle();
+    world.hold(|m| m.is_put() && !m.is_of_block());
+    let written = world.run(async move { upload.write("k").await });
+    assert!(
+        matches!(written, Err(PublishError::Write(WriteError::Unknown(_)))),
+        "{written:?}"
+    );
+    world.lose(Message::is_put);
+    world.release();
+    let (client, c) = (actor.client(), actor.c.clone());
+    for index in 0..first.pieces().len() {
+        let (client, c) = (client.clone(), c.clone());
+        let block =
+            world.run(async move { large::get_block(&client, &c, first.id, index as u32).await });
+        assert!(block.unwrap().is_some(), "block {index}");
+    }
 }
 
 /// Blocks that no quorum has room for are taken back from those that had.
