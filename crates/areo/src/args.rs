@@ -6,8 +6,8 @@ mod large;
 mod trace;
 
 pub(crate) use bench::{
-    Bench, DrawReport, Load, MeasureAvailability, MeasurePeers, MeasureReconfig, Nemesis,
-    OperationWord, Paper, PaperWord,
+    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasurePeers, MeasureReconfig,
+    Nemesis, OperationWord, Paper, PaperWord,
 };
 pub(crate) use large::{ByteRange, Sweep};
 

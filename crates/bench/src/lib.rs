@@ -22,6 +22,7 @@
 //! | `target` | stores that can be measured: this one, and what people use today |
 //! | `generator` | clients that put and get at any of them, and what that took |
 //! | `peers` | the stores side by side |
+//! | `limits` | what the machine can do at most |
 //! | `page` | what was measured, as a page with tables and plots |
 //! | `system` | what the operating system says of processes and of the machine |
 
@@ -29,6 +30,7 @@ pub mod availability;
 pub mod cluster;
 mod disk;
 pub mod generator;
+pub mod limits;
 mod load;
 mod namespace;
 mod nemesis;

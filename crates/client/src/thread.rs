@@ -112,7 +112,8 @@ impl Thread {
         // What the caller is doing, the operation is a part of, on whatever thread.
         let span = Span::current();
         let job = move |world: &Rc<World>| {
-            let operation = operation(world.clone());
+            // It has several KiB, and the way into a task moves it ten times.
+            let operation = Box::pin(operation(world.clone()));
             drop(spawn_local(answer(operation, sender).instrument(span)));
         };
         let sent = self.jobs.send(Box::new(job));

@@ -190,12 +190,19 @@ impl ErrorType for WriteError {
 }
 
 /// Does the work in the span, which says so if it fails, or is given up. A macro and no function: a future that is handed on takes its
-/// room twice, and twice again on each level.
+/// room twice, is copied, and both again on each level.
 #[macro_export]
 macro_rules! watch {
     ($span:expr, $work:expr) => {{
         let watched = $crate::span::Watched::new($span);
-        let ended = tracing::Instrument::instrument($work, watched.span()).await;
+        let span = watched.span();
+        // Where it stands: `Instrument` would move it twice, which is most of what a read costs.
+        let mut work = ::core::pin::pin!($work);
+        let ended = ::core::future::poll_fn(|context| {
+            let _in = span.enter();
+            ::core::future::Future::poll(work.as_mut(), context)
+        })
+        .await;
         watched.end(&ended);
         ended
     }};

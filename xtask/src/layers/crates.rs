@@ -49,6 +49,7 @@ const CRATES: &[Crate] = &[
             "areo-wire",
             "areo-check",
             "areo-etcd",
+            "areo-erasure",
         ],
     ),
     layer(

@@ -19,6 +19,11 @@ pub(crate) enum Bench {
     /// after the same time they are started again: every set of servers has its turn. Measured are throughput, latency and
     /// the longest time without a success, with and without failures. Ends with 1 if any operation failed.
     Availability(MeasureAvailability),
+    /// Measure what this machine can do at most: copy, send, sync and code
+    ///
+    /// What a store takes for an operation is set against this: nothing that sends bytes through a socket is faster than
+    /// that. `docs/benchmarks.md` does it.
+    Limits(MeasureLimits),
     /// Kill, stop and cut off real servers under load; mend everything, and judge what clients saw
     ///
     /// While there is trouble an operation may take 2 s, unless `--timeout` says otherwise. Some troubles need root; where
@@ -75,6 +80,19 @@ pub(crate) struct MeasureAvailability {
     pub(crate) durability: DurabilityWord,
     #[command(flatten)]
     pub(crate) load: Load,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MeasureLimits {
+    /// How long each measurement is
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_timeout)]
+    pub(crate) time: Duration,
+    /// How often everything is measured
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// Directory on the disk that is measured [default: that for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) data: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -2,11 +2,12 @@
 
 mod availability;
 mod fares;
+mod limits;
 mod paper;
 mod peers;
 mod reconfig;
 
-use crate::args::{Bench, Nemesis};
+use crate::args::{Bench, DapWord, Nemesis};
 use crate::exit::{Code, Failure, Outcome, plain};
 use crate::output::{Column, Output};
 use crate::program;
@@ -14,6 +15,7 @@ use crate::progress;
 use crate::session::{self, Session};
 use areo_bench::cluster::{ClusterError, Program};
 use areo_bench::{Fired, Options, Progress, Report, RunError, Trouble};
+use areo_client::{Dap, Shape};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
@@ -28,6 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn run(session: &Session, command: Bench) -> Outcome {
     match command {
         Bench::Availability(args) => availability::run(session, args),
+        Bench::Limits(args) => limits::run(session, args),
         Bench::Nemesis(args) => nemesis(session, args),
         Bench::Peers(args) => peers::run(session, args),
         Bench::Report(args) => peers::draw(&args),
@@ -60,6 +63,17 @@ fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
         created.map_err(|error| Failure::file("write the history", history, &error))?;
     }
     Ok(history)
+}
+
+/// How a domain on so many servers keeps values.
+fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
+    match (dap, k) {
+        (DapWord::Abd, None) => Ok(Dap::Abd),
+        (DapWord::Abd, Some(_)) => Err(Failure::usage("--k is for --dap ec: replicas are whole")),
+        (DapWord::Ec, k) => Ok(Dap::Ec {
+            k: k.unwrap_or_else(|| Shape::default_k(servers)),
+        }),
+    }
 }
 
 /// What runs servers.
@@ -128,6 +142,15 @@ fn options(session: &Session, args: Nemesis) -> Outcome<Options> {
         timeout: session.timeout_or(TIMEOUT)?,
         pause: args.pause,
     })
+}
+
+/// The command as it was typed, but for where the program is.
+fn command() -> String {
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    format!("areo {}", words.join(" "))
 }
 
 /// Short enough to be typed again.

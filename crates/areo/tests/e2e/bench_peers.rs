@@ -102,6 +102,19 @@ fn a_store_at_a_given_rate_does_no_more_than_that() {
 }
 
 #[test]
+fn the_machine_is_measured() {
+    let limits = ["bench", "limits", "--json", "--runs", "2", "--time", "5ms"];
+    let report = areo(&limits, b"").done().objects().remove(0);
+    let limits = report["limits"].as_array().unwrap();
+    assert_eq!(limits.len(), 6);
+    for limit in limits {
+        assert!(limit["takes"]["median"].as_f64().unwrap() > 0.0, "{limit}");
+    }
+    areo(&["bench", "limits", "--data", "/nowhere"], b"").refused(2, &["no directory"]);
+    areo(&["bench", "limits", "--time", "0s"], b"").refused(2, &["0s"]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_one_sentence() {
     let peers = |more: &[&str]| areo(&[&["bench", "peers"], more].concat(), b"");
     peers(&["--targets", "mongo"]).refused(2, &["'mongo'", "redis-wait"]);

@@ -1,13 +1,13 @@
 //! `areo bench availability`: what readers and writers notice when as many servers fail as may.
 
 use super::{fares, finish};
-use crate::args::{DapWord, DurabilityWord, MeasureAvailability};
+use crate::args::{DurabilityWord, MeasureAvailability};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
 use crate::session::Session;
 use areo_bench::availability::{self, Failing, Options, Report};
-use areo_client::{Dap, Shape};
+use areo_client::Shape;
 
 /// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
 const GAP_AIM_MS: f64 = 250.0;
@@ -31,15 +31,7 @@ fn options(session: &Session, args: MeasureAvailability) -> Outcome<Options> {
             "servers that are killed forget what is in memory: add --stop, or take --durability fsync",
         ));
     }
-    let dap = match (args.dap, args.k) {
-        (DapWord::Abd, None) => Dap::Abd,
-        (DapWord::Abd, Some(_)) => {
-            return Err(Failure::usage("--k is for --dap ec: replicas are whole"));
-        }
-        (DapWord::Ec, k) => Dap::Ec {
-            k: k.unwrap_or_else(|| Shape::default_k(servers)),
-        },
-    };
+    let dap = super::dap(args.dap, args.k, servers)?;
     let shape = Shape::new(dap, servers).map_err(|error| Failure::usage(error.to_string()))?;
     if shape.f() == 0 {
         return Err(Failure::usage(format!(

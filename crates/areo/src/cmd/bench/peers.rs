@@ -1,7 +1,7 @@
 //! `areo bench peers`: this store and others, side by side.
 
-use super::{data_directory, random_seed, servers_program};
-use crate::args::{DapWord, DrawReport, DurabilityWord, MeasurePeers, OperationWord};
+use super::{command, data_directory, random_seed, servers_program};
+use crate::args::{DrawReport, DurabilityWord, MeasurePeers, OperationWord};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
@@ -11,7 +11,7 @@ use areo_bench::generator::Pace;
 use areo_bench::page::Page;
 use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage};
 use areo_bench::target::Wanted;
-use areo_client::{Dap, Shape};
+use areo_client::Shape;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
@@ -92,15 +92,7 @@ fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
 
 fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
     let servers = usize::from(args.servers);
-    let dap = match (args.dap, args.k) {
-        (DapWord::Abd, None) => Dap::Abd,
-        (DapWord::Abd, Some(_)) => {
-            return Err(Failure::usage("--k is for --dap ec: replicas are whole"));
-        }
-        (DapWord::Ec, k) => Dap::Ec {
-            k: k.unwrap_or_else(|| Shape::default_k(servers)),
-        },
-    };
+    let dap = super::dap(args.dap, args.k, servers)?;
     Shape::new(dap, servers).map_err(|error| Failure::usage(error.to_string()))?;
     let mut targets = args.targets;
     let mut seen = Vec::new();
@@ -144,15 +136,6 @@ fn operation(word: OperationWord) -> Operation {
         OperationWord::Put => Operation::Put,
         OperationWord::Get => Operation::Get,
     }
-}
-
-/// As it was typed, but for where the program is.
-fn command() -> String {
-    let words = std::env::args_os().skip(1);
-    let words: Vec<String> = words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    format!("areo {}", words.join(" "))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
