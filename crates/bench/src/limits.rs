@@ -108,6 +108,7 @@ pub fn run(
 type Measure<'a> = Box<dyn Fn(Duration) -> io::Result<Taken> + 'a>;
 
 /// What one of something took, on average.
+#[derive(Clone, Copy)]
 struct Taken {
     elapsed: f64,
     cpu: f64,
@@ -117,8 +118,11 @@ struct Taken {
 fn repeat(time: Duration, mut step: impl FnMut() -> io::Result<usize>) -> io::Result<Taken> {
     let (begun, cpu) = (Instant::now(), system::cpu_of_this());
     let mut done = 0;
-    while begun.elapsed() < time {
+    loop {
         done += step()?;
+        if begun.elapsed() >= time {
+            break;
+        }
     }
     let each = |time: Duration| time.as_nanos() as f64 / done as f64;
     Ok(Taken {
