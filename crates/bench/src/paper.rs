@@ -7,7 +7,7 @@
 //! | `variant` | the algorithms that are compared, as options of domains |
 //! | `stage` | servers and domains |
 //! | `actor` | a reader or writer, and what its operations cost |
-//! | `sweep` | E1, E6: readers and writers at once |
+//! | `sweep` | readers and writers at once |
 //! | `collected` | E7: reading after twelve reconfigurations |
 //! | `law` | counts that do not depend on the machine |
 //! | `published` | the figures of the publication |
@@ -38,7 +38,7 @@ use crate::run::RunError;
 use crate::setup::Setup;
 use collected::Left;
 use compare::Measured;
-use scale::{Parameters, show_size};
+use scale::show_size;
 use stage::Stage;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     };
     let started = setup.start().await?;
     let stage = Stage::new(&started, &options.data);
-    let mut points = points(experiment, &parameters);
+    let mut points = points(experiment, scale);
     let mut laws = Vec::new();
     let (of, mut done) = (points.len() * parameters.runs, 0);
     // Runs take turns, so that what else the machine does hits all variants.
@@ -112,7 +112,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
                 point: name,
             });
             let random = Random::new(options.seed).derive((run << 16 | number) as u64);
-            let found = measure(&stage, &parameters, point, &random, run == 0);
+            let found = measure(&stage, point, &random, run == 0);
             let (values, found) = found.await?;
             laws.extend(found);
             for (quantity, value) in values {
@@ -137,25 +137,29 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     })
 }
 
-/// Every variant at every size.
-fn points(experiment: Experiment, parameters: &Parameters) -> Vec<Measured> {
+/// Every variant at every size, and whatever else is varied.
+fn points(experiment: Experiment, scale: Scale) -> Vec<Measured> {
     let mut points = Vec::new();
-    for size in &parameters.sizes {
-        let point = |variant, left| Measured {
-            variant,
-            size: *size,
-            left,
-            runs: BTreeMap::new(),
-        };
-        if experiment == Experiment::E7 {
-            for left in Left::ALL {
-                let variants = collected::variants().into_iter();
-                points.extend(variants.map(|variant| point(variant, Some(left))));
+    for step in scale::steps(experiment, scale) {
+        for size in &step.1.sizes {
+            let point = |variant, left| Measured {
+                experiment,
+                step: step.clone(),
+                variant,
+                size: *size,
+                left,
+                runs: BTreeMap::new(),
+            };
+            if experiment == Experiment::E7 {
+                for left in Left::ALL {
+                    let variants = collected::variants().into_iter();
+                    points.extend(variants.map(|variant| point(variant, Some(left))));
+                }
+            } else {
+                let variants = sweep::variants(experiment).into_iter();
+                let variants = variants.filter(|variant| sweep::exists(*variant, *size));
+                points.extend(variants.map(|variant| point(variant, None)));
             }
-        } else {
-            let variants = sweep::variants(experiment).into_iter();
-            let variants = variants.filter(|variant| sweep::exists(*variant, *size));
-            points.extend(variants.map(|variant| point(variant, None)));
         }
     }
     points
@@ -164,7 +168,6 @@ fn points(experiment: Experiment, parameters: &Parameters) -> Vec<Measured> {
 /// One run of one point.
 async fn measure(
     stage: &Stage<'_>,
-    parameters: &Parameters,
     point: &Measured,
     random: &Random,
     is_first: bool,
@@ -175,6 +178,7 @@ async fn measure(
         left,
         ..
     } = *point;
+    let parameters = &point.step.1;
     if let Some(left) = left {
         let what = (variant, left, size);
         let (values, costs) = collected::run(stage, parameters, what, random).await?;
@@ -186,7 +190,7 @@ async fn measure(
 }
 
 fn shown(of: &Measured) -> Point {
-    let published = published::read_ms(of.variant, of.left, of.size);
+    let published = of.published();
     let spread = |(quantity, values): (&&'static str, &Vec<f64>)| {
         Spread::of(values).map(|spread| (*quantity, spread))
     };

@@ -96,6 +96,16 @@ fn collection_leads_from_the_first_configuration_to_the_last() {
 }
 
 #[test]
+fn the_more_fragments_make_a_value_the_less_a_write_sends() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("E4", data.path(), &[]);
+    for variant in ["ARESEC", "CoARESEC"] {
+        let sent = |k| median(&report, variant, &format!("64 KiB k={k}"), "write_bytes");
+        assert!(sent(4) < sent(2) * 0.6, "{variant}: {report}");
+    }
+}
+
+#[test]
 fn what_there_is_and_what_not_is_said() {
     let listed = areo(&["bench", "paper", "list", "--json"], b"").done();
     let listed = listed.objects();

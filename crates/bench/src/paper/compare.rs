@@ -1,10 +1,11 @@
 //! Beside the publication: ratios of variants, and whether their order is the published one.
 
 use super::collected::Left;
+use super::experiment::Experiment;
 use super::figures::Spread;
 use super::published;
 use super::report::{Comparison, Verdict};
-use super::scale::show_size;
+use super::scale::{Parameters, show_size};
 use super::variant::{Algorithm, Extras, Variant};
 use areo_client::DapKind;
 use std::collections::BTreeMap;
@@ -19,6 +20,9 @@ const QUANTITIES: [&str; 4] = ["read_ms", "read_rounds", "read_bytes", "write_ms
 /// A variant at a point, and what each run showed of each quantity.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Measured {
+    pub(super) experiment: Experiment,
+    /// What is varied beside the size, and what everything is made with there.
+    pub(super) step: (String, Parameters),
     pub(super) variant: Variant,
     pub(super) size: usize,
     /// After the reconfigurations of E7, which were left so.
@@ -111,7 +115,8 @@ pub(super) fn compare(all: &[Measured]) -> Vec<Comparison> {
                 continue;
             };
             let is_below = |m: &&Measured| {
-                m.variant == without && (m.size, m.left) == (above.size, above.left)
+                let place = |m: &Measured| (m.size, m.left, m.step.0.clone());
+                m.variant == without && place(m) == place(above)
             };
             if let Some(below) = all.iter().find(is_below) {
                 let of = |quantity| one(relation, (above, below), quantity);
@@ -128,16 +133,17 @@ fn one(
     quantity: &'static str,
 ) -> Option<Comparison> {
     let ratio = Spread::of_ratios(above.runs.get(quantity)?, below.runs.get(quantity)?)?;
-    let figure = |of: &Measured| published::read_ms(of.variant, of.left, of.size);
-    let published = match (quantity, figure(above), figure(below)) {
+    let published = match (quantity, above.published(), below.published()) {
         ("read_ms", Some((above, size)), Some((below, _))) => Some((above / below, size)),
         _ => None,
     };
     let runs = above.runs[quantity].len();
-    let verdict = match published {
+    let order = published.map(|(published, _)| order(published));
+    let in_words = || published::order(above.experiment, relation, quantity);
+    let verdict = match order.or_else(in_words) {
         None => Verdict::Unpublished,
         Some(_) if runs < RUNS => Verdict::Undecided,
-        Some((published, _)) => judge(published, ratio),
+        Some(order) => judge(order, ratio),
     };
     let reason = match verdict {
         Verdict::Holds | Verdict::Unpublished => "",
@@ -171,15 +177,32 @@ impl Measured {
     /// The point.
     pub(super) fn at(&self) -> String {
         let size = show_size(self.size);
-        self.left
-            .map_or(size.clone(), |left| format!("({}) {size}", left.name()))
+        match (self.left, &*self.step.0) {
+            (Some(left), _) => format!("({}) {size}", left.name()),
+            (None, "") => size,
+            (None, step) => format!("{size} {step}"),
+        }
+    }
+
+    /// What the publication reports of it.
+    pub(super) fn published(&self) -> Option<published::Figure> {
+        match self.experiment {
+            Experiment::E1 | Experiment::E6 | Experiment::E7 => {
+                published::read_ms(self.variant, self.left, self.size)
+            }
+            _ => None,
+        }
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Order {
+/// How two compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// The first one is less.
     Less,
+    /// They are alike.
     Same,
+    /// The first one is more.
     More,
 }
 
@@ -192,7 +215,7 @@ fn order(ratio: f64) -> Order {
 }
 
 /// Whether the order of the two is the published one. Runs that fall on both sides decide nothing.
-fn judge(published: f64, ratio: Spread) -> Verdict {
+fn judge(published: Order, ratio: Spread) -> Verdict {
     let here = order(ratio.median);
     let agrees = match here {
         Order::Less => ratio.max < 1.0,
@@ -201,30 +224,35 @@ fn judge(published: f64, ratio: Spread) -> Verdict {
     };
     match agrees {
         false => Verdict::Undecided,
-        true if here == order(published) => Verdict::Holds,
+        true if here == published => Verdict::Holds,
         true => Verdict::Differs,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::scale::{self, Scale};
     use super::*;
 
     #[test]
     fn an_order_holds_if_it_is_the_published_one() {
-        let spread = |min, median, max| Spread { median, min, max };
-        assert_eq!(judge(0.5, spread(0.2, 0.3, 0.4)), Verdict::Holds);
-        assert_eq!(judge(0.97, spread(0.9, 1.0, 1.2)), Verdict::Holds);
-        assert_eq!(judge(0.97, spread(0.2, 0.3, 0.4)), Verdict::Differs);
-        assert_eq!(judge(3.1, spread(0.2, 0.3, 0.4)), Verdict::Differs);
-        assert_eq!(judge(3.1, spread(0.9, 1.3, 1.4)), Verdict::Undecided);
-        assert_eq!(judge(0.5, spread(0.5, 0.8, 1.1)), Verdict::Undecided);
-        assert_eq!(judge(2.0, spread(1.1, 1.8, 2.1)), Verdict::Holds);
+        let judge =
+            |published, min, median, max| judge(order(published), Spread { median, min, max });
+        assert_eq!(judge(0.5, 0.2, 0.3, 0.4), Verdict::Holds);
+        assert_eq!(judge(0.97, 0.9, 1.0, 1.2), Verdict::Holds);
+        assert_eq!(judge(0.97, 0.2, 0.3, 0.4), Verdict::Differs);
+        assert_eq!(judge(3.1, 0.2, 0.3, 0.4), Verdict::Differs);
+        assert_eq!(judge(3.1, 0.9, 1.3, 1.4), Verdict::Undecided);
+        assert_eq!(judge(0.5, 0.5, 0.8, 1.1), Verdict::Undecided);
+        assert_eq!(judge(2.0, 1.1, 1.8, 2.1), Verdict::Holds);
     }
 
     #[test]
     fn variants_that_differ_in_one_thing_are_compared() {
+        let parameters = scale::parameters(Experiment::E7, Scale::Full);
         let measured = |algorithm, extras, left, ms: &[f64]| Measured {
+            experiment: Experiment::E7,
+            step: (String::new(), parameters.clone()),
             variant: Variant {
                 algorithm,
                 dap: DapKind::Abd,

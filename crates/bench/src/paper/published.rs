@@ -1,6 +1,8 @@
 //! What the publication reports (`algorithms.md` 7.1): latency of READ in milliseconds.
 
 use super::collected::Left;
+use super::compare::{Order, Relation};
+use super::experiment::Experiment;
 use super::variant::{Algorithm, Extras, Variant};
 use areo_client::DapKind;
 
@@ -110,6 +112,21 @@ pub(super) fn read_ms(variant: Variant, left: Option<Left>, size: usize) -> Opti
     Some((*row.1[column].get(extras)?, row.0 * MIB))
 }
 
+/// What is published in words: that one is significantly less than the other.
+pub(super) fn order(experiment: Experiment, relation: Relation, quantity: &str) -> Option<Order> {
+    let said = match (experiment, relation) {
+        // "CoABD-F has significantly lower write and read operation latency"; writes of EC are the fastest, reads of ABD the
+        // slowest.
+        (Experiment::P1, Relation::Fragmented) | (Experiment::P2, Relation::Coded) => {
+            ["read_ms", "write_ms"].contains(&quantity)
+        }
+        // "Fragmented algorithms have significantly lower write operation latency."
+        (Experiment::P4, Relation::Fragmented) => quantity == "write_ms",
+        _ => false,
+    };
+    said.then_some(Order::Less)
+}
+
 /// How far a published size is from this one: by what they differ as factors.
 fn further(mib: usize, size: usize) -> f64 {
     ((mib * MIB) as f64 / size as f64).ln().abs()
@@ -144,6 +161,15 @@ mod tests {
         assert_eq!(read_ms(ares, b, 64 * MIB), Some((5_760.0, 64 * MIB)));
         let collecting = f(Extras::Collecting);
         assert_eq!(read_ms(collecting, b, MIB), Some((135.0, MIB)));
+    }
+
+    #[test]
+    fn what_is_said_in_words_is_an_order() {
+        let of = |experiment, quantity| order(experiment, Relation::Fragmented, quantity);
+        assert_eq!(of(Experiment::P1, "read_ms"), Some(Order::Less));
+        assert_eq!(of(Experiment::P4, "write_ms"), Some(Order::Less));
+        assert_eq!(of(Experiment::P4, "read_ms"), None);
+        assert_eq!(of(Experiment::P2, "write_ms"), None);
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub(super) struct Parameters {
 /// THE TABLE: what an experiment is made with at a scale. `Full` is as published.
 pub(super) fn parameters(experiment: Experiment, scale: Scale) -> Parameters {
     let published = published(experiment);
+    // Where something else is varied, one size is enough.
+    let is_sweep = published.sizes.len() > 1;
     match scale {
         Scale::Full => published,
         Scale::Default => Parameters {
@@ -73,7 +75,10 @@ pub(super) fn parameters(experiment: Experiment, scale: Scale) -> Parameters {
             readers: published.readers.min(5),
             operations: 5,
             wait_ms: 50..150,
-            sizes: vec![MIB, 8 * MIB],
+            sizes: match is_sweep {
+                true => vec![MIB, 8 * MIB],
+                false => vec![4 * MIB],
+            },
             blocks: published.blocks,
             runs: 3,
         },
@@ -109,6 +114,23 @@ fn published(experiment: Experiment) -> Parameters {
             sizes: vec![MIB, 256 * MIB, 512 * MIB],
             ..common
         },
+        Experiment::E2 => Parameters {
+            sizes: vec![4 * MIB],
+            ..common
+        },
+        Experiment::E3 => Parameters {
+            sizes: vec![512 * MIB],
+            ..common
+        },
+        Experiment::E4 => Parameters {
+            readers: 15,
+            sizes: vec![4 * MIB],
+            ..common
+        },
+        Experiment::P1 | Experiment::P2 | Experiment::P4 => Parameters {
+            operations: 20,
+            ..common
+        },
         Experiment::E7 => Parameters {
             writers: 1,
             readers: 10,
@@ -116,6 +138,71 @@ fn published(experiment: Experiment) -> Parameters {
             ..common
         },
     }
+}
+
+/// What is varied beside the size: what it is called, and the parameters with it.
+pub(super) fn steps(experiment: Experiment, scale: Scale) -> Vec<(String, Parameters)> {
+    let base = parameters(experiment, scale);
+    match experiment {
+        Experiment::E2 => participation(scale, &base),
+        Experiment::E3 => {
+            let averages: Vec<usize> = match scale {
+                Scale::Quick => vec![8 * KIB, 16 * KIB],
+                Scale::Default => vec![512 * KIB, MIB, 2 * MIB],
+                Scale::Full => (1..6).map(|power| MIB << power).collect(),
+            };
+            let step = |average: usize| Parameters {
+                blocks: (average, average, 2 * average),
+                ..base.clone()
+            };
+            let named = |average| (format!("blocks {}", show_size(average)), step(average));
+            averages.into_iter().map(named).collect()
+        }
+        Experiment::E4 => {
+            let ks: Vec<usize> = match scale {
+                Scale::Quick => vec![2, 4],
+                Scale::Default => vec![2, 6, 10],
+                Scale::Full => (2..=10).collect(),
+            };
+            let step = |k: usize| Parameters {
+                parity: base.servers - k,
+                ..base.clone()
+            };
+            ks.into_iter()
+                .map(|k| (format!("k={k}"), step(k)))
+                .collect()
+        }
+        _ => vec![(String::new(), base)],
+    }
+}
+
+/// Servers, and readers and writers of which one sort is as many as ever.
+fn participation(scale: Scale, base: &Parameters) -> Vec<(String, Parameters)> {
+    type Numbers = &'static [usize];
+    let (servers, readers, writers): (Numbers, Numbers, Numbers) = match scale {
+        Scale::Quick => (&[3, 5], &[1, 2], &[1]),
+        Scale::Default => (&[3, 11], &[5, 15], &[5, 10]),
+        Scale::Full => (&[3, 5, 7, 9, 11], &[5, 15, 50], &[5, 10, 15, 20]),
+    };
+    let usual = writers[0];
+    let mut steps = Vec::new();
+    for &servers in servers {
+        for &readers in readers {
+            for &writers in writers {
+                if readers == usual || writers == usual {
+                    let step = Parameters {
+                        servers,
+                        parity: (servers - 1) / 2,
+                        readers,
+                        writers,
+                        ..base.clone()
+                    };
+                    steps.push((format!("S={servers} R={readers} W={writers}"), step));
+                }
+            }
+        }
+    }
+    steps
 }
 
 /// What the scale changes against the publication, one sentence each.
@@ -140,6 +227,12 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
         let wait = |of: &Parameters| format!("{} to {} ms", of.wait_ms.start, of.wait_ms.end);
         change("waits between them", wait(&here), wait(&there));
     }
+    let names = |scale| -> String {
+        let steps = steps(experiment, scale).into_iter();
+        let names: Vec<String> = steps.map(|(name, _)| name).collect();
+        names.join("; ")
+    };
+    change("points", names(scale), names(Scale::Full));
     change("sizes", sizes(&here.sizes), sizes(&there.sizes));
     let blocks = |of: Blocks| sizes(&[of.0, of.1, of.2]);
     change("blocks of files", blocks(here.blocks), blocks(there.blocks));
@@ -148,6 +241,11 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
     }
     if here.sizes.iter().any(|size| *size > OBJECT_MAX) {
         changes.push("objects of more than 64 MiB are left out: one value has at most so much, only files have more".into());
+    }
+    if experiment == Experiment::E3 && scale == Scale::Full {
+        changes.push(
+            "blocks of 64 MiB and at most 128 MiB are left out: a block has at most 64 MiB".into(),
+        );
     }
     changes
 }
@@ -181,6 +279,30 @@ mod tests {
             assert!(full.iter().all(|change| !change.contains("instead of 11")));
             assert!(full[0].contains("loopback"), "that is always different");
             assert_eq!(parameters(experiment, Scale::Full).runs, 3);
+        }
+    }
+
+    #[test]
+    fn what_is_varied_is_as_published() {
+        let names = |experiment| -> Vec<String> {
+            let steps = steps(experiment, Scale::Full).into_iter();
+            steps.map(|(name, _)| name).collect()
+        };
+        // Six pairs in which readers or writers are 5, at five numbers of servers.
+        let participation = names(Experiment::E2);
+        assert_eq!(participation.len(), 30);
+        assert_eq!(participation[0], "S=3 R=5 W=5");
+        assert_eq!(names(Experiment::E4).len(), 9);
+        assert_eq!(names(Experiment::E3).last().unwrap(), "blocks 32 MiB");
+        assert_eq!(names(Experiment::E1), [""]);
+        for scale in Scale::ALL {
+            for experiment in Experiment::ALL {
+                for (name, step) in steps(experiment, scale) {
+                    assert!(step.parity < step.servers, "{experiment:?} {name}");
+                    let usual = parameters(experiment, scale).servers;
+                    assert!(step.servers <= usual, "{experiment:?} {name}");
+                }
+            }
         }
     }
 

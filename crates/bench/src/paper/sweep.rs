@@ -1,4 +1,4 @@
-//! E1 and E6: readers and writers of one object or file at once.
+//! All but E7: readers and writers of one object or file at once.
 
 use super::actor::{Actor, Cost, Subject};
 use super::experiment::Experiment;
@@ -23,11 +23,24 @@ type Ended = Result<Cost, String>;
 pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
     let extras: &[Extras] = match experiment {
         Experiment::E6 => &[Extras::Plain, Extras::Piggyback],
+        // In one configuration, and without rounds that ask for the next one.
+        Experiment::P1 => &[Extras::Piggyback],
         _ => &[Extras::Plain],
     };
+    let algorithms: &[Algorithm] = match experiment {
+        Experiment::E3 => &[Algorithm::CoAresF],
+        Experiment::P1 | Experiment::P4 => &[Algorithm::CoAres, Algorithm::CoAresF],
+        Experiment::P2 => &[Algorithm::Ares],
+        _ => &Algorithm::ALL,
+    };
+    let daps: &[DapKind] = match experiment {
+        Experiment::E4 => &[DapKind::Ec],
+        Experiment::P1 => &[DapKind::Abd],
+        _ => &[DapKind::Abd, DapKind::Ec],
+    };
     let mut variants = Vec::new();
-    for algorithm in Algorithm::ALL {
-        for dap in [DapKind::Abd, DapKind::Ec] {
+    for &algorithm in algorithms {
+        for &dap in daps {
             variants.extend(extras.iter().map(|extras| Variant {
                 algorithm,
                 dap,
