@@ -5,13 +5,9 @@
 //! without sampling; *ring*, everything recorded here and at the servers; *export*, the same and delivered by OTLP to a process that
 //! throws it away, whose time does not count. Each figure is the median with minimum and maximum, the change is the
 //! median of the rounds' own ratios to *none*.
-//!
-//! `cargo bench -p areo --bench tracing -- instructions` counts the instructions of all of them instead, outside of the kernel,
-//! with `valgrind`: they hardly differ from one run to the next, whatever else the machine does.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
@@ -44,7 +40,6 @@ fn main() {
     match arguments[..] {
         ["sink"] => sink(),
         ["client", mode, addresses, operations] => client(mode, addresses, operations),
-        ["instructions"] => count_instructions(),
         _ => {
             for durability in ["memory", "fsync"] {
                 if arguments.is_empty() || arguments.contains(&durability) {
@@ -71,10 +66,8 @@ struct Part {
 
 impl Part {
     fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Part {
-        Part::run(Command::new(own()), arguments, variables)
-    }
-
-    fn run(mut command: Command, arguments: &[&str], variables: &[(&str, &str)]) -> Part {
+        let own = std::env::current_exe().expect("the system knows what runs");
+        let mut command = Command::new(own);
         command.args(arguments).envs(variables.iter().copied());
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = piped.spawn().expect("it starts");
@@ -103,10 +96,6 @@ impl Part {
         self.input = None;
         self.process.wait().expect("it was ours");
     }
-}
-
-fn own() -> PathBuf {
-    std::env::current_exe().expect("the system knows what runs")
 }
 
 impl Drop for Part {
@@ -229,12 +218,8 @@ async fn servers(memory: bool, variables: Vec<(&'static str, String)>) -> Cluste
         command.envs(variables.iter().cloned());
         command
     });
-    serving(&program, memory).await
-}
-
-async fn serving(program: &Program, memory: bool) -> Cluster {
     let places = loopback_places(5, false);
-    let cluster = Cluster::make(program, places, &std::env::temp_dir(), memory);
+    let cluster = Cluster::make(&program, places, &std::env::temp_dir(), memory);
     let mut cluster = cluster.expect("there is room for the servers");
     cluster.start_all().expect("the binary starts");
     let options = DomainOptions {
@@ -305,87 +290,6 @@ fn measure(durability: &str) {
             );
         }
     }
-}
-
-/// Operations of which instructions are counted, after those that warm up.
-const COUNTED: usize = 4_000;
-/// Runs of each kind.
-const RUNS: usize = 3;
-/// How long a server may take to end.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Instructions of one operation with each of the modes but the last.
-fn count_instructions() {
-    let found = Command::new("valgrind").arg("--version").output();
-    if found.is_err() {
-        return println!("not run: valgrind is not installed");
-    }
-    for operation in OPERATIONS {
-        let mut without = 0.0;
-        for mode in &MODES[..3] {
-            let per_operation = |_| {
-                let all = instructions(mode, Some(operation));
-                let warming_up = instructions(mode, None);
-                (all as f64 - warming_up as f64) / COUNTED as f64
-            };
-            let [count, least, most] = spread((0..RUNS).map(per_operation));
-            if *mode == MODES[0] {
-                without = count;
-            }
-            println!(
-                "memory  {operation} {BYTES} B {mode:6}: {count:8.0} instructions/op ({least:.0} to {most:.0}), {:+5.1} %",
-                (count / without - 1.0) * 100.0,
-            );
-        }
-    }
-}
-
-/// Instructions of a client and five servers from their beginnings to their ends, with these operations in between.
-fn instructions(mode: &str, operation: Option<&str>) -> u64 {
-    let logs = tempfile::tempdir().expect("there is room for a directory");
-    let folder = logs.path().to_owned();
-    let program: Program = Rc::new(move || counted(&folder, Path::new(env!("CARGO_BIN_EXE_areo"))));
-    runtime().block_on(async {
-        let mut cluster = serving(&program, true).await;
-        let (addresses, count) = (cluster.addresses().join(","), COUNTED.to_string());
-        let arguments = ["client", mode, &addresses, &count];
-        let mut client = Part::run(counted(logs.path(), &own()), &arguments, &[]);
-        assert_eq!(client.hear(), "ready");
-        if let Some(operation) = operation {
-            client.say(operation);
-            client.hear();
-        }
-        client.finish();
-        for server in 0..cluster.servers() {
-            let ended = cluster.terminate(server, PATIENCE).await;
-            assert!(ended.is_some(), "a server ends when it is told to");
-        }
-    });
-    let logs = std::fs::read_dir(logs.path()).expect("it was made");
-    let logs = logs.map(|log| std::fs::read_to_string(log.expect("it is there").path()));
-    logs.map(|log| refs(&log.expect("it is text"))).sum()
-}
-
-/// This program, as one whose instructions are counted in a file of this folder.
-fn counted(folder: &Path, program: &Path) -> Command {
-    let mut command = Command::new("valgrind");
-    let tool = [
-        "--tool=cachegrind",
-        "--cache-sim=no",
-        "--cachegrind-out-file=/dev/null",
-    ];
-    command.args(tool);
-    command.arg(format!("--log-file={}/%p", folder.display()));
-    command.arg(program);
-    command
-}
-
-/// `I refs: 20,272,005`.
-fn refs(log: &str) -> u64 {
-    let line = log.lines().find_map(|line| line.split_once("refs:"));
-    let (_, number) = line.unwrap_or_else(|| panic!("it was counted: {log}"));
-    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().expect("it is a number")
 }
 
 /// Median, minimum and maximum.
