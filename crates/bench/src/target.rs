@@ -188,7 +188,7 @@ pub trait Target {
     /// Its server processes.
     fn processes(&self) -> Vec<u32>;
 
-    /// Bytes that its servers have on disk, or in memory where they keep nothing on disk: `None` if that is not told.
+    /// Bytes that its servers have on disk.
     fn stored(&self) -> u64;
 }
 
