@@ -28,17 +28,14 @@ fn broken() -> impl Iterator<Item = Outcome> {
 
 #[test]
 fn what_is_left_is_what_the_violation_needs() {
-    let shrinks = broken().take(3).map(|broken| {
-        let (seed, before) = (broken.seed, broken.strikes.len());
-        (seed, before, shrinks_to_what_it_needs(&broken))
-    });
-    let shrinks: Vec<(u64, usize, usize)> = shrinks.collect();
-    // Most often the kill and little else; in one seed of six other strikes put it at its place, of which none can be left
-    // out alone. So it is not the sum that says how well this works.
-    let small = shrinks
-        .iter()
-        .filter(|(_, before, left)| 10 * left <= *before);
-    assert!(small.count() >= 2, "{shrinks:?}");
+    let (mut before, mut left) = (0, 0);
+    // In one of these six no strike can be left out alone although most are left: fewer seeds would measure that one.
+    for broken in broken().take(6) {
+        before += broken.strikes.len();
+        left += shrinks_to_what_it_needs(&broken);
+    }
+    // Most often the kill alone; other strikes may be what puts it at its place.
+    assert!(10 * left <= before, "{left} of {before}");
 }
 
 /// How many strikes are left: none of them can be left out.
