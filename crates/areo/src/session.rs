@@ -248,6 +248,7 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         | InvalidChoice::MemberAlready { .. }
         | InvalidChoice::SameAddress { .. }
         | InvalidChoice::NoFragments { .. }
+        | InvalidChoice::NoErasureCode
         | InvalidChoice::NoCrashTolerated { .. }
         | InvalidChoice::InvalidShape { .. } => Code::Usage,
     };

@@ -1,7 +1,7 @@
 //! Choosing servers and shape of a configuration: from what people say to a descriptor, or why not.
 
 use crate::cluster::Names;
-use crate::{Collect, InvalidConfiguration, Options, ServerId, Shape};
+use crate::{Collect, Dap, EcDap, InvalidConfiguration, Options, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::message::ServerRecord;
 use std::fmt;
@@ -55,6 +55,8 @@ pub enum InvalidChoice {
         /// The `k` asked for.
         k: u8,
     },
+    /// A published EC-DAP was asked for where values are not erasure-coded.
+    NoErasureCode,
     /// One crash would stop the domain (f = 0), and that was not allowed.
     NoCrashTolerated {
         /// The shape.
@@ -108,6 +110,9 @@ impl fmt::Display for InvalidChoice {
             InvalidChoice::NoFragments { .. } => f.write_str(
                 "abd replicates, every server holds the whole value: leave --k out, or take --dap ec",
             ),
+            InvalidChoice::NoErasureCode => f.write_str(
+                "abd replicates, there is no erasure code whose data access could be another one: leave --ec-dap out, or take --dap ec",
+            ),
             InvalidChoice::NoCrashTolerated { shape } => write!(
                 f,
                 "{shape} tolerates no crash: every quorum needs {} of {} servers; take more servers{}, or allow f = 0 (--allow-f0)",
@@ -129,6 +134,8 @@ pub struct OptionsChange {
     pub piggyback: Option<bool>,
     /// What becomes of superseded configurations.
     pub collect: Option<Collect>,
+    /// Which EC-DAP: the corrected one, or one of those that papers compare with.
+    pub ec: Option<EcDap>,
 }
 
 impl OptionsChange {
@@ -138,6 +145,7 @@ impl OptionsChange {
         Options {
             piggyback: self.piggyback.unwrap_or(options.piggyback),
             collect: self.collect.unwrap_or(options.collect),
+            ec: self.ec.unwrap_or(options.ec),
         }
     }
 }
@@ -154,6 +162,10 @@ pub(crate) fn checked(
     let shape = Shape::new(descriptor.dap, descriptor.members.len()).map_err(invalid)?;
     if shape.f() == 0 && !allow_f0 {
         return Err(InvalidChoice::NoCrashTolerated { shape });
+    }
+    let is_coded = matches!(descriptor.dap, Dap::Ec { .. });
+    if !is_coded && descriptor.options.ec != EcDap::Corrected {
+        return Err(InvalidChoice::NoErasureCode);
     }
     Configuration::new(descriptor).map_err(invalid)
 }

@@ -74,7 +74,7 @@ mod stream;
 mod sweep;
 mod thread;
 
-pub use areo_core::config::{Collect, Dap, InvalidConfiguration, Options, ServerId};
+pub use areo_core::config::{Collect, Dap, EcDap, InvalidConfiguration, Options, ServerId};
 pub use areo_core::error::Response;
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;

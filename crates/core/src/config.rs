@@ -11,6 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 
 mod encoding;
+mod options;
+
+pub use options::{Collect, EcDap, Options};
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,45 +70,6 @@ impl Dap {
 impl fmt::Display for Dap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
-    }
-}
-
-/// Which optimisations of Ares II operations and servers make use of (`algorithms.md` 3.3, 3.4). The default is Ares II as
-/// it should be; [`Options::ARES`] is the protocol that it was derived from.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Options {
-    /// Servers show their pointer on every reply, so that operations need no rounds of their own to learn of it.
-    pub piggyback: bool,
-    /// What becomes of superseded configurations.
-    pub collect: Collect,
-}
-
-/// What servers do with a configuration that has a final successor.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Collect {
-    /// They drop its state, and remember for the whole domain the highest final pointer, for ever (`[X-13]`).
-    On,
-    /// They keep its state and go on to answer.
-    Off,
-    /// They drop its state and remember the pointer of each configuration apart, as published: clients go from
-    /// one to the next (3.5 item 19).
-    Paper,
-}
-
-impl Options {
-    /// Ares, without the optimisations of Ares II.
-    pub const ARES: Options = Options {
-        piggyback: false,
-        collect: Collect::Off,
-    };
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            piggyback: true,
-            collect: Collect::On,
-        }
     }
 }
 
@@ -314,6 +278,14 @@ impl Configuration {
         self.descriptor.options
     }
 
+    /// The published EC-DAP that it has in place of the corrected one ([`crate::dap::ec::published`]); `None` for every
+    /// configuration but those that were made for comparison.
+    pub fn baseline(&self) -> Option<EcDap> {
+        let published =
+            matches!(self.dap(), Dap::Ec { .. }) && self.options().ec != EcDap::Corrected;
+        published.then_some(self.options().ec)
+    }
+
     /// What it was made from.
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
@@ -388,19 +360,16 @@ mod tests {
     #[test]
     fn options_survive_and_the_default_takes_no_room() {
         let plain = Configuration::new(descriptor(3, Dap::Abd)).unwrap();
-        for piggyback in [true, false] {
-            for collect in [Collect::On, Collect::Off, Collect::Paper] {
-                let options = Options { piggyback, collect };
-                let with = Descriptor {
-                    options,
-                    ..descriptor(3, Dap::Abd)
-                };
-                let made = Configuration::new(with).unwrap();
-                let read = Configuration::decode(made.encoded().clone()).unwrap();
-                assert_eq!(read.options(), options);
-                let default = options == Options::default();
-                assert_eq!(made.id() == plain.id(), default);
-            }
+        for options in Options::all() {
+            let with = Descriptor {
+                options,
+                ..descriptor(3, Dap::Abd)
+            };
+            let made = Configuration::new(with).unwrap();
+            let read = Configuration::decode(made.encoded().clone()).unwrap();
+            assert_eq!(read.options(), options);
+            let default = options == Options::default();
+            assert_eq!(made.id() == plain.id(), default);
         }
         let mut wrong = BytesMut::from(plain.encoded().as_ref());
         tlv::put_field(&mut wrong, encoding::OPTIONS, &[0xff]);

@@ -10,16 +10,19 @@ pub mod decided_once;
 pub mod headers;
 pub mod large;
 pub mod listing;
+mod propagated;
 pub mod removal;
 pub mod sweep;
 
-use crate::config::ConfigurationId;
+use crate::config::Configuration;
+use crate::dap::Known;
+use crate::element::Value;
 use crate::env::Env;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
 use crate::tag::{ClientId, Tag, Writer};
+use propagated::Propagated;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A process that runs operations: its identity, and what it remembers. Cloned for each operation, with the
@@ -36,12 +39,9 @@ pub struct Client<E> {
 struct Memory {
     id: ClientId,
     counter: Cell<u64>,
-    propagated: RefCell<BTreeMap<(ConfigurationId, Name), Tag>>,
+    propagated: RefCell<Propagated>,
     sequences: Sequences,
 }
-
-/// Objects for which a client remembers what it brought to a quorum; more are forgotten, which costs a write-back.
-const PROPAGATED_OBJECTS: usize = 4096;
 
 impl<E: Env> Client<E> {
     /// A client with a new identity.
@@ -105,20 +105,18 @@ impl<E: Env> Client<E> {
     }
 
     /// This client completed a put of `tag`, or of a larger one, in this configuration (`[F-2]`, `[F-6]`).
-    fn has_propagated(&self, configuration: ConfigurationId, name: &Name, tag: Tag) -> bool {
-        let propagated = self.memory.propagated.borrow();
-        propagated
-            .get(&(configuration, name.clone()))
-            .is_some_and(|done| *done >= tag)
+    fn has_propagated(&self, c: &Configuration, name: &Name, tag: Tag) -> bool {
+        self.memory.propagated.borrow().has(c, name, tag)
+    }
+
+    /// The last pair that it put there (`prop`, 2.4); nothing but where that is EC-DAPopt.
+    fn last_propagated(&self, c: &Configuration, name: &Name) -> Option<Known> {
+        self.memory.propagated.borrow().last(c, name)
     }
 
     /// Remembers a put that completed; never one that was only read (`[F-6]`).
-    fn remember_propagated(&self, configuration: ConfigurationId, name: &Name, tag: Tag) {
+    fn remember_propagated(&self, c: &Configuration, name: &Name, (tag, value): (Tag, &Value)) {
         let mut propagated = self.memory.propagated.borrow_mut();
-        if propagated.len() >= PROPAGATED_OBJECTS {
-            propagated.pop_first();
-        }
-        let done = propagated.entry((configuration, name.clone())).or_default();
-        *done = tag.max(*done);
+        propagated.remember(c, name, (tag, value));
     }
 }

@@ -83,6 +83,8 @@ pub enum Form {
         /// Which one this is, from 0; below `k` it is a piece of the value itself.
         index: u8,
     },
+    /// Nothing: the element was trimmed, and only its tag stays in the list (EC-DAP as published, 2.3).
+    Trimmed,
 }
 
 impl Form {

@@ -265,7 +265,7 @@ pub enum Answer {
 /// What a server holds of one object: a snapshot (`[C-2]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Held {
-    /// The versions whose elements are here, ascending.
+    /// The versions whose elements are here, ascending; and those of which only the tag is ([`Form::Trimmed`]).
     pub stored: Vec<(Tag, Form)>,
     /// The largest tag whose element was evicted or refused here (2.2).
     pub floor: Tag,
@@ -282,22 +282,24 @@ impl Held {
         stored.max(self.floor).max(self.stable)
     }
 
-    /// Whether this reply lists the tag as stored.
+    /// Whether this reply lists the tag with an element.
     pub fn stores(&self, tag: Tag) -> bool {
         self.form_of(tag).is_some()
     }
 
     /// The form in which the tag is stored.
     pub fn form_of(&self, tag: Tag) -> Option<Form> {
-        self.stored
-            .iter()
-            .find(|(stored, _)| *stored == tag)
-            .map(|(_, form)| *form)
+        self.listed(tag).filter(|form| *form != Form::Trimmed)
     }
 
-    /// Whether this reply supports the tag: holds it in any form, or may have trimmed it (`[EC-11]`, `[X-1]`).
+    /// Whether this reply supports the tag: lists it, or may have trimmed it (`[EC-11]`, `[X-1]`).
     pub fn supports(&self, tag: Tag) -> bool {
-        self.floor >= tag || self.stores(tag)
+        self.floor >= tag || self.listed(tag).is_some()
+    }
+
+    fn listed(&self, tag: Tag) -> Option<Form> {
+        let listed = self.stored.iter().find(|(listed, _)| *listed == tag);
+        listed.map(|(_, form)| *form)
     }
 }
 

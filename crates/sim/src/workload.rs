@@ -109,7 +109,11 @@ fn drawn_options(random: &Random) -> config::Options {
         _ => Collect::On,
     };
     let piggyback = random.index(4) > 0;
-    config::Options { piggyback, collect }
+    config::Options {
+        piggyback,
+        collect,
+        ..config::Options::default()
+    }
 }
 
 /// What an operation came to.

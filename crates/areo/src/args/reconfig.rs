@@ -1,7 +1,7 @@
 //! The part of the command line that chooses configurations.
 
 use super::DapWord;
-use areo_client::{Change, Collect, DapKind, Options, OptionsChange};
+use areo_client::{Change, Collect, DapKind, EcDap, Options, OptionsChange};
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Start {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
     /// Finish what somebody else began and left, and change nothing else
-    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "protocol", "piggyback", "collect", "until_mine", "force", "allow_f0"])]
+    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "protocol", "piggyback", "collect", "ec_dap", "until_mine", "force", "allow_f0"])]
     pub(crate) resume: bool,
     /// If another change is decided first, make this one after it
     #[arg(long)]
@@ -83,6 +83,9 @@ pub(crate) struct OptionArgs {
     /// What becomes of superseded configurations
     #[arg(long)]
     pub(crate) collect: Option<CollectWord>,
+    /// Data access of `ec`: the corrected one, or one of those that papers compare with; those read and write less well
+    #[arg(long, value_name = "WORD")]
+    pub(crate) ec_dap: Option<EcDapWord>,
 }
 
 /// A protocol.
@@ -112,6 +115,27 @@ pub(crate) enum CollectWord {
     Off,
     /// Servers drop them and point from one to the next, as published
     Paper,
+}
+
+/// Which EC-DAP.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EcDapWord {
+    /// EC-DAP II, corrected
+    Corrected,
+    /// As Ares has it: reads always write back, and wait behind more than delta writers; tags stay for ever
+    Published,
+    /// EC-DAPopt of `CoAres`: the same, and clients remember what they wrote
+    Optimized,
+}
+
+impl From<EcDapWord> for EcDap {
+    fn from(word: EcDapWord) -> EcDap {
+        match word {
+            EcDapWord::Corrected => EcDap::Corrected,
+            EcDapWord::Published => EcDap::Published,
+            EcDapWord::Optimized => EcDap::Optimized,
+        }
+    }
 }
 
 impl From<CollectWord> for Collect {
@@ -147,6 +171,7 @@ impl OptionArgs {
                 .collect
                 .map(Into::into)
                 .or(protocol.map(|protocol| protocol.collect)),
+            ec: self.ec_dap.map(Into::into),
         }
     }
 }

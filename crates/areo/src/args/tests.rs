@@ -155,7 +155,7 @@ fn lists_and_pairs_are_split() {
 
 #[test]
 fn a_protocol_says_both_options_and_each_can_be_said_alone() {
-    use areo_client::{Collect, Options};
+    use areo_client::{Collect, EcDap, Options};
     let wanted = |line: &str| {
         let line = format!("reconfig start photos {line}");
         let Command::Reconfig(Reconfig::Start(start)) = parse(&line).unwrap().command else {
@@ -170,11 +170,19 @@ fn a_protocol_says_both_options_and_each_can_be_said_alone() {
     assert_eq!((mixed.piggyback, mixed.collect), (false, Collect::Paper));
     assert!(!wanted("--piggyback off").piggyback);
     assert_eq!(wanted("--piggyback off").collect, Collect::On);
+    let compared = wanted("--ec-dap published --protocol ares");
+    assert_eq!((compared.ec, compared.piggyback), (EcDap::Published, false));
 }
 
 #[test]
 fn what_is_resumed_is_not_changed() {
-    for flag in ["--k 2", "--add s6", "--until-mine", "--protocol ares"] {
+    for flag in [
+        "--k 2",
+        "--add s6",
+        "--until-mine",
+        "--protocol ares",
+        "--ec-dap published",
+    ] {
         let sentence = refused(&format!("reconfig start photos --resume {flag}"));
         assert!(sentence.contains("cannot be used with"), "{sentence}");
     }

@@ -6,8 +6,8 @@ use crate::output::{Column, Output};
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
 use areo_client::{
-    Collect, ConfigurationInfo, Dap, DomainInfo, DomainOptions, InvalidChoice, Member, Options,
-    SequenceEntry, Shape,
+    Collect, ConfigurationInfo, Dap, DomainInfo, DomainOptions, EcDap, InvalidChoice, Member,
+    Options, SequenceEntry, Shape,
 };
 use serde::Serialize;
 
@@ -39,6 +39,7 @@ pub(super) struct DescribedConfiguration<'a> {
     copy_limit_bytes: u32,
     piggyback: bool,
     collect: &'static str,
+    ec_dap: &'static str,
     servers: Vec<DescribedMember<'a>>,
 }
 
@@ -232,6 +233,7 @@ pub(super) fn describe_configuration(info: &ConfigurationInfo) -> DescribedConfi
         copy_limit_bytes: *copy_bytes,
         piggyback: options.piggyback,
         collect: collect(options.collect),
+        ec_dap: ec_dap(options.ec),
         servers: members.iter().map(describe_member).collect(),
     }
 }
@@ -244,16 +246,33 @@ fn collect(collect: Collect) -> &'static str {
     }
 }
 
+fn ec_dap(ec: EcDap) -> &'static str {
+    match ec {
+        EcDap::Corrected => "corrected",
+        EcDap::Published => "published",
+        EcDap::Optimized => "optimized",
+    }
+}
+
 /// Which optimisations a configuration makes use of, in words.
 pub(super) fn options(c: &ConfigurationInfo) -> String {
-    let protocol = match c.options {
-        options if options == Options::default() => "ares2",
-        Options::ARES => "ares",
+    let Options {
+        piggyback,
+        collect: collects,
+        ec,
+    } = c.options;
+    let protocol = match (piggyback, collects) {
+        (true, Collect::On) => "ares2",
+        (false, Collect::Off) => "ares",
         _ => "ares2 in parts",
     };
-    let piggyback = if c.options.piggyback { "on" } else { "off" };
-    let collect = collect(c.options.collect);
-    format!("{protocol} (piggyback {piggyback}, collect {collect})")
+    let piggyback = if piggyback { "on" } else { "off" };
+    let compared = match ec {
+        EcDap::Corrected => String::new(),
+        EcDap::Published | EcDap::Optimized => format!(", ec-dap {}", ec_dap(ec)),
+    };
+    let collect = collect(collects);
+    format!("{protocol} (piggyback {piggyback}, collect {collect}{compared})")
 }
 
 fn describe_member(member: &Member) -> DescribedMember<'_> {
@@ -405,10 +424,30 @@ mod tests {
                 "domain": "photos", "id": "0f".repeat(16), "configuration": 0, "status": "finalized",
                 "dap": "ec", "n": 2, "k": 1, "quorum": 2, "f": 0, "fragments_spare": 1,
                 "stored_per_byte": 2.0, "delta": 5, "copy_limit_bytes": 16384,
-                "piggyback": true, "collect": "on", "pending": [],
+                "piggyback": true, "collect": "on", "ec_dap": "corrected", "pending": [],
                 "servers": [member("1", None), member("2", Some("127.0.0.1:7401"))],
             })
         );
+    }
+
+    #[test]
+    fn options_are_named_by_what_they_come_to() {
+        let named = |chosen| {
+            let mut c = info().configuration;
+            c.options = chosen;
+            options(&c)
+        };
+        assert_eq!(
+            named(Options::default()),
+            "ares2 (piggyback on, collect on)"
+        );
+        assert_eq!(named(Options::ARES), "ares (piggyback off, collect off)");
+        let published = Options {
+            ec: EcDap::Published,
+            ..Options::ARES
+        };
+        let expected = "ares (piggyback off, collect off, ec-dap published)";
+        assert_eq!(named(published), expected);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The papers' variants, as options of a domain.
 
-use areo_client::{Collect, Dap, DapKind, DomainOptions, Options};
+use areo_client::{Dap, DapKind, DomainOptions, Options};
 
 /// What is read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ impl Extras {
             Extras::Plain => Options::ARES,
             Extras::Piggyback => Options {
                 piggyback: true,
-                collect: Collect::Off,
+                ..Options::ARES
             },
             Extras::Collecting => Options::default(),
         }
@@ -108,6 +108,7 @@ impl Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_client::Collect;
 
     #[test]
     fn variants_have_the_names_of_the_papers() {

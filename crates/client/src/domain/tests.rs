@@ -34,6 +34,7 @@ fn placement_is_what_a_put_sends() {
             for (element, place) in sent.iter().zip(&placed) {
                 let role = match element.form {
                     Form::Copy | Form::Manifest => ElementRole::Copy,
+                    Form::Trimmed => unreachable!("nothing was trimmed"),
                     Form::Fragment { index, k, .. } => {
                         assert_eq!(index, place.element);
                         match index < k {

@@ -2,7 +2,7 @@
 
 use crate::choice::{self, InvalidChoice, OptionsChange};
 use crate::cluster::Names;
-use crate::{Dap, ServerId, Shape};
+use crate::{Dap, EcDap, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
@@ -52,12 +52,17 @@ pub(super) fn wanted(
     let members = members(change, last, names)?;
     let dap = dap(change, last.dap(), members.len())?;
     let current = last.descriptor();
+    // What replicates has no EC-DAP, unless somebody insists, which is refused.
+    let mut options = current.options;
+    if dap == Dap::Abd {
+        options.ec = EcDap::Corrected;
+    }
     let descriptor = Descriptor {
         index: current.index + 1,
         members,
         dap,
         delta: change.delta.unwrap_or(current.delta),
-        options: change.options.of(current.options),
+        options: change.options.of(options),
         ..current.clone()
     };
     // What was allowed once need not be allowed again to be kept.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::EcDap;
 use crate::choice::OptionsChange;
 use crate::cluster::tests::names;
 use areo_core::object::DomainId;
@@ -66,7 +67,7 @@ fn what_is_not_said_stays() {
         delta: Some(9),
         options: OptionsChange {
             piggyback: Some(false),
-            collect: None,
+            ..OptionsChange::default()
         },
         ..Change::default()
     };
@@ -77,6 +78,29 @@ fn what_is_not_said_stays() {
     assert!(!is_same_but_for_index(&ec, &made));
     let same = wanted(&Change::default(), &made, &seven()).unwrap();
     assert!(is_same_but_for_index(&made, &same));
+}
+
+#[test]
+fn what_papers_compare_with_is_chosen_and_given_up() {
+    let ec = on(5, Dap::Ec { k: 3 });
+    let with = |ec, dap| Change {
+        options: OptionsChange {
+            ec,
+            ..OptionsChange::default()
+        },
+        dap,
+        ..Change::default()
+    };
+    let make = |change: &Change, c: &Configuration| wanted(change, c, &seven());
+    let published = make(&with(Some(EcDap::Published), None), &ec).unwrap();
+    assert_eq!(published.baseline(), Some(EcDap::Published));
+    let stays = make(&Change::default(), &published).unwrap();
+    assert_eq!(stays.baseline(), Some(EcDap::Published));
+    let abd = make(&with(None, Some(DapKind::Abd)), &published).unwrap();
+    assert_eq!(abd.options().ec, EcDap::Corrected);
+    let refused = make(&with(Some(EcDap::Optimized), Some(DapKind::Abd)), &ec);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("leave --ec-dap out"), "{refused}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Descriptors as [`tlv`] fields.
 
-use super::{Collect, Dap, Descriptor, Options, ServerId};
+use super::{Collect, Dap, Descriptor, EcDap, Options, ServerId};
 use crate::limits;
 use crate::object::DomainId;
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -21,6 +21,8 @@ pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 const NO_PIGGYBACK: u8 = 1;
 const NO_COLLECT: u8 = 2;
 const PAPER_COLLECT: u8 = 4;
+const EC_PUBLISHED: u8 = 8;
+const EC_OPTIMIZED: u8 = 16;
 
 pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     let mut out = BytesMut::new();
@@ -55,18 +57,33 @@ fn option_bits(options: Options) -> u8 {
         Collect::Off => NO_COLLECT,
         Collect::Paper => PAPER_COLLECT,
     };
-    piggyback | collect
+    let ec = match options.ec {
+        EcDap::Corrected => 0,
+        EcDap::Published => EC_PUBLISHED,
+        EcDap::Optimized => EC_OPTIMIZED,
+    };
+    piggyback | collect | ec
 }
 
 fn options(bits: u8) -> Option<Options> {
-    let collect = match bits & !NO_PIGGYBACK {
+    let ec = match bits & (EC_PUBLISHED | EC_OPTIMIZED) {
+        0 => EcDap::Corrected,
+        EC_PUBLISHED => EcDap::Published,
+        EC_OPTIMIZED => EcDap::Optimized,
+        _ => return None,
+    };
+    let collect = match bits & !(NO_PIGGYBACK | EC_PUBLISHED | EC_OPTIMIZED) {
         0 => Collect::On,
         NO_COLLECT => Collect::Off,
         PAPER_COLLECT => Collect::Paper,
         _ => return None,
     };
     let piggyback = bits & NO_PIGGYBACK == 0;
-    Some(Options { piggyback, collect })
+    Some(Options {
+        piggyback,
+        collect,
+        ec,
+    })
 }
 
 pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {

@@ -243,6 +243,7 @@ impl Collect {
             match element.form {
                 Form::Copy | Form::Manifest => return true,
                 Form::Fragment { .. } => fragments += 1,
+                Form::Trimmed => {}
             }
         }
         fragments
@@ -326,7 +327,7 @@ impl Collect {
         let bytes = match (element.form, c.dap()) {
             (Form::Copy, _) => length,
             (Form::Manifest, _) => 0,
-            (Form::Fragment { .. }, Dap::Abd | Dap::Removed) => return false,
+            (Form::Trimmed, _) | (Form::Fragment { .. }, Dap::Abd | Dap::Removed) => return false,
             (Form::Fragment { n, k, index }, Dap::Ec { k: ours }) => {
                 let hash = self.name.placement_hash(c.descriptor().domain);
                 let ours = usize::from(n) == c.n() && k == ours;

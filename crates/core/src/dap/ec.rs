@@ -23,12 +23,17 @@
 //! | get-data, QUERY-LIST | [`get_data`], [`acceptable`] (`[EC-11]`); server: [`super::versions::Versions::held`] |
 //! | put-data, PUT | [`put_data`], [`elements`]; server: [`admit`], [`trim`] (`[X-3]`) |
 //! | `CONFIRM(t)` | [`super::put_data`]; server: [`super::versions::Versions::confirm`], [`trim`] |
+//!
+//! What the papers compare with is an option of a configuration ([`Configuration::baseline`]), and is what [`published`]
+//! says: another rule, other trimming, no confirmations; the rest is the same.
+
+pub mod published;
 
 use super::abd::{copy_element, copy_value, put_elements};
-use super::collect::{self, Collected};
+use super::collect::{self, Collected, Rule};
 use super::versions::{Admission, Stored, Versions};
 use super::{Found, Known, PutError, Scope};
-use crate::config::Configuration;
+use crate::config::{Configuration, EcDap};
 use crate::element::{Element, Form, Value};
 use crate::env::{Env, Work};
 use crate::error::Failed;
@@ -52,10 +57,20 @@ pub(super) async fn get_data<E: Env>(
     scope: Scope,
 ) -> Result<Found, Failed> {
     let c = at.c();
+    // As published, whatever is read is sent.
+    let known = known.filter(|_| c.baseline() != Some(EcDap::Published));
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
     let wants = |_attempt: u32| wants(env, c, name, scope);
-    let collected = collect::collect(env, at, name, acceptable, (have, scope), wants).await?;
+    let collected = collect::collect(env, at, name, rule(c), (have, scope), wants).await?;
     Ok(found(env, c, collected, known, scope))
+}
+
+/// Which version a quorum of answers allows to return.
+pub(super) fn rule(c: &Configuration) -> Rule {
+    match c.baseline() {
+        None => acceptable,
+        Some(_) => published::decodable,
+    }
 }
 
 /// What each member is asked.
@@ -184,7 +199,8 @@ pub(super) fn found<E: Env>(
         tag,
         value,
         length,
-        complete,
+        // As published, nobody judges that by the lists.
+        complete: complete && (tag.is_initial() || c.baseline().is_none()),
         holders,
         damaged,
         unaware,
@@ -264,6 +280,9 @@ pub(super) async fn put_data<E: Env>(
     holders: &[bool],
 ) -> Result<(), PutError> {
     let elements = encoded(env, at.c(), name, value);
+    // As published, a write-back goes to everybody.
+    let to_all = vec![false; holders.len()];
+    let holders = at.c().baseline().map_or(holders, |_| &to_all);
     put_elements(env, at, name, tag, elements, holders).await
 }
 

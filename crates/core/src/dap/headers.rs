@@ -46,6 +46,10 @@ pub async fn get<E: Env>(
 ) -> Result<Vec<Option<Header>>, Failed> {
     assert!(objects.len() <= limits::ACCESSES, "one request");
     let c = at.c().clone();
+    if c.baseline().is_some() {
+        // Nothing is judged complete there, and many lists may be too long for one reply.
+        return Ok(vec![None; objects.len()]);
+    }
     let query = |(name, have): &(Name, Tag)| {
         let (want, have) = (Want::Metadata, *have);
         (name.clone(), Access::Query { want, have })

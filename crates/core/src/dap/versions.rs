@@ -26,7 +26,7 @@ pub struct Stored {
 /// All versions held of an object, and what is remembered of those that are not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Versions {
-    /// Ascending by tag; the largest is never evicted.
+    /// Ascending by tag; the largest is never evicted, nor trimmed.
     stored: Vec<Stored>,
     /// The largest tag whose element was evicted or refused.
     floor: Tag,
@@ -57,8 +57,12 @@ pub enum Admission {
     Acknowledge,
     /// Trimming would evict it at once: remember it in the floor, then acknowledge.
     RaiseFloor,
+    /// Trimming would take its element at once: store its tag alone.
+    StoreTag,
     /// Too many unconfirmed versions (`[X-3]`).
     Busy,
+    /// More tags than a reply can list.
+    Full,
 }
 
 impl Versions {
@@ -90,9 +94,14 @@ impl Versions {
         self.damaged.map(|damaged| damaged.tag)
     }
 
-    /// The version of this tag.
+    /// The version of this tag, be it trimmed.
     pub fn find(&self, tag: Tag) -> Option<&Stored> {
         self.stored.iter().find(|stored| stored.tag == tag)
+    }
+
+    /// The version of this tag, if its element is here.
+    pub fn with_element(&self, tag: Tag) -> Option<&Stored> {
+        self.find(tag).filter(|stored| stored.form != Form::Trimmed)
     }
 
     /// The largest version held.
@@ -152,6 +161,22 @@ impl Versions {
         evicted
     }
 
+    /// All but the `kept` largest elements go; their tags stay, each under a record of its own. Returns what went.
+    pub fn trim_elements(&mut self, kept: usize, mut draw: impl FnMut() -> Handle) -> Vec<Stored> {
+        let elements = self.stored.iter_mut().rev();
+        let elements = elements.filter(|stored| stored.form != Form::Trimmed);
+        let goes = |stored: &mut Stored| {
+            let tag_alone = Stored {
+                form: Form::Trimmed,
+                bytes: 0,
+                handle: draw(),
+                ..*stored
+            };
+            std::mem::replace(stored, tag_alone)
+        };
+        elements.skip(kept).map(goes).collect()
+    }
+
     /// The record of this tag turned out to be damaged. If there is a larger version the damaged one counts as evicted,
     /// otherwise the object abstains. Returns the record that may go, once the floor is durable.
     #[must_use = "the record is to be let go"]
@@ -184,6 +209,7 @@ impl Versions {
     /// than what the asker has.
     pub fn held(&self, want: Want, have: Tag) -> Held {
         let newest = self.largest().filter(|newest| newest.tag > have);
+        let newest = newest.filter(|newest| newest.form != Form::Trimmed);
         let element = newest.and_then(|newest| {
             let payload = match (want, newest.form) {
                 (Want::Tags, _) => return None,

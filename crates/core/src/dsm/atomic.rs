@@ -16,7 +16,7 @@
 
 use super::Client;
 use super::ahead::{self, Ahead};
-use crate::config::Configuration;
+use crate::config::{Configuration, EcDap};
 use crate::dap::{self, Found, Known, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
@@ -234,7 +234,7 @@ async fn put<E: Env>(
         match sequence::advance(&client.env, client.sequences(), &at).await? {
             None => {
                 dap::confirm(&client.env, &at, name, tag);
-                client.remember_propagated(current.id(), name, tag);
+                client.remember_propagated(&current, name, (tag, value));
                 return Ok(());
             }
             Some(next) => current = next,
@@ -300,7 +300,7 @@ impl Newest {
         if found.tag.is_initial() {
             return true;
         }
-        let complete = found.complete || client.has_propagated(last.c().id(), name, found.tag);
+        let complete = found.complete || client.has_propagated(last.c(), name, found.tag);
         *in_last && last.c().options().piggyback && complete && !found.damaged
     }
 
@@ -355,6 +355,8 @@ pub(super) async fn newest<E: Env>(
                 }
             }
             let at = Visit::new(&current);
+            let own = client.last_propagated(&current, name);
+            let known = known.or(own.as_ref());
             let found = dap::get_data(env, &at, name, known, scope).await;
             (at, found)
         };
@@ -414,7 +416,10 @@ async fn write_back<E: Env>(
         false => vec![false; at.c().n()],
     };
     loop {
-        let put = dap::put_data(&client.env, &at, name, found.tag, value, &holders).await;
+        let put = match skips_put(client, at.c(), name, found.tag) {
+            true => Ok(()),
+            false => dap::put_data(&client.env, &at, name, found.tag, value, &holders).await,
+        };
         match put {
             Err(PutError::Unconfirmed) if at.is_last() => return Ok(false),
             Ok(()) | Err(PutError::Failed(Failed::Moved) | PutError::Unconfirmed) => {}
@@ -424,10 +429,17 @@ async fn write_back<E: Env>(
         }
         let Some(next) = sequence::advance(&client.env, client.sequences(), &at).await? else {
             dap::confirm(&client.env, &at, name, found.tag);
-            client.remember_propagated(at.c().id(), name, found.tag);
+            client.remember_propagated(at.c(), name, (found.tag, value));
             return Ok(true);
         };
         at = Visit::new(&next);
         holders = vec![false; next.n()];
     }
+}
+
+/// EC-DAPopt without piggybacking: what this client brought there before is not put there again. What comes next is asked in
+/// a round of its own (2.4; with piggybacking, [`Newest::at_quorum`] judges).
+fn skips_put<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, tag: Tag) -> bool {
+    let asks = c.baseline() == Some(EcDap::Optimized) && !c.options().piggyback;
+    asks && client.has_propagated(c, name, tag)
 }

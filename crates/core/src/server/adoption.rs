@@ -99,6 +99,7 @@ impl Server {
             let stored = tenancy.find(name, tag)?;
             let form = match stored.form {
                 Form::Manifest => Form::Manifest,
+                Form::Trimmed => return None,
                 Form::Copy | Form::Fragment { .. } => {
                     dap::form(target, name, position, (stored.length, stored.deleted))
                 }

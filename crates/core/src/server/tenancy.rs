@@ -1,13 +1,14 @@
 //! A server's part of one configuration: its objects and cells. Which versions of an object are taken in and which go is
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
+mod keeping;
 mod recovery;
 
 use super::record::{ElementHeader, Header, Key, Ledger};
-use crate::config::{Collect, Configuration, Dap};
+use crate::config::{Collect, Configuration};
 use crate::consensus::paxos::Acceptor;
+use crate::dap::ec::published;
 use crate::dap::versions::{Admission, Stored, Versions};
-use crate::dap::{abd, ec};
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
 use crate::limits;
@@ -19,10 +20,14 @@ use crate::object::Name;
 use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
 use bytes::Bytes;
+use keeping::{admission, enqueue, forget, handles, mark, object, tag_alone, take_in, trim};
 use recovery::Found;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+
+/// Why there is a configuration where something is asked of it.
+const ADMITTED: &str = "requests are admitted by configuration";
 
 #[derive(Default)]
 pub(super) struct Tenancy {
@@ -105,13 +110,6 @@ impl Tenancy {
         ledger.supersede(self.next.map(|(_, handle)| handle));
     }
 
-    fn dap(&self) -> (Dap, u16) {
-        let configuration = self
-            .configuration()
-            .expect("requests are admitted by configuration");
-        (configuration.dap(), configuration.descriptor().delta)
-    }
-
     // ---- objects ----
 
     /// The object, unless it cannot speak (`[X-11]`).
@@ -124,9 +122,13 @@ impl Tenancy {
 
     pub(super) fn query(&self, name: &Name, want: Want, have: Tag) -> Result<Held, Refusal> {
         // An object never touched is not an error: it holds the initial value ([C-7]).
-        Ok(self
+        let mut held = self
             .sound(name)?
-            .map_or_else(Held::default, |versions| versions.held(want, have)))
+            .map_or_else(Held::default, |versions| versions.held(want, have));
+        if let Some(c) = self.configuration() {
+            published::newer_than(c, have, &mut held);
+        }
+        Ok(held)
     }
 
     pub(super) fn fetch(
@@ -135,7 +137,9 @@ impl Tenancy {
         tag: Tag,
         payload: bool,
     ) -> Result<Option<Carried>, Refusal> {
-        let stored = self.sound(name)?.and_then(|versions| versions.find(tag));
+        let stored = self
+            .sound(name)?
+            .and_then(|versions| versions.with_element(tag));
         Ok(stored.map(|stored| Carried::Stored {
             handle: stored.handle,
             payload,
@@ -144,12 +148,13 @@ impl Tenancy {
 
     /// The version, if it is held and the object can speak.
     pub(super) fn find(&self, name: &Name, tag: Tag) -> Option<&Stored> {
-        self.sound(name).ok()??.find(tag)
+        self.sound(name).ok()??.with_element(tag)
     }
 
     /// Whether a write-back of this version would be acknowledged as it is.
     pub(super) fn supersedes(&self, name: &Name, tag: Tag) -> Result<bool, Refusal> {
-        let admission = |versions| admission(self.dap(), versions, tag, true);
+        let c = self.configuration().expect(ADMITTED);
+        let admission = |versions| admission(c, versions, tag, true);
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
     }
 
@@ -162,30 +167,28 @@ impl Tenancy {
         write_back: bool,
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
-        let (dap, delta) = self.dap();
+        let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         let versions = match self.objects.get_mut(name.as_bytes()) {
             Some(versions) => versions,
             None => object(&mut self.objects, name),
         };
-        let admission = admission((dap, delta), versions, tag, write_back);
-        match admission {
+        let element = match admission(c, versions, tag, write_back) {
             Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
             Admission::Acknowledge => return Ok(None),
             Admission::Busy => return Err(Refusal::Busy),
+            Admission::Full => return Err(Refusal::TooLarge),
             Admission::RaiseFloor => {
                 versions.raise_floor(tag);
                 mark(key, name, versions, ledger);
                 return Ok(None);
             }
-            Admission::Store => {}
-        }
-        let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
-        let evicted = match dap {
-            Dap::Abd | Dap::Removed => abd::trim(versions),
-            Dap::Ec { .. } => ec::trim(versions, delta, false),
+            Admission::StoreTag => tag_alone(&element),
+            Admission::Store => element,
         };
+        let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
+        let evicted = trim((c, key, name), versions, false, ledger);
         ledger.trimmed += evicted.len() as u64;
-        ledger.supersede(evicted.iter().map(|stored| stored.handle));
+        ledger.supersede(handles(&evicted));
         // The element's record says the floor, so that an older record of it is no longer needed.
         ledger.supersede(versions.marks.take());
         let floor = versions.floor();
@@ -202,12 +205,11 @@ impl Tenancy {
         tag: Tag,
         ledger: &mut Ledger,
     ) -> Option<Tag> {
-        let (configuration, _) = self.configuration.as_ref()?;
-        let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
+        let (c, _) = self.configuration.as_ref()?;
         // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
         let versions = self.objects.get_mut(name.as_bytes())?;
-        if versions.confirm(tag) && matches!(dap, Dap::Ec { .. }) {
-            let evicted = ec::trim(versions, delta, false);
+        if versions.confirm(tag) {
+            let evicted = trim((c, key, name), versions, false, ledger);
             ledger.trimmed += evicted.len() as u64;
             forget(key, name, versions, handles(&evicted), ledger);
         }
@@ -222,14 +224,13 @@ impl Tenancy {
         newest: Tag,
         ledger: &mut Ledger,
     ) -> Option<Tag> {
-        let (configuration, _) = self.configuration.as_ref()?;
-        let delta = configuration.descriptor().delta;
+        let (c, _) = self.configuration.as_ref()?;
         let versions = self.objects.get_mut(name.as_bytes())?;
         versions.queued = false;
         if versions.largest().is_some_and(|now| now.tag > newest) {
             return enqueue(versions);
         }
-        let evicted = ec::trim(versions, delta, true);
+        let evicted = trim((c, key, name), versions, true, ledger);
         ledger.trimmed += evicted.len() as u64;
         forget(key, name, versions, handles(&evicted), ledger);
         None
@@ -352,12 +353,7 @@ impl Tenancy {
     }
 
     fn keep_cell(&mut self, cell: &Bytes, acceptor: Acceptor, ledger: &mut Ledger) {
-        let key = Key::of(
-            &self
-                .configuration()
-                .expect("requests are admitted by configuration")
-                .id(),
-        );
+        let key = Key::of(&self.configuration().expect(ADMITTED).id());
         let cell = Bytes::copy_from_slice(cell);
         let header = Header::Cell {
             key,
@@ -391,105 +387,4 @@ impl Tenancy {
         }
         (cells, false)
     }
-}
-
-/// The object, with nothing in it if it was not there.
-fn object<'a>(objects: &'a mut BTreeMap<Bytes, Versions>, name: &Name) -> &'a mut Versions {
-    // The name came as a part of the request's frame; what stays is a copy of its own.
-    let name = Bytes::copy_from_slice(name.as_bytes());
-    objects.entry(name).or_default()
-}
-
-/// Whether the object is to wait for its quiet time from now on; its newest version then.
-fn enqueue(versions: &mut Versions) -> Option<Tag> {
-    let oldest = versions.stored().first()?;
-    let superseded = versions.stored().len() > 1 && oldest.tag < versions.superseding();
-    if versions.queued || !superseded {
-        return None;
-    }
-    versions.queued = true;
-    versions.largest().map(|largest| largest.tag)
-}
-
-/// What the server half of the configuration's kind says to a put.
-fn admission(
-    (dap, delta): (Dap, u16),
-    versions: &Versions,
-    tag: Tag,
-    write_back: bool,
-) -> Admission {
-    match dap {
-        Dap::Abd | Dap::Removed => abd::admit(versions, tag),
-        Dap::Ec { .. } => ec::admit(versions, tag, write_back, delta),
-    }
-}
-
-/// Takes a version in, under a new handle.
-fn take_in(
-    key: Key,
-    name: &Name,
-    versions: &mut Versions,
-    (tag, element): (Tag, &Element),
-    ledger: &mut Ledger,
-) -> (Handle, ElementHeader) {
-    let &Element {
-        form,
-        deleted,
-        length,
-        ..
-    } = element;
-    let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
-    let was_damaged = versions.damaged().is_some();
-    let repaired = versions.insert(Stored {
-        tag,
-        form,
-        deleted,
-        length,
-        bytes,
-        handle,
-    });
-    ledger.supersede(repaired);
-    ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
-    let header = ElementHeader {
-        key,
-        name: name.clone(),
-        tag,
-        floor: Tag::INITIAL,
-        form,
-        deleted,
-        length,
-        bytes,
-        metadata: element.metadata.clone(),
-    };
-    (handle, header)
-}
-
-fn handles(versions: &[Stored]) -> impl Iterator<Item = Handle> {
-    versions.iter().map(|stored| stored.handle)
-}
-
-/// Lets records of the object go, once the floor that remembers them is recorded.
-fn forget(
-    key: Key,
-    name: &Name,
-    versions: &mut Versions,
-    records: impl IntoIterator<Item = Handle>,
-    ledger: &mut Ledger,
-) {
-    let mut records = records.into_iter().peekable();
-    if records.peek().is_some() {
-        ledger.supersede(records);
-        mark(key, name, versions, ledger);
-    }
-}
-
-/// Records floor and confirmed tag.
-fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut Ledger) {
-    let handle = ledger.append(Header::Marks {
-        key,
-        name: name.clone(),
-        floor: versions.floor(),
-        stable: versions.stable(),
-    });
-    ledger.supersede(versions.marks.replace(handle));
 }

@@ -68,7 +68,7 @@ pub fn announce(world: &World, c: &Arc<Configuration>, pointer: &Pointer) {
 }
 
 /// A reconfiguration which must succeed.
-fn move_to(world: &World, actor: &Actor, next: &Arc<Configuration>) {
+pub fn move_to(world: &World, actor: &Actor, next: &Arc<Configuration>) {
     let done = world.run(reconfigure(actor.client(), &actor.c, next));
     assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));
 }

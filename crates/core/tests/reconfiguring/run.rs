@@ -78,6 +78,7 @@ fn options(number: usize) -> Options {
         _ => Options {
             piggyback: number.is_multiple_of(2),
             collect: collect[number % 3],
+            ..Options::default()
         },
     }
 }

@@ -85,6 +85,15 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
     .expect("a valid descriptor")
 }
 
+/// The same configuration with these options.
+pub fn with(c: &Configuration, options: Options) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        options,
+        ..c.descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("options change nothing else")
+}
+
 /// The configuration after `c`: of the servers from `first` on, as many as `n`.
 pub fn successor(c: &Configuration, first: usize, n: usize, dap: Dap) -> Arc<Configuration> {
     let next = Descriptor {

@@ -77,6 +77,7 @@ fn is_decodable(c: &Configuration, elements: &BTreeSet<(Tag, Form)>) -> bool {
         match form {
             Form::Copy | Form::Manifest => return true,
             Form::Fragment { .. } => *fragments.entry(*tag).or_default() += 1,
+            Form::Trimmed => {}
         }
     }
     let k = usize::from(c.dap().k());

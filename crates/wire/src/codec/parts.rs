@@ -157,11 +157,13 @@ pub(crate) fn pointer(reader: &mut Reader<'_>) -> Result<Pointer, DecodeError> {
 
 // ---- elements ---------------------------------------------------------------------------------------------------------
 
-/// Three bytes: n, k, index. A full copy is a code of no fragments: all zero; a manifest is one of none with an index.
+/// Three bytes: n, k, index. A full copy is a code of no fragments: all zero; a manifest and a trimmed element are one of
+/// none with an index.
 pub(crate) fn put_form<S: Sink>(out: &mut S, form: Form) {
     let fields = match form {
         Form::Copy => [0; FORM_BYTES],
         Form::Manifest => [0, 0, 1],
+        Form::Trimmed => [0, 0, 2],
         Form::Fragment { n, k, index } => {
             assert!(fragment_exists(n, k, index), "elements are made by a code");
             [n, k, index]
@@ -174,6 +176,7 @@ pub(crate) fn form(reader: &mut Reader<'_>) -> Result<Form, DecodeError> {
     match reader.array::<FORM_BYTES>()? {
         [0, 0, 0] => Ok(Form::Copy),
         [0, 0, 1] => Ok(Form::Manifest),
+        [0, 0, 2] => Ok(Form::Trimmed),
         [n, k, index] if fragment_exists(n, k, index) => Ok(Form::Fragment { n, k, index }),
         [n, k, index] => Err(DecodeError::ImpossibleForm { n, k, index }),
     }
@@ -192,12 +195,12 @@ pub(crate) enum Part {
     Any,
 }
 
-/// Whether the payload can be what the rest of the element says: a full copy is as long as the value, a manifest is empty.
+/// Whether the payload can be what the rest of the element says: a full copy is as long as the value, a manifest is empty, and so is what was trimmed.
 fn payload_fits(form: Form, length: u64, payload_bytes: u64, part: Part) -> bool {
     let left_out = part == Part::Any && payload_bytes == 0;
     match form {
         Form::Copy => left_out || payload_bytes == length,
-        Form::Manifest => payload_bytes == 0,
+        Form::Manifest | Form::Trimmed => payload_bytes == 0,
         Form::Fragment { .. } => true,
     }
 }
@@ -231,7 +234,17 @@ pub(crate) fn put_element<S: Sink>(out: &mut S, element: &Element, part: Part) {
 
 pub(crate) fn element(reader: &mut Reader<'_>, part: Part) -> Result<Element, DecodeError> {
     let flags = reader.flags("element", ELEMENT_DELETED | ELEMENT_PAYLOAD)?;
-    let form = form(reader)?;
+    let form = match form(reader)? {
+        // Of what was trimmed nothing is sent: it is listed.
+        Form::Trimmed => {
+            return Err(DecodeError::ImpossibleForm {
+                n: 0,
+                k: 0,
+                index: 2,
+            });
+        }
+        form => form,
+    };
     let metadata_bytes = reader.short()?;
     let length = reader.u64()?;
     let metadata = reader.limited("metadata", metadata_bytes, limits::METADATA_BYTES)?;

@@ -2,7 +2,9 @@
 //! pin their bytes, so an example may never change: add another one instead.
 
 use crate::frame;
-use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, Options, ServerId};
+use areo_core::config::{
+    Configuration, ConfigurationId, Dap, Descriptor, EcDap, Options, ServerId,
+};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
@@ -38,6 +40,21 @@ fn next() -> Arc<Configuration> {
         ..configuration().descriptor().clone()
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+/// One with EC-DAP as published, and one with EC-DAPopt.
+fn baselines() -> [Arc<Configuration>; 2] {
+    [EcDap::Published, EcDap::Optimized].map(|ec| {
+        let options = Options {
+            ec,
+            ..Options::default()
+        };
+        let descriptor = Descriptor {
+            options,
+            ..configuration().descriptor().clone()
+        };
+        Configuration::new(descriptor).expect("3 of 5 is a code")
+    })
 }
 
 fn id() -> ConfigurationId {
@@ -286,6 +303,12 @@ pub fn replies() -> Vec<Reply> {
     ]);
     replies.extend(cell_replies().map(Reply::Cell));
     replies.extend(envelopes());
+    replies.extend(baselines().map(|c| Reply::Latest(Some(c))));
+    // As published: a list with a tag that has no element any more.
+    replies.push(Reply::Access(vec![Answer::Held(Held {
+        stored: vec![(tag(0x33), Form::Trimmed), (tag(0x34), fragment(2).form)],
+        ..Held::default()
+    })]));
     replies
 }
 
@@ -439,5 +462,16 @@ pub fn headers() -> Vec<Header> {
             pointer: Pointer::pending(&next()),
         },
         Header::Final(next()),
+        Header::Element(ElementHeader {
+            key,
+            name: name("photos/ä.jpg"),
+            tag: tag(0x65),
+            floor: Tag::INITIAL,
+            form: Form::Trimmed,
+            deleted: false,
+            length: 11,
+            bytes: 0,
+            metadata: Bytes::new(),
+        }),
     ]
 }

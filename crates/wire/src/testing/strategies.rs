@@ -2,7 +2,7 @@
 
 use crate::frame;
 use areo_core::config::{
-    Collect, Configuration, ConfigurationId, Dap, Descriptor, Options, ServerId,
+    Collect, Configuration, ConfigurationId, Dap, Descriptor, EcDap, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
@@ -141,7 +141,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 }
 
 fn held() -> impl Strategy<Value = Held> {
-    let stored = btree_map(tag(), form(), 0..8);
+    let stored = btree_map(tag(), listed_form(), 0..8);
     let element = option::of((tag(), answered_element()));
     (stored, tag(), tag(), element).prop_map(|(stored, floor, stable, element)| Held {
         stored: stored.into_iter().collect(),
@@ -338,7 +338,16 @@ fn pointer() -> impl Strategy<Value = Pointer> {
 
 fn options() -> impl Strategy<Value = Options> {
     let collect = prop_oneof![Just(Collect::On), Just(Collect::Off), Just(Collect::Paper)];
-    (any::<bool>(), collect).prop_map(|(piggyback, collect)| Options { piggyback, collect })
+    let ec = prop_oneof![
+        Just(EcDap::Corrected),
+        Just(EcDap::Published),
+        Just(EcDap::Optimized)
+    ];
+    (any::<bool>(), collect, ec).prop_map(|(piggyback, collect, ec)| Options {
+        piggyback,
+        collect,
+        ec,
+    })
 }
 
 fn configuration_id() -> impl Strategy<Value = ConfigurationId> {
@@ -358,6 +367,7 @@ pub fn element() -> impl Strategy<Value = Element> {
         let (length, payload) = match form {
             Form::Copy => (payload.len() as u64, payload),
             Form::Manifest => (length, Bytes::new()),
+            Form::Trimmed => unreachable!("nothing of it is sent"),
             Form::Fragment { .. } => (length, payload),
         };
         Element {
@@ -376,6 +386,11 @@ fn form() -> impl Strategy<Value = Form> {
         .prop_flat_map(|n| (Just(n), 1..=n, 0..n))
         .prop_map(|(n, k, index)| Form::Fragment { n, k, index });
     prop_oneof![Just(Form::Copy), Just(Form::Manifest), fragment]
+}
+
+/// The form of what is listed, or recorded.
+fn listed_form() -> impl Strategy<Value = Form> {
+    prop_oneof![4 => form(), 1 => Just(Form::Trimmed)]
 }
 
 /// Any tag; often one of a few, so that versions meet.

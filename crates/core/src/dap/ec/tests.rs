@@ -311,7 +311,7 @@ impl Model {
             Admission::RaiseFloor => versions.raise_floor(tag(number)),
             Admission::Acknowledge if versions.damaged().is_some() => return,
             Admission::Acknowledge => {}
-            Admission::Busy => return,
+            _ => return,
         }
         self.acknowledged[number as usize][position] = true;
     }
@@ -473,7 +473,7 @@ fn data_positions_rotate_over_the_objects() {
         );
         let index = |e: &Element| match e.form {
             Form::Fragment { index, .. } => index,
-            Form::Copy | Form::Manifest => unreachable!("the value is larger than a copy may be"),
+            _ => unreachable!("the value is larger than a copy may be"),
         };
         let mut indices: Vec<u8> = all.iter().map(index).collect();
         first[indices.iter().position(|index| *index == 0).unwrap()] += 1;

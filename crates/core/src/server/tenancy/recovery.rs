@@ -3,11 +3,10 @@
 //! stays says the same.
 
 use super::super::record::{ElementHeader, Key, Ledger};
-use super::{Tenancy, forget, handles, object};
-use crate::config::Dap;
+use super::Tenancy;
+use super::keeping::{forget, handles, object, trim};
 use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::Stored;
-use crate::dap::{abd, ec};
 use crate::element::Handle;
 use crate::object::Name;
 use crate::tag::Tag;
@@ -130,15 +129,11 @@ impl Tenancy {
         let Some((configuration, _)) = &self.configuration else {
             return;
         };
-        let (dap, delta) = (configuration.dap(), configuration.descriptor().delta);
-        for (name, versions) in &mut self.objects {
+        for (bytes, versions) in &mut self.objects {
             // An old record may have come back; what it holds goes again, and is remembered as it was.
-            let evicted = match dap {
-                Dap::Abd | Dap::Removed => abd::trim(versions),
-                Dap::Ec { .. } => ec::trim(versions, delta, true),
-            };
+            let name = Name::from_bytes(bytes.clone()).expect("it was a name before");
+            let evicted = trim((configuration, key, &name), versions, true, ledger);
             if !evicted.is_empty() {
-                let name = Name::from_bytes(name.clone()).expect("it was a name before");
                 forget(key, &name, versions, handles(&evicted), ledger);
             }
         }

@@ -1,19 +1,14 @@
 //! Rounds of operations in a quiet system (`algorithms.md` 3.3, 3.4; issue 4 point 8).
 
 use super::announce;
-use crate::world::{Actor, Message, World, configuration, successor};
-use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
+use crate::world::{self, Actor, Message, World, configuration, successor};
+use areo_core::config::{Collect, Configuration, Dap, Options};
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
 use std::sync::Arc;
 
 fn with(options: Options, dap: Dap) -> Arc<Configuration> {
-    let c = configuration(3, dap, 1, 0);
-    let descriptor = Descriptor {
-        options,
-        ..c.descriptor().clone()
-    };
-    Configuration::new(descriptor).expect("options change nothing else")
+    world::with(&configuration(3, dap, 1, 0), options)
 }
 
 /// Quorum calls that `act` takes.
@@ -38,7 +33,11 @@ fn ares_takes_four_rounds_and_ares_2_two_or_one() {
     for dap in [Dap::Abd, Dap::Ec { k: 1 }] {
         for collect in [Collect::On, Collect::Off, Collect::Paper] {
             for (piggyback, expected) in [(false, [4, 4]), (true, [2, 1])] {
-                let options = Options { piggyback, collect };
+                let options = Options {
+                    piggyback,
+                    collect,
+                    ..Options::default()
+                };
                 let c = with(options, dap);
                 let world = World::new(&c, 1);
                 let taken = write_and_read(&world, &world.actor(&c), &world.actor(&c));

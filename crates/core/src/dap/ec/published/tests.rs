@@ -1,0 +1,174 @@
+//! The published rule on lists that servers can have.
+
+use super::*;
+use crate::config::{Dap, Descriptor, Options, ServerId};
+use crate::object::DomainId;
+use crate::tag::Writer;
+use std::sync::Arc;
+
+fn configuration() -> Arc<Configuration> {
+    let members = (1..=5).map(ServerId).collect();
+    let options = Options {
+        ec: EcDap::Published,
+        ..Options::default()
+    };
+    let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 3 });
+    Configuration::new(Descriptor {
+        options,
+        ..descriptor
+    })
+    .unwrap()
+}
+
+fn tag(number: u64) -> Tag {
+    Tag {
+        number,
+        writer: Writer::default(),
+    }
+}
+
+fn form(index: u8) -> Form {
+    Form::Fragment { n: 5, k: 3, index }
+}
+
+/// The list of the member at this position: numbers below 0 are tags without an element.
+fn list(position: usize, numbers: &[i64]) -> Held {
+    let listed = |number: &i64| match *number {
+        1.. => (tag(number.unsigned_abs()), form(position as u8)),
+        _ => (tag(number.unsigned_abs()), Form::Trimmed),
+    };
+    Held {
+        stored: numbers.iter().map(listed).collect(),
+        ..Held::default()
+    }
+}
+
+fn decoded(lists: &[&[i64]]) -> Option<u64> {
+    let held: Vec<Option<Held>> = (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
+    decodable(&configuration(), &held, Tag::INITIAL).map(|tag| tag.number)
+}
+
+#[test]
+fn the_largest_in_k_lists_is_decoded_if_k_have_its_element() {
+    assert_eq!(decoded(&[&[], &[], &[], &[]]), Some(0), "nobody wrote");
+    assert_eq!(
+        decoded(&[&[1], &[1], &[], &[]]),
+        Some(0),
+        "1 is not complete"
+    );
+    assert_eq!(decoded(&[&[1], &[1], &[1], &[]]), Some(1));
+    assert_eq!(decoded(&[&[-1, 2], &[1], &[1], &[1]]), Some(1));
+    // 1 is in three lists, and only two have its element.
+    assert_eq!(decoded(&[&[-1, 2], &[1], &[1], &[]]), None);
+    assert_eq!(decoded(&[&[-1, 2], &[1], &[1], &[], &[1]]), Some(1));
+    // The lists of [EC-6]: without the tag that stays, the initial version would be returned.
+    assert_eq!(decoded(&[&[1], &[1], &[-1, 2, 3], &[]]), None);
+}
+
+#[test]
+fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
+    let c = configuration();
+    let damaged = Some(Held {
+        floor: tag(2),
+        ..list(0, &[1])
+    });
+    let lists = |second| {
+        vec![
+            damaged.clone(),
+            Some(list(1, second)),
+            Some(list(2, &[1, 2])),
+            Some(list(3, &[1])),
+        ]
+    };
+    assert_eq!(decodable(&c, &lists(&[1]), Tag::INITIAL), Some(tag(1)));
+    assert_eq!(decodable(&c, &lists(&[1, 2]), Tag::INITIAL), None);
+}
+
+#[test]
+fn whoever_has_a_version_is_told_of_larger_ones_only() {
+    let c = configuration();
+    let lists = |numbers: &[i64]| (0..4).map(|i| Some(list(i, numbers))).collect::<Vec<_>>();
+    assert_eq!(decodable(&c, &lists(&[]), tag(5)), Some(tag(5)));
+    assert_eq!(decodable(&c, &lists(&[5]), tag(5)), Some(tag(5)));
+    assert_eq!(decodable(&c, &lists(&[5, 6]), tag(5)), Some(tag(6)));
+    assert_eq!(decodable(&c, &lists(&[5, -6]), tag(5)), None);
+}
+
+/// Versions of these numbers as [`admit`] and [`trim`] keep them.
+fn kept(delta: u16, numbers: &[u64]) -> (Vec<Admission>, Versions) {
+    let (mut versions, mut handles) = (Versions::default(), 0);
+    let mut put = |number: u64| {
+        let mut draw = || {
+            handles += 1;
+            Handle(handles)
+        };
+        let admission = admit(&versions, tag(number), delta);
+        let form = match admission {
+            Admission::Store => form(0),
+            Admission::StoreTag => Form::Trimmed,
+            _ => return admission,
+        };
+        let stored = Stored {
+            tag: tag(number),
+            form,
+            deleted: false,
+            length: 9,
+            bytes: 3,
+            handle: draw(),
+        };
+        assert_eq!(versions.insert(stored), None);
+        let gone = trim(&mut versions, delta, draw);
+        assert!(gone.iter().all(|gone| gone.form != Form::Trimmed));
+        admission
+    };
+    let said = numbers.iter().map(|number| put(*number)).collect();
+    (said, versions)
+}
+
+#[test]
+fn delta_and_one_elements_stay_and_every_tag() {
+    use Admission::{Acknowledge, Store, StoreTag};
+    let (said, versions) = kept(1, &[3, 5, 1, 4, 3, 2, 1]);
+    let expected = [
+        Store,
+        Store,
+        StoreTag,
+        Store,
+        Acknowledge,
+        StoreTag,
+        Acknowledge,
+    ];
+    assert_eq!(said, expected);
+    let listed = versions.stored().iter();
+    let listed: Vec<(u64, bool)> = listed
+        .map(|stored| (stored.tag.number, stored.form != Form::Trimmed))
+        .collect();
+    let expected = [(1, false), (2, false), (3, false), (4, true), (5, true)];
+    assert_eq!(listed, expected);
+    assert_eq!(versions.floor(), Tag::INITIAL);
+    let handles: std::collections::BTreeSet<Handle> = versions
+        .stored()
+        .iter()
+        .map(|stored| stored.handle)
+        .collect();
+    assert_eq!(handles.len(), 5, "each has a record of its own");
+}
+
+#[test]
+fn a_list_ends_where_no_reply_could_name_it() {
+    let mut versions = Versions::default();
+    for number in 1..=limits::LISTED_TAGS as u64 {
+        let stored = Stored {
+            tag: tag(number),
+            form: Form::Trimmed,
+            deleted: false,
+            length: 9,
+            bytes: 0,
+            handle: Handle(number as u32),
+        };
+        assert_eq!(versions.insert(stored), None);
+    }
+    let next = tag(limits::LISTED_TAGS as u64 + 1);
+    assert_eq!(admit(&versions, next, 0), Admission::Full);
+    assert_eq!(admit(&versions, tag(7), 0), Admission::Acknowledge);
+}

@@ -1,0 +1,139 @@
+//! What a client brought to a quorum itself: a read that finds it need not write it back (`[F-2]`, `[F-6]`). EC-DAPopt keeps
+//! the pair, so that it is not sent again either (`prop`, `algorithms.md` 2.4).
+
+use crate::config::{Configuration, ConfigurationId, EcDap};
+use crate::dap::Known;
+use crate::element::Value;
+use crate::object::Name;
+use crate::tag::Tag;
+use std::collections::BTreeMap;
+
+/// Objects that are remembered; more are forgotten, which costs a write-back.
+const OBJECTS: usize = 4096;
+/// Bytes of values that are remembered; a value that has no room is sent again.
+const BYTES: u64 = 64 << 20;
+
+/// By configuration and object, because a put says nothing of any other configuration.
+#[derive(Default)]
+pub(super) struct Propagated {
+    pairs: BTreeMap<(ConfigurationId, Name), (Tag, Option<Value>)>,
+    /// Bytes of the values.
+    bytes: u64,
+}
+
+impl Propagated {
+    /// Whether this tag, or a larger one, was put there.
+    pub(super) fn has(&self, c: &Configuration, name: &Name, tag: Tag) -> bool {
+        let pair = self.pairs.get(&(c.id(), name.clone()));
+        pair.is_some_and(|(done, _)| *done >= tag)
+    }
+
+    /// The last pair that was put there, if it is kept.
+    pub(super) fn last(&self, c: &Configuration, name: &Name) -> Option<Known> {
+        if c.baseline() != Some(EcDap::Optimized) {
+            return None;
+        }
+        let (tag, value) = self.pairs.get(&(c.id(), name.clone()))?;
+        let value = Some(value.clone()?);
+        Some(Known { tag: *tag, value })
+    }
+
+    /// A put completed there. EC-DAP as published remembers none.
+    pub(super) fn remember(&mut self, c: &Configuration, name: &Name, (tag, value): (Tag, &Value)) {
+        if c.baseline() == Some(EcDap::Published) {
+            return;
+        }
+        let key = (c.id(), name.clone());
+        if self.pairs.get(&key).is_some_and(|(done, _)| *done >= tag) {
+            return;
+        }
+        if self.pairs.len() >= OBJECTS
+            && let Some((_, forgotten)) = self.pairs.pop_first()
+        {
+            self.bytes -= bytes(&forgotten);
+        }
+        let keeps = c.baseline() == Some(EcDap::Optimized);
+        let room = BYTES.saturating_sub(self.bytes);
+        let kept = (keeps && value.content_bytes() <= room).then(|| value.clone());
+        self.bytes += kept.as_ref().map_or(0, Value::content_bytes);
+        if let Some(replaced) = self.pairs.insert(key, (tag, kept)) {
+            self.bytes -= bytes(&replaced);
+        }
+    }
+}
+
+fn bytes((_, value): &(Tag, Option<Value>)) -> u64 {
+    value.as_ref().map_or(0, Value::content_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Dap, Descriptor, Options, ServerId};
+    use crate::object::DomainId;
+    use crate::tag::Writer;
+    use bytes::Bytes;
+    use std::sync::Arc;
+
+    fn configuration(ec: EcDap) -> Arc<Configuration> {
+        let members = (1..=3).map(ServerId).collect();
+        let options = Options {
+            ec,
+            ..Options::default()
+        };
+        let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 1 });
+        Configuration::new(Descriptor {
+            options,
+            ..descriptor
+        })
+        .unwrap()
+    }
+
+    fn tag(number: u64) -> Tag {
+        Tag {
+            number,
+            writer: Writer::default(),
+        }
+    }
+
+    fn value(length: u64) -> Value {
+        Value::new(Bytes::new(), vec![7; length as usize].into())
+    }
+
+    #[test]
+    fn each_form_remembers_what_it_has_a_use_for() {
+        let name = Name::user("k").unwrap();
+        for (ec, tags, pairs) in [
+            (EcDap::Corrected, true, false),
+            (EcDap::Published, false, false),
+            (EcDap::Optimized, true, true),
+        ] {
+            let (c, mut propagated) = (configuration(ec), Propagated::default());
+            propagated.remember(&c, &name, (tag(2), &value(9)));
+            propagated.remember(&c, &name, (tag(1), &value(8)));
+            assert_eq!(propagated.has(&c, &name, tag(2)), tags, "{ec:?}");
+            assert!(!propagated.has(&c, &name, tag(3)));
+            let last = propagated.last(&c, &name);
+            let expected = pairs.then(|| Known {
+                tag: tag(2),
+                value: Some(value(9)),
+            });
+            assert_eq!(last, expected, "{ec:?}");
+            assert_eq!(propagated.bytes, if pairs { 9 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn values_have_so_much_room_and_no_more() {
+        let (c, mut propagated) = (configuration(EcDap::Optimized), Propagated::default());
+        let large = value(BYTES - 1);
+        let [a, b] = ["a", "b"].map(|key| Name::user(key).unwrap());
+        propagated.remember(&c, &a, (tag(1), &large));
+        propagated.remember(&c, &b, (tag(1), &value(2)));
+        assert!(propagated.last(&c, &b).is_none() && propagated.has(&c, &b, tag(1)));
+        propagated.remember(&c, &a, (tag(2), &value(1)));
+        assert_eq!(propagated.bytes, 1);
+        propagated.remember(&c, &b, (tag(2), &value(2)));
+        assert!(propagated.last(&c, &b).is_some());
+    }
+}

@@ -1,0 +1,165 @@
+//! Taking versions of an object in and letting them go, each with its records: what the server halves of the data access
+//! primitives decide is carried out here.
+
+use super::super::record::{ElementHeader, Header, Key, Ledger};
+use crate::config::{Configuration, Dap};
+use crate::dap::ec::published;
+use crate::dap::versions::{Admission, Stored, Versions};
+use crate::dap::{abd, ec};
+use crate::element::{Element, Form, Handle};
+use crate::object::Name;
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// The object, with nothing in it if it was not there.
+pub(super) fn object<'a>(
+    objects: &'a mut BTreeMap<Bytes, Versions>,
+    name: &Name,
+) -> &'a mut Versions {
+    // The name came as a part of the request's frame; what stays is a copy of its own.
+    let name = Bytes::copy_from_slice(name.as_bytes());
+    objects.entry(name).or_default()
+}
+
+/// Whether the object is to wait for its quiet time from now on; its newest version then.
+pub(super) fn enqueue(versions: &mut Versions) -> Option<Tag> {
+    let oldest = versions.stored().first()?;
+    let superseded = versions.stored().len() > 1 && oldest.tag < versions.superseding();
+    if versions.queued || !superseded {
+        return None;
+    }
+    versions.queued = true;
+    versions.largest().map(|largest| largest.tag)
+}
+
+/// What the server half of the configuration's kind says to a put.
+pub(super) fn admission(
+    c: &Configuration,
+    versions: &Versions,
+    tag: Tag,
+    write_back: bool,
+) -> Admission {
+    let delta = c.descriptor().delta;
+    match (c.dap(), c.baseline()) {
+        (Dap::Abd | Dap::Removed, _) => abd::admit(versions, tag),
+        (Dap::Ec { .. }, None) => ec::admit(versions, tag, write_back, delta),
+        (Dap::Ec { .. }, Some(_)) => published::admit(versions, tag, delta),
+    }
+}
+
+/// Lets versions go, or their elements, as the server half of the configuration's kind says. Returns what went.
+pub(super) fn trim(
+    (c, key, name): (&Configuration, Key, &Name),
+    versions: &mut Versions,
+    quiet: bool,
+    ledger: &mut Ledger,
+) -> Vec<Stored> {
+    let delta = c.descriptor().delta;
+    match (c.dap(), c.baseline()) {
+        (Dap::Abd | Dap::Removed, _) => abd::trim(versions),
+        (Dap::Ec { .. }, None) => ec::trim(versions, delta, quiet),
+        (Dap::Ec { .. }, Some(_)) => {
+            let trimmed = published::trim(versions, delta, || ledger.draw());
+            for stored in trimmed.iter().filter_map(|gone| versions.find(gone.tag)) {
+                let header = ElementHeader {
+                    key,
+                    name: name.clone(),
+                    tag: stored.tag,
+                    floor: versions.floor(),
+                    form: stored.form,
+                    deleted: stored.deleted,
+                    length: stored.length,
+                    bytes: stored.bytes,
+                    metadata: Bytes::new(),
+                };
+                let header = Header::Element(header);
+                ledger.append_element(stored.handle, header, Bytes::new(), None);
+            }
+            trimmed
+        }
+    }
+}
+
+/// What is stored of an element of which only the tag is to stay.
+pub(super) fn tag_alone(element: &Element) -> Element {
+    Element {
+        form: Form::Trimmed,
+        deleted: element.deleted,
+        length: element.length,
+        metadata: Bytes::new(),
+        payload: Bytes::new(),
+        checksum: None,
+    }
+}
+
+/// Takes a version in, under a new handle.
+pub(super) fn take_in(
+    key: Key,
+    name: &Name,
+    versions: &mut Versions,
+    (tag, element): (Tag, &Element),
+    ledger: &mut Ledger,
+) -> (Handle, ElementHeader) {
+    let &Element {
+        form,
+        deleted,
+        length,
+        ..
+    } = element;
+    let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
+    let was_damaged = versions.damaged().is_some();
+    let repaired = versions.insert(Stored {
+        tag,
+        form,
+        deleted,
+        length,
+        bytes,
+        handle,
+    });
+    ledger.supersede(repaired);
+    ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
+    let header = ElementHeader {
+        key,
+        name: name.clone(),
+        tag,
+        floor: Tag::INITIAL,
+        form,
+        deleted,
+        length,
+        bytes,
+        metadata: element.metadata.clone(),
+    };
+    (handle, header)
+}
+
+/// The records of these.
+pub(super) fn handles(versions: &[Stored]) -> impl Iterator<Item = Handle> {
+    versions.iter().map(|stored| stored.handle)
+}
+
+/// Lets records of the object go, once the floor that remembers them is recorded.
+pub(super) fn forget(
+    key: Key,
+    name: &Name,
+    versions: &mut Versions,
+    records: impl IntoIterator<Item = Handle>,
+    ledger: &mut Ledger,
+) {
+    let mut records = records.into_iter().peekable();
+    if records.peek().is_some() {
+        ledger.supersede(records);
+        mark(key, name, versions, ledger);
+    }
+}
+
+/// Records floor and confirmed tag.
+pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut Ledger) {
+    let handle = ledger.append(Header::Marks {
+        key,
+        name: name.clone(),
+        floor: versions.floor(),
+        stable: versions.stable(),
+    });
+    ledger.supersede(versions.marks.replace(handle));
+}
