@@ -11,6 +11,9 @@ use message::{
     PutRequest, PutResponse, RangeRequest, RangeResponse, StatusRequest, StatusResponse,
 };
 use prost::Message;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
@@ -21,7 +24,7 @@ use tonic_prost::ProstCodec;
 /// up larger values.
 const WINDOW_BYTES: u32 = 8 << 20;
 /// Largest answer that is taken, in bytes.
-const ANSWER_BYTES: usize = 64 << 20;
+const ANSWER_BYTES: usize = 128 << 20;
 
 /// Why nothing came of a request.
 #[derive(Debug)]
@@ -70,10 +73,12 @@ pub struct MemberStatus {
     pub has_leader: bool,
 }
 
-/// A connection to one member, which any number of requests share.
+/// A connection to one member at a time, which any number of requests share.
 #[derive(Clone, Debug)]
 pub struct Etcd {
-    channel: Channel,
+    members: Arc<[Channel]>,
+    /// How often another member had to be taken; the clones of a connection move on together.
+    moved: Arc<AtomicUsize>,
 }
 
 impl Etcd {
@@ -82,23 +87,36 @@ impl Etcd {
     /// # Errors
     /// [`EtcdError::Address`], [`EtcdError::Unreachable`].
     pub async fn connect(address: &str, timeout: Duration) -> Result<Etcd, EtcdError> {
-        let endpoint = Endpoint::from_shared(address.to_owned());
-        let endpoint = endpoint.map_err(|error| EtcdError::Address {
-            address: address.to_owned(),
-            error: reason(&error),
-        })?;
-        let connected = endpoint
-            .connect_timeout(timeout)
-            .timeout(timeout)
-            .tcp_nodelay(true)
-            .initial_stream_window_size(WINDOW_BYTES)
-            .initial_connection_window_size(WINDOW_BYTES)
-            .connect()
-            .await;
-        let channel = connected.map_err(|error| EtcdError::Unreachable {
-            error: reason(&error),
-        })?;
-        Ok(Etcd { channel })
+        Etcd::connect_to_any(&[address.to_owned()], timeout).await
+    }
+
+    /// Connects to the first of these members. Once the one that is asked cannot be reached any more, the next one is:
+    /// from the next request on, because nobody knows what became of the one that failed.
+    ///
+    /// # Errors
+    /// [`EtcdError::Address`], [`EtcdError::Unreachable`]: the first one.
+    pub async fn connect_to_any(
+        addresses: &[String],
+        timeout: Duration,
+    ) -> Result<Etcd, EtcdError> {
+        let mut members = Vec::new();
+        for address in addresses {
+            let endpoint = endpoint(address, timeout)?;
+            members.push(match members.is_empty() {
+                true => {
+                    let connected = endpoint.connect().await;
+                    connected.map_err(|error| EtcdError::Unreachable {
+                        error: reason(&error),
+                    })?
+                }
+                false => endpoint.connect_lazy(),
+            });
+        }
+        assert!(!members.is_empty(), "there is somebody to connect to");
+        Ok(Etcd {
+            members: members.into(),
+            moved: Arc::default(),
+        })
     }
 
     /// Writes a value: at a majority when this returns.
@@ -144,7 +162,29 @@ impl Etcd {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(ANSWER_BYTES);
+        let moved = self.moved.load(Ordering::Relaxed);
+        let answered = self.ask_member(moved % self.members.len(), path, question);
+        let answered = answered.await;
+        if let Err(EtcdError::Unreachable { .. }) = answered {
+            // Unless somebody else has moved on already.
+            let (next, relaxed) = (moved.wrapping_add(1), Ordering::Relaxed);
+            let _ = self.moved.compare_exchange(moved, next, relaxed, relaxed);
+        }
+        answered
+    }
+
+    async fn ask_member<Q, A>(
+        &self,
+        member: usize,
+        path: &'static str,
+        question: Q,
+    ) -> Result<A, EtcdError>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let channel = self.members[member].clone();
+        let mut grpc = Grpc::new(channel).max_decoding_message_size(ANSWER_BYTES);
         let ready = grpc.ready().await;
         ready.map_err(|error| EtcdError::Unreachable {
             error: reason(&error),
@@ -158,7 +198,27 @@ impl Etcd {
     }
 }
 
+fn endpoint(address: &str, timeout: Duration) -> Result<Endpoint, EtcdError> {
+    let endpoint = Endpoint::from_shared(address.to_owned());
+    let endpoint = endpoint.map_err(|error| EtcdError::Address {
+        address: address.to_owned(),
+        error: reason(&error),
+    })?;
+    Ok(endpoint
+        .connect_timeout(timeout)
+        .timeout(timeout)
+        .tcp_nodelay(true)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES))
+}
+
 fn refused(status: &Status) -> EtcdError {
+    // The server has not said anything: the connection failed.
+    if status.source().is_some() {
+        return EtcdError::Unreachable {
+            error: reason(status),
+        };
+    }
     let error = status.message().to_owned();
     match status.code() {
         tonic::Code::Unavailable | tonic::Code::Cancelled | tonic::Code::DeadlineExceeded => {
