@@ -9,8 +9,10 @@ mod keys;
 mod tally;
 
 pub use keys::Popularity;
+pub(crate) use tally::Latencies;
 pub use tally::{Measured, Times};
 
+use crate::completions::{Completions, Seen};
 use crate::random::Random;
 use crate::system;
 use crate::target::{Answer, Caller, Cost, Target, TargetError};
@@ -23,7 +25,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tally::Tally;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep, sleep_until, timeout_at};
 
 /// Values that are written in turn. Making a new one for each put would measure how fast they are made.
 const VALUES: u64 = 16;
@@ -31,6 +33,9 @@ const VALUES: u64 = 16;
 const FILLERS: usize = 32;
 /// Between a failure and the next operation of the same client.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
+
+/// After a disturbance, how long what was begun in time may still take.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// When a client begins its next operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -138,40 +143,98 @@ async fn connect(target: &dyn Target) -> Result<Box<dyn Caller>, LoadError> {
 /// # Errors
 /// [`LoadError`]. Operations that fail are no error, but in what was measured.
 pub async fn run(target: &dyn Target, plan: &Plan) -> Result<Measured, LoadError> {
-    let clients = plan.readers + plan.writers;
-    assert!(clients > 0 && plan.objects > 0);
-    let from = Instant::now();
-    let begin = from + plan.warm_up;
-    let shared = Rc::new(Shared {
-        begin,
-        end: begin + plan.time,
-        tally: RefCell::default(),
-        values: (1..=VALUES)
-            .map(|number| value::content(number, plan.size))
-            .collect(),
-    });
-    let mut workers = JoinSet::new();
-    for place in 0..clients {
-        let random = Random::new(plan.seed).derive(place as u64);
-        let worker = Worker {
-            caller: connect(target).await?,
-            reads: place < plan.readers,
-            keys: Keys::new(plan.popularity, plan.objects, random),
-            size: plan.size,
-            schedule: Schedule::new(plan.pace, (place, clients), from),
-            shared: shared.clone(),
-        };
-        workers.spawn_local(worker.work());
-    }
-    sleep_until(shared.begin.into()).await;
+    let mut load = Load::start(target, plan).await?;
+    sleep_until(load.shared.begin.into()).await;
     let before = Counters::of(target);
-    sleep_until(shared.end.into()).await;
+    sleep_until(load.shared.end.into()).await;
     let after = Counters::of(target);
-    while let Some(ended) = workers.join_next().await {
-        ended.expect("workers do not panic");
-    }
-    let tally = shared.tally.take();
+    load.all_end().await;
+    let (tally, _) = load.come_to();
     Ok(tally.measured(plan.time, &before, &after))
+}
+
+/// What clients noticed of a disturbance.
+pub(crate) struct Noticed {
+    pub(crate) seen: Seen,
+    pub(crate) failed: u64,
+    pub(crate) failures: Vec<String>,
+}
+
+/// Clients at work, in the middle of whose time something happens.
+pub(crate) struct Load {
+    shared: Rc<Shared>,
+    workers: JoinSet<()>,
+}
+
+impl Load {
+    /// Lets the clients begin; on a [`tokio::task::LocalSet`].
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub(crate) async fn start(target: &dyn Target, plan: &Plan) -> Result<Load, LoadError> {
+        let clients = plan.readers + plan.writers;
+        assert!(clients > 0 && plan.objects > 0);
+        let from = Instant::now();
+        let begin = from + plan.warm_up;
+        let shared = Rc::new(Shared {
+            begin,
+            end: begin + plan.time,
+            tally: RefCell::default(),
+            completions: RefCell::new(Completions::new(begin, plan.time)),
+            values: (1..=VALUES)
+                .map(|number| value::content(number, plan.size))
+                .collect(),
+        });
+        let mut workers = JoinSet::new();
+        for place in 0..clients {
+            let random = Random::new(plan.seed).derive(place as u64);
+            let worker = Worker {
+                caller: connect(target).await?,
+                reads: place < plan.readers,
+                keys: Keys::new(plan.popularity, plan.objects, random),
+                size: plan.size,
+                schedule: Schedule::new(plan.pace, (place, clients), from),
+                shared: shared.clone(),
+            };
+            workers.spawn_local(worker.work());
+        }
+        Ok(Load { shared, workers })
+    }
+
+    /// Returns in the middle of the time that is measured; what the caller does then is the disturbance.
+    pub(crate) async fn until_disturbed(&self) {
+        let Shared { begin, end, .. } = *self.shared;
+        sleep_until((begin + (end - begin) / 2).into()).await;
+        let mut completions = self.shared.completions.borrow_mut();
+        completions.disturb(Instant::now());
+    }
+
+    /// Lets the clients end when their time is over. What has not ended soon after that is given up: it may wait for what was
+    /// killed until it is too late.
+    pub(crate) async fn noticed(mut self) -> Noticed {
+        let end = self.shared.end;
+        // Nothing is left to do for those that are not in time.
+        let _ = timeout_at((end + GIVEN_UP).into(), self.all_end()).await;
+        self.workers.shutdown().await;
+        let (tally, completions) = self.come_to();
+        let (failed, failures) = tally.failures();
+        Noticed {
+            seen: completions.seen(end),
+            failed,
+            failures,
+        }
+    }
+
+    async fn all_end(&mut self) {
+        while let Some(ended) = self.workers.join_next().await {
+            ended.expect("workers do not panic");
+        }
+    }
+
+    fn come_to(&self) -> (Tally, Completions) {
+        let completions = self.shared.completions.borrow().clone();
+        (self.shared.tally.take(), completions)
+    }
 }
 
 /// What processes took so far.
@@ -201,6 +264,7 @@ struct Shared {
     begin: Instant,
     end: Instant,
     tally: RefCell<Tally>,
+    completions: RefCell<Completions>,
     values: Vec<Bytes>,
 }
 
@@ -229,6 +293,9 @@ impl Worker {
                 false => self.put(&key).await,
             };
             let now = Instant::now();
+            if done.is_ok() {
+                self.shared.completions.borrow_mut().succeeded(now);
+            }
             match done {
                 Ok(_) if due < begin => {}
                 Ok(cost) => {

@@ -19,15 +19,18 @@
 //! | `availability` | measures what they notice of servers that die |
 //! | `paper` | repeats the papers' experiments |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
+//! | `completions` | successes over time, and the longest time without one |
 //! | `target` | stores that can be measured: this one, and what people use today |
 //! | `generator` | clients that put and get at any of them, and what that took |
 //! | `peers` | the stores side by side |
+//! | `wide_area` | what puts and gets take when servers are far apart, in round trips |
 //! | `limits` | what the machine can do at most |
 //! | `page` | what was measured, as a page with tables and plots |
 //! | `system` | what the operating system says of processes and of the machine |
 
 pub mod availability;
 pub mod cluster;
+mod completions;
 mod disk;
 pub mod generator;
 pub mod limits;
@@ -46,6 +49,7 @@ mod setup;
 pub mod system;
 pub mod target;
 mod trouble;
+pub mod wide_area;
 mod workload;
 
 pub use report::{Fired, Operations, Report};

@@ -4,10 +4,14 @@
 
 mod peers;
 mod plot;
+mod timeline;
+mod wide_area;
 
 pub use plot::{Axis, Line, Place, Plot};
+pub use timeline::Timeline;
 
-use crate::peers::Report;
+use crate::system::Machine;
+use crate::{peers as of_peers, wide_area as of_wide_area};
 use std::fmt::Write;
 
 /// A page.
@@ -30,6 +34,8 @@ pub struct Section {
     pub text: String,
     /// Plots, side by side where there is room.
     pub plots: Vec<Plot>,
+    /// Timelines, after them.
+    pub timelines: Vec<Timeline>,
     /// A table.
     pub table: Option<Table>,
 }
@@ -60,8 +66,13 @@ th.text,td.text{text-align:left}\
 
 impl Page {
     /// The page of a comparison; `made_at` is its time, as people write it.
-    pub fn of_peers(report: &Report, made_at: &str) -> Page {
+    pub fn of_peers(report: &of_peers::Report, made_at: &str) -> Page {
         peers::page(report, made_at)
+    }
+
+    /// The page of servers that are far apart; `made_at` is its time, as people write it.
+    pub fn of_wide_area(report: &of_wide_area::Report, made_at: &str) -> Page {
+        wide_area::page(report, made_at)
     }
 
     /// As HTML.
@@ -93,10 +104,14 @@ impl Section {
         if !self.text.is_empty() {
             write_to(html, format_args!("<p>{}</p>\n", escape(&self.text)));
         }
-        if !self.plots.is_empty() {
+        let plots = self.plots.iter().map(Plot::svg);
+        let drawn: Vec<String> = plots
+            .chain(self.timelines.iter().map(Timeline::svg))
+            .collect();
+        if !drawn.is_empty() {
             html.push_str("<div class=\"plots\">\n");
-            for plot in &self.plots {
-                write_to(html, format_args!("<figure>{}</figure>\n", plot.svg()));
+            for svg in drawn {
+                write_to(html, format_args!("<figure>{svg}</figure>\n"));
             }
             html.push_str("</div>\n");
         }
@@ -134,6 +149,21 @@ impl Table {
         }
         html.push_str("</tr>\n");
     }
+}
+
+/// When and where something was measured.
+fn made(made_at: &str, machine: &Machine) -> String {
+    format!(
+        "{made_at}, {} processors ({}), {:.1} GiB, Linux {}",
+        machine.processors,
+        machine.model,
+        machine.memory_bytes as f64 / f64::from(1 << 30),
+        machine.kernel
+    )
+}
+
+fn head(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 fn write_to(html: &mut String, what: std::fmt::Arguments<'_>) {

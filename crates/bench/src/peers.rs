@@ -3,8 +3,10 @@
 //! All clusters run all the time, and the stores take turns in every run, each run beginning with another one: what else the
 //! machine does hits all of them.
 
+mod kill;
 mod report;
 
+pub use kill::Killed;
 pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
 
 use crate::generator::{self, LoadError, Pace, Plan, Popularity};
@@ -38,6 +40,8 @@ pub struct Options {
     pub time: Duration,
     /// How often everything is measured.
     pub runs: u32,
+    /// In the end a member of each store is killed under load, and so long is looked at before it and after.
+    pub kill: Option<Duration>,
     /// What everything is drawn from.
     pub seed: u64,
     /// The command, for the report.
@@ -53,6 +57,8 @@ pub enum Stage {
     Filling(TargetName),
     /// So many measurements are over; this store is next.
     Measuring(u64, TargetName),
+    /// All measurements are over; a member of this store is killed.
+    Killing(TargetName),
 }
 
 /// Why nothing is known.
@@ -167,13 +173,17 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
             }
         }
     }
+    let mut killed = Vec::new();
+    if options.kill.is_some() {
+        for (name, target) in &mut targets {
+            observe(Stage::Killing(*name));
+            killed.push(kill::kill(options, *name, &mut **target).await?);
+        }
+    }
     let about = targets.iter().map(|(_, target)| target.about().clone());
-    Ok(Report::new(
-        Machine::this(),
-        &options.command,
-        about.collect(),
-        points,
-    ))
+    let mut report = Report::new(Machine::this(), &options.command, about.collect(), points);
+    report.killed = killed;
+    Ok(report)
 }
 
 fn failed(target: TargetName) -> impl FnOnce(LoadError) -> PeersError {

@@ -48,6 +48,11 @@ impl Proxy {
         self.rules.add(rule)
     }
 
+    /// Clients that nobody has seen yet are at this site from now on; see [`Rule::callers`].
+    pub(crate) fn newcomers_are_at(&self, site: usize) {
+        self.rules.newcomers_are_at(site);
+    }
+
     /// No longer.
     pub(crate) fn lift(&self, active: &Rc<Active>) {
         self.rules.remove(active);
@@ -84,7 +89,7 @@ async fn connection(
 ) -> io::Result<()> {
     caller.set_nodelay(true)?;
     let hello = read_hello(&mut caller).await?;
-    let group = decode_hello(&hello).map_or(0, |hello| rule::group(hello.own_id));
+    let group = decode_hello(&hello).map_or(0, |hello| rules.group(&hello));
     let link = Link {
         rules,
         server,

@@ -1,6 +1,6 @@
 //! What measurements of readers and writers stand on: server processes that serve, and a domain full of objects.
 
-use crate::cluster::{Cluster, Program, loopback_places};
+use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::load::Source;
 use crate::run::{RunError, SERVE, failed};
 use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
@@ -52,7 +52,11 @@ impl Setup {
 
     /// Starts the servers, and waits until each knows of all.
     pub(crate) async fn start(&self) -> Result<Started, RunError> {
-        let places = loopback_places(self.servers, false);
+        self.start_at(loopback_places(self.servers, false)).await
+    }
+
+    /// The same, with the servers at these places.
+    pub(crate) async fn start_at(&self, places: Vec<Place>) -> Result<Started, RunError> {
         let mut cluster = Cluster::make(&self.program, places, &self.data, self.memory)?;
         cluster.start_all()?;
         for server in 0..self.servers {

@@ -3,7 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// User and system time of another process, from `/proc`, in steps of 10 ms.
 pub(crate) fn cpu_of(process: u32) -> Duration {
@@ -67,6 +67,12 @@ pub(crate) fn stored_in(folder: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.map(of).sum()
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
 }
 
 /// The machine that was measured on.

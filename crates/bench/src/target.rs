@@ -138,6 +138,13 @@ pub enum TargetError {
         /// What it said, or what did not happen.
         why: String,
     },
+    /// None of its members could be killed.
+    Kill {
+        /// Which.
+        target: TargetName,
+        /// Why not.
+        why: String,
+    },
 }
 
 impl fmt::Display for TargetError {
@@ -153,6 +160,9 @@ impl fmt::Display for TargetError {
                  of --targets"
             ),
             TargetError::Start { target, why } => write!(f, "cannot start {target}: {why}"),
+            TargetError::Kill { target, why } => {
+                write!(f, "cannot kill a member of {target}: {why}")
+            }
         }
     }
 }
@@ -190,6 +200,13 @@ pub trait Target {
 
     /// Bytes that its servers have on disk.
     fn stored(&self) -> u64;
+
+    /// kill -9 of the member that leads, or of any if none does; done when its process is gone. Which it was, and what the
+    /// others do about it.
+    ///
+    /// # Errors
+    /// [`TargetError::Kill`].
+    fn kill(&mut self) -> Answer<'_, String, TargetError>;
 }
 
 /// Starts a cluster, and waits until it serves.

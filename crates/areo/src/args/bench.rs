@@ -1,11 +1,12 @@
 //! `areo bench`.
 
 use super::{DapWord, DurabilityWord};
-use crate::units::{parse_size, parse_time, parse_timeout};
+use crate::units::{exact_size, parse_size, parse_time, parse_timeout};
 use areo_bench::Trouble;
 use areo_bench::generator::Popularity;
 use areo_bench::paper::{Experiment, Scale};
 use areo_bench::target::TargetName;
+use areo_client::limits;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -34,9 +35,10 @@ pub(crate) enum Bench {
     /// Each store runs with as many server processes on loopback, started from programs on the PATH: `etcd`, `redis-server`.
     /// They take turns under the same load. Measured are operations per second, latency, CPU time of clients and of all
     /// servers per operation, bytes on the wire and on disk; the first store is set against each of the others, run by run.
-    /// Ends with 1 if any operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
+    /// With `--kill`, what clients notice of a member that is killed. Ends with 1 if any operation failed, but for those of
+    /// that part. `docs/benchmarks.md` says what the fields of `--json` mean.
     Peers(MeasurePeers),
-    /// Draw the page of a comparison again, from what `areo bench peers --json` printed
+    /// Draw a page again, from what `areo bench peers --json` or `areo bench wide-area --json` printed
     Report(DrawReport),
     /// Repeat an experiment of the papers with real servers, beside the published figures
     ///
@@ -53,6 +55,14 @@ pub(crate) enum Bench {
     /// domain and if each has one of its own, bytes moved, and reading after 100 configurations. Ends with 1 if any
     /// operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
     Reconfig(MeasureReconfig),
+    /// Put and get at servers that are far apart, and tell latency in round trips
+    ///
+    /// Three sites: A and B are near each other, C is far from both. Five servers are at A, A, B, B and C; domains are on three
+    /// of them, one at each site, and on all, replicated and erasure-coded. A client at each site puts and gets; then one at A
+    /// gets what one at B puts all the time. Data between clients and servers passes a proxy that delays it by half a round
+    /// trip each way. Counts of rounds are asserted: ends with 1 if one is another than it is on any machine, or if any
+    /// operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
+    WideArea(MeasureWideArea),
 }
 
 #[derive(Args, Debug)]
@@ -153,6 +163,10 @@ pub(crate) struct MeasurePeers {
     /// How often everything is measured
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
+    /// In the end kill a member of each store (kill -9) under load: the one that leads, where there is one. Half of the
+    /// largest number of clients get, the others put; completions per 10 ms are taken down for so long before and after it
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5s", value_parser = parse_timeout)]
+    pub(crate) kill: Option<Duration>,
     /// What everything is drawn from [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -206,6 +220,35 @@ pub(crate) struct MeasureReconfig {
     pub(crate) durability: DurabilityWord,
     #[command(flatten)]
     pub(crate) load: Load,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MeasureWideArea {
+    /// Round trip between A and B
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_timeout)]
+    pub(crate) near: Duration,
+    /// Round trip from A and B to C
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_timeout)]
+    pub(crate) far: Duration,
+    /// Of a hundred pieces of data that travel, how many are held up as by a lost packet: for 200 ms and a round trip, with
+    /// all that follow on their connection
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) loss: u8,
+    /// Puts, and gets, from each site to each domain
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) operations: u32,
+    /// Bytes of a value, from 16 to 4MiB: larger ones are put in blocks
+    #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_piece_size)]
+    pub(crate) size: usize,
+    /// What an acknowledgement means
+    #[arg(long, default_value = "memory")]
+    pub(crate) durability: DurabilityWord,
+    /// Write a page with tables and plots into this file
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: Option<PathBuf>,
+    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) data: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -265,9 +308,21 @@ pub(crate) struct Load {
 
 /// Bytes of an object: values are told from each other by their first 16.
 fn parse_bench_size(text: &str) -> Result<usize, String> {
+    size_up_to(16 << 20, text)
+}
+
+/// Bytes of an object that is put in one piece: not in blocks.
+fn parse_piece_size(text: &str) -> Result<usize, String> {
+    size_up_to(limits::DEFAULT_BLOCK_BYTES.into(), text)
+}
+
+fn size_up_to(most: u64, text: &str) -> Result<usize, String> {
     match parse_size(text)? {
-        bytes @ 16..=0x100_0000 => Ok(bytes as usize),
-        _ => Err(format!("objects have 16 bytes to 16MiB, not {text}")),
+        bytes if (16..=most).contains(&bytes) => Ok(bytes as usize),
+        _ => {
+            let most = exact_size(most);
+            Err(format!("objects have 16 bytes to {most} here, not {text}"))
+        }
     }
 }
 

@@ -6,6 +6,8 @@ mod limits;
 mod paper;
 mod peers;
 mod reconfig;
+mod report;
+mod wide_area;
 
 use crate::args::{Bench, DapWord, Nemesis};
 use crate::exit::{Code, Failure, Outcome, plain};
@@ -33,9 +35,10 @@ pub(super) fn run(session: &Session, command: Bench) -> Outcome {
         Bench::Limits(args) => limits::run(session, args),
         Bench::Nemesis(args) => nemesis(session, args),
         Bench::Peers(args) => peers::run(session, args),
-        Bench::Report(args) => peers::draw(&args),
+        Bench::Report(args) => report::draw(&args),
         Bench::Paper(args) => paper::run(session, args),
         Bench::Reconfig(args) => reconfig::run(session, args),
+        Bench::WideArea(args) => wide_area::run(session, args),
     }
 }
 
@@ -63,6 +66,14 @@ fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
         created.map_err(|error| Failure::file("write the history", history, &error))?;
     }
     Ok(history)
+}
+
+/// A new file; that it cannot be written is told before anything is measured.
+fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
+    match File::create(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) => Err(Failure::file("write", &path, &error)),
+    }
 }
 
 /// How a domain on so many servers keeps values.

@@ -8,6 +8,7 @@ mod bench_availability;
 mod bench_paper;
 mod bench_peers;
 mod bench_reconfig;
+mod bench_wide_area;
 mod check;
 mod cluster;
 mod crashes;

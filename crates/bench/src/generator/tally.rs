@@ -32,8 +32,29 @@ pub struct Times {
     pub max_us: f64,
 }
 
-impl Times {
-    fn of(histogram: &Histogram<u64>) -> Option<Times> {
+/// What operations took.
+pub(crate) struct Latencies(Histogram<u64>);
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        let made = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        Latencies(made.expect("the bounds are in order"))
+    }
+}
+
+impl Latencies {
+    pub(crate) fn record(&mut self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(LONGEST_NS);
+        self.0.saturating_record(ns.clamp(1, LONGEST_NS));
+    }
+
+    fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// What they come to; `None` if there were none.
+    pub(crate) fn times(&self) -> Option<Times> {
+        let histogram = &self.0;
         let us = |ns: u64| ns as f64 / 1e3;
         let at = |quantile| us(histogram.value_at_quantile(quantile));
         (!histogram.is_empty()).then(|| Times {
@@ -84,32 +105,15 @@ pub struct Measured {
 }
 
 /// What operations took so far.
+#[derive(Default)]
 pub(super) struct Tally {
-    get: Histogram<u64>,
-    put: Histogram<u64>,
+    get: Latencies,
+    put: Latencies,
     cost: Cost,
     operations: u64,
     missed: u64,
     failed: u64,
     failures: Vec<String>,
-}
-
-impl Default for Tally {
-    fn default() -> Tally {
-        let histogram = || {
-            let made = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-            made.expect("the bounds are in order")
-        };
-        Tally {
-            get: histogram(),
-            put: histogram(),
-            cost: Cost::default(),
-            operations: 0,
-            missed: 0,
-            failed: 0,
-            failures: Vec::new(),
-        }
-    }
 }
 
 impl Tally {
@@ -121,9 +125,8 @@ impl Tally {
         (cost, in_time): (Cost, bool),
     ) {
         self.operations += u64::from(in_time);
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(LONGEST_NS);
-        let histogram = if is_get { &mut self.get } else { &mut self.put };
-        histogram.saturating_record(ns.clamp(1, LONGEST_NS));
+        let latencies = if is_get { &mut self.get } else { &mut self.put };
+        latencies.record(time);
         self.cost.rounds += cost.rounds;
         self.cost.configurations += cost.configurations;
     }
@@ -139,9 +142,14 @@ impl Tally {
         }
     }
 
+    /// How many operations failed, and the first of them.
+    pub(super) fn failures(self) -> (u64, Vec<String>) {
+        (self.failed, self.failures)
+    }
+
     pub(super) fn measured(self, time: Duration, from: &Counters, to: &Counters) -> Measured {
         let operations = self.operations;
-        let recorded = self.get.len() + self.put.len();
+        let recorded = self.get.count() + self.put.count();
         let each = |all: f64| all / operations.max(1) as f64;
         let us = |from: Duration, to: Duration| each((to.saturating_sub(from)).as_secs_f64() * 1e6);
         let told = |all: u64| (all > 0).then(|| all as f64 / recorded as f64);
@@ -152,8 +160,8 @@ impl Tally {
             missed: self.missed,
             failed: self.failed,
             failures: self.failures,
-            get: Times::of(&self.get),
-            put: Times::of(&self.put),
+            get: self.get.times(),
+            put: self.put.times(),
             rounds: told(self.cost.rounds),
             configurations: told(self.cost.configurations),
             client_cpu_us: us(from.client_cpu, to.client_cpu),

@@ -2,6 +2,9 @@ use super::*;
 use crate::target::{About, TargetName};
 use tokio::task::LocalSet;
 
+/// How long the clients of [`Slow`] notice that it was killed.
+const PAUSE: Duration = Duration::from_millis(150);
+
 /// A store without servers that takes its time.
 struct Slow {
     about: About,
@@ -47,6 +50,11 @@ impl Target for Slow {
 
     fn stored(&self) -> u64 {
         0
+    }
+
+    fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        self.once.set(Some(PAUSE));
+        Box::pin(async { Ok("nobody".to_owned()) })
     }
 }
 
@@ -154,4 +162,24 @@ fn values_of_a_wrong_length_are_failures() {
         measured.failures[0].ends_with("has 17 bytes, not 16"),
         "{measured:?}"
     );
+}
+
+#[test]
+fn a_pause_of_the_store_is_noticed_as_one() {
+    let mut slow = Slow::new(Duration::from_millis(1), 16);
+    let plan = plan(0, 1, CLOSED);
+    let work = async {
+        let load = Load::start(&slow, &plan).await.unwrap();
+        load.until_disturbed().await;
+        slow.kill().await.unwrap();
+        load.noticed().await
+    };
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    let noticed = runtime.block_on(LocalSet::new().run_until(work));
+    let seen = noticed.seen;
+    assert!(seen.gap_after >= PAUSE && noticed.failed == 0, "{seen:?}");
+    assert!(seen.disturbed_after >= plan.time / 2, "{seen:?}");
+    assert_eq!(seen.steps.len(), 40);
+    assert!(seen.steps.iter().sum::<u64>() <= 250, "{seen:?}");
 }

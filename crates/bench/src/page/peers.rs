@@ -1,8 +1,7 @@
 //! The page of a comparison of stores.
 
-use super::{Axis, Line, Page, Place, Plot, Section, Table};
-use crate::peers::{Operation, Point, Report, Spread};
-use crate::system::Machine;
+use super::{Axis, Line, Page, Place, Plot, Section, Table, Timeline, head, made};
+use crate::peers::{Killed, Operation, Point, Report, Spread};
 use crate::target::TargetName;
 
 pub(super) fn page(report: &Report, made_at: &str) -> Page {
@@ -18,24 +17,12 @@ pub(super) fn page(report: &Report, made_at: &str) -> Page {
         }
     }
     sections.extend(ratios(report));
+    sections.extend(killed(report));
     Page {
         title: "Areo beside its peers".into(),
-        made: vec![
-            report.command.clone(),
-            format!("{made_at}, {}", told(&report.machine)),
-        ],
+        made: vec![report.command.clone(), made(made_at, &report.machine)],
         sections,
     }
-}
-
-fn told(machine: &Machine) -> String {
-    format!(
-        "{} processors ({}), {:.1} GiB, Linux {}",
-        machine.processors,
-        machine.model,
-        machine.memory_bytes as f64 / f64::from(1 << 30),
-        machine.kernel
-    )
 }
 
 fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
@@ -62,17 +49,13 @@ fn stores(report: &Report) -> Section {
     Section {
         heading: "The stores".into(),
         text: "All of them ran at the same time, on the same machine as the clients, and were measured in turn.".into(),
-        plots: Vec::new(),
         table: Some(Table {
             texts: 6,
             head: head(&["store", "version", "servers", "keeps", "acknowledged", "connections"]),
             rows: report.targets.iter().map(row).collect(),
         }),
+        ..Section::default()
     }
-}
-
-fn head(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// Everything about one operation on values of one size.
@@ -125,6 +108,7 @@ fn figures(report: &Report, points: &[&Point]) -> Section {
             ]),
             rows: points.iter().map(|point| row(point)).collect(),
         }),
+        ..Section::default()
     }
 }
 
@@ -201,7 +185,6 @@ fn ratios(report: &Report) -> Option<Section> {
         text: "Run by run, the two measured one after the other. Above 1 is more throughput, below 1 is less CPU time for an \
                operation."
             .into(),
-        plots: Vec::new(),
         table: Some(Table {
             texts: 2,
             head: head(&[
@@ -218,5 +201,70 @@ fn ratios(report: &Report) -> Option<Section> {
             ]),
             rows: rows.collect(),
         }),
+        ..Section::default()
+    })
+}
+
+/// What clients noticed of a member that was killed, store by store.
+fn killed(report: &Report) -> Option<Section> {
+    let first = report.killed.first()?;
+    let clients = format!(
+        "{} clients got and {} put values of {} bytes while a member of the store was killed (kill -9), which was not started \
+         again. A time without completions that did not end lasts to the end.",
+        first.readers, first.writers, first.size
+    );
+    let timelines = report.killed.iter().enumerate().map(|(colour, seen)| {
+        let seconds = |ms: f64| ms / 1e3;
+        let steps = seen.completions.iter().enumerate();
+        Timeline {
+            title: seen.target.to_string(),
+            x: Axis {
+                name: "seconds".into(),
+            },
+            y: Axis {
+                name: format!("completions per {} ms", seen.step_ms),
+            },
+            places: steps
+                .map(|(step, count)| {
+                    let ms = (step as f64 + 0.5) * seen.step_ms as f64;
+                    (seconds(ms), *count as f64)
+                })
+                .collect(),
+            mark: Some((seconds(seen.killed_at_ms), "killed".into())),
+            colour,
+        }
+    });
+    let row = |seen: &Killed| {
+        vec![
+            seen.target.to_string(),
+            seen.victim.clone(),
+            format!("{:.1}", seen.longest_gap_ms),
+            format!("{:.1}", seen.longest_gap_before_ms),
+            format!("{:.0}", seen.per_second_before),
+            format!("{:.0}", seen.per_second_after),
+            seen.ratio
+                .map_or_else(|| "none".into(), |ratio| format!("{ratio:.2}")),
+            seen.failed.to_string(),
+        ]
+    };
+    Some(Section {
+        heading: "A member is killed".into(),
+        text: clients,
+        timelines: timelines.collect(),
+        table: Some(Table {
+            texts: 2,
+            head: head(&[
+                "store",
+                "killed",
+                "longest time without completions, ms",
+                "before it",
+                "completions/s before",
+                "after",
+                "after by before",
+                "failed",
+            ]),
+            rows: report.killed.iter().map(row).collect(),
+        }),
+        ..Section::default()
     })
 }

@@ -1,7 +1,9 @@
 //! Lines with the least and the most of several runs, as SVG.
 
-use plotters::chart::{ChartBuilder, SeriesLabelPosition};
+use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
 use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::{
     Circle, DrawingArea, DrawingAreaErrorKind, ErrorBar, IntoDrawingArea, IntoLogRange, LineSeries,
     PathElement, RGBColor, SVGBackend,
@@ -12,7 +14,7 @@ use plotters::style::colors::{BLACK, WHITE};
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (560, 340);
 /// Told from each other also by those who do not see all colours (Okabe and Ito).
-const COLOURS: [RGBColor; 7] = [
+pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -66,18 +68,13 @@ pub struct Plot {
     pub lines: Vec<Line>,
 }
 
-type Svg<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type Svg<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 impl Plot {
     /// As SVG.
     pub fn svg(&self) -> String {
-        let mut svg = String::new();
-        {
-            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-            self.draw(&area).expect("a string takes everything");
-        }
-        svg
+        svg(|area| self.draw(area))
     }
 
     /// The least and the most of something, with some room.
@@ -104,18 +101,7 @@ impl Plot {
             .x_label_area_size(36)
             .y_label_area_size(64)
             .build_cartesian_2d(x.log_scale(), y.log_scale())?;
-        let label = |figure: &f64| short(*figure);
-        chart
-            .configure_mesh()
-            .max_light_lines(0)
-            .x_labels(5)
-            .y_labels(5)
-            .bold_line_style(BLACK.mix(0.12))
-            .x_desc(&self.x.name)
-            .y_desc(&self.y.name)
-            .x_label_formatter(&label)
-            .y_label_formatter(&label)
-            .draw()?;
+        mesh(&mut chart, (&self.x, &self.y))?;
         for (line, colour) in self.lines.iter().zip(COLOURS.iter().cycle()) {
             let at = |place: &Place| (place.x, place.median.max(LEAST));
             let drawn = LineSeries::new(line.places.iter().map(at), colour.stroke_width(2));
@@ -139,6 +125,38 @@ impl Plot {
             .draw()?;
         area.present()
     }
+}
+
+/// Lines and figures at two axes.
+pub(super) fn mesh<X, Y>(
+    chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<X, Y>>,
+    (x, y): (&Axis, &Axis),
+) -> Drawn
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let label = |figure: &f64| short(*figure);
+    let mut mesh = chart.configure_mesh();
+    mesh.max_light_lines(0)
+        .x_labels(5)
+        .y_labels(5)
+        .bold_line_style(BLACK.mix(0.12))
+        .x_desc(&x.name)
+        .y_desc(&y.name)
+        .x_label_formatter(&label)
+        .y_label_formatter(&label)
+        .draw()
+}
+
+/// Draws into a new SVG.
+pub(super) fn svg(draw: impl FnOnce(&Svg<'_>) -> Drawn) -> String {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        draw(&area).expect("a string takes everything");
+    }
+    svg
 }
 
 /// A figure at an axis.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::peers::Report;
 
 /// What a run of `areo bench peers --json` printed, shortened.
 const RECORDED: &str = include_str!("recorded/peers.json");
@@ -27,13 +28,52 @@ fn a_page_is_drawn_from_what_was_recorded() {
         assert!(html.contains(&format!("<td>{median:.2}</td>")), "{median}");
     }
     assert!(html.contains(&escape(&report.command)) && html.contains(&report.machine.kernel));
-    // Four plots for puts and four for gets, with a line for each store.
-    assert_eq!(html.matches("<svg").count(), 8);
+    // Four plots for puts and four for gets, with a line for each store; and what was noticed of a killed member of each.
+    assert_eq!(html.matches("<svg").count(), 8 + 2);
     let store = |name: &str| html.matches(&format!("\n{name}\n")).count();
-    assert_eq!((store("areo"), store("etcd")), (8, 8));
+    assert_eq!((store("areo"), store("etcd")), (9, 9));
+    assert_eq!(html.matches("\n killed\n").count(), report.killed.len());
+    for seen in &report.killed {
+        let gap = seen.longest_gap_ms;
+        assert!(html.contains(&format!("<td>{gap:.1}</td>")), "{gap}");
+        let ratio = seen.ratio.unwrap();
+        assert!(html.contains(&format!("<td>{ratio:.2}</td>")), "{ratio}");
+        assert!(html.contains(&escape(&seen.victim)));
+    }
     // Again, from what is written now.
     let written = serde_json::to_string(&report).unwrap();
     let again: Report = serde_json::from_str(&written).unwrap();
+    assert_eq!(again, report);
+}
+
+/// What a run of `areo bench wide-area --json` printed, shortened.
+const RECORDED_WIDE_AREA: &str = include_str!("recorded/wide_area.json");
+
+#[test]
+fn a_page_of_servers_far_apart_is_drawn_from_what_was_recorded() {
+    let report: of_wide_area::Report = serde_json::from_str(RECORDED_WIDE_AREA).unwrap();
+    let html = Page::of_wide_area(&report, "2026-11-22 14:00:00 UTC").html();
+    let all = report.points.iter().flat_map(|point| &point.by_rounds);
+    for by in all.clone() {
+        let (ms, trips) = (by.times.p50_us / 1e3, by.round_trips);
+        assert!(html.contains(&format!("<td>{ms:.1}</td>")), "{ms}");
+        assert!(html.contains(&format!("<td>{trips:.2}</td>")), "{trips}");
+    }
+    // A row for each, of a table whose first five columns are texts.
+    let cells = html.matches("<td class=\"text\">").count();
+    assert_eq!(cells, report.sites.len() + 5 * all.count());
+    for line in ["put", "get of one round", "get of two rounds"] {
+        assert!(html.contains(&format!("\n{line}\n")), "{line}");
+    }
+    assert!(html.contains("All counts of rounds") && html.contains(&report.command));
+    let broken = of_wide_area::Report {
+        broken: vec!["three rounds".into()],
+        ..report.clone()
+    };
+    let html = Page::of_wide_area(&broken, "").html();
+    assert!(html.contains("three rounds") && !html.contains("All counts"));
+    let written = serde_json::to_string(&report).unwrap();
+    let again: of_wide_area::Report = serde_json::from_str(&written).unwrap();
     assert_eq!(again, report);
 }
 

@@ -1,10 +1,10 @@
 //! What a comparison came to.
 
+use super::Killed;
 use crate::generator::{Measured, Times};
-use crate::system::Machine;
+use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
 use serde::{Deserialize, Serialize};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What clients do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -137,6 +137,9 @@ pub struct Report {
     pub points: Vec<Point>,
     /// The first store against the others.
     pub ratios: Vec<Compared>,
+    /// A member of each store killed under load, if that was asked for.
+    #[serde(default)]
+    pub killed: Vec<Killed>,
 }
 
 impl Report {
@@ -146,15 +149,15 @@ impl Report {
         targets: Vec<About>,
         points: Vec<Point>,
     ) -> Report {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Report {
             report: "peers".into(),
-            made_at_ms: since.map_or(0, |since| since.as_millis() as u64),
+            made_at_ms: system::now_ms(),
             command: command.into(),
             machine,
             ratios: compared(&targets, &points),
             targets,
             points,
+            killed: Vec::new(),
         }
     }
 }

@@ -6,10 +6,13 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
-use tokio::time::sleep;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Bytes that are moved at once.
 const PIECE: usize = 32 << 10;
+/// Pieces of one connection and direction that may be on their way.
+const ON_THEIR_WAY: usize = 64;
 /// A piece that is cut short loses at most so many bytes: less than the frame that it ends with.
 const LOST_MAX: usize = 30;
 
@@ -39,7 +42,10 @@ impl Link {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             if !manner.held {
-                sleep(manner.delay).await;
+                // Even a sleep of no time ends with the next tick of the clock.
+                if !manner.delay.is_zero() {
+                    sleep(manner.delay).await;
+                }
                 return Ok(manner);
             }
             // The sender is in `self.rules`, so that it cannot be gone.
@@ -79,22 +85,63 @@ impl Link {
     async fn pump(
         &self,
         direction: Direction,
-        mut from: ReadHalf<'_>,
-        mut to: WriteHalf<'_>,
+        from: ReadHalf<'_>,
+        to: WriteHalf<'_>,
     ) -> io::Result<()> {
-        let mut piece = vec![0; PIECE];
+        let (pieces, arriving) = mpsc::channel(ON_THEIR_WAY);
+        let both = tokio::try_join!(self.take(direction, from, pieces), arrive(arriving, to));
+        both.map(drop)
+    }
+
+    /// Takes pieces until there are no more.
+    async fn take(
+        &self,
+        direction: Direction,
+        mut from: ReadHalf<'_>,
+        pieces: mpsc::Sender<Piece>,
+    ) -> io::Result<()> {
+        let mut buffer = vec![0; PIECE];
         loop {
-            let bytes = from.read(&mut piece).await?;
+            let bytes = from.read(&mut buffer).await?;
             if bytes == 0 {
                 return Ok(());
             }
             let manner = self.wait(direction, bytes).await?;
-            if manner.reset {
-                let kept = bytes - bytes.min(1 + bytes % LOST_MAX);
-                to.write_all(&piece[..kept]).await?;
-                return Err(io::ErrorKind::ConnectionReset.into());
+            let kept = match manner.reset {
+                true => bytes - bytes.min(1 + bytes % LOST_MAX),
+                false => bytes,
+            };
+            let piece = Piece {
+                due: Instant::now() + manner.latency,
+                bytes: buffer[..kept].into(),
+                reset: manner.reset,
+            };
+            // Nobody takes it any more if the other side has ended.
+            if pieces.send(piece).await.is_err() || manner.reset {
+                return Ok(());
             }
-            to.write_all(&piece[..bytes]).await?;
         }
     }
+}
+
+/// Bytes on their way.
+struct Piece {
+    due: Instant,
+    bytes: Box<[u8]>,
+    /// The connection is reset when they have arrived.
+    reset: bool,
+}
+
+/// Lets pieces arrive when they are due, in order.
+async fn arrive(mut pieces: mpsc::Receiver<Piece>, mut to: WriteHalf<'_>) -> io::Result<()> {
+    while let Some(piece) = pieces.recv().await {
+        if piece.due > Instant::now() {
+            sleep_until(piece.due).await;
+        }
+        to.write_all(&piece.bytes).await?;
+        if piece.reset {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+    }
+    Ok(())
 }

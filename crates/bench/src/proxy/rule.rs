@@ -1,6 +1,9 @@
 //! What is to happen to links.
 
+use crate::random::Random;
+use areo_wire::hello::{Hello, Role};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -8,11 +11,8 @@ use tokio::sync::watch;
 /// Callers are told apart as so many groups, by their ids.
 pub(crate) const GROUPS: usize = 16;
 
-/// The group of a caller.
-pub(crate) fn group(own_id: u128) -> usize {
-    // Ids are random; the lowest bits are as good as any.
-    (own_id % GROUPS as u128) as usize
-}
+/// The group of all servers, where callers are grouped by their sites.
+const SERVERS: usize = GROUPS - 1;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +28,18 @@ pub(crate) enum Effect {
     Hold,
     /// Connections are closed, and new ones too.
     Close,
-    /// Bytes arrive later.
+    /// Bytes arrive later, and those behind them wait for them: one piece at a time is on its way.
     Delay(Duration),
+    /// Bytes arrive later, each piece by so much: as many as there are may be on their way, in order.
+    Latency(Duration),
+    /// One of so many pieces arrives so much later, and all that follow on its connection wait for it, as they do when TCP has
+    /// to send a packet again.
+    Stall {
+        /// One of so many, at least 1.
+        one_in: u64,
+        /// So much later.
+        time: Duration,
+    },
     /// At most so many bytes per second.
     Slow(u64),
     /// The next bytes are cut short, and then the connection is reset: in the middle of a frame.
@@ -68,10 +78,20 @@ pub(crate) struct Manner {
     pub(crate) closed: bool,
     pub(crate) reset: bool,
     pub(crate) delay: Duration,
+    /// On top of it, with others on their way at the same time.
+    pub(crate) latency: Duration,
+}
+
+/// Where callers are, if they are grouped by that.
+#[derive(Default)]
+struct Sites {
+    newcomers: Cell<Option<usize>>,
+    known: RefCell<BTreeMap<u128, usize>>,
 }
 
 pub(crate) struct Rules {
     active: RefCell<Vec<Rc<Active>>>,
+    sites: Sites,
     changes: watch::Sender<u64>,
     ended: Cell<bool>,
 }
@@ -80,6 +100,7 @@ impl Default for Rules {
     fn default() -> Rules {
         Rules {
             active: RefCell::default(),
+            sites: Sites::default(),
             changes: watch::Sender::new(0),
             ended: Cell::new(false),
         }
@@ -106,6 +127,26 @@ impl Rules {
     pub(crate) fn end(&self) {
         self.ended.set(true);
         self.changed();
+    }
+
+    /// Clients that nobody has seen yet are at this site from now on, and in the group of its number. All servers are in a
+    /// group of their own then.
+    pub(crate) fn newcomers_are_at(&self, site: usize) {
+        assert!(site < SERVERS);
+        self.sites.newcomers.set(Some(site));
+    }
+
+    /// The group of a caller.
+    pub(crate) fn group(&self, hello: &Hello) -> usize {
+        match self.sites.newcomers.get() {
+            // Ids are random; the lowest bits are as good as any.
+            None => (hello.own_id % GROUPS as u128) as usize,
+            Some(_) if hello.role == Role::Server => SERVERS,
+            Some(site) => {
+                let mut known = self.sites.known.borrow_mut();
+                *known.entry(hello.own_id).or_insert(site)
+            }
+        }
     }
 
     fn changed(&self) {
@@ -141,6 +182,13 @@ impl Rules {
                 Effect::Close => manner.closed = true,
                 Effect::Reset => manner.reset = true,
                 Effect::Delay(time) => manner.delay += time,
+                Effect::Latency(time) => manner.latency += time,
+                Effect::Stall { one_in, time } => {
+                    let drawn = Random::new(active.touched.get()).below(one_in);
+                    if drawn == 0 {
+                        manner.latency += time;
+                    }
+                }
                 Effect::Slow(rate) => {
                     manner.delay += Duration::from_secs_f64(bytes as f64 / rate as f64);
                 }

@@ -177,6 +177,70 @@ fn slow_and_delayed_bytes_arrive_whole() {
 }
 
 #[test]
+fn pieces_that_are_far_apart_are_on_their_way_at_the_same_time() {
+    local(async {
+        let (proxy, front) = echo().await;
+        let mut stream = caller(&front, 1).await;
+        let far = proxy.apply(Rule {
+            direction: Some(Direction::ToServer),
+            ..rule(Effect::Latency(Duration::from_hours(1)))
+        });
+        // One after the other: each is taken although none before it has arrived.
+        for (number, byte) in (1..).zip(b"late") {
+            stream.write_all(&[*byte]).await.unwrap();
+            while far.touched() < number {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        assert!(stream.try_read(&mut [0; 4]).is_err());
+    });
+}
+
+#[test]
+fn what_is_late_or_stalled_arrives_whole() {
+    local(async {
+        let (proxy, front) = echo().await;
+        let mut stream = caller(&front, 1).await;
+        let (one_in, time) = (1, Duration::from_millis(10));
+        let late = proxy.apply(rule(Effect::Latency(time)));
+        let stall = proxy.apply(rule(Effect::Stall { one_in, time }));
+        let begun = std::time::Instant::now();
+        exchange(&mut stream, &vec![3; 100_000]).await;
+        // A lower bound, which no load can break: both of them, both ways.
+        assert!(begun.elapsed() >= 4 * time);
+        assert_eq!(late.touched(), stall.touched());
+        proxy.lift(&late);
+        proxy.lift(&stall);
+        exchange(&mut stream, b"soon").await;
+    });
+}
+
+#[test]
+fn clients_are_told_apart_by_where_they_came_from() {
+    local(async {
+        let (proxy, front) = echo().await;
+        proxy.newcomers_are_at(0);
+        let mut here = caller(&front, 8).await;
+        proxy.newcomers_are_at(1);
+        let mut there = caller(&front, 9).await;
+        // The same client, who is where it was.
+        let mut again = caller(&front, 8).await;
+        let hold = proxy.apply(Rule {
+            callers: 1 << 1,
+            ..rule(Effect::Hold)
+        });
+        there.write_all(b"held").await.unwrap();
+        exchange(&mut here, b"free").await;
+        exchange(&mut again, b"free").await;
+        settle().await;
+        assert!(there.try_read(&mut [0; 4]).is_err());
+        proxy.lift(&hold);
+        let mut echoed = [0; 4];
+        there.read_exact(&mut echoed).await.unwrap();
+    });
+}
+
+#[test]
 fn connections_end_with_their_server_and_with_the_proxy() {
     local(async {
         let (proxy, front) = echo().await;

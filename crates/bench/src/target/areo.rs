@@ -78,6 +78,20 @@ impl Target for Areo {
     fn stored(&self) -> u64 {
         system::stored_in(self.started.cluster.folder())
     }
+
+    fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        Box::pin(async {
+            let cluster = &mut self.started.cluster;
+            let name = cluster.name(0).to_owned();
+            match cluster.kill(0).await {
+                true => Ok(format!("{name}: all members are equal")),
+                false => Err(TargetError::Kill {
+                    target: TargetName::Areo,
+                    why: format!("{name} does not run"),
+                }),
+            }
+        })
+    }
 }
 
 struct AreoCaller {

@@ -19,19 +19,27 @@ const ETCD: Foreign = Foreign {
 };
 /// How long a new cluster may take to elect a leader.
 const SERVE: Duration = Duration::from_secs(30);
+/// How long a member may take to say whether it leads.
+const ANSWER: Duration = Duration::from_secs(1);
 /// Clients that share a connection.
 const SHARE: usize = 16;
 
 /// A cluster of etcd.
 pub(super) struct EtcdCluster {
     about: About,
-    /// The member that leads: what goes to others takes one more hop.
-    leader: String,
+    /// Where clients connect to, first the member that led at the beginning: what goes to others takes one more hop.
+    addresses: Vec<String>,
     timeout: Duration,
     /// How many clients there are, and the connection of the last one.
     connections: RefCell<(usize, Option<Etcd>)>,
-    members: Vec<Started>,
+    members: Vec<Member>,
     folder: TempDir,
+}
+
+struct Member {
+    name: String,
+    address: String,
+    process: Started,
 }
 
 /// Everything that a member is told.
@@ -78,12 +86,18 @@ impl EtcdCluster {
         let folder = folder.map_err(|error| start_failed(&error))?;
         let hosts = loopback_hosts(wanted.servers);
         let mut members = Vec::new();
-        for member in 0..wanted.servers {
+        for (member, host) in hosts.iter().enumerate() {
             let arguments = arguments(folder.path(), &hosts, member, wanted.memory);
             let name = format!("m{}", member + 1);
-            members.push(ETCD.start(folder.path(), &name, &arguments)?);
+            members.push(Member {
+                process: ETCD.start(folder.path(), &name, &arguments)?,
+                address: client(host),
+                name,
+            });
         }
-        let (leader, version) = leader(&hosts, &mut members).await?;
+        let (leader, version) = wait_for_leader(&mut members).await?;
+        let mut addresses: Vec<String> = members.iter().map(|m| m.address.clone()).collect();
+        addresses.rotate_left(leader);
         let about = About {
             target: TargetName::Etcd,
             version,
@@ -93,11 +107,13 @@ impl EtcdCluster {
                 true => "files without fsync (--unsafe-no-fsync)".into(),
                 false => "fsync at a majority".into(),
             },
-            connections: format!("to the leader, each shared by {SHARE} clients"),
+            connections: format!(
+                "to the leader, each shared by {SHARE} clients; to the next member once that cannot be reached"
+            ),
         };
         Ok(EtcdCluster {
             about,
-            leader,
+            addresses,
             timeout: wanted.timeout,
             connections: RefCell::default(),
             members,
@@ -106,24 +122,15 @@ impl EtcdCluster {
     }
 }
 
-/// Waits until somebody leads: where, and its version.
-async fn leader(
-    hosts: &[String],
-    members: &mut [Started],
-) -> Result<(String, String), TargetError> {
+/// Waits until somebody leads: which of the members, and its version.
+async fn wait_for_leader(members: &mut [Member]) -> Result<(usize, String), TargetError> {
     let begun = Instant::now();
     loop {
-        for (host, member) in hosts.iter().zip(&mut *members) {
-            member.check()?;
-            let asked = match Etcd::connect(&client(host), Duration::from_secs(1)).await {
-                Ok(etcd) => etcd.status().await,
-                Err(error) => Err(error),
-            };
-            if let Ok(status) = asked
-                && status.leads
-            {
-                return Ok((client(host), status.version));
-            }
+        for member in &mut *members {
+            member.process.check()?;
+        }
+        if let Some(leader) = leader(members).await {
+            return Ok(leader);
         }
         if begun.elapsed() > SERVE {
             let why = format!("nobody leads after {} s", SERVE.as_secs());
@@ -131,6 +138,22 @@ async fn leader(
         }
         sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Which of the members leads, and its version.
+async fn leader(members: &[Member]) -> Option<(usize, String)> {
+    for (place, member) in members.iter().enumerate() {
+        let asked = match Etcd::connect(&member.address, ANSWER).await {
+            Ok(etcd) => etcd.status().await,
+            Err(error) => Err(error),
+        };
+        if let Ok(status) = asked
+            && status.leads
+        {
+            return Some((place, status.version));
+        }
+    }
+    None
 }
 
 impl Target for EtcdCluster {
@@ -148,7 +171,7 @@ impl Target for EtcdCluster {
             let etcd = if let Some(etcd) = shared {
                 etcd
             } else {
-                let etcd = Etcd::connect(&self.leader, self.timeout).await;
+                let etcd = Etcd::connect_to_any(&self.addresses, self.timeout).await;
                 etcd.map_err(|error| start_failed(TargetName::Etcd)(&error))?
             };
             self.connections.borrow_mut().1 = Some(etcd.clone());
@@ -157,11 +180,26 @@ impl Target for EtcdCluster {
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.members.iter().map(Started::id).collect()
+        let members = self.members.iter();
+        members.map(|member| member.process.id()).collect()
     }
 
     fn stored(&self) -> u64 {
         system::stored_in(self.folder.path())
+    }
+
+    fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        Box::pin(async {
+            let (place, _) = leader(&self.members).await.ok_or(TargetError::Kill {
+                target: TargetName::Etcd,
+                why: "nobody leads".into(),
+            })?;
+            // Dropping it kills its process.
+            let Member { name, .. } = self.members.remove(place);
+            Ok(format!(
+                "{name}, the leader: the others elect another when they have not heard of it for a second"
+            ))
+        })
     }
 }
 

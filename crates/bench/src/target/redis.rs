@@ -52,6 +52,9 @@ fn arguments(data: &str, host: &str, master: Option<&str>, memory: bool) -> Vec<
         .into_iter()
         .flat_map(|(name, value)| [name.to_owned(), value.to_owned()])
         .collect();
+    // A replica that is slower than large values come stays one: its limit would end the connection.
+    let unlimited = ["--client-output-buffer-limit", "replica", "0", "0", "0"];
+    arguments.extend(unlimited.map(str::to_owned));
     if let Some(master) = master {
         arguments.extend(["--replicaof".into(), master.into(), port]);
     }
@@ -168,6 +171,13 @@ impl Target for Redis {
 
     fn stored(&self) -> u64 {
         system::stored_in(self.folder.path())
+    }
+
+    fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        // Dropping it kills its process. It was started first.
+        self.servers.remove(0);
+        let victim = "r1, the master: no replica takes its place by itself";
+        Box::pin(async move { Ok(victim.to_owned()) })
     }
 }
 

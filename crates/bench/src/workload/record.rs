@@ -1,6 +1,7 @@
 //! Writing a history down.
 
 use super::value;
+use crate::completions::Window;
 use areo_check::{Configuration, Event, EventKind, Kind};
 use areo_client::{ConfigurationInfo, Dap, Version};
 use std::fs::File;
@@ -99,13 +100,6 @@ pub(crate) struct Recorder {
     windows: Vec<Window>,
 }
 
-/// Time without a success.
-#[derive(Clone, Copy)]
-struct Window {
-    since: Instant,
-    longest: Duration,
-}
-
 impl Recorder {
     pub(crate) fn create(path: &Path, domains: &'static [&'static str]) -> io::Result<Recorder> {
         let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
@@ -114,10 +108,7 @@ impl Recorder {
 
     pub(crate) fn new(out: Box<dyn Write>, domains: &'static [&'static str]) -> Recorder {
         let begun = Instant::now();
-        let window = Window {
-            since: begun,
-            longest: Duration::ZERO,
-        };
+        let window = Window::new(begun);
         Recorder {
             out,
             error: None,
@@ -137,7 +128,7 @@ impl Recorder {
 
     /// The longest time without a success in each domain.
     pub(crate) fn longest_windows(&self) -> Vec<Duration> {
-        self.windows.iter().map(|window| window.longest).collect()
+        self.windows.iter().map(Window::longest).collect()
     }
 
     pub(crate) fn invoke(&mut self, mut invoked: Invoked) -> Invoked {
@@ -158,10 +149,7 @@ impl Recorder {
             Ending::Unknown => self.write(invoked, EventKind::Unknown, None, None, None),
             Ending::Ok { value, version } => {
                 self.write(invoked, EventKind::Ok, value.clone(), *version, knows);
-                let window = &mut self.windows[invoked.domain];
-                let now = Instant::now();
-                window.longest = window.longest.max(now - window.since);
-                window.since = now;
+                self.windows[invoked.domain].ends(Instant::now());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `areo bench peers`: this store and others, side by side.
 
-use super::{command, data_directory, random_seed, servers_program};
-use crate::args::{DrawReport, DurabilityWord, MeasurePeers, OperationWord};
+use super::{command, create, data_directory, random_seed, servers_program};
+use crate::args::{DurabilityWord, MeasurePeers, OperationWord};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
@@ -12,9 +12,8 @@ use areo_bench::page::Page;
 use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage};
 use areo_bench::target::Wanted;
 use areo_client::Shape;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.
@@ -43,6 +42,10 @@ pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
             bar.set_position(done);
             bar.set_message(format!("measuring {target}"));
         }
+        Stage::Killing(target) => {
+            bar.set_position(options.measurements());
+            bar.set_message(format!("killing a member of {target}"));
+        }
     };
     let work = async {
         let done = peers::run(&options, observe).await;
@@ -65,29 +68,8 @@ pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
     judge(&report)
 }
 
-/// Draws the page of a comparison again, from what `--json` printed.
-pub(super) fn draw(args: &DrawReport) -> Outcome {
-    let (path, shown) = (&args.file, args.file.display());
-    let text = fs::read_to_string(path);
-    let text = text.map_err(|error| Failure::file("read", path, &error))?;
-    let report: Report = serde_json::from_str(&text).map_err(|error| {
-        Failure::other(format!(
-            "{shown} is not what `areo bench peers --json` prints: {error}"
-        ))
-    })?;
-    let written = fs::write(&args.html, page(&report));
-    written.map_err(|error| Failure::file("write", &args.html, &error))
-}
-
-fn page(report: &Report) -> String {
+pub(super) fn page(report: &Report) -> String {
     Page::of_peers(report, &show_time(report.made_at_ms)).html()
-}
-
-fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
-    match File::create(&path) {
-        Ok(file) => Ok((path, file)),
-        Err(error) => Err(Failure::file("write", &path, &error)),
-    }
 }
 
 fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
@@ -126,6 +108,7 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
         warm_up: args.warm_up,
         time: args.time,
         runs: args.runs,
+        kill: args.kill,
         seed: args.seed.unwrap_or_else(random_seed),
         command: command(),
     })
@@ -172,10 +155,17 @@ fn print(out: Output, report: &Report) -> Outcome {
     ];
     let rows: Vec<_> = report.points.iter().map(row).collect();
     out.table(&columns, &rows)?;
-    if report.ratios.is_empty() {
-        return Ok(());
+    if !report.ratios.is_empty() {
+        out.line("")?;
+        ratios(out, report)?;
     }
-    out.line("")?;
+    match report.killed.is_empty() {
+        true => Ok(()),
+        false => killed(out, report),
+    }
+}
+
+fn ratios(out: Output, report: &Report) -> Outcome {
     let columns = [
         Column::Text("operation"),
         Column::Number("size"),
@@ -204,6 +194,35 @@ fn print(out: Output, report: &Report) -> Outcome {
         row.extend(times(cpu));
         row
     });
+    out.table(&columns, &rows.collect::<Vec<_>>())
+}
+
+/// What clients noticed of members that were killed.
+fn killed(out: Output, report: &Report) -> Outcome {
+    let columns = [
+        Column::Text("store"),
+        Column::Text("killed"),
+        Column::Number("longest without a completion"),
+        Column::Number("before it"),
+        Column::Number("operations/s before"),
+        Column::Number("after"),
+        Column::Number("after / before"),
+        Column::Number("failed"),
+    ];
+    let rows = report.killed.iter().map(|seen| {
+        vec![
+            seen.target.to_string(),
+            seen.victim.clone(),
+            format!("{:.1} ms", seen.longest_gap_ms),
+            format!("{:.1} ms", seen.longest_gap_before_ms),
+            format!("{:.0}", seen.per_second_before),
+            format!("{:.0}", seen.per_second_after),
+            seen.ratio
+                .map_or_else(|| "none".into(), |ratio| format!("{ratio:.2}")),
+            seen.failed.to_string(),
+        ]
+    });
+    out.line("")?;
     out.table(&columns, &rows.collect::<Vec<_>>())
 }
 

@@ -1,0 +1,164 @@
+//! A member of each store is killed under load.
+
+use super::{Options, PeersError, failed};
+use crate::completions::STEP;
+use crate::generator::{Load, Noticed, Plan};
+use crate::target::{Target, TargetName};
+use serde::{Deserialize, Serialize};
+
+/// What the clients of a store noticed of a member that was killed. The names of the fields are those of `--json`, and stay.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Killed {
+    /// The store.
+    pub target: TargetName,
+    /// Which member it was, and what the others do about it.
+    pub victim: String,
+    /// Bytes of a value.
+    pub size: usize,
+    /// Clients that got.
+    pub readers: usize,
+    /// Clients that put.
+    pub writers: usize,
+    /// How long a step is, in milliseconds.
+    pub step_ms: u64,
+    /// Operations that succeeded, step by step.
+    pub completions: Vec<u64>,
+    /// When it was killed, in milliseconds from the beginning of the first step.
+    pub killed_at_ms: f64,
+    /// Operations that succeeded in a second before.
+    pub per_second_before: f64,
+    /// And from then on.
+    pub per_second_after: f64,
+    /// The latter by the former; `None` if there was nothing before.
+    pub ratio: Option<f64>,
+    /// The longest time in which no operation succeeded that ended before, in milliseconds.
+    pub longest_gap_before_ms: f64,
+    /// The longest one that ended later, or not until nothing was looked at any more.
+    pub longest_gap_ms: f64,
+    /// Operations that failed, before and after.
+    pub failed: u64,
+    /// The first of them, in sentences.
+    pub failures: Vec<String>,
+}
+
+impl Killed {
+    fn of(target: TargetName, victim: String, plan: &Plan, noticed: Noticed) -> Killed {
+        let Noticed {
+            seen,
+            failed,
+            failures,
+        } = noticed;
+        // The step in which it happens is one before.
+        let before = seen.disturbed_after.as_nanos().div_ceil(STEP.as_nanos()) as usize;
+        let (before, after) = seen.steps.split_at(before.min(seen.steps.len()));
+        let per_second = |steps: &[u64]| {
+            let seconds = STEP.as_secs_f64() * steps.len() as f64;
+            match steps {
+                [] => 0.0,
+                steps => steps.iter().sum::<u64>() as f64 / seconds,
+            }
+        };
+        let (per_second_before, per_second_after) = (per_second(before), per_second(after));
+        Killed {
+            target,
+            victim,
+            size: plan.size,
+            readers: plan.readers,
+            writers: plan.writers,
+            step_ms: STEP.as_millis() as u64,
+            killed_at_ms: seen.disturbed_after.as_secs_f64() * 1e3,
+            per_second_before,
+            per_second_after,
+            ratio: (per_second_before > 0.0).then(|| per_second_after / per_second_before),
+            longest_gap_before_ms: seen.gap_before.as_secs_f64() * 1e3,
+            longest_gap_ms: seen.gap_after.as_secs_f64() * 1e3,
+            completions: seen.steps,
+            failed,
+            failures,
+        }
+    }
+}
+
+/// Half of the clients get and half of them put, for twice the time; in the middle of it a member is killed.
+pub(super) async fn kill(
+    options: &Options,
+    name: TargetName,
+    target: &mut dyn Target,
+) -> Result<Killed, PeersError> {
+    let clients = options.clients.iter().copied().max().unwrap_or(1).max(2);
+    let plan = Plan {
+        readers: clients / 2,
+        writers: clients - clients / 2,
+        time: 2 * options.kill.unwrap_or(options.time),
+        ..options.plan((options.sizes[0], clients, super::Operation::Get))
+    };
+    let load = Load::start(target, &plan).await.map_err(failed(name))?;
+    load.until_disturbed().await;
+    let victim = target.kill().await;
+    let victim = victim.map_err(|source| PeersError::Target { source })?;
+    let noticed = load.noticed().await;
+    Ok(Killed::of(name, victim, &plan, noticed))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::completions::Seen;
+    use crate::generator::{Pace, Popularity};
+    use std::time::Duration;
+
+    fn killed(steps: &[u64], ms: u64) -> Killed {
+        let plan = Plan {
+            readers: 1,
+            writers: 2,
+            objects: 1,
+            popularity: Popularity::Uniform,
+            size: 16,
+            pace: Pace::Closed {
+                wait: Duration::ZERO,
+            },
+            warm_up: Duration::ZERO,
+            time: Duration::ZERO,
+            seed: 1,
+        };
+        let seen = Seen {
+            steps: steps.to_vec(),
+            disturbed_after: Duration::from_millis(ms),
+            gap_before: Duration::from_millis(3),
+            gap_after: Duration::from_micros(20_500),
+        };
+        let noticed = Noticed {
+            seen,
+            failed: 1,
+            failures: vec!["no".into()],
+        };
+        Killed::of(TargetName::Etcd, "m1".into(), &plan, noticed)
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn what_is_done_afterwards_is_set_against_what_was_done_before() {
+        let seen = killed(&[4, 4, 1, 0, 0, 3], 24);
+        assert_eq!((seen.readers, seen.writers, seen.step_ms), (1, 2, 10));
+        // Three steps before, the one in which it happened among them, and three after it.
+        close(seen.per_second_before, 300.0);
+        close(seen.per_second_after, 100.0);
+        close(seen.ratio.unwrap(), 1.0 / 3.0);
+        close(seen.killed_at_ms, 24.0);
+        close(seen.longest_gap_before_ms, 3.0);
+        close(seen.longest_gap_ms, 20.5);
+        assert_eq!(seen.failed, 1);
+    }
+
+    #[test]
+    fn nothing_before_is_no_ratio() {
+        assert_eq!(killed(&[0, 0, 7], 20).ratio, None);
+        let at_once = killed(&[7, 7], 0);
+        assert_eq!(at_once.ratio, None);
+        close(at_once.per_second_before, 0.0);
+        close(killed(&[7], 100).per_second_after, 0.0);
+    }
+}

@@ -1,0 +1,379 @@
+//! Servers in three sites that are far apart: what puts and gets take, in round trips to the server that completes a quorum.
+//!
+//! Everything runs on one machine. What goes between clients and servers passes a proxy that lets it arrive later, by half
+//! the round trip between their sites; what servers say to each other does not, for no operation waits for it.
+
+mod report;
+
+pub use report::{ByRounds, Point, Report};
+
+use crate::cluster::{Program, loopback_places};
+use crate::generator::Latencies;
+use crate::peers::Operation;
+use crate::proxy::{Effect, Proxy, Rule};
+use crate::run::{RunError, failed, system};
+use crate::setup::{Setup, Started};
+use crate::workload::value;
+use areo_client::{Client, Dap, Domain, DomainOptions, PutOptions, Shape, Statistics};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::{JoinSet, LocalSet};
+use tokio::time::sleep;
+
+/// The sites, by their numbers.
+pub const SITES: [&str; 3] = ["A", "B", "C"];
+/// Where each server is.
+const SERVERS: [usize; 5] = [0, 0, 1, 1, 2];
+/// The group of a client that is nowhere: it makes domains, and measures nothing.
+const NOWHERE: usize = SITES.len();
+/// When TCP sends a packet again, at the earliest, if nothing that came after it tells that it was lost.
+const RETRANSMISSION: Duration = Duration::from_millis(200);
+/// Beside two round trips, how long what nobody waits for may be under way.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Gets beside a writer, for each of the others: some meet what is not yet everywhere, some do not.
+const RACES: u32 = 4;
+/// Objects of each client: which server is asked for the value of one is another for each.
+const OBJECTS: u32 = 8;
+/// Where the reader and the writer of one object are.
+const RACE: (usize, usize) = (0, 1);
+
+/// A domain: how it keeps values, and on which servers.
+struct Layout {
+    name: &'static str,
+    dap: Dap,
+    servers: &'static [usize],
+}
+
+const LAYOUTS: [Layout; 3] = [
+    Layout {
+        name: "three",
+        dap: Dap::Abd,
+        servers: &[0, 2, 4],
+    },
+    Layout {
+        name: "five",
+        dap: Dap::Abd,
+        servers: &[0, 1, 2, 3, 4],
+    },
+    Layout {
+        name: "coded",
+        dap: Dap::Ec { k: 3 },
+        servers: &[0, 1, 2, 3, 4],
+    },
+];
+
+/// What is to be measured.
+pub struct Options {
+    /// The program `areo`.
+    pub program: Program,
+    /// The round trip between the first two sites.
+    pub near: Duration,
+    /// The round trip from each of them to the third.
+    pub far: Duration,
+    /// Of a hundred pieces of data, how many are held up as if a packet had been lost.
+    pub loss_percent: u8,
+    /// Puts, and gets, from each site to each domain.
+    pub operations: u32,
+    /// Bytes of a value; at least 16.
+    pub size: usize,
+    /// Servers keep nothing on disk.
+    pub memory: bool,
+    /// Where directories of servers may be made.
+    pub data: PathBuf,
+    /// How long an operation may take.
+    pub timeout: Duration,
+    /// The command, for the report.
+    pub command: String,
+}
+
+impl Options {
+    /// Between two sites, there and back.
+    fn round_trip(&self, one: usize, other: usize) -> Duration {
+        match (one, other) {
+            (one, other) if one == other => Duration::ZERO,
+            (0 | 1, 0 | 1) => self.near,
+            _ => self.far,
+        }
+    }
+
+    /// From a site to the server with which a quorum of the domain has answered.
+    fn to_quorum(&self, site: usize, layout: &Layout) -> Duration {
+        let servers = layout.servers.iter();
+        let mut trips: Vec<Duration> = servers
+            .map(|server| self.round_trip(site, SERVERS[*server]))
+            .collect();
+        trips.sort_unstable();
+        trips[layout.shape().quorum() - 1]
+    }
+}
+
+impl Layout {
+    fn shape(&self) -> Shape {
+        let shape = Shape::new(self.dap, self.servers.len());
+        shape.expect("the layouts can be")
+    }
+
+    fn options(&self, names: &[String]) -> DomainOptions {
+        let servers = self.servers.iter();
+        DomainOptions {
+            dap: self.dap,
+            servers: servers.map(|server| names[*server].clone()).collect(),
+            ..DomainOptions::default()
+        }
+    }
+}
+
+/// Starts the servers and measures; `observe` is told how many of how many parts are over. Dropping the future ends the
+/// processes and removes what they left.
+///
+/// # Errors
+/// [`RunError`]: nothing is known then. Operations that failed are no error, but in the [`Report`].
+pub async fn run(options: Options, observe: impl Fn(usize, usize)) -> Result<Report, RunError> {
+    LocalSet::new().run_until(all(options, observe)).await
+}
+
+async fn all(options: Options, observe: impl Fn(usize, usize)) -> Result<Report, RunError> {
+    let options = Rc::new(options);
+    let (proxy, started) = start(&options).await?;
+    for layout in &LAYOUTS {
+        let made = started
+            .client
+            .create_domain(layout.name, layout.options(&started.servers));
+        made.await.map_err(failed("make the domain"))?;
+    }
+    take_apart(&proxy, &options);
+    let mut clients = Vec::new();
+    for site in 0..SITES.len() {
+        proxy.newcomers_are_at(site);
+        let client = Client::connect(started.connect.clone()).await;
+        clients.push(client.map_err(failed("connect a client"))?);
+    }
+    let mut report = Report::new(&options);
+    for (done, layout) in LAYOUTS.iter().enumerate() {
+        observe(2 * done, 2 * LAYOUTS.len());
+        let mut seats = Vec::new();
+        for (site, client) in clients.iter().enumerate() {
+            seats.push(Seat::find(client, layout, site, options.size).await?);
+        }
+        quiet(&mut report, &options, layout, &seats).await;
+        observe(2 * done + 1, 2 * LAYOUTS.len());
+        race(&mut report, &options, layout, &seats).await;
+    }
+    Ok(report)
+}
+
+/// Servers behind a proxy; nothing is far as yet.
+async fn start(options: &Options) -> Result<(Proxy, Started), RunError> {
+    let setup = Setup {
+        program: options.program.clone(),
+        servers: SERVERS.len(),
+        objects: 0,
+        size: options.size,
+        clients: 0,
+        seed: 0,
+        memory: options.memory,
+        data: options.data.clone(),
+        timeout: options.timeout,
+    };
+    let places = loopback_places(SERVERS.len(), true);
+    let pairs = places
+        .iter()
+        .map(|place| (place.advertise.clone(), place.listen.clone()));
+    let pairs: Vec<(String, String)> = pairs.collect();
+    let proxy = Proxy::start(&pairs)
+        .await
+        .map_err(system("start the proxy"))?;
+    proxy.newcomers_are_at(NOWHERE);
+    let started = setup.start_at(places).await?;
+    Ok((proxy, started))
+}
+
+/// From now on sites are apart.
+fn take_apart(proxy: &Proxy, options: &Options) {
+    for site in 0..SITES.len() {
+        for (server, at) in SERVERS.iter().enumerate() {
+            let link = |effect| Rule {
+                servers: 1 << server,
+                callers: 1 << site,
+                direction: None,
+                effect,
+            };
+            let trip = options.round_trip(site, *at);
+            if trip.is_zero() {
+                continue;
+            }
+            proxy.apply(link(Effect::Latency(trip / 2)));
+            if let Some(one_in) = 100_u64.checked_div(options.loss_percent.into()) {
+                let time = RETRANSMISSION + trip;
+                proxy.apply(link(Effect::Stall { one_in, time }));
+            }
+        }
+    }
+}
+
+/// A client of a domain, at a site.
+#[derive(Clone)]
+struct Seat {
+    site: usize,
+    domain: Domain,
+    statistics: Arc<Statistics>,
+    size: usize,
+}
+
+/// What operations came to.
+#[derive(Default)]
+struct Done {
+    by_rounds: BTreeMap<u64, Latencies>,
+    failures: Vec<String>,
+}
+
+impl Seat {
+    async fn find(
+        client: &Client,
+        layout: &Layout,
+        site: usize,
+        size: usize,
+    ) -> Result<Seat, RunError> {
+        let domain = client.domain(layout.name).await;
+        let (domain, statistics) = domain.map_err(failed("find the domain"))?.measured();
+        Ok(Seat {
+            site,
+            domain,
+            statistics,
+            size,
+        })
+    }
+
+    /// One operation after the other, as long as those that are over are not enough.
+    async fn work(
+        &self,
+        operation: Operation,
+        key: impl Fn(u32) -> String,
+        is_enough: impl Fn(u32) -> bool,
+    ) -> Done {
+        let mut done = Done::default();
+        for number in 0.. {
+            if is_enough(number) {
+                break;
+            }
+            let key = &key(number);
+            let (begun, before) = (Instant::now(), self.statistics.counts().rounds);
+            let ended = self.operate(operation, key, number.into()).await;
+            let rounds = self.statistics.counts().rounds - before;
+            match ended {
+                Ok(()) => {
+                    let latencies = done.by_rounds.entry(rounds).or_default();
+                    latencies.record(begun.elapsed());
+                }
+                Err(sentence) => done.failures.push(sentence),
+            }
+        }
+        done
+    }
+
+    async fn operate(&self, operation: Operation, key: &str, number: u64) -> Result<(), String> {
+        match operation {
+            Operation::Put => {
+                let content = value::content(number, self.size);
+                let put = self.domain.put(key, content, PutOptions::default());
+                put.await.map(drop).map_err(|error| error.to_string())
+            }
+            Operation::Get => {
+                let object = self.domain.get(key).await;
+                let object = object.map_err(|error| error.to_string())?;
+                match value::recognise(&object.into_bytes()) {
+                    read if read.starts_with('v') => Ok(()),
+                    read => Err(format!("'{key}' was read as {read}")),
+                }
+            }
+        }
+    }
+
+    /// Not measured: connections are made, and what was put arrives everywhere. What failed, in sentences.
+    async fn settle(&self, options: &Options, key: impl Fn(u32) -> String) -> Vec<String> {
+        let done = self.work(Operation::Put, key, |over| over == OBJECTS).await;
+        let held_up = RETRANSMISSION * u32::from(options.loss_percent > 0);
+        sleep(2 * options.far + held_up + SETTLE).await;
+        done.failures
+    }
+}
+
+/// Puts and then gets, from all sites at once, of an object each: nobody gets what somebody puts.
+async fn quiet(report: &mut Report, options: &Rc<Options>, layout: &Layout, seats: &[Seat]) {
+    for operation in [Operation::Put, Operation::Get] {
+        let mut workers = JoinSet::new();
+        for seat in seats.iter().cloned() {
+            let options = options.clone();
+            workers.spawn_local(async move {
+                let key = |number| format!("of-{}-{}", SITES[seat.site], number % OBJECTS);
+                let failures = seat.settle(&options, key).await;
+                let is_enough = |over| over == options.operations;
+                let mut done = seat.work(operation, key, is_enough).await;
+                done.failures.extend(failures);
+                (seat.site, done)
+            });
+        }
+        let mut by_site = BTreeMap::new();
+        while let Some(ended) = workers.join_next().await {
+            let (site, done) = ended.expect("clients do not panic");
+            by_site.insert(site, done);
+        }
+        for (site, done) in by_site {
+            let trip = options.to_quorum(site, layout);
+            report.add(layout, (site, None, operation), trip, done);
+        }
+    }
+}
+
+/// Gets of an object that is put at another site all the time.
+async fn race(report: &mut Report, options: &Options, layout: &Layout, seats: &[Seat]) {
+    let (reader, writer) = (&seats[RACE.0], &seats[RACE.1]);
+    let key = |number| format!("raced-{}", number % OBJECTS);
+    report.failures(writer.settle(options, key).await);
+    let over = Cell::new(false);
+    let get = async {
+        let enough = RACES * options.operations;
+        let done = reader.work(Operation::Get, key, |over| over == enough);
+        let done = done.await;
+        over.set(true);
+        done
+    };
+    let put = writer.work(Operation::Put, key, |_| over.get());
+    let (got, put) = tokio::join!(get, put);
+    report.failures(put.failures);
+    let who = (reader.site, Some(writer.site), Operation::Get);
+    report.add(layout, who, options.to_quorum(reader.site, layout), got);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_quorum_is_as_far_as_its_farthest_member() {
+        let options = Options {
+            program: Rc::new(|| unreachable!("nothing is started")),
+            near: Duration::from_millis(20),
+            far: Duration::from_millis(200),
+            loss_percent: 0,
+            operations: 1,
+            size: 16,
+            memory: true,
+            data: PathBuf::new(),
+            timeout: Duration::from_secs(1),
+            command: String::new(),
+        };
+        let trips = |layout: &Layout| {
+            let of = |site| options.to_quorum(site, layout).as_millis();
+            [of(0), of(1), of(2)]
+        };
+        let [three, five, coded] = LAYOUTS;
+        assert_eq!((three.shape().quorum(), trips(&three)), (2, [20, 20, 200]));
+        assert_eq!((five.shape().quorum(), trips(&five)), (3, [20, 20, 200]));
+        assert_eq!((coded.shape().quorum(), trips(&coded)), (4, [20, 20, 200]));
+    }
+}

@@ -1,0 +1,236 @@
+//! What the distance came to.
+
+use super::{Done, Layout, Options, SERVERS, SITES};
+use crate::generator::{Latencies, Times};
+use crate::peers::Operation;
+use crate::system::{self, Machine};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Sentences that are kept; the first tell most.
+const SENTENCES_MAX: usize = 10;
+
+/// A measurement. The names of the fields are those of `--json`, and stay.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// `wide-area`: which report this is.
+    pub report: String,
+    /// When it was made, in milliseconds since 1970.
+    pub made_at_ms: u64,
+    /// By which command.
+    pub command: String,
+    /// Where.
+    pub machine: Machine,
+    /// The sites.
+    pub sites: Vec<String>,
+    /// Of each site with each, in milliseconds: there and back, as the proxy was told.
+    pub round_trips_ms: Vec<Vec<f64>>,
+    /// Of a hundred pieces of data, how many were held up as if a packet had been lost.
+    pub loss_percent: u8,
+    /// Bytes of a value.
+    pub size: usize,
+    /// What was measured.
+    pub points: Vec<Point>,
+    /// Counts that are not what they have to be on any machine, in sentences.
+    pub broken: Vec<String>,
+    /// Operations that failed.
+    pub failed: u64,
+    /// The first of them, in sentences.
+    pub failures: Vec<String>,
+}
+
+/// One operation from one site to one domain.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Point {
+    /// How the domain keeps values, such as `abd [3,1]`.
+    pub shape: String,
+    /// How many of its servers have to answer.
+    pub quorum: usize,
+    /// The site of each of its servers.
+    pub servers: Vec<String>,
+    /// Where the client is.
+    pub client: String,
+    /// What it does.
+    pub operation: Operation,
+    /// Where another client puts the same object all the time, if one does.
+    pub beside: Option<String>,
+    /// From the client to the farthest server of the closest quorum, in milliseconds: there and back.
+    pub round_trip_ms: f64,
+    /// Operations that took as many rounds.
+    pub by_rounds: Vec<ByRounds>,
+}
+
+/// Operations that took so many rounds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ByRounds {
+    /// So many.
+    pub rounds: u64,
+    /// What they took.
+    pub times: Times,
+    /// Their median in round trips to the farthest server of the closest quorum.
+    pub round_trips: f64,
+}
+
+impl ByRounds {
+    fn of(rounds: u64, latencies: &Latencies, trip_ms: f64) -> Option<ByRounds> {
+        let times = latencies.times()?;
+        Some(ByRounds {
+            rounds,
+            round_trips: times.p50_us / 1e3 / trip_ms,
+            times,
+        })
+    }
+}
+
+impl Report {
+    pub(super) fn new(options: &Options) -> Report {
+        let sites = 0..SITES.len();
+        let trips = |one: usize| {
+            let all = sites
+                .clone()
+                .map(|other| ms(options.round_trip(one, other)));
+            all.collect()
+        };
+        Report {
+            report: "wide-area".into(),
+            made_at_ms: system::now_ms(),
+            command: options.command.clone(),
+            machine: Machine::this(),
+            sites: SITES.map(str::to_owned).to_vec(),
+            round_trips_ms: sites.clone().map(trips).collect(),
+            loss_percent: options.loss_percent,
+            size: options.size,
+            points: Vec::new(),
+            broken: Vec::new(),
+            failed: 0,
+            failures: Vec::new(),
+        }
+    }
+
+    pub(super) fn failures(&mut self, sentences: Vec<String>) {
+        self.failed += sentences.len() as u64;
+        let room = SENTENCES_MAX.saturating_sub(self.failures.len());
+        self.failures.extend(sentences.into_iter().take(room));
+    }
+
+    pub(super) fn add(
+        &mut self,
+        layout: &Layout,
+        (client, beside, operation): (usize, Option<usize>, Operation),
+        trip: Duration,
+        done: Done,
+    ) {
+        self.failures(done.failures);
+        let name = |site: usize| SITES[site].to_owned();
+        let servers = layout.servers.iter().map(|server| name(SERVERS[*server]));
+        let by_rounds = done.by_rounds.iter();
+        let point = Point {
+            shape: layout.shape().to_string(),
+            quorum: layout.shape().quorum(),
+            servers: servers.collect(),
+            client: name(client),
+            operation,
+            beside: beside.map(name),
+            round_trip_ms: ms(trip),
+            by_rounds: by_rounds
+                .filter_map(|(rounds, latencies)| ByRounds::of(*rounds, latencies, ms(trip)))
+                .collect(),
+        };
+        self.broken.extend(point.broken());
+        self.points.push(point);
+    }
+}
+
+impl Point {
+    /// What it is.
+    pub fn name(&self) -> String {
+        let (operation, shape, client) = (self.operation.word(), &self.shape, &self.client);
+        let beside = self.beside.as_ref();
+        let beside = beside.map_or(String::new(), |site| format!(" beside a writer at {site}"));
+        format!("{operation} of {shape} from {client}{beside}")
+    }
+
+    /// The beginning of a row about it: domain, servers, client, operation, who puts beside it; rounds, and how many operations
+    /// took so many.
+    pub fn words(&self, by: &ByRounds) -> Vec<String> {
+        vec![
+            self.shape.clone(),
+            self.servers.join(" "),
+            self.client.clone(),
+            self.operation.word().to_owned(),
+            self.beside.clone().unwrap_or_default(),
+            by.rounds.to_string(),
+            by.times.count.to_string(),
+        ]
+    }
+
+    /// The counts that do not depend on the machine (`algorithms.md` 7.5): a put takes two rounds, and a get of what is
+    /// everywhere one.
+    fn broken(&self) -> Vec<String> {
+        let expected = match (self.operation, &self.beside) {
+            (Operation::Put, None) => Some(2),
+            (Operation::Get, None) => Some(1),
+            (_, Some(_)) => None,
+        };
+        let wrong = self.by_rounds.iter();
+        let wrong = wrong.filter(|by| expected.is_some_and(|expected| expected != by.rounds));
+        let sentence = |by: &ByRounds| {
+            let (count, rounds) = (by.times.count, by.rounds);
+            format!("{}: {count} operations took {rounds} rounds", self.name())
+        };
+        wrong.map(sentence).collect()
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(operation: Operation, beside: Option<&str>, rounds: &[(u64, u64)]) -> Point {
+        let by_rounds = rounds.iter().map(|(rounds, ms)| {
+            let mut latencies = Latencies::default();
+            latencies.record(Duration::from_millis(*ms));
+            ByRounds::of(*rounds, &latencies, 20.0).unwrap()
+        });
+        Point {
+            shape: "abd [3,1]".into(),
+            quorum: 2,
+            servers: vec!["A".into(), "B".into(), "C".into()],
+            client: "A".into(),
+            operation,
+            beside: beside.map(str::to_owned),
+            round_trip_ms: 20.0,
+            by_rounds: by_rounds.collect(),
+        }
+    }
+
+    #[test]
+    fn latency_is_told_in_round_trips() {
+        let point = point(Operation::Put, None, &[(2, 41)]);
+        let trips = point.by_rounds[0].round_trips;
+        assert!((trips - 2.05).abs() < 0.005, "{trips}");
+        assert!(ByRounds::of(1, &Latencies::default(), 20.0).is_none());
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_told() {
+        let broken =
+            |operation, beside, rounds: &[(u64, u64)]| point(operation, beside, rounds).broken();
+        let (put, get) = (Operation::Put, Operation::Get);
+        assert!(broken(put, None, &[(2, 40)]).is_empty());
+        assert_eq!(
+            broken(put, None, &[(2, 40), (3, 60)]),
+            ["put of abd [3,1] from A: 1 operations took 3 rounds"]
+        );
+        assert!(broken(get, None, &[(1, 20)]).is_empty());
+        assert_eq!(broken(get, None, &[(1, 20), (2, 40)]).len(), 1);
+        // What is being put may have to be brought to a quorum first.
+        let raced = point(get, Some("B"), &[(1, 20), (2, 40)]);
+        assert!(raced.broken().is_empty());
+        assert_eq!(raced.name(), "get of abd [3,1] from A beside a writer at B");
+    }
+}
