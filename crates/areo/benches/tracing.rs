@@ -1,10 +1,12 @@
 //! What tracing costs: CPU time of a client and of five server processes together, for each operation of 1 KiB.
 //!
-//! `cargo bench -p areo --bench tracing [-- memory|fsync]`. In turn, in each of nine rounds, a client process does the same
-//! with: *none*, no subscriber at all, which is as near to a build without tracing as one binary comes; *off*, the recorder
-//! without sampling; *ring*, everything recorded here and at the servers; *export*, the same and delivered by OTLP to a process that
-//! throws it away, whose time does not count. Each figure is the median with minimum and maximum, the change is the
-//! median of the rounds' own ratios to *none*.
+//! `cargo bench -p areo --bench tracing [-- memory|fsync]`. Client processes do the same in turn, a slice each of a fraction of
+//! a second, so that what else the machine does meets all of them, with: *none*, no subscriber at all, which is as near to a build
+//! without tracing as one binary comes; *off*, the recorder without sampling; *ring*, what a program watches unless told
+//! otherwise, recorded here and at the servers; *all*, every operation recorded; and by itself, at the end of each round,
+//! *export*, the same delivered by OTLP to a process that throws it away, whose time does not count: batches leave when
+//! they are full, not in the slice that filled them. Each figure is the median of the rounds with minimum and
+//! maximum, the change is the median of the rounds' own ratios to *none*.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,10 +24,12 @@ use tracing::subscriber::NoSubscriber;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 15;
+/// In each round, for each mode and operation.
+const SLICES: usize = 10;
 const BYTES: usize = 1 << 10;
 const IN_FLIGHT: usize = 16;
-const MODES: [&str; 4] = ["none", "off", "ring", "export"];
+const MODES: [&str; 5] = ["none", "off", "ring", "all", "export"];
 const OPERATIONS: [&str; 2] = ["put", "get"];
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 /// So many spans may wait: what is lost costs less than what is delivered.
@@ -144,6 +148,7 @@ fn client(mode: &str, addresses: &str, operations: &str) {
     let recorder = (mode != "none").then(|| {
         let sampler = match mode {
             "off" => Sampler::Never,
+            "ring" => Sampler::USUAL,
             _ => Sampler::Always,
         };
         let recorder = Recorder::new(sampler, false, Limits::default());
@@ -231,24 +236,69 @@ async fn servers(memory: bool, variables: Vec<(&'static str, String)>) -> Cluste
     cluster
 }
 
-/// CPU microseconds of one operation, for each of [`OPERATIONS`].
-fn round(mode: &str, cluster: &Cluster, endpoint: &str, operations: usize) -> [f64; 2] {
-    let variables = match mode {
-        "export" => vec![(ENDPOINT, endpoint), QUEUE],
-        _ => Vec::new(),
-    };
-    let (addresses, count) = (cluster.addresses().join(","), operations.to_string());
-    let mut client = Part::start(&["client", mode, &addresses, &count], &variables);
-    assert_eq!(client.hear(), "ready");
-    let spent = OPERATIONS.map(|operation| {
-        let before = cluster.cpu();
-        client.say(operation);
-        let own_us: f64 = client.hear().parse().expect("it says a number");
-        let servers = cluster.cpu().saturating_sub(before);
-        (own_us + servers.as_secs_f64() * 1e6) / operations as f64
-    });
-    client.finish();
-    spent
+/// A client of one mode, and the servers that it asks.
+struct Subject<'a> {
+    client: Part,
+    cluster: &'a Cluster,
+}
+
+impl Subject<'_> {
+    fn start<'a>(
+        mode: &str,
+        cluster: &'a Cluster,
+        endpoint: &str,
+        operations: usize,
+    ) -> Subject<'a> {
+        let variables = match mode {
+            "export" => vec![(ENDPOINT, endpoint), QUEUE],
+            _ => Vec::new(),
+        };
+        let (addresses, count) = (cluster.addresses().join(","), operations.to_string());
+        let mut client = Part::start(&["client", mode, &addresses, &count], &variables);
+        assert_eq!(client.hear(), "ready");
+        Subject { client, cluster }
+    }
+
+    /// CPU microseconds of a slice, of client and servers.
+    fn slice(&mut self, operation: &str) -> f64 {
+        let before = self.cluster.cpu();
+        self.client.say(operation);
+        let own_us: f64 = self.client.hear().parse().expect("it says a number");
+        let servers = self.cluster.cpu().saturating_sub(before);
+        own_us + servers.as_secs_f64() * 1e6
+    }
+}
+
+/// CPU microseconds of one operation, by mode for each of [`OPERATIONS`].
+fn round(
+    plain: &Cluster,
+    exporting: &Cluster,
+    endpoint: &str,
+    operations: usize,
+) -> [[f64; 2]; MODES.len()] {
+    let mut spent = [[0.0; 2]; MODES.len()];
+    let (export, others) = MODES.split_last().expect("there are modes");
+    let slice = operations / SLICES;
+    let mut subjects: Vec<Subject> = others
+        .iter()
+        .map(|mode| Subject::start(mode, plain, endpoint, slice))
+        .collect();
+    for (at, operation) in OPERATIONS.iter().enumerate() {
+        for turn in 0..SLICES {
+            // Whoever comes after another finds its caches: each comes after each.
+            for place in 0..subjects.len() {
+                let mode = (place + turn) % subjects.len();
+                spent[mode][at] += subjects[mode].slice(operation);
+            }
+        }
+    }
+    for subject in subjects {
+        subject.client.finish();
+    }
+    let mut subject = Subject::start(export, exporting, endpoint, operations);
+    spent[others.len()] = OPERATIONS.map(|operation| subject.slice(operation));
+    subject.client.finish();
+    spent.map(|mode| mode.map(|us| us / operations as f64))
 }
 
 fn measure(durability: &str) {
@@ -270,10 +320,7 @@ fn measure(durability: &str) {
     });
     let mut samples: Vec<[[f64; 2]; MODES.len()]> = Vec::new();
     for _ in 0..ROUNDS {
-        samples.push(MODES.map(|mode| {
-            let cluster = if mode == "export" { &exporting } else { &plain };
-            round(mode, cluster, &endpoint, operations)
-        }));
+        samples.push(round(&plain, &exporting, &endpoint, operations));
     }
     for (at, operation) in OPERATIONS.iter().enumerate() {
         for (mode, name) in MODES.iter().enumerate() {

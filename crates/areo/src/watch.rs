@@ -29,7 +29,7 @@ pub(crate) fn recorder(out: Output, command: &Command, global: &Global) -> Recor
         _ if global.trace => Sampler::Always,
         // What these do is too much to be watched unless that is asked for.
         Command::Bench(_) | Command::Sim(_) => asked.unwrap_or(Sampler::Never),
-        _ => asked.unwrap_or(Sampler::Always),
+        _ => asked.unwrap_or(Sampler::USUAL),
     };
     let recorder = Recorder::new(sampler, global.trace_keys, Limits::default());
     if let Some(settings) = understood(out, Settings::from_environment()) {

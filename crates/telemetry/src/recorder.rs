@@ -1,5 +1,6 @@
 //! What turns spans into records.
 
+mod sampler;
 mod watcher;
 
 use crate::export::{Exported, Exporter, Settings};
@@ -7,6 +8,7 @@ use crate::ids::Ids;
 use crate::record::{SpanId, SpanRecord, TraceId};
 use crate::ring::{Ended, Limits, Ring};
 use crate::said::Said;
+use sampler::Pace;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracing::Subscriber;
 use tracing::span::Id;
 use watcher::{Slots, Watcher};
+
+pub use sampler::Sampler;
 
 /// Fields by which a server says which span of another process asked.
 const REMOTE_TRACE: &str = "remote_trace";
@@ -25,28 +29,6 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// The one field that tells what a user called something.
 const KEY: &str = "key";
 
-/// Which operations are watched. Decided where an operation begins; servers go by what the client decided.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Sampler {
-    /// None of this process's own.
-    Never,
-    /// This share of them, from 0 to 1.
-    Share(f64),
-    /// All.
-    Always,
-}
-
-impl Sampler {
-    fn takes(self, random: u64) -> bool {
-        match self {
-            Sampler::Never => false,
-            Sampler::Always => true,
-            // 53 random bits are a number from 0 to 1.
-            Sampler::Share(share) => ((random >> 11) as f64) < share * (1_u64 << 53) as f64,
-        }
-    }
-}
-
 /// Remembers what happens in this process. Clones are the same recorder.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
@@ -54,6 +36,7 @@ pub struct Recorder(Arc<Shared>);
 struct Shared {
     process: OnceLock<Cow<'static, str>>,
     sampler: Sampler,
+    pace: Pace,
     keys: bool,
     ids: Ids,
     slots: Mutex<Slots>,
@@ -80,6 +63,7 @@ impl Recorder {
         Recorder(Arc::new(Shared {
             process: OnceLock::new(),
             sampler,
+            pace: Pace::default(),
             keys,
             ids: Ids::new(),
             slots: Mutex::default(),
@@ -155,7 +139,15 @@ impl Shared {
 
     /// Whether one that begins now is.
     fn takes(&self) -> bool {
-        self.sampler.takes(self.ids.random())
+        match self.sampler {
+            Sampler::Never => false,
+            Sampler::Always => true,
+            // 53 random bits are a number from 0 to 1.
+            Sampler::Share(share) => {
+                ((self.ids.random() >> 11) as f64) < share * (1_u64 << 53) as f64
+            }
+            Sampler::PerSecond(count) => self.pace.takes(count, self.started.0.elapsed()),
+        }
     }
 
     /// Remembers a span. What is returned is to be exported.
@@ -186,9 +178,8 @@ pub struct Context {
 
 /// The identity of a span that is watched. For [`tracing::Span::current`], for instance.
 pub fn context_of(span: &tracing::Span) -> Option<Context> {
-    let of = |(id, dispatch): (&Id, &tracing::Dispatch)| {
-        Some(dispatch.downcast_ref::<Watcher>()?.context(id))
-    };
+    let of =
+        |(id, dispatch): (&Id, &tracing::Dispatch)| dispatch.downcast_ref::<Watcher>()?.context(id);
     span.with_subscriber(of).flatten()
 }
 

@@ -72,6 +72,35 @@ fn what_is_not_sampled_leaves_nothing() {
 }
 
 #[test]
+fn what_an_operation_consists_of_is_no_operation_of_its_own() {
+    let nested = || {
+        let whole = debug_span!("areo.file.read").entered();
+        (0..8).for_each(|_| operation());
+        assert_eq!(
+            context_of(&whole).is_some(),
+            context_of(&debug_span!("areo.stat")).is_some()
+        );
+    };
+    let records = recorded(Sampler::Share(0.25), false, || {
+        (0..400).for_each(|_| nested());
+    });
+    let roots = |record: &&SpanRecord| record.parent.is_none();
+    let roots: Vec<&SpanRecord> = records.iter().filter(roots).collect();
+    assert!((25..250).contains(&roots.len()), "{}", roots.len());
+    assert!(roots.iter().all(|root| root.name == "areo.file.read"));
+    // The root, eight operations of two spans, and the one that was only looked at.
+    assert_eq!(records.len(), roots.len() * 18);
+    let recorder = Recorder::new(Sampler::Share(0.0), false, Limits::default());
+    let subscriber = recorder.subscriber(NoSubscriber::new());
+    tracing::subscriber::with_default(subscriber, nested);
+    assert_eq!(
+        recorder.open_spans(),
+        0,
+        "what is not watched is let go, too"
+    );
+}
+
+#[test]
 fn a_server_joins_the_trace_of_whoever_asked() {
     let trace = 0xfeed_u128 << 64;
     let serve = || {

@@ -39,7 +39,30 @@ struct Open {
     said: Said,
 }
 
-/// Spans that have not ended, by id: one more than the place.
+/// A span's id: its place in the slots, and whether it is watched. An operation that is not has a span all the same, so
+/// that what it consists of is not taken for operations of its own.
+#[derive(Clone, Copy)]
+struct Name {
+    place: usize,
+    watched: bool,
+}
+
+impl Name {
+    /// Ids are never 0.
+    fn id(self) -> Id {
+        Id::from_u64((self.place as u64 + 1) << 1 | u64::from(self.watched))
+    }
+
+    fn of(id: &Id) -> Name {
+        let number = id.into_u64();
+        Name {
+            place: (number >> 1) as usize - 1,
+            watched: number & 1 == 1,
+        }
+    }
+}
+
+/// Spans that have not ended, by place.
 #[derive(Default)]
 pub(super) struct Slots {
     places: Vec<Open>,
@@ -50,7 +73,7 @@ pub(super) struct Slots {
 
 impl Slots {
     fn of(&mut self, id: &Id) -> &mut Open {
-        &mut self.places[id.into_u64() as usize - 1]
+        &mut self.places[Name::of(id).place]
     }
 
     /// How many there are.
@@ -58,20 +81,20 @@ impl Slots {
         self.places.len() - self.free.len()
     }
 
-    fn insert(&mut self, open: Open) -> Id {
-        let at = self.free.pop().unwrap_or(self.places.len());
-        match self.places.get_mut(at) {
-            Some(place) => *place = open,
+    fn insert(&mut self, open: Open, watched: bool) -> Id {
+        let place = self.free.pop().unwrap_or(self.places.len());
+        match self.places.get_mut(place) {
+            Some(at) => *at = open,
             None => self.places.push(open),
         }
-        Id::from_u64(at as u64 + 1)
+        Name { place, watched }.id()
     }
 
     fn remove(&mut self, id: &Id) {
         let mut said = std::mem::take(&mut self.of(id).said);
         said.clear();
         self.spare.push(said);
-        self.free.push(id.into_u64() as usize - 1);
+        self.free.push(Name::of(id).place);
     }
 }
 
@@ -105,8 +128,9 @@ impl Watcher {
         })
     }
 
-    pub(super) fn context(&self, id: &Id) -> Context {
-        self.slots().of(id).context
+    /// What tells others of a span; nothing of one that is not watched.
+    pub(super) fn context(&self, id: &Id) -> Option<Context> {
+        Name::of(id).watched.then(|| self.slots().of(id).context)
     }
 
     fn is_ours(metadata: &Metadata<'_>) -> bool {
@@ -148,17 +172,17 @@ impl Subscriber for Watcher {
         }
     }
 
-    /// Whether a span is watched: it is a part of one that is, a server was asked by one that is, or an operation begins here
-    /// and is taken. All others cost a look at their names.
+    /// Whether there is to be a span: it is a part of one that is watched, a server was asked by one that is, or an operation
+    /// begins here. All others cost a look at their names.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         if !metadata.is_span() {
             return self.events.enabled(metadata);
         }
-        if self.entered().is_some() {
-            return true;
+        if let Some(id) = self.entered() {
+            return Name::of(&id).watched;
         }
         let name = metadata.name();
-        name.starts_with("server.") || name.starts_with("areo.") && self.shared.takes()
+        name.starts_with("server.") || name.starts_with("areo.")
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
@@ -166,15 +190,22 @@ impl Subscriber for Watcher {
             true => self.entered(),
             false => attributes.parent().cloned(),
         };
+        // A part is watched with the whole, what is done for others if they are; an operation of this process if it is taken.
+        let watched = match &parent {
+            Some(parent) => Name::of(parent).watched,
+            None => Watcher::is_served(attributes.metadata()) || self.shared.takes(),
+        };
         let mut slots = self.slots();
         let here = parent.map(|parent| slots.of(&parent).context);
         let mut said = slots.spare.pop().unwrap_or_default();
         // What is formatted here is ours, and traces nothing while the lock is held.
         let mut fields = Fields::new(&mut said, self.shared.keys);
-        attributes.record(&mut fields);
+        if watched {
+            attributes.record(&mut fields);
+        }
         let asked = here.or(fields.remote());
         let ids = &self.shared.ids;
-        slots.insert(Open {
+        let open = Open {
             metadata: attributes.metadata(),
             context: Context {
                 trace: asked.map_or_else(|| TraceId(ids.trace()), |asked| asked.trace),
@@ -185,10 +216,14 @@ impl Subscriber for Watcher {
             started: Instant::now(),
             handles: 1,
             said,
-        })
+        };
+        slots.insert(open, watched)
     }
 
     fn record(&self, id: &Id, values: &Record<'_>) {
+        if !Name::of(id).watched {
+            return;
+        }
         let mut slots = self.slots();
         values.record(&mut Fields::new(&mut slots.of(id).said, self.shared.keys));
     }
@@ -234,6 +269,10 @@ impl Subscriber for Watcher {
         open.handles -= 1;
         if open.handles > 0 {
             return false;
+        }
+        if !Name::of(&id).watched {
+            slots.remove(&id);
+            return true;
         }
         let record = self.close(&mut slots, &id);
         drop(slots);

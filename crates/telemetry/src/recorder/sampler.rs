@@ -1,0 +1,86 @@
+//! Which operations are watched.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// So much of a second's number goes through at once after a rest.
+const RESERVE_NS: u64 = SECOND_NS / 10;
+
+/// Which operations are watched. Decided where an operation begins; servers go by what the client decided.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sampler {
+    /// None of this process's own.
+    Never,
+    /// This share of them, from 0 to 1.
+    Share(f64),
+    /// All, unless there are more than so many a second: that bounds what watching costs, whatever the load. Of more than that
+    /// the ring would only keep the last moments anyway.
+    PerSecond(NonZeroU32),
+    /// All.
+    Always,
+}
+
+impl Sampler {
+    /// All that a person does; of what a program does, two hundred operations a second, of which a server's ring remembers
+    /// the last ten seconds.
+    pub const USUAL: Sampler = Sampler::PerSecond(NonZeroU32::new(200).expect("it is not zero"));
+}
+
+/// Lets so many through in a second: a tenth of them at once after a rest, then one in each interval.
+#[derive(Default, Debug)]
+pub(super) struct Pace {
+    /// When all that were let through would have been, had they come one in each interval. Nanoseconds.
+    due_ns: AtomicU64,
+}
+
+impl Pace {
+    /// Whether one that comes now is let through. `now` counts from any fixed moment.
+    pub(super) fn takes(&self, per_second: NonZeroU32, now: Duration) -> bool {
+        let interval_ns = SECOND_NS / u64::from(per_second.get());
+        let now_ns = now.as_nanos() as u64;
+        let next = |due_ns: u64| {
+            let due_ns = due_ns.max(now_ns);
+            (due_ns + interval_ns <= now_ns + RESERVE_NS).then_some(due_ns + interval_ns)
+        };
+        let order = Ordering::Relaxed;
+        self.due_ns.fetch_update(order, order, next).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of those that come at these moments are let through.
+    fn taken(pace: &Pace, per_second: u32, moments: impl Iterator<Item = Duration>) -> usize {
+        let per_second = NonZeroU32::new(per_second).unwrap();
+        moments
+            .filter(|moment| pace.takes(per_second, *moment))
+            .count()
+    }
+
+    #[test]
+    fn what_comes_slower_is_all_let_through() {
+        let moments = (0..5000).map(|i| Duration::from_millis(10 * i));
+        assert_eq!(taken(&Pace::default(), 100, moments), 5000);
+    }
+
+    #[test]
+    fn a_flood_gets_its_rate_and_the_reserve() {
+        let pace = Pace::default();
+        let flood = |from: u64| (0..100_000).map(move |i| Duration::from_micros(from + 100 * i));
+        // Ten seconds at 10 000 a second.
+        assert_eq!(taken(&pace, 1000, flood(0)), 100 + 9999);
+        assert!(taken(&pace, 1000, flood(10_000_000)).abs_diff(10_000) <= 1);
+        // After a rest there is a reserve again, however long it was.
+        assert_eq!(taken(&pace, 1000, flood(60_000_000)), 100 + 9999);
+    }
+
+    #[test]
+    fn many_at_one_moment_are_the_reserve() {
+        let now = std::iter::repeat_n(Duration::from_secs(7), 5000);
+        assert_eq!(taken(&Pace::default(), 1000, now), 100);
+    }
+}
