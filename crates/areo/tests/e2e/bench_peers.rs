@@ -18,7 +18,7 @@ const SMALL: [&str; 10] = [
     "1,3",
 ];
 
-fn on_the_path(program: &str) -> bool {
+pub(crate) fn on_the_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

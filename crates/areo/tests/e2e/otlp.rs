@@ -1,5 +1,6 @@
 //! Traces at a collector: what clients and servers export, and what it costs if nobody takes it.
 
+mod phoenix;
 mod receiver;
 
 use crate::cluster::{Cluster, Variables, wait_until};
