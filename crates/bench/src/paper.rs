@@ -8,6 +8,7 @@
 //! | `stage` | servers and domains |
 //! | `actor` | a reader or writer, and what its operations cost |
 //! | `sweep` | readers and writers at once |
+//! | `longevity` | E5: reconfigurers beside them |
 //! | `collected` | E7: reading after twelve reconfigurations |
 //! | `law` | counts that do not depend on the machine |
 //! | `published` | the figures of the publication |
@@ -20,6 +21,7 @@ mod compare;
 mod experiment;
 mod figures;
 mod law;
+mod longevity;
 mod published;
 mod report;
 mod scale;

@@ -168,9 +168,9 @@ fn one(
 impl Measured {
     /// The variant.
     pub(super) fn name(&self) -> String {
-        match self.left {
-            Some(_) => self.variant.name_of_both(),
-            None => self.variant.name(),
+        match self.experiment {
+            Experiment::E5 | Experiment::E7 => self.variant.name_of_both(),
+            _ => self.variant.name(),
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Experiment {
     E3,
     /// Fragments that make a value.
     E4,
+    /// Reconfigurers beside readers and writers.
+    E5,
     /// Piggybacking.
     E6,
     /// Garbage collection.
@@ -42,11 +44,12 @@ const EACH: &str = "ARES, CoARES, CoARESF, each with ABD and EC";
 
 impl Experiment {
     /// All of them.
-    pub const ALL: [Experiment; 9] = [
+    pub const ALL: [Experiment; 10] = [
         Experiment::E1,
         Experiment::E2,
         Experiment::E3,
         Experiment::E4,
+        Experiment::E5,
         Experiment::E6,
         Experiment::E7,
         Experiment::P1,
@@ -72,6 +75,11 @@ impl Experiment {
                 "E4",
                 "k of erasure coding (figures 8 to 11)",
                 "ARES, CoARES, CoARESF with EC",
+            ),
+            Experiment::E5 => (
+                "E5",
+                "longevity: reconfigurers beside readers and writers (figures 12 to 14)",
+                "ARES, CoARES, CoARESF, each without, and with PB and GC, from EC to ABD and back on changing servers",
             ),
             Experiment::P1 => (
                 "P1",
@@ -139,11 +147,6 @@ const fn not_here(experiment: &'static str, about: &'static str, missing: &'stat
 }
 
 const NOT_HERE: &[Listed] = &[
-    not_here(
-        "E5",
-        "longevity (figures 12 to 14)",
-        "not written yet; `areo bench reconfig` measures what readers and writers notice of reconfigurations",
-    ),
     not_here(
         "P3",
         "beside Cassandra and Redis (slides)",

@@ -52,6 +52,12 @@ pub(super) struct Parameters {
     pub(super) parity: usize,
     pub(super) writers: usize,
     pub(super) readers: usize,
+    /// Who change the configuration at the same time.
+    pub(super) reconfigurers: usize,
+    /// So many changes of each of them, unless the others have ended.
+    pub(super) changes: usize,
+    /// Between two of them, in milliseconds.
+    pub(super) change_ms: u64,
     /// Of each reader and writer.
     pub(super) operations: usize,
     /// Between two of them, in milliseconds: drawn from this range.
@@ -73,6 +79,9 @@ pub(super) fn parameters(experiment: Experiment, scale: Scale) -> Parameters {
             parity: published.parity,
             writers: published.writers.min(5),
             readers: published.readers.min(5),
+            reconfigurers: published.reconfigurers,
+            changes: published.changes,
+            change_ms: 150,
             operations: 5,
             wait_ms: 50..150,
             sizes: match is_sweep {
@@ -87,6 +96,9 @@ pub(super) fn parameters(experiment: Experiment, scale: Scale) -> Parameters {
             parity: 2,
             writers: 1,
             readers: 2,
+            reconfigurers: published.reconfigurers,
+            changes: 2,
+            change_ms: 2,
             operations: 2,
             wait_ms: 1..5,
             sizes: vec![64 * KIB],
@@ -102,6 +114,9 @@ fn published(experiment: Experiment) -> Parameters {
         parity: 5,
         writers: 5,
         readers: 5,
+        reconfigurers: 0,
+        changes: 0,
+        change_ms: 0,
         operations: 50,
         wait_ms: 1_000..3_000,
         sizes: (0..10).map(|power| MIB << power).collect(),
@@ -124,6 +139,14 @@ fn published(experiment: Experiment) -> Parameters {
         },
         Experiment::E4 => Parameters {
             readers: 15,
+            sizes: vec![4 * MIB],
+            ..common
+        },
+        Experiment::E5 => Parameters {
+            readers: 15,
+            reconfigurers: 1,
+            changes: 15,
+            change_ms: 15_000,
             sizes: vec![4 * MIB],
             ..common
         },
@@ -171,6 +194,19 @@ pub(super) fn steps(experiment: Experiment, scale: Scale) -> Vec<(String, Parame
             ks.into_iter()
                 .map(|k| (format!("k={k}"), step(k)))
                 .collect()
+        }
+        Experiment::E5 => {
+            let numbers: &[usize] = match scale {
+                Scale::Quick => &[1, 2],
+                Scale::Default => &[1, 5],
+                Scale::Full => &[1, 2, 3, 4, 5],
+            };
+            let step = |reconfigurers: usize| Parameters {
+                reconfigurers,
+                ..base.clone()
+            };
+            let named = |number: &usize| (format!("G={number}"), step(*number));
+            numbers.iter().map(named).collect()
         }
         _ => vec![(String::new(), base)],
     }
@@ -227,6 +263,10 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
         let wait = |of: &Parameters| format!("{} to {} ms", of.wait_ms.start, of.wait_ms.end);
         change("waits between them", wait(&here), wait(&there));
     }
+    if experiment == Experiment::E5 {
+        let each = |of: &Parameters| format!("{} of each, {} ms apart", of.changes, of.change_ms);
+        change("reconfigurations", each(&here), each(&there));
+    }
     let names = |scale| -> String {
         let steps = steps(experiment, scale).into_iter();
         let names: Vec<String> = steps.map(|(name, _)| name).collect();
@@ -236,6 +276,9 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
     change("sizes", sizes(&here.sizes), sizes(&there.sizes));
     let blocks = |of: Blocks| sizes(&[of.0, of.1, of.2]);
     change("blocks of files", blocks(here.blocks), blocks(there.blocks));
+    if experiment == Experiment::E5 {
+        changes.push("the members of a configuration decide which one comes next, instead of six nodes of Raft beside them".into());
+    }
     if here.runs < 3 {
         changes.push(format!("runs of each point: {}, not at least 3", here.runs));
     }
@@ -293,6 +336,7 @@ mod tests {
         assert_eq!(participation.len(), 30);
         assert_eq!(participation[0], "S=3 R=5 W=5");
         assert_eq!(names(Experiment::E4).len(), 9);
+        assert_eq!(names(Experiment::E5), ["G=1", "G=2", "G=3", "G=4", "G=5"]);
         assert_eq!(names(Experiment::E3).last().unwrap(), "blocks 32 MiB");
         assert_eq!(names(Experiment::E1), [""]);
         for scale in Scale::ALL {

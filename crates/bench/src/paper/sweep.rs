@@ -1,8 +1,9 @@
-//! All but E7: readers and writers of one object or file at once.
+//! All but E7: readers and writers of one object or file at once, of E5 with reconfigurers beside them.
 
 use super::actor::{Actor, Cost, Subject};
 use super::experiment::Experiment;
 use super::law;
+use super::longevity::Reconfigurers;
 use super::report::Law;
 use super::scale::{OBJECT_MAX, Parameters};
 use super::stage::{Stage, means};
@@ -23,6 +24,7 @@ type Ended = Result<Cost, String>;
 pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
     let extras: &[Extras] = match experiment {
         Experiment::E6 => &[Extras::Plain, Extras::Piggyback],
+        Experiment::E5 => &[Extras::Plain, Extras::Collecting],
         // In one configuration, and without rounds that ask for the next one.
         Experiment::P1 => &[Extras::Piggyback],
         _ => &[Extras::Plain],
@@ -34,7 +36,7 @@ pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
         _ => &Algorithm::ALL,
     };
     let daps: &[DapKind] = match experiment {
-        Experiment::E4 => &[DapKind::Ec],
+        Experiment::E4 | Experiment::E5 => &[DapKind::Ec],
         Experiment::P1 => &[DapKind::Abd],
         _ => &[DapKind::Abd, DapKind::Ec],
     };
@@ -90,16 +92,21 @@ pub(super) async fn run(
         let work = work(actor, is_reader, random, parameters.clone(), ended.clone());
         clients.spawn_local(work);
     }
+    let random = random.derive(1 << 32);
+    let reconfigurers = Reconfigurers::start(stage, &domain, parameters, &random).await?;
     while let Some(done) = clients.join_next().await {
         done.expect("clients do not panic");
     }
+    let reconfigurations = reconfigurers.finish(stage).await;
     let succeeded = |ended: Rc<RefCell<Vec<Ended>>>| -> Vec<Cost> {
         let report = |ended: Ended| ended.map_err(|sentence| stage.failed(sentence)).ok();
         ended.take().into_iter().filter_map(report).collect()
     };
-    let costs = means(&succeeded(reads), &succeeded(writes));
+    let mut costs = means(&succeeded(reads), &succeeded(writes));
+    costs.extend(reconfigurations.quantities());
+    let (now, n, k) = reconfigurations.shape((variant, n, k));
     let laws = match with_laws {
-        Some(at) => law::quiet(variant, &mut first, (n, k, size), at)
+        Some(at) => law::quiet(now, &mut first, (n, k, size), at)
             .await
             .map_err(failed("read and write alone"))?,
         None => Vec::new(),

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// How long an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
+/// How long a reconfiguration took, of experiments that have some.
+const CHANGE_MS: &str = "reconfiguration_ms";
+
 pub(super) fn run(session: &Session, args: Paper) -> Outcome {
     match args.experiment {
         PaperWord::List => list(session.out),
@@ -136,7 +139,9 @@ fn spread(of: Option<&Spread>) -> String {
 }
 
 fn points(out: Output, points: &[Point]) -> Outcome {
-    let columns = [
+    let changes = |point: &Point| point.values.contains_key(CHANGE_MS);
+    let with_changes = points.iter().any(changes);
+    let mut columns = vec![
         Column::Text("variant"),
         Column::Text("at"),
         Column::Number("read, ms"),
@@ -148,6 +153,9 @@ fn points(out: Output, points: &[Point]) -> Outcome {
         Column::Number("rounds"),
         Column::Number("prevailed"),
     ];
+    if with_changes {
+        columns.push(Column::Number("reconfiguration, ms"));
+    }
     let row = |point: &Point| {
         let value = |name| spread(point.values.get(name));
         let megabytes = point.values.get("read_bytes").map(|bytes| Spread {
@@ -156,7 +164,7 @@ fn points(out: Output, points: &[Point]) -> Outcome {
             max: bytes.max / 1e6,
         });
         let published = point.published_read_ms.zip(point.published_at.as_ref());
-        vec![
+        let mut row = vec![
             point.variant.clone(),
             point.at.clone(),
             value("read_ms"),
@@ -167,7 +175,11 @@ fn points(out: Output, points: &[Point]) -> Outcome {
             value("write_ms"),
             value("write_rounds"),
             value("write_success"),
-        ]
+        ];
+        if with_changes {
+            row.push(value(CHANGE_MS));
+        }
+        row
     };
     let rows: Vec<_> = points.iter().map(row).collect();
     out.table(&columns, &rows)
