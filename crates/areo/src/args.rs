@@ -12,6 +12,7 @@ pub(crate) use bench::{
 pub(crate) use large::{ByteRange, Sweep};
 
 use crate::exit::{Code, Failure};
+use areo_client::Decider;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -419,6 +420,10 @@ pub(crate) struct DomainCreate {
     pub(crate) copy_limit: Option<u32>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
+    /// Who decides which configuration comes next: `members`, or `etcd=HOST:PORT` with commas between several members of etcd
+    /// [default: members]
+    #[arg(long, value_name = "WHO")]
+    pub(crate) consensus: Option<Decider>,
     /// Accept a domain that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,

@@ -11,6 +11,7 @@ pub mod fuzzing;
 mod log;
 mod metrics;
 mod output;
+mod outside;
 mod program;
 mod progress;
 mod session;
@@ -23,7 +24,10 @@ use std::process::ExitCode;
 /// Does what the arguments of this process say.
 pub fn run() -> ExitCode {
     match args::Cli::try_parse() {
-        Ok(cli) => cmd::run(cli),
+        Ok(cli) => {
+            outside::set_way();
+            cmd::run(cli)
+        }
         Err(error) => args::report(&error),
     }
 }

@@ -225,6 +225,10 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::VersionConflict { .. } | Error::Swept { .. } => Code::Precondition,
         Error::Unavailable { .. } => Code::Unavailable,
         Error::Unknown { .. } => Code::Unknown,
+        Error::Undecided { undecided, .. } => match undecided.handed_over {
+            true => Code::Unknown,
+            false => Code::Unavailable,
+        },
         Error::Corrupted { .. } => Code::Corrupted,
         Error::Unauthorised { .. } => Code::Unauthorised,
         Error::Invalid { .. } => Code::Usage,

@@ -327,6 +327,10 @@ async fn remove_domain(session: Session, name: String) -> Result<(), Error> {
         Err(RemovalError::Reconfig(ReconfigError::NotBegun(failed))) => {
             Err(session.not_applied(&asked, &failed))
         }
+        Err(RemovalError::Reconfig(ReconfigError::Undecided(undecided))) => Err(Error::Undecided {
+            domain: name,
+            undecided: Box::new(undecided),
+        }),
         Err(RemovalError::Reconfig(ReconfigError::Pending(failed))) => {
             Err(session.unknown(&asked, &failed))
         }

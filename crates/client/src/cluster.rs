@@ -1,6 +1,6 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
-use crate::{Error, Options, ServerId, Shape};
+use crate::{Decider, Error, Options, ServerId, Shape};
 use areo_core::config::Configuration;
 use areo_core::error::Response;
 use areo_core::message::ServerRecord;
@@ -99,6 +99,8 @@ pub struct ConfigurationInfo {
     pub copy_bytes: u32,
     /// Which optimisations of Ares II are made use of.
     pub options: Options,
+    /// Who decides which configuration comes next.
+    pub decided_by: Decider,
     /// Its members, in order.
     pub members: Vec<Member>,
 }
@@ -250,6 +252,7 @@ impl Names {
             delta: configuration.descriptor().delta,
             copy_bytes: configuration.descriptor().copy_bytes,
             options: configuration.options(),
+            decided_by: configuration.descriptor().decided_by.clone(),
             members: configuration.members().iter().map(member).collect(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
-use crate::{ConfigurationInfo, Dap, Error, NoQuorum, Options};
+use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum, Options};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
@@ -26,6 +26,8 @@ pub struct DomainOptions {
     pub copy_bytes: Option<u32>,
     /// Which optimisations of Ares II are made use of.
     pub options: Options,
+    /// Who decides which configuration comes next.
+    pub decided_by: Decider,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,
 }
@@ -39,6 +41,7 @@ impl Default for DomainOptions {
             delta: None,
             copy_bytes: None,
             options: Options::default(),
+            decided_by: Decider::Members,
             allow_f0: false,
         }
     }
@@ -130,6 +133,7 @@ pub(crate) fn first_configuration(
         delta: options.delta.unwrap_or(limits::DEFAULT_DELTA),
         copy_bytes: options.copy_bytes.unwrap_or(limits::DEFAULT_COPY_BYTES),
         options: options.options,
+        decided_by: options.decided_by.clone(),
         ..Descriptor::new(
             domain,
             members.iter().map(|record| record.id).collect(),

@@ -1,7 +1,7 @@
 //! How an operation ends when it does not succeed.
 
 use crate::{Object, ServerId, Shape, Version};
-use areo_core::error::{Response, Unavailable};
+use areo_core::error::{Response, Unavailable, Undecided};
 use areo_core::message::Refusal;
 use std::fmt;
 use std::time::Duration;
@@ -62,6 +62,15 @@ pub enum Error {
         key: String,
         /// What is damaged.
         damage: Box<Damage>,
+    },
+    /// The service outside, which is to decide which configuration of the domain comes next, did not. No server has heard of
+    /// the change, and reads and writes go on.
+    Undecided {
+        /// The domain.
+        domain: String,
+        /// Which service, why, and whether it was asked: then it may decide all the same, and whoever changes the domain next
+        /// makes this change first.
+        undecided: Box<Undecided>,
     },
     /// Servers refused this client.
     Unauthorised {
@@ -412,6 +421,18 @@ impl fmt::Display for Error {
                 key,
                 damage,
             } => write!(f, "'{key}' in '{domain}' is damaged: {damage}"),
+            Error::Undecided { domain, undecided } => {
+                let after = match undecided.handed_over {
+                    true => {
+                        "it may be decided there all the same, and then whoever changes the domain next makes this change first"
+                    }
+                    false => "the domain is as it was",
+                };
+                write!(
+                    f,
+                    "the configuration of '{domain}' was not changed: {undecided}; reads and writes go on, {after}"
+                )
+            }
             Error::Unauthorised { call } => write!(f, "not authorised: {call}"),
             Error::Invalid { reason } => reason.fmt(f),
         }

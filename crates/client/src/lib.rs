@@ -49,6 +49,7 @@
 //!
 //! blocking::{Client, Domain}                         the same without async
 //!
+//! set_way_outside(fn(Question) -> Decision)          where a domain has etcd decide which configuration comes next
 //! set_trace_source(fn(&tracing::Span) -> Option<TraceContext>)   so that servers join your traces
 //! ```
 
@@ -74,13 +75,16 @@ mod stream;
 mod sweep;
 mod thread;
 
-pub use areo_core::config::{Collect, Dap, EcDap, InvalidConfiguration, Options, ServerId};
-pub use areo_core::error::Response;
+pub use areo_core::config::{
+    Collect, Dap, Decider, EcDap, InvalidConfiguration, InvalidDecider, Options, ServerId,
+};
+pub use areo_core::error::{Response, Undecided};
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
+pub use areo_net::outside::{Decision, Question, set_way as set_way_outside};
 pub use areo_net::trace::set_source as set_trace_source;
 pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::{InvalidChoice, OptionsChange};

@@ -453,6 +453,11 @@ impl Work {
             ares::ReconfigError::NotBegun(failed) => {
                 self.session.not_applied(&asked, &failed).into()
             }
+            ares::ReconfigError::Undecided(undecided) => Error::Undecided {
+                domain: self.about.name.clone(),
+                undecided: Box::new(undecided),
+            }
+            .into(),
             ares::ReconfigError::Pending(failed) => self.session.unknown(&asked, &failed).into(),
         }
     }

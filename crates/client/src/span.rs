@@ -16,6 +16,7 @@ impl ErrorType for Error {
             Error::Unavailable { .. } => "unavailable",
             Error::Unknown { .. } => "unknown",
             Error::Swept { .. } => "swept",
+            Error::Undecided { .. } => "undecided",
             Error::Corrupted { .. } => "corrupted",
             Error::Unauthorised { .. } => "unauthorised",
             Error::Invalid { .. } => "invalid",

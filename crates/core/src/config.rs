@@ -10,9 +10,11 @@ use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 
+mod decider;
 mod encoding;
 mod options;
 
+pub use decider::{Decider, InvalidDecider};
 pub use options::{Collect, EcDap, Options};
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
@@ -92,6 +94,8 @@ pub struct Descriptor {
     pub copy_bytes: u32,
     /// Which optimisations are made use of.
     pub options: Options,
+    /// Who decides which configuration comes next.
+    pub decided_by: Decider,
 }
 
 impl Descriptor {
@@ -106,6 +110,7 @@ impl Descriptor {
             delta: limits::DEFAULT_DELTA,
             copy_bytes: limits::DEFAULT_COPY_BYTES,
             options: Options::default(),
+            decided_by: Decider::Members,
         }
     }
 }
@@ -341,6 +346,7 @@ mod tests {
             delta: 2,
             copy_bytes: 100,
             options: Options::default(),
+            decided_by: Decider::Members,
         }
     }
 
@@ -373,6 +379,24 @@ mod tests {
         }
         let mut wrong = BytesMut::from(plain.encoded().as_ref());
         tlv::put_field(&mut wrong, encoding::OPTIONS, &[0xff]);
+        assert!(Configuration::decode(wrong.freeze()).is_err());
+    }
+
+    #[test]
+    fn who_decides_survives_and_the_members_take_no_room() {
+        let plain = Configuration::new(descriptor(3, Dap::Abd)).unwrap();
+        let with = |text: &str| Descriptor {
+            decided_by: text.parse().unwrap(),
+            ..descriptor(3, Dap::Abd)
+        };
+        for text in ["members", "etcd=a:1", "etcd=a:1,b:2"] {
+            let made = Configuration::new(with(text)).unwrap();
+            let read = Configuration::decode(made.encoded().clone()).unwrap();
+            assert_eq!(read.descriptor().decided_by.to_string(), text);
+            assert_eq!(made.id() == plain.id(), text == "members");
+        }
+        let mut wrong = BytesMut::from(plain.encoded().as_ref());
+        tlv::put_field(&mut wrong, encoding::DECIDER, b"somebody");
         assert!(Configuration::decode(wrong.freeze()).is_err());
     }
 

@@ -3,28 +3,55 @@
 //! What must have one winner is decided here and never by a tagged write: the first configuration of a domain, and each
 //! further one; the fate of an upload and conditional writes later. [`paxos`] needs no log and no leader.
 
+pub mod outside;
 pub mod paxos;
 
+use crate::config::Decider;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::{Failed, Undecided};
 use crate::gather::Visit;
+use crate::span::ErrorType;
 use crate::tag::Writer;
 use bytes::Bytes;
 
-/// What decides which configuration comes next: [`Members`], or a service outside (as in Ares II). Of all proposals for one
+/// Why it was not decided which configuration comes next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProposeError {
+    /// Without the members.
+    Failed(Failed),
+    /// Without the service outside.
+    Undecided(Undecided),
+}
+
+impl From<Failed> for ProposeError {
+    fn from(failed: Failed) -> Self {
+        ProposeError::Failed(failed)
+    }
+}
+
+impl ErrorType for ProposeError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            ProposeError::Failed(failed) => failed.error_type(),
+            ProposeError::Undecided(_) => "undecided",
+        }
+    }
+}
+
+/// What decides which configuration comes next: [`Members`], or a service [`outside`] (as in Ares II). Of all proposals for one
 /// configuration's successor it returns the same one to everybody.
 pub trait Consensus<E: Env> {
     /// Proposes an encoded configuration as the successor of the one visited. `None`: somebody has made a successor known
     /// there already; the visit knows it.
     ///
     /// # Errors
-    /// [`Failed`] if it was not decided in time.
+    /// [`ProposeError`] if it was not decided in time.
     fn propose(
         &self,
         env: &E,
         at: &Visit,
         proposal: &Bytes,
-    ) -> impl Future<Output = Result<Option<Bytes>, Failed>>;
+    ) -> impl Future<Output = Result<Option<Bytes>, ProposeError>>;
 }
 
 /// The cell in which the members of a configuration decide which one comes next.
@@ -42,11 +69,35 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for Members<F> {
         env: &E,
         at: &Visit,
         proposal: &Bytes,
-    ) -> Result<Option<Bytes>, Failed> {
+    ) -> Result<Option<Bytes>, ProposeError> {
         let cell = Bytes::from_static(SUCCESSOR_CELL);
         match paxos::propose(env, at, &cell, proposal, None, &self.0).await? {
             paxos::Outcome::Decided(decided) => Ok(Some(decided)),
             paxos::Outcome::Closed => Ok(None),
+        }
+    }
+}
+
+/// Whom the configuration names ([`Decider`], `[X-16]`).
+pub struct AsDescribed<F>(
+    /// Draws a writer that was never used before.
+    pub F,
+);
+
+impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
+    async fn propose(
+        &self,
+        env: &E,
+        at: &Visit,
+        proposal: &Bytes,
+    ) -> Result<Option<Bytes>, ProposeError> {
+        let service = &at.c().descriptor().decided_by;
+        match service {
+            Decider::Members => Members(&self.0).propose(env, at, proposal).await,
+            Decider::Etcd { .. } => outside::propose(env, at, service, proposal)
+                .await
+                .map(Some)
+                .map_err(ProposeError::Undecided),
         }
     }
 }

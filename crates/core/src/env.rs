@@ -1,10 +1,11 @@
 //! The only door from the algorithms to the world.
 
-use crate::config::{Members, ServerId};
-use crate::error::Unavailable;
+use crate::config::{Decider, Members, ServerId};
+use crate::error::{Unavailable, Undecided};
 use crate::instant::Instant;
 use crate::message::Note;
 use crate::tally::Tally;
+use bytes::Bytes;
 use std::future::Future;
 use std::time::Duration;
 
@@ -74,6 +75,25 @@ pub trait Env: Clone + 'static {
 
     /// Takes note of what the operation did, for whoever counts it. Nobody does unless the world says so.
     fn count(&self, _work: Work) {}
+
+    /// Asks a service outside to decide: of all values that are ever proposed to it under a key it returns the same one to
+    /// everybody ([`crate::consensus::outside`]). Worlds without a way there say so.
+    ///
+    /// # Errors
+    /// [`Undecided`].
+    fn decide_outside(
+        &self,
+        service: &Decider,
+        _key: &str,
+        _proposal: &Bytes,
+    ) -> impl Future<Output = Result<Bytes, Undecided>> {
+        let undecided = Undecided {
+            service: service.to_string(),
+            reason: "this program has no way to services outside".into(),
+            handed_over: false,
+        };
+        async move { Err(undecided) }
+    }
 
     /// A hint that this server did not answer lately; a tally may prefer others, and must not rely on it.
     fn slow(&self, server: ServerId) -> bool;

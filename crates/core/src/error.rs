@@ -36,6 +36,23 @@ impl From<Unavailable> for Failed {
     }
 }
 
+/// A service outside that did not decide.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Undecided {
+    /// Which, as [`crate::config::Decider`] is written.
+    pub service: String,
+    /// Why, in a sentence's part.
+    pub reason: String,
+    /// It was asked: it may decide, or have decided, all the same.
+    pub handed_over: bool,
+}
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} did not decide: {}", self.service, self.reason)
+    }
+}
+
 /// What one server did with one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Response {

@@ -38,6 +38,8 @@ pub const UNCONFIRMED_ELEMENTS: usize = 64;
 /// Tags that the list of one object has in EC-DAP as published, which forgets none: as many as a reply has room for. A put
 /// beyond this is refused.
 pub const LISTED_TAGS: usize = 32_768;
+/// Bytes of the text that says who decides which configuration comes next.
+pub const DECIDER_BYTES: usize = 1024;
 /// Servers that a cluster's registry holds.
 pub const REGISTERED_SERVERS: usize = 4096;
 /// `delta` of a configuration unless the user says otherwise (2.2).

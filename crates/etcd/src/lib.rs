@@ -1,4 +1,5 @@
-//! A client of [etcd](https://etcd.io), version 3: as much as is needed to measure it beside Areo.
+//! A client of [etcd](https://etcd.io), version 3: as much as is needed to measure it beside Areo, and to have it decide which
+//! configuration of a domain comes next.
 //!
 //! Puts are durable at a majority, and reads are linearizable, as etcd has it unless it is told otherwise. The messages
 //! are those of etcd's `rpc.proto`, with the fields that are used here; others are skipped by the encoding.
@@ -8,7 +9,8 @@ mod message;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use message::{
-    PutRequest, PutResponse, RangeRequest, RangeResponse, StatusRequest, StatusResponse,
+    CREATE, Compare, PutRequest, PutResponse, RangeRequest, RangeResponse, RequestOp,
+    StatusRequest, StatusResponse, TxnRequest, TxnResponse,
 };
 use prost::Message;
 use std::error::Error;
@@ -142,6 +144,26 @@ impl Etcd {
         Ok(answer.kvs.into_iter().next().map(|found| found.value))
     }
 
+    /// Creates the key with this value, if it is not there. Returns the value that it has then: the same one to everybody
+    /// who ever asks.
+    ///
+    /// # Errors
+    /// [`EtcdError::Unreachable`]: it may have been created; [`EtcdError::Refused`].
+    pub async fn create(&self, key: &str, value: Bytes) -> Result<Bytes, EtcdError> {
+        let answer: TxnResponse = self
+            .ask("/etcdserverpb.KV/Txn", creation(key, value.clone()))
+            .await?;
+        if answer.succeeded {
+            return Ok(value);
+        }
+        let ranges = answer.responses.into_iter().filter_map(|op| op.range);
+        let mut found = ranges.flat_map(|range| range.kvs);
+        let found = found.next().ok_or_else(|| EtcdError::Refused {
+            error: format!("'{key}' is there and was not told"),
+        })?;
+        Ok(found.value)
+    }
+
     /// What the member says of itself.
     ///
     /// # Errors
@@ -212,6 +234,31 @@ fn endpoint(address: &str, timeout: Duration) -> Result<Endpoint, EtcdError> {
         .initial_connection_window_size(WINDOW_BYTES))
 }
 
+fn creation(key: &str, value: Bytes) -> TxnRequest {
+    let key = Bytes::copy_from_slice(key.as_bytes());
+    let is_absent = Compare {
+        target: CREATE,
+        key: key.clone(),
+        create_revision: Some(0),
+    };
+    let put = RequestOp {
+        put: Some(PutRequest {
+            key: key.clone(),
+            value,
+        }),
+        range: None,
+    };
+    let get = RequestOp {
+        put: None,
+        range: Some(RangeRequest { key }),
+    };
+    TxnRequest {
+        compare: vec![is_absent],
+        success: vec![put],
+        failure: vec![get],
+    }
+}
+
 fn refused(status: &Status) -> EtcdError {
     // The server has not said anything: the connection failed.
     if status.source().is_some() {
@@ -254,6 +301,16 @@ mod tests {
             b"\x0a\x03\x10\xac\x02\x12\x0e\x0a\x01k\x10\x02\x18\x03\x20\x01\x2a\x03abc\x20\x01";
         let answer = RangeResponse::decode(&answer[..]).unwrap();
         assert_eq!(answer.kvs[0].value, "abc");
+        // compare { target: CREATE, key, create_revision: 0 }, success { request_put }, failure { request_range }
+        let creation = creation("k", Bytes::from_static(b"v")).encode_to_vec();
+        let expected = b"\x0a\x07\x10\x01\x1a\x01k\x28\x00\
+            \x12\x08\x12\x06\x0a\x01k\x12\x01v\x1a\x05\x0a\x03\x0a\x01k";
+        assert_eq!(creation, expected);
+        // responses { response_range { kvs { key, create_revision, value } } }
+        let answer = b"\x1a\x0d\x0a\x0b\x12\x09\x0a\x01k\x10\x02\x2a\x02ab";
+        let answer = TxnResponse::decode(&answer[..]).unwrap();
+        let range = answer.responses[0].range.as_ref().unwrap();
+        assert!(!answer.succeeded && range.kvs[0].value == "ab");
         // header { member_id: 7 }, version: "3.4.23", dbSize: 1, leader: 7
         let status = b"\x0a\x02\x10\x07\x12\x063.4.23\x18\x01\x20\x07";
         let status = StatusResponse::decode(&status[..]).unwrap();

@@ -10,9 +10,9 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use areo_core::config::{Members, ServerId};
+use areo_core::config::{Decider, Members, ServerId};
 use areo_core::env::{Env, Work};
-use areo_core::error::{Response, Unavailable};
+use areo_core::error::{Response, Unavailable, Undecided};
 use areo_core::instant::Instant as CoreInstant;
 use areo_core::message::{Access, Body, Note, Request};
 use areo_core::tally::{Decision, Event, Tally};
@@ -24,14 +24,17 @@ use tracing::Span;
 
 use crate::message::{Outgoing, Segment};
 use crate::network::Network;
+use crate::outside::{self, Question};
 use crate::peer::{Answer, CallKey, Peer, Sink, Status};
 use crate::trace;
 
 use answer::{event_of, refusal_of, response_of};
+use limit::Limit;
 pub use meter::Counts;
 use meter::{Meter, length_of};
 
 mod answer;
+mod limit;
 mod meter;
 
 /// A server that owes an answer and has sent nothing for so long is no good choice for the next read.
@@ -46,58 +49,10 @@ pub struct NetEnv {
     meter: Rc<Meter>,
 }
 
-/// When an operation gives up.
-#[derive(Clone, Copy)]
-enum Limit {
-    /// At this time.
-    Deadline(Instant),
-    /// When none of its calls was decided for so long.
-    Patience(Duration),
-}
-
-impl Network {
-    /// The world for an operation that has so much time.
-    pub fn env(&self, timeout: Duration) -> NetEnv {
-        let started = Instant::now();
-        self.limited(started, Limit::Deadline(started + timeout))
-    }
-
-    /// The world for an operation that may take any time as long as it gets on: it fails when none of its calls was decided
-    /// for so long.
-    pub fn patient_env(&self, patience: Duration) -> NetEnv {
-        self.limited(Instant::now(), Limit::Patience(patience))
-    }
-
-    fn limited(&self, started: Instant, limit: Limit) -> NetEnv {
-        NetEnv {
-            network: self.clone(),
-            started,
-            limit,
-            meter: Rc::new(Meter::new(self.calls())),
-        }
-    }
-}
-
 impl NetEnv {
     /// What the operation has cost so far.
     pub fn counts(&self) -> Counts {
         self.meter.counts()
-    }
-
-    /// When a call that began at `begun` gives up, as things are.
-    fn until(&self, begun: Instant) -> Instant {
-        match self.limit {
-            Limit::Deadline(deadline) => deadline,
-            Limit::Patience(patience) => self.idle_since(begun) + patience,
-        }
-    }
-
-    /// Since when a call that began at `begun` has been waiting, in the terms of the limit.
-    fn idle_since(&self, begun: Instant) -> Instant {
-        match self.limit {
-            Limit::Deadline(_) => self.started,
-            Limit::Patience(_) => begun.max(self.meter.moved_on().unwrap_or(begun)),
-        }
     }
 
     fn message(&self, outgoing: codec::Encoded, started: Instant) -> Outgoing {
@@ -183,6 +138,22 @@ impl Env for NetEnv {
 
     fn count(&self, work: Work) {
         self.meter.count_work(work);
+    }
+
+    async fn decide_outside(
+        &self,
+        service: &Decider,
+        key: &str,
+        proposal: &Bytes,
+    ) -> Result<Bytes, Undecided> {
+        let now = Instant::now();
+        let question = Question {
+            service: service.clone(),
+            key: key.to_owned(),
+            proposal: proposal.clone(),
+            timeout: self.until(now).saturating_duration_since(now),
+        };
+        outside::decide(question).await
     }
 
     fn slow(&self, server: ServerId) -> bool {

@@ -13,6 +13,7 @@
 //! | [`network`] | all servers of a cluster, by id |
 //! | [`metrics`] | what the calls of a whole process cost |
 //! | [`trace`] | which span a request is sent for |
+//! | [`outside`] | who can be asked to decide outside the cluster |
 //! | [`env`](mod@env) | the quorum call: [`areo_core::env::Env`] over peers |
 //!
 //! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
@@ -32,6 +33,7 @@ pub mod listener;
 pub mod message;
 pub mod metrics;
 pub mod network;
+pub mod outside;
 pub mod peer;
 pub mod pool;
 pub mod trace;

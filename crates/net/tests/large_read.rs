@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::time::Duration;
 
-use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::dsm::Client;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::manager;
@@ -141,6 +141,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             delta: 1,
             copy_bytes: 0,
             options: Options::default(),
+            decided_by: Decider::Members,
         })
         .expect("one server is a configuration");
         let network = Network::new(Role::Client, 1);

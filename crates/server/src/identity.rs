@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::limits;
 use areo_core::object::DomainId;
 use areo_core::server::starts::Starts;
@@ -177,6 +177,7 @@ pub(crate) fn root_configuration(members: &[ServerId]) -> Arc<Configuration> {
         delta: limits::DEFAULT_DELTA,
         copy_bytes: limits::DEFAULT_COPY_BYTES,
         options: Options::default(),
+        decided_by: Decider::Members,
     })
     .expect("random ids are distinct, and a cluster has at most 255 first servers")
 }

@@ -97,6 +97,7 @@ fn configuration(
         delta: 1,
         copy_bytes,
         options: config::Options::default(),
+        decided_by: config::Decider::Members,
     })
     .expect("a valid descriptor")
 }

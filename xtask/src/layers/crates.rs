@@ -37,6 +37,7 @@ const CRATES: &[Crate] = &[
             "areo-server",
             "areo-telemetry",
             "areo-client",
+            "areo-etcd",
         ],
     ),
     layer("areo-s3", &["areo-client"]),

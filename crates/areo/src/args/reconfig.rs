@@ -1,7 +1,7 @@
 //! The part of the command line that chooses configurations.
 
 use super::DapWord;
-use areo_client::{Change, Collect, DapKind, EcDap, Options, OptionsChange};
+use areo_client::{Change, Collect, DapKind, Decider, EcDap, Options, OptionsChange};
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Start {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
     /// Finish what somebody else began and left, and change nothing else
-    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "protocol", "piggyback", "collect", "ec_dap", "until_mine", "force", "allow_f0"])]
+    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "protocol", "piggyback", "collect", "ec_dap", "consensus", "until_mine", "force", "allow_f0"])]
     pub(crate) resume: bool,
     /// If another change is decided first, make this one after it
     #[arg(long)]
@@ -63,6 +63,9 @@ pub(crate) struct ChangeArgs {
     pub(crate) delta: Option<u16>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
+    /// Who decides after this change: `members`, or `etcd=HOST:PORT`; who decides this one was said before
+    #[arg(long, value_name = "WHO")]
+    pub(crate) consensus: Option<Decider>,
     /// Take servers that do not serve at present
     #[arg(long)]
     pub(crate) force: bool,
@@ -187,6 +190,7 @@ impl ChangeArgs {
             k: self.k,
             delta: self.delta,
             options: self.options.change(),
+            decided_by: self.consensus.clone(),
             allow_f0: self.allow_f0,
             force: self.force,
         }

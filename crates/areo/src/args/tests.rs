@@ -146,6 +146,9 @@ fn lists_and_pairs_are_split() {
     assert_eq!(create.servers, ["a", "b", "c"]);
     assert_eq!((create.dap, create.k), (DapWord::Ec, Some(2)));
     assert_eq!((create.copy_limit, create.delta), (Some(4096), Some(9)));
+    assert_eq!(create.consensus, None);
+    let sentence = refused("domain create photos --consensus raft=a:1");
+    assert!(sentence.contains("etcd=HOST:PORT"), "{sentence}");
     let Command::Put(put) = parse("put a f --meta x=1 --meta y=2=3").unwrap().command else {
         panic!("put is put");
     };

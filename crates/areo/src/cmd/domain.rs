@@ -6,8 +6,8 @@ use crate::output::{Column, Output};
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
 use areo_client::{
-    Collect, ConfigurationInfo, Dap, DomainInfo, DomainOptions, EcDap, InvalidChoice, Member,
-    Options, SequenceEntry, Shape,
+    Collect, ConfigurationInfo, Dap, Decider, DomainInfo, DomainOptions, EcDap, InvalidChoice,
+    Member, Options, SequenceEntry, Shape,
 };
 use serde::Serialize;
 
@@ -40,6 +40,7 @@ pub(super) struct DescribedConfiguration<'a> {
     piggyback: bool,
     collect: &'static str,
     ec_dap: &'static str,
+    consensus: String,
     servers: Vec<DescribedMember<'a>>,
 }
 
@@ -97,6 +98,7 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         delta: args.delta,
         copy_bytes: args.copy_limit,
         options: args.options.change().of(Options::default()),
+        decided_by: args.consensus.unwrap_or_default(),
         allow_f0: args.allow_f0,
     };
     let created = client.create_domain(&args.name, options).await;
@@ -218,6 +220,7 @@ pub(super) fn describe_configuration(info: &ConfigurationInfo) -> DescribedConfi
         delta,
         copy_bytes,
         options,
+        decided_by,
         members,
     } = info;
     DescribedConfiguration {
@@ -234,6 +237,7 @@ pub(super) fn describe_configuration(info: &ConfigurationInfo) -> DescribedConfi
         piggyback: options.piggyback,
         collect: collect(options.collect),
         ec_dap: ec_dap(options.ec),
+        consensus: decided_by.to_string(),
         servers: members.iter().map(describe_member).collect(),
     }
 }
@@ -272,7 +276,11 @@ pub(super) fn options(c: &ConfigurationInfo) -> String {
         EcDap::Published | EcDap::Optimized => format!(", ec-dap {}", ec_dap(ec)),
     };
     let collect = collect(collects);
-    format!("{protocol} (piggyback {piggyback}, collect {collect}{compared})")
+    let consensus = match &c.decided_by {
+        Decider::Members => String::new(),
+        service @ Decider::Etcd { .. } => format!(", consensus {service}"),
+    };
+    format!("{protocol} (piggyback {piggyback}, collect {collect}{compared}{consensus})")
 }
 
 fn describe_member(member: &Member) -> DescribedMember<'_> {
@@ -407,6 +415,7 @@ mod tests {
                 delta: 5,
                 copy_bytes: 16_384,
                 options: Options::default(),
+                decided_by: Decider::Members,
                 members: vec![member(1), member(2)],
             },
             pending: Some(Vec::new()),
@@ -424,7 +433,7 @@ mod tests {
                 "domain": "photos", "id": "0f".repeat(16), "configuration": 0, "status": "finalized",
                 "dap": "ec", "n": 2, "k": 1, "quorum": 2, "f": 0, "fragments_spare": 1,
                 "stored_per_byte": 2.0, "delta": 5, "copy_limit_bytes": 16384,
-                "piggyback": true, "collect": "on", "ec_dap": "corrected", "pending": [],
+                "piggyback": true, "collect": "on", "ec_dap": "corrected", "consensus": "members", "pending": [],
                 "servers": [member("1", None), member("2", Some("127.0.0.1:7401"))],
             })
         );
@@ -448,6 +457,10 @@ mod tests {
         };
         let expected = "ares (piggyback off, collect off, ec-dap published)";
         assert_eq!(named(published), expected);
+        let mut c = info().configuration;
+        c.decided_by = "etcd=a:1".parse().unwrap();
+        let expected = "ares2 (piggyback on, collect on, consensus etcd=a:1)";
+        assert_eq!(options(&c), expected);
     }
 
     #[test]

@@ -249,6 +249,7 @@ mod tests {
             delta: 0,
             copy_bytes,
             options: Options::default(),
+            decided_by: areo_client::Decider::Members,
             members: Vec::new(),
         };
         let coded = configuration(Dap::Ec { k: 3 }, 5, 16);

@@ -126,6 +126,7 @@ fn a_domain_that_was_not_created_has_an_exit_code() {
         delta: 5,
         copy_bytes: 0,
         options: Options::default(),
+        decided_by: areo_client::Decider::Members,
         members: Vec::new(),
     });
     let name = String::from("photos");

@@ -93,6 +93,7 @@ impl Variant {
             copy_bytes: Some(0),
             options: self.extras.options(),
             allow_f0: true,
+            ..DomainOptions::default()
         }
     }
 

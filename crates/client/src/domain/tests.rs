@@ -1,7 +1,7 @@
 use super::*;
 use crate::cluster::tests::names;
 use crate::{Dap, ElementRole};
-use areo_core::config::{Descriptor, Options, ServerId};
+use areo_core::config::{Decider, Descriptor, Options, ServerId};
 use areo_core::dap::ec;
 use areo_core::element::Form;
 use areo_core::object::DomainId;
@@ -16,6 +16,7 @@ fn configuration(dap: Dap) -> Arc<Configuration> {
         delta: 5,
         copy_bytes: 100,
         options: Options::default(),
+        decided_by: Decider::Members,
     };
     Configuration::new(descriptor).unwrap()
 }

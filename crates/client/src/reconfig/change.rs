@@ -2,7 +2,7 @@
 
 use crate::choice::{self, InvalidChoice, OptionsChange};
 use crate::cluster::Names;
-use crate::{Dap, EcDap, ServerId, Shape};
+use crate::{Dap, Decider, EcDap, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct Change {
     pub delta: Option<u16>,
     /// Which optimisations of Ares II are made use of.
     pub options: OptionsChange,
+    /// Who decides which configuration comes after the new one. This change is decided by whom the last one names.
+    pub decided_by: Option<Decider>,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,
     /// Allows servers that do not serve at present.
@@ -63,6 +65,10 @@ pub(super) fn wanted(
         dap,
         delta: change.delta.unwrap_or(current.delta),
         options: change.options.of(options),
+        decided_by: change
+            .decided_by
+            .clone()
+            .unwrap_or_else(|| current.decided_by.clone()),
         ..current.clone()
     };
     // What was allowed once need not be allowed again to be kept.

@@ -1,6 +1,6 @@
 //! Descriptors as [`tlv`] fields.
 
-use super::{Collect, Dap, Descriptor, EcDap, Options, ServerId};
+use super::{Collect, Dap, Decider, Descriptor, EcDap, Options, ServerId};
 use crate::limits;
 use crate::object::DomainId;
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -15,6 +15,8 @@ const DAP_EC: u16 = MUST_UNDERSTAND | 6;
 const DELTA: u16 = MUST_UNDERSTAND | 7;
 const COPY_BYTES: u16 = 8;
 const DAP_REMOVED: u16 = MUST_UNDERSTAND | 10;
+/// As [`Decider`] is written; left out where it is the members.
+pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 
 /// Bits of the field [`OPTIONS`], which is left out where none is set.
@@ -46,6 +48,9 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     match option_bits(descriptor.options) {
         0 => {}
         bits => field(OPTIONS, &[bits]),
+    }
+    if descriptor.decided_by != Decider::Members {
+        field(DECIDER, descriptor.decided_by.to_string().as_bytes());
     }
     out.freeze()
 }
@@ -90,7 +95,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     let (mut domain, mut partition, mut index) = (None, None, None);
     let (mut members, mut dap, mut delta) = (None, None, None);
     let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
-    let mut chosen = Options::default();
+    let (mut chosen, mut decided_by) = (Options::default(), Decider::Members);
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
@@ -120,6 +125,11 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 let bits = u8::from_le_bytes(tlv::number(kind, &value)?);
                 chosen = options(bits).ok_or(TlvError::Invalid { kind })?;
             }
+            DECIDER => {
+                let text = std::str::from_utf8(&value).ok();
+                let decider = text.and_then(|text| text.parse().ok());
+                decided_by = decider.ok_or(TlvError::Invalid { kind })?;
+            }
             _ => tlv::unknown(kind)?,
         }
     }
@@ -133,5 +143,6 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
         delta: delta.ok_or(missing(DELTA))?,
         copy_bytes,
         options: chosen,
+        decided_by,
     })
 }

@@ -3,7 +3,7 @@
 
 use super::visit::Addressed;
 use super::*;
-use crate::config::{Dap, Descriptor, Options, ServerId};
+use crate::config::{Dap, Decider, Descriptor, Options, ServerId};
 use crate::message::{Answer, CellReply, CellRequest};
 use crate::object::DomainId;
 use crate::pointer::Pointer;
@@ -18,6 +18,7 @@ pub(crate) fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         delta: 1,
         copy_bytes: 16,
         options: Options::default(),
+        decided_by: Decider::Members,
     })
     .unwrap()
 }

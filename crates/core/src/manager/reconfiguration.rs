@@ -40,7 +40,7 @@ pub async fn reconfigure<E: Env>(
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
-        consensus: &consensus::Members(|| client.next_writer()),
+        consensus: &consensus::AsDescribed(|| client.next_writer()),
         progress,
     };
     let done = ares::reconfigure(&by, known, wanted).await?;
@@ -62,7 +62,7 @@ pub async fn leave_off<E: Env>(
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
-        consensus: &consensus::Members(|| client.next_writer()),
+        consensus: &consensus::AsDescribed(|| client.next_writer()),
         progress: &|_| {},
     };
     ares::leave_off(&by, known, wanted, after).await
@@ -81,7 +81,7 @@ pub async fn resume<E: Env>(
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
-        consensus: &consensus::Members(|| client.next_writer()),
+        consensus: &consensus::AsDescribed(|| client.next_writer()),
         progress,
     };
     let installed = ares::resume(&by, known).await?;

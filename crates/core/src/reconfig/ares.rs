@@ -1,6 +1,6 @@
 //! Reconfiguration by Ares and Ares II (`algorithms.md` 3.3 and 3.4; Nicolaou, Cadambe, Prakash and others).
 //!
-//! Consensus among the members of the last configuration says which one comes next. It is announced as pending at a quorum
+//! Consensus, among the members of the last configuration or outside, says which one comes next. It is announced as pending at a quorum
 //! of its predecessor, so that every operation that goes on from there sees it. Then it receives the state of all
 //! configurations that may have some, each *closed* by the very requests that read it; without that, a write that
 //! was under way could complete in the old configuration behind the back of the transfer (`[A-8]`, 3.5 item 1). Now it is
@@ -21,9 +21,9 @@
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, Transferred};
 use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
-use crate::consensus::Consensus;
+use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{Failed, Unavailable, Undecided};
 use crate::gather::Visit;
 use crate::limits;
 use crate::pointer::Pointer;
@@ -89,6 +89,9 @@ pub enum ReconfigError {
     Decided(InvalidConfiguration),
     /// No quorum in time, before anybody could see anything of it: the domain is as it was.
     NotBegun(Unavailable),
+    /// The service outside did not decide. Where it was asked, the configuration may be decided, and then whoever
+    /// reconfigures next installs it; no server has heard of it.
+    Undecided(Undecided),
     /// No quorum in time. The configuration may be pending: operations go on in both, anybody can resume.
     Pending(Unavailable),
 }
@@ -99,6 +102,7 @@ impl ErrorType for ReconfigError {
             ReconfigError::Removed => "removed",
             ReconfigError::Invalid(_) | ReconfigError::Decided(_) => "invalid",
             ReconfigError::NotBegun(_) => "not_begun",
+            ReconfigError::Undecided(_) => "undecided",
             ReconfigError::Pending(_) => "pending",
         }
     }
@@ -175,9 +179,12 @@ async fn append<E: Env, C: Consensus<E>>(
         let decided = match span::watch!(span, propose) {
             Ok(Some(decided)) => Configuration::decode(decided).map_err(ReconfigError::Decided)?,
             // Somebody's decision is known there by now: it is on the path.
-            Ok(None) | Err(Failed::Moved) => continue,
-            Err(Failed::Unavailable(unavailable)) => {
+            Ok(None) | Err(ProposeError::Failed(Failed::Moved)) => continue,
+            Err(ProposeError::Failed(Failed::Unavailable(unavailable))) => {
                 return Err(ReconfigError::Pending(unavailable));
+            }
+            Err(ProposeError::Undecided(undecided)) => {
+                return Err(ReconfigError::Undecided(undecided));
             }
         };
         assert_eq!(

@@ -8,6 +8,7 @@ mod gate;
 mod hand_over;
 mod interrupted;
 mod late_notes;
+mod outside;
 mod pointers;
 mod removal;
 mod root;
@@ -16,7 +17,7 @@ mod schedules;
 
 use crate::world::{Actor, World, WorldEnv, configuration, successor};
 use areo_core::config::{Configuration, Dap};
-use areo_core::consensus::Members;
+use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::pointer::Pointer;
@@ -35,7 +36,7 @@ pub fn reconfigure<E: Env>(
         let by = Reconfigurer {
             env: &client.env,
             sequences: client.sequences(),
-            consensus: &Members(|| client.next_writer()),
+            consensus: &AsDescribed(|| client.next_writer()),
             progress: &|_| {},
         };
         ares::reconfigure(&by, &known, next.descriptor()).await
@@ -52,7 +53,7 @@ fn resume(
         let by = Reconfigurer {
             env: &client.env,
             sequences: client.sequences(),
-            consensus: &Members(|| client.next_writer()),
+            consensus: &AsDescribed(|| client.next_writer()),
             progress: &|_| {},
         };
         ares::resume(&by, &known).await

@@ -1,12 +1,13 @@
 //! The quorum call of the tiny world: [`Env`] over a list of messages.
 
-use super::{Content, World};
-use areo_core::config::{Members, ServerId};
+use super::{Content, Reached, World};
+use areo_core::config::{Decider, Members, ServerId};
 use areo_core::env::Env;
-use areo_core::error::{Response, Unavailable};
+use areo_core::error::{Response, Unavailable, Undecided};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply};
 use areo_core::tally::{Decision, Event, Tally};
+use bytes::Bytes;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
@@ -259,6 +260,31 @@ impl Env for WorldEnv {
 
     fn random(&self) -> u64 {
         self.world.draw()
+    }
+
+    async fn decide_outside(
+        &self,
+        service: &Decider,
+        key: &str,
+        proposal: &Bytes,
+    ) -> Result<Bytes, Undecided> {
+        // Others may come first.
+        self.sleep(Duration::from_micros(self.random() % 1000))
+            .await;
+        let mut outside = self.world.outside();
+        let reached = outside.reached;
+        if reached != Reached::Refused {
+            let decided = outside.decided.entry(key.to_owned());
+            let decided = decided.or_insert_with(|| proposal.clone());
+            if reached == Reached::Answered {
+                return Ok(decided.clone());
+            }
+        }
+        Err(Undecided {
+            service: service.to_string(),
+            reason: "nobody answers".into(),
+            handed_over: reached == Reached::Decided,
+        })
     }
 
     fn slow(&self, server: ServerId) -> bool {

@@ -12,7 +12,7 @@ mod disk;
 mod machine;
 mod network;
 
-use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
@@ -56,6 +56,24 @@ struct Inner {
     gathers: Cell<usize>,
     element_bytes: Cell<usize>,
     put_bytes: Cell<usize>,
+    outside: RefCell<Outside>,
+}
+
+/// A service outside the cluster, which decides.
+#[derive(Default)]
+pub struct Outside {
+    pub decided: BTreeMap<String, Bytes>,
+    pub reached: Reached,
+}
+
+/// How far a question gets there.
+#[derive(Default, Clone, Copy, PartialEq)]
+pub enum Reached {
+    #[default]
+    Answered,
+    /// It decides, and nobody hears of it.
+    Decided,
+    Refused,
 }
 
 /// How often, out of a thousand events, the random scheduler does something else than delivering.
@@ -81,6 +99,7 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
         delta,
         copy_bytes,
         options: Options::default(),
+        decided_by: Decider::Members,
     })
     .expect("a valid descriptor")
 }
@@ -141,6 +160,7 @@ impl World {
             gathers: Cell::default(),
             element_bytes: Cell::default(),
             put_bytes: Cell::default(),
+            outside: RefCell::default(),
         }));
         for id in (0..servers).map(server) {
             let machine = Machine::new(root);
@@ -190,6 +210,11 @@ impl World {
     /// Bytes of elements that servers have been sent so far.
     pub fn put_bytes(&self) -> usize {
         self.0.put_bytes.get()
+    }
+
+    /// What is outside.
+    pub fn outside(&self) -> std::cell::RefMut<'_, Outside> {
+        self.0.outside.borrow_mut()
     }
 
     /// For one operation that begins now.

@@ -1,7 +1,7 @@
 //! The cases, by name.
 
 use super::{Case, Operation, linearizable};
-use areo_core::config::{Configuration, Dap, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::object::{DomainId, Name};
 use reconfigure::Transfer;
 use std::rc::Rc;
@@ -79,6 +79,7 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         delta: 0,
         copy_bytes: 0,
         options: Options::default(),
+        decided_by: Decider::Members,
     })
     .expect("a valid descriptor")
 }

@@ -1,7 +1,7 @@
 //! A few servers and one client in one thread: the production shards over the production store on disks in memory, the
 //! production client, and messages that arrive at once, through the codec.
 
-use areo_core::config::{Configuration, Dap, Descriptor, Members, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Members, Options, ServerId};
 use areo_core::env::Env;
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant;
@@ -39,6 +39,7 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         delta: 2,
         copy_bytes: 400,
         options: Options::default(),
+        decided_by: Decider::Members,
     })
     .expect("a valid descriptor")
 }

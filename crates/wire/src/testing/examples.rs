@@ -3,7 +3,7 @@
 
 use crate::frame;
 use areo_core::config::{
-    Configuration, ConfigurationId, Dap, Descriptor, EcDap, Options, ServerId,
+    Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
@@ -28,6 +28,7 @@ fn configuration() -> Arc<Configuration> {
         delta: 5,
         copy_bytes: 16 << 10,
         options: Options::default(),
+        decided_by: Decider::Members,
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
@@ -55,6 +56,16 @@ fn baselines() -> [Arc<Configuration>; 2] {
         };
         Configuration::new(descriptor).expect("3 of 5 is a code")
     })
+}
+
+/// One whose successor is decided outside.
+fn outside() -> Arc<Configuration> {
+    let endpoints = vec!["10.0.0.1:2379".into(), "etcd-2.example:2379".into()];
+    let descriptor = Descriptor {
+        decided_by: Decider::Etcd { endpoints },
+        ..configuration().descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
 fn id() -> ConfigurationId {
@@ -309,6 +320,7 @@ pub fn replies() -> Vec<Reply> {
         stored: vec![(tag(0x33), Form::Trimmed), (tag(0x34), fragment(2).form)],
         ..Held::default()
     })]));
+    replies.push(Reply::Latest(Some(outside())));
     replies
 }
 

@@ -2,7 +2,7 @@
 
 use crate::frame;
 use areo_core::config::{
-    Collect, Configuration, ConfigurationId, Dap, Descriptor, EcDap, Options, ServerId,
+    Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
@@ -309,8 +309,8 @@ fn key() -> impl Strategy<Value = Key> {
 pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     let members = btree_set(any::<u128>(), 1..9);
     let numbers = any::<(u128, u32, u32, u16, u32)>();
-    let shape = (any::<proptest::sample::Index>(), options());
-    (members, shape, numbers).prop_map(|(members, (dap, options), numbers)| {
+    let shape = (any::<proptest::sample::Index>(), options(), decider());
+    (members, shape, numbers).prop_map(|(members, (dap, options, decided_by), numbers)| {
         let (domain, partition, index, delta, copy_bytes) = numbers;
         let descriptor = Descriptor {
             domain: DomainId(domain),
@@ -324,6 +324,7 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
             delta,
             copy_bytes,
             options,
+            decided_by,
         };
         Configuration::new(descriptor).expect("distinct members, k of n")
     })
@@ -348,6 +349,13 @@ fn options() -> impl Strategy<Value = Options> {
         collect,
         ec,
     })
+}
+
+fn decider() -> impl Strategy<Value = Decider> {
+    let endpoint = "[a-z]{1,9}:[1-9][0-9]{0,3}";
+    let etcd = proptest::collection::vec(endpoint, 1..4);
+    let etcd = etcd.prop_map(|endpoints| Decider::Etcd { endpoints });
+    prop_oneof![3 => Just(Decider::Members), 1 => etcd]
 }
 
 fn configuration_id() -> impl Strategy<Value = ConfigurationId> {

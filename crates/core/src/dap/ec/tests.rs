@@ -2,7 +2,7 @@
 //! and copies.
 
 use super::*;
-use crate::config::{Dap, Descriptor, Options, ServerId};
+use crate::config::{Dap, Decider, Descriptor, Options, ServerId};
 use crate::element::Handle;
 use crate::object::DomainId;
 use crate::tag::{ClientId, Writer};
@@ -18,6 +18,7 @@ fn configuration(n: usize, k: u8, delta: u16) -> Arc<Configuration> {
         delta,
         copy_bytes: 0,
         options: Options::default(),
+        decided_by: Decider::Members,
     })
     .unwrap()
 }

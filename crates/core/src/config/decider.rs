@@ -1,0 +1,106 @@
+//! Who decides which configuration comes next.
+
+use crate::limits;
+use std::fmt;
+use std::str::FromStr;
+
+/// Who decides which configuration comes after one; the one itself says so (`[X-16]`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Decider {
+    /// Its members, by Paxos: the consensus of Ares.
+    #[default]
+    Members,
+    /// A service outside, as in Ares II: etcd.
+    Etcd {
+        /// Where its members listen for clients, each as `HOST:PORT`.
+        endpoints: Vec<String>,
+    },
+}
+
+const ETCD: &str = "etcd=";
+
+impl fmt::Display for Decider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decider::Members => f.write_str("members"),
+            Decider::Etcd { endpoints } => write!(f, "{ETCD}{}", endpoints.join(",")),
+        }
+    }
+}
+
+/// A text that names nobody who decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidDecider {
+    /// The text.
+    pub text: String,
+}
+
+impl fmt::Display for InvalidDecider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' does not decide: say members, or {ETCD}HOST:PORT, with commas between several members of etcd, and at most {} bytes",
+            self.text,
+            limits::DECIDER_BYTES
+        )
+    }
+}
+
+impl std::error::Error for InvalidDecider {}
+
+impl FromStr for Decider {
+    type Err = InvalidDecider;
+
+    fn from_str(text: &str) -> Result<Decider, InvalidDecider> {
+        if text == "members" {
+            return Ok(Decider::Members);
+        }
+        let listed = text.strip_prefix(ETCD).unwrap_or_default();
+        let endpoints: Vec<String> = listed.split(',').map(ToOwned::to_owned).collect();
+        let is_sound = |endpoint: &String| {
+            let plain = endpoint
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'/');
+            let port = endpoint
+                .rsplit_once(':')
+                .filter(|(host, _)| !host.is_empty());
+            plain && port.is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+        };
+        match text.len() <= limits::DECIDER_BYTES && endpoints.iter().all(is_sound) {
+            true => Ok(Decider::Etcd { endpoints }),
+            false => Err(InvalidDecider { text: text.into() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deciders_are_words() {
+        for text in [
+            "members",
+            "etcd=127.0.0.1:2379",
+            "etcd=a:1,[::1]:2,c.example:3",
+        ] {
+            assert_eq!(text.parse::<Decider>().unwrap().to_string(), text);
+        }
+        let long = format!("etcd={}:1", "a".repeat(limits::DECIDER_BYTES));
+        for wrong in [
+            "",
+            "etcd",
+            "etcd=",
+            "etcd=a",
+            "etcd=a:b",
+            "etcd=:1",
+            "etcd=a:1,",
+            "etcd=http://a:1",
+            "raft=a:1",
+            &long,
+        ] {
+            let told = wrong.parse::<Decider>().unwrap_err().to_string();
+            assert!(told.contains("etcd=HOST:PORT"), "{told}");
+        }
+    }
+}

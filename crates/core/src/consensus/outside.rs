@@ -1,0 +1,57 @@
+//! Consensus outside: a service that decides for everybody who asks, by create-if-absent on a key for each domain and index
+//! (Ares II, `algorithms.md` 3.1). Which service, is said by the configuration whose successor is decided (`[X-16]`), so that
+//! two reconfigurers never ask different ones.
+//!
+//! The service knows nothing of final pointers: it decides an index once, for ever, and whoever proposes it late is told what
+//! was decided. Announcing that to the members then shows what became of it, as with Paxos.
+//!
+//! | | rounds |
+//! |---|---|
+//! | [`propose`] | 1 to the service, instead of 2 to the members |
+
+use crate::config::{Configuration, ConfigurationId, Decider};
+use crate::env::Env;
+use crate::error::Undecided;
+use crate::gather::Visit;
+use bytes::Bytes;
+
+/// The key under which the service keeps what comes after this configuration. Ids of domains are random, so that clusters
+/// can share a service.
+pub fn key_after(c: &ConfigurationId) -> String {
+    let ConfigurationId {
+        domain,
+        partition,
+        index,
+        ..
+    } = c;
+    let next = index
+        .checked_add(1)
+        .expect("fewer than 2^32 configurations");
+    format!("/areo/{:032x}/{partition}/{next}", domain.0)
+}
+
+/// Proposes an encoded configuration as the successor of the one visited, and returns what is decided.
+///
+/// # Errors
+/// [`Undecided`] says whether it may be decided all the same.
+pub async fn propose<E: Env>(
+    env: &E,
+    at: &Visit,
+    service: &Decider,
+    proposal: &Bytes,
+) -> Result<Bytes, Undecided> {
+    let id = at.c().id();
+    let key = key_after(&id);
+    let decided = env.decide_outside(service, &key, proposal).await?;
+    // Others may write there, too.
+    let is_next = |c: &Configuration| c.id().domain == id.domain && c.id().index == id.index + 1;
+    match Configuration::decode(decided.clone()) {
+        Ok(c) if !is_next(&c) => Err(Undecided {
+            service: service.to_string(),
+            reason: format!("what is there under '{key}' cannot come next"),
+            handed_over: false,
+        }),
+        // What cannot be read is told by whoever needs it.
+        _ => Ok(decided),
+    }
+}
