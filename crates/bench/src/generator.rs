@@ -3,11 +3,14 @@
 //! | module | what |
 //! |---|---|
 //! | `keys` | which object is next |
+//! | `history` | what clients did and saw, where it is recorded |
 //! | `tally` | what was measured |
 
+mod history;
 mod keys;
 mod tally;
 
+pub use history::History;
 pub use keys::Popularity;
 pub(crate) use tally::Latencies;
 pub use tally::{Measured, Times};
@@ -15,9 +18,10 @@ pub use tally::{Measured, Times};
 use crate::completions::{Completions, Seen};
 use crate::random::Random;
 use crate::system;
-use crate::target::{Answer, Caller, Cost, Target, TargetError};
+use crate::target::{Caller, Cost, Reconfigurer, Target, TargetError};
 use crate::workload::value;
 use bytes::Bytes;
+use history::Diary;
 use keys::Keys;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -28,7 +32,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout_at};
 
 /// Values that are written in turn. Making a new one for each put would measure how fast they are made.
-const VALUES: u64 = 16;
+const VALUES: usize = 16;
+/// Bytes of all of them together, at most, but for one that is larger.
+const VALUES_BYTES: usize = 64 << 20;
 /// Clients that write all objects before anything is measured.
 const FILLERS: usize = 32;
 /// Between a failure and the next operation of the same client.
@@ -60,6 +66,10 @@ pub struct Plan {
     pub readers: usize,
     /// Clients that only put.
     pub writers: usize,
+    /// Clients that reconfigure the store, if it can be, beside those.
+    pub reconfigurers: usize,
+    /// Between two changes of one of them, at most so long.
+    pub between_changes: Duration,
     /// Objects.
     pub objects: u64,
     /// Which of them are wanted.
@@ -111,17 +121,23 @@ fn key(size: usize, number: u64) -> String {
 ///
 /// # Errors
 /// [`LoadError`].
-pub async fn fill(target: &dyn Target, size: usize, objects: u64) -> Result<(), LoadError> {
+pub async fn fill(
+    target: &dyn Target,
+    (size, objects): (usize, u64),
+    history: Option<&History>,
+) -> Result<(), LoadError> {
     let next = Rc::new(Cell::new(0));
     let content = value::content(0, size);
     let mut fillers = JoinSet::new();
     for _ in 0..FILLERS.min(objects as usize) {
         let mut caller = connect(target).await?;
         let (next, content) = (next.clone(), content.clone());
+        let mut diary = history.map(|history| history.client(target.about().target));
         fillers.spawn_local(async move {
             while next.get() < objects {
                 let number = next.replace(next.get() + 1);
-                let put = caller.put(&key(size, number), content.clone()).await;
+                let key = key(size, number);
+                let put = put(&mut *caller, diary.as_mut(), &key, (size, &content)).await;
                 put.map_err(|error| LoadError::Fill { error })?;
             }
             Ok(())
@@ -133,6 +149,25 @@ pub async fn fill(target: &dyn Target, size: usize, objects: u64) -> Result<(), 
     Ok(())
 }
 
+/// Puts: the value, or one of this size that nobody has put before if it is written down.
+async fn put(
+    caller: &mut dyn Caller,
+    diary: Option<&mut Diary>,
+    key: &str,
+    (size, content): (usize, &Bytes),
+) -> Result<Cost, String> {
+    let Some(diary) = diary else {
+        return caller.put(key, content.clone()).await;
+    };
+    let content = diary.puts(key, size);
+    let ended = caller.put(key, content).await;
+    match &ended {
+        Ok(_) => diary.has_put(),
+        Err(_) => diary.has_failed(),
+    }
+    ended
+}
+
 async fn connect(target: &dyn Target) -> Result<Box<dyn Caller>, LoadError> {
     let caller = target.caller().await;
     caller.map_err(|source| LoadError::Connect { source })
@@ -142,8 +177,12 @@ async fn connect(target: &dyn Target) -> Result<Box<dyn Caller>, LoadError> {
 ///
 /// # Errors
 /// [`LoadError`]. Operations that fail are no error, but in what was measured.
-pub async fn run(target: &dyn Target, plan: &Plan) -> Result<Measured, LoadError> {
-    let mut load = Load::start(target, plan).await?;
+pub async fn run(
+    target: &dyn Target,
+    plan: &Plan,
+    history: Option<&History>,
+) -> Result<Measured, LoadError> {
+    let mut load = Load::start(target, plan, history).await?;
     sleep_until(load.shared.begin.into()).await;
     let before = Counters::of(target);
     sleep_until(load.shared.end.into()).await;
@@ -171,9 +210,21 @@ impl Load {
     ///
     /// # Errors
     /// [`LoadError`].
-    pub(crate) async fn start(target: &dyn Target, plan: &Plan) -> Result<Load, LoadError> {
+    pub(crate) async fn start(
+        target: &dyn Target,
+        plan: &Plan,
+        history: Option<&History>,
+    ) -> Result<Load, LoadError> {
         let clients = plan.readers + plan.writers;
         assert!(clients > 0 && plan.objects > 0);
+        // Making large values takes time that nobody is to miss.
+        let values = (1..=VALUES.min(VALUES_BYTES / plan.size).max(1))
+            .map(|number| value::content(number as u64, plan.size))
+            .collect();
+        let mut callers = Vec::new();
+        for _ in 0..clients {
+            callers.push(connect(target).await?);
+        }
         let from = Instant::now();
         let begin = from + plan.warm_up;
         let shared = Rc::new(Shared {
@@ -181,15 +232,14 @@ impl Load {
             end: begin + plan.time,
             tally: RefCell::default(),
             completions: RefCell::new(Completions::new(begin, plan.time)),
-            values: (1..=VALUES)
-                .map(|number| value::content(number, plan.size))
-                .collect(),
+            values,
         });
         let mut workers = JoinSet::new();
-        for place in 0..clients {
+        for (place, caller) in callers.into_iter().enumerate() {
             let random = Random::new(plan.seed).derive(place as u64);
             let worker = Worker {
-                caller: connect(target).await?,
+                caller,
+                diary: history.map(|history| history.client(target.about().target)),
                 reads: place < plan.readers,
                 keys: Keys::new(plan.popularity, plan.objects, random),
                 size: plan.size,
@@ -197,6 +247,12 @@ impl Load {
                 shared: shared.clone(),
             };
             workers.spawn_local(worker.work());
+        }
+        let reconfigurers = (0..plan.reconfigurers).filter_map(|_| target.reconfigurer());
+        for (place, reconfigurer) in (clients..).zip(reconfigurers) {
+            let random = Random::new(plan.seed).derive(place as u64);
+            let shared = shared.clone();
+            workers.spawn_local(change(reconfigurer, random, plan.between_changes, shared));
         }
         Ok(Load { shared, workers })
     }
@@ -268,8 +324,43 @@ struct Shared {
     values: Vec<Bytes>,
 }
 
+/// Reconfigures until the time is over.
+async fn change(
+    mut reconfigurer: Box<dyn Reconfigurer>,
+    mut random: Random,
+    between: Duration,
+    shared: Rc<Shared>,
+) {
+    loop {
+        sleep(wait(&mut random, between)).await;
+        if Instant::now() >= shared.end {
+            return;
+        }
+        match reconfigurer.reconfigure().await {
+            Ok(is_ours) => {
+                let now = Instant::now();
+                let counts = is_ours && now >= shared.begin && now < shared.end;
+                shared.tally.borrow_mut().reconfigured(counts.into());
+            }
+            Err(sentence) => {
+                shared.tally.borrow_mut().failed(sentence);
+                sleep(AFTER_FAILURE).await;
+            }
+        }
+    }
+}
+
+/// A random time of at most this, in steps of a microsecond.
+fn wait(random: &mut Random, most: Duration) -> Duration {
+    match most.as_micros() as u64 {
+        0 => Duration::ZERO,
+        most => Duration::from_micros(random.below(most) + 1),
+    }
+}
+
 struct Worker {
     caller: Box<dyn Caller>,
+    diary: Option<Diary>,
     reads: bool,
     keys: Keys,
     size: usize,
@@ -310,15 +401,30 @@ impl Worker {
         }
     }
 
-    fn put<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, String> {
-        let which = self.keys.random.below(VALUES) as usize;
-        self.caller.put(key, self.shared.values[which].clone())
+    async fn put(&mut self, key: &str) -> Result<Cost, String> {
+        let which = self.keys.random.index(self.shared.values.len());
+        let content = (self.size, &self.shared.values[which]);
+        put(&mut *self.caller, self.diary.as_mut(), key, content).await
     }
 
     async fn get(&mut self, key: &str) -> Result<Cost, String> {
-        match self.caller.get(key).await? {
-            (Some(length), cost) if length == self.size => Ok(cost),
-            (Some(length), _) => Err(format!("'{key}' has {length} bytes, not {}", self.size)),
+        if let Some(diary) = &mut self.diary {
+            diary.gets(key);
+        }
+        let ended = self.caller.get(key).await;
+        if let Some(diary) = &mut self.diary {
+            match &ended {
+                Ok((found, _)) => diary.has_got(found.as_ref()),
+                Err(_) => diary.has_failed(),
+            }
+        }
+        match ended? {
+            (Some(found), cost) if found.len() == self.size => Ok(cost),
+            (Some(found), _) => Err(format!(
+                "'{key}' has {} bytes, not {}",
+                found.len(),
+                self.size
+            )),
             (None, _) => Err(format!("'{key}' is not there")),
         }
     }
@@ -360,10 +466,9 @@ impl Schedule {
     /// Waits until the next operation begins; when it was due.
     async fn next(&mut self, random: &mut Random) -> Instant {
         match self.pace {
-            Pace::Closed { wait } => {
-                if !wait.is_zero() {
-                    let most = wait.as_micros().max(1) as u64;
-                    sleep(Duration::from_micros(random.below(most) + 1)).await;
+            Pace::Closed { wait: most } => {
+                if !most.is_zero() {
+                    sleep(wait(random, most)).await;
                 }
                 Instant::now()
             }

@@ -9,12 +9,20 @@ mod report;
 pub use kill::Killed;
 pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
 
-use crate::generator::{self, LoadError, Pace, Plan, Popularity};
+use crate::generator::{self, History, LoadError, Pace, Plan, Popularity};
 use crate::system::Machine;
 use crate::target::{self, Target, TargetError, TargetName, Wanted};
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::LocalSet;
+
+/// Objects of a size if nobody says how many,
+const OBJECTS: u64 = 1_000;
+/// or fewer, so that they have no more bytes than this together, but no fewer than this many.
+const VALUES_BYTES: u64 = 256 << 20;
+const OBJECTS_MIN: u64 = 4;
 
 /// What is to be compared.
 pub struct Options {
@@ -28,12 +36,18 @@ pub struct Options {
     pub clients: Vec<usize>,
     /// Puts, gets, or both one after the other.
     pub operations: Vec<Operation>,
-    /// Objects of each size.
-    pub objects: u64,
+    /// Objects of each size; `None`: a thousand, and fewer of large values.
+    pub objects: Option<u64>,
     /// Which of them are wanted.
     pub popularity: Popularity,
     /// When operations begin.
     pub pace: Pace,
+    /// Clients that reconfigure the stores that can be, beside those that put and get.
+    pub reconfigurers: usize,
+    /// Between two changes of one of them, at most so long.
+    pub between_changes: Duration,
+    /// Where everything that clients did and saw is recorded.
+    pub history: Option<PathBuf>,
     /// Not measured, before each measurement.
     pub warm_up: Duration,
     /// How long each measurement is.
@@ -76,6 +90,13 @@ pub enum PeersError {
         /// Why.
         source: LoadError,
     },
+    /// The history could not be written.
+    History {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 impl fmt::Display for PeersError {
@@ -83,6 +104,9 @@ impl fmt::Display for PeersError {
         match self {
             PeersError::Target { source } => source.fmt(f),
             PeersError::Load { target, source } => write!(f, "{target}: {source}"),
+            PeersError::History { path, source } => {
+                write!(f, "cannot write the history {}: {source}", path.display())
+            }
         }
     }
 }
@@ -107,6 +131,12 @@ impl Options {
         cases
     }
 
+    /// Objects of this size.
+    fn objects(&self, size: usize) -> u64 {
+        let few = (VALUES_BYTES / size as u64).clamp(OBJECTS_MIN, OBJECTS);
+        self.objects.unwrap_or(few)
+    }
+
     fn plan(&self, (size, clients, operation): (usize, usize, Operation)) -> Plan {
         let (readers, writers) = match operation {
             Operation::Get => (clients, 0),
@@ -115,7 +145,9 @@ impl Options {
         Plan {
             readers,
             writers,
-            objects: self.objects,
+            reconfigurers: self.reconfigurers,
+            between_changes: self.between_changes,
+            objects: self.objects(size),
             popularity: self.popularity,
             size,
             pace: self.pace,
@@ -135,6 +167,10 @@ pub async fn run(options: &Options, observe: impl Fn(Stage)) -> Result<Report, P
 }
 
 async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, PeersError> {
+    let history = options.history.as_deref().map(History::create);
+    let history = history
+        .transpose()
+        .map_err(|error| unwritten(options, error))?;
     let mut targets: Vec<(TargetName, Box<dyn Target>)> = Vec::new();
     for &name in &options.targets {
         observe(Stage::Starting(name));
@@ -145,7 +181,8 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
     for (name, target) in &targets {
         observe(Stage::Filling(*name));
         for size in &options.sizes {
-            let filled = generator::fill(&**target, *size, options.objects).await;
+            let objects = (*size, options.objects(*size));
+            let filled = generator::fill(&**target, objects, history.as_ref()).await;
             filled.map_err(failed(*name))?;
         }
     }
@@ -166,8 +203,9 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
                 let which = (run + turn) % targets.len();
                 let (name, target) = &targets[which];
                 observe(Stage::Measuring(done, *name));
-                let measured = generator::run(&**target, &options.plan(case)).await;
-                let measured = measured.map_err(failed(*name))?;
+                let plan = options.plan(case);
+                let measured = generator::run(&**target, &plan, history.as_ref());
+                let measured = measured.await.map_err(failed(*name))?;
                 points[at * targets.len() + which].runs.push(measured);
                 done += 1;
             }
@@ -177,13 +215,21 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
     if options.kill.is_some() {
         for (name, target) in &mut targets {
             observe(Stage::Killing(*name));
-            killed.push(kill::kill(options, *name, &mut **target).await?);
+            let seen = kill::kill(options, (*name, &mut **target), history.as_ref());
+            killed.push(seen.await?);
         }
     }
+    let finished = history.map_or(Ok(()), |history| history.finish());
+    finished.map_err(|error| unwritten(options, error))?;
     let about = targets.iter().map(|(_, target)| target.about().clone());
     let mut report = Report::new(Machine::this(), &options.command, about.collect(), points);
     report.killed = killed;
     Ok(report)
+}
+
+fn unwritten(options: &Options, source: io::Error) -> PeersError {
+    let path = options.history.clone().unwrap_or_default();
+    PeersError::History { path, source }
 }
 
 fn failed(target: TargetName) -> impl FnOnce(LoadError) -> PeersError {

@@ -49,7 +49,7 @@ impl TargetName {
     ];
 
     /// As the command line and reports have it.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             TargetName::Areo => "areo",
             TargetName::Etcd => "etcd",
@@ -177,11 +177,20 @@ pub trait Caller {
     /// What went wrong, as a sentence.
     fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String>;
 
-    /// Reads a value; its length in bytes, `None` if there is none.
+    /// Reads a value; `None` if there is none.
     ///
     /// # Errors
     /// What went wrong, as a sentence.
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<usize>, Cost), String>;
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String>;
+}
+
+/// One that reconfigures, one change after the other.
+pub trait Reconfigurer {
+    /// Makes a change; `false` if another one was made instead, by somebody else.
+    ///
+    /// # Errors
+    /// What went wrong, as a sentence.
+    fn reconfigure(&mut self) -> Answer<'_, bool, String>;
 }
 
 /// A cluster that serves; its processes end when this is dropped.
@@ -194,6 +203,11 @@ pub trait Target {
     /// # Errors
     /// [`TargetError::Start`].
     fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError>;
+
+    /// A client of it that reconfigures it, if it can be.
+    fn reconfigurer(&self) -> Option<Box<dyn Reconfigurer>> {
+        None
+    }
 
     /// Its server processes.
     fn processes(&self) -> Vec<u32>;

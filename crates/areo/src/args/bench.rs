@@ -37,7 +37,7 @@ pub(crate) enum Bench {
     /// servers per operation, bytes on the wire and on disk; the first store is set against each of the others, run by run.
     /// With `--kill`, what clients notice of a member that is killed. Ends with 1 if any operation failed, but for those of
     /// that part. `docs/benchmarks.md` says what the fields of `--json` mean.
-    Peers(MeasurePeers),
+    Peers(Box<MeasurePeers>),
     /// Draw a page again, from what `areo bench peers --json` or `areo bench wide-area --json` printed
     Report(DrawReport),
     /// Repeat an experiment of the papers with real servers, beside the published figures
@@ -115,8 +115,8 @@ pub(crate) struct MeasurePeers {
         default_value = "areo,etcd,redis,redis-wait"
     )]
     pub(crate) targets: Vec<TargetName>,
-    /// Sizes of values, from 16 to 16MiB
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "1KiB", value_parser = parse_bench_size)]
+    /// Sizes of values, from 16 to 64MiB
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "1KiB", value_parser = parse_peers_size)]
     pub(crate) size: Vec<usize>,
     /// Numbers of clients that work at the same time
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64", value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -141,9 +141,9 @@ pub(crate) struct MeasurePeers {
     /// What an acknowledgement means; the report says what it means to each store
     #[arg(long, default_value = "memory")]
     pub(crate) durability: DurabilityWord,
-    /// Objects of each size
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    pub(crate) objects: u64,
+    /// Objects of each size [default: 1000, or 256MiB of them, but at least 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) objects: Option<u64>,
     /// Which objects are wanted: uniform, or zipf:EXPONENT
     #[arg(long, default_value = "uniform")]
     pub(crate) popularity: Popularity,
@@ -154,6 +154,17 @@ pub(crate) struct MeasurePeers {
     /// Each client waits a random time of at most this between its operations
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate", value_parser = parse_time)]
     pub(crate) wait: Duration,
+    /// Clients that reconfigure Areo while it is measured, beside the others: replication and erasure coding take turns, on
+    /// the same servers
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=100))]
+    pub(crate) reconfigurers: u16,
+    /// Each reconfigurer waits a random time of at most this between its changes
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_time)]
+    pub(crate) reconfigure_wait: Duration,
+    /// Record what all clients do and see in this file, as `areo check` reads it, each store as a domain; values are made and
+    /// looked at byte by byte then, which takes time of the clients
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) history: Option<PathBuf>,
     /// How long each measurement is
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_timeout)]
     pub(crate) time: Duration,
@@ -309,6 +320,11 @@ pub(crate) struct Load {
 /// Bytes of an object: values are told from each other by their first 16.
 fn parse_bench_size(text: &str) -> Result<usize, String> {
     size_up_to(16 << 20, text)
+}
+
+/// The same of stores that are compared.
+fn parse_peers_size(text: &str) -> Result<usize, String> {
+    size_up_to(64 << 20, text)
 }
 
 /// Bytes of an object that is put in one piece: not in blocks.

@@ -34,7 +34,7 @@ pub(super) fn run(session: &Session, command: Bench) -> Outcome {
         Bench::Availability(args) => availability::run(session, args),
         Bench::Limits(args) => limits::run(session, args),
         Bench::Nemesis(args) => nemesis(session, args),
-        Bench::Peers(args) => peers::run(session, args),
+        Bench::Peers(args) => peers::run(session, *args),
         Bench::Report(args) => report::draw(&args),
         Bench::Paper(args) => paper::run(session, args),
         Bench::Reconfig(args) => reconfig::run(session, args),

@@ -124,6 +124,31 @@ fn a_member_of_each_store_is_killed_and_the_others_go_on() {
 }
 
 #[test]
+fn what_clients_saw_while_a_store_was_reconfigured_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = folder.path().join("history.jsonl");
+    let history = history.to_str().unwrap();
+    let named = ["bench", "peers", "--json", "--targets", "areo"];
+    let changing = [
+        "--reconfigurers",
+        "2",
+        "--reconfigure-wait",
+        "10ms",
+        "--size",
+        "20KiB",
+        "--history",
+        history,
+    ];
+    let run = areo(&[&named, &SMALL[..2], &SMALL[4..], &changing].concat(), b"").done();
+    let report = run.objects().remove(0);
+    let runs = report["points"].as_array().unwrap().iter();
+    let changes = runs.map(|point| point["runs"][0]["reconfigurations"].as_u64().unwrap());
+    assert!(changes.sum::<u64>() > 0, "{report}");
+    let judged = areo(&["check", history], b"").done();
+    assert!(judged.text().contains("linearizable"), "{}", judged.text());
+}
+
+#[test]
 fn a_store_at_a_given_rate_does_no_more_than_that() {
     let open = ["bench", "peers", "--json", "--targets", "areo"];
     let slow = [
@@ -159,6 +184,8 @@ fn what_cannot_be_compared_is_one_sentence() {
     let peers = |more: &[&str]| areo(&[&["bench", "peers"], more].concat(), b"");
     peers(&["--targets", "mongo"]).refused(2, &["'mongo'", "redis-wait"]);
     peers(&["--popularity", "zipf:1"]).refused(2, &["exponent"]);
+    peers(&["--history", "/nowhere/at/all"]).refused(1, &["/nowhere/at/all"]);
+    peers(&["--size", "65MiB"]).refused(2, &["64MiB", "65MiB"]);
     peers(&["--size", "1"]).refused(2, &["16 bytes"]);
     peers(&["--clients", "0"]).refused(2, &["0", "1..=1000"]);
     peers(&["--rate", "5", "--wait", "1ms"]).refused(2, &["--rate"]);

@@ -69,7 +69,7 @@ impl Latencies {
     }
 }
 
-/// What a load took. What is told per operation is of those that succeeded.
+/// What a load took. What is told per operation is of those that succeeded, and 0 if none did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// How long was measured.
@@ -92,6 +92,9 @@ pub struct Measured {
     pub rounds: Option<f64>,
     /// Configurations that an operation visited, where the store tells.
     pub configurations: Option<f64>,
+    /// Reconfigurations that ended in this time.
+    #[serde(default)]
+    pub reconfigurations: u64,
     /// CPU time of the process with the clients, per operation.
     pub client_cpu_us: f64,
     /// CPU time of all server processes, per operation.
@@ -112,6 +115,7 @@ pub(super) struct Tally {
     cost: Cost,
     operations: u64,
     missed: u64,
+    reconfigurations: u64,
     failed: u64,
     failures: Vec<String>,
 }
@@ -135,6 +139,10 @@ impl Tally {
         self.missed += operations;
     }
 
+    pub(super) fn reconfigured(&mut self, times: u64) {
+        self.reconfigurations += times;
+    }
+
     pub(super) fn failed(&mut self, sentence: String) {
         self.failed += 1;
         if self.failures.len() < SENTENCES_MAX {
@@ -150,7 +158,10 @@ impl Tally {
     pub(super) fn measured(self, time: Duration, from: &Counters, to: &Counters) -> Measured {
         let operations = self.operations;
         let recorded = self.get.count() + self.put.count();
-        let each = |all: f64| all / operations.max(1) as f64;
+        let each = |all: f64| match operations {
+            0 => 0.0,
+            operations => all / operations as f64,
+        };
         let us = |from: Duration, to: Duration| each((to.saturating_sub(from)).as_secs_f64() * 1e6);
         let told = |all: u64| (all > 0).then(|| all as f64 / recorded as f64);
         Measured {
@@ -164,6 +175,7 @@ impl Tally {
             put: self.put.times(),
             rounds: told(self.cost.rounds),
             configurations: told(self.cost.configurations),
+            reconfigurations: self.reconfigurations,
             client_cpu_us: us(from.client_cpu, to.client_cpu),
             server_cpu_us: us(from.server_cpu, to.server_cpu),
             wire_bytes: each(to.loopback_bytes.saturating_sub(from.loopback_bytes) as f64),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::target::{About, TargetName};
+use crate::target::{About, Answer, TargetName};
 use tokio::task::LocalSet;
 
 /// How long the clients of [`Slow`] notice that it was killed.
@@ -34,6 +34,19 @@ impl Slow {
     }
 }
 
+/// Somebody else is faster every second time.
+struct SlowReconfigurer(Duration, u64);
+
+impl Reconfigurer for SlowReconfigurer {
+    fn reconfigure(&mut self) -> Answer<'_, bool, String> {
+        Box::pin(async {
+            sleep(self.0).await;
+            self.1 += 1;
+            Ok(self.1 % 2 == 1)
+        })
+    }
+}
+
 impl Target for Slow {
     fn about(&self) -> &About {
         &self.about
@@ -42,6 +55,10 @@ impl Target for Slow {
     fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
         let caller = SlowCaller(self.takes, self.once.clone(), self.length);
         Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
+    }
+
+    fn reconfigurer(&self) -> Option<Box<dyn Reconfigurer>> {
+        Some(Box::new(SlowReconfigurer(self.takes, 0)))
     }
 
     fn processes(&self) -> Vec<u32> {
@@ -69,10 +86,10 @@ impl Caller for SlowCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, _key: &'a str) -> Answer<'a, (Option<usize>, Cost), String> {
+    fn get<'a>(&'a mut self, _key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
         Box::pin(async {
             sleep(self.0).await;
-            Ok((Some(self.2), Cost::default()))
+            Ok((Some(vec![0; self.2].into()), Cost::default()))
         })
     }
 }
@@ -81,6 +98,8 @@ fn plan(readers: usize, writers: usize, pace: Pace) -> Plan {
     Plan {
         readers,
         writers,
+        reconfigurers: 0,
+        between_changes: Duration::ZERO,
         objects: 10,
         popularity: Popularity::Uniform,
         size: 16,
@@ -95,8 +114,8 @@ fn measure(target: &Slow, plan: &Plan) -> Measured {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().unwrap();
     let work = async {
-        fill(target, plan.size, plan.objects).await.unwrap();
-        run(target, plan).await.unwrap()
+        fill(target, (plan.size, plan.objects), None).await.unwrap();
+        run(target, plan, None).await.unwrap()
     };
     runtime.block_on(LocalSet::new().run_until(work))
 }
@@ -133,7 +152,7 @@ fn what_waits_for_a_slow_operation_counts_as_slow() {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().unwrap();
         slow.once.set(Some(pause));
-        runtime.block_on(LocalSet::new().run_until(run(&slow, &open)))
+        runtime.block_on(LocalSet::new().run_until(run(&slow, &open, None)))
     };
     let put = measured.unwrap().put.unwrap();
     // The first one takes 200 ms; the hundred that were due meanwhile begin when it ends. A closed loop would have one slow
@@ -169,7 +188,7 @@ fn a_pause_of_the_store_is_noticed_as_one() {
     let mut slow = Slow::new(Duration::from_millis(1), 16);
     let plan = plan(0, 1, CLOSED);
     let work = async {
-        let load = Load::start(&slow, &plan).await.unwrap();
+        let load = Load::start(&slow, &plan, None).await.unwrap();
         load.until_disturbed().await;
         slow.kill().await.unwrap();
         load.noticed().await
@@ -182,4 +201,20 @@ fn a_pause_of_the_store_is_noticed_as_one() {
     assert!(seen.disturbed_after >= plan.time / 2, "{seen:?}");
     assert_eq!(seen.steps.len(), 40);
     assert!(seen.steps.iter().sum::<u64>() <= 250, "{seen:?}");
+}
+
+#[test]
+fn reconfigurations_are_those_that_came_about_in_the_time() {
+    let slow = Slow::new(Duration::from_millis(1), 16);
+    let mut plan = plan(1, 0, CLOSED);
+    assert_eq!(measure(&slow, &plan).reconfigurations, 0);
+    plan.reconfigurers = 2;
+    plan.between_changes = Duration::from_millis(1);
+    let measured = measure(&slow, &plan);
+    // Two clients of at most one attempt in a millisecond each, of which half are theirs.
+    assert!(
+        (1..=420).contains(&measured.reconfigurations),
+        "{measured:?}"
+    );
+    assert!(measured.operations > 0 && measured.failed == 0);
 }

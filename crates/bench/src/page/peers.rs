@@ -1,6 +1,7 @@
 //! The page of a comparison of stores.
 
 use super::{Axis, Line, Page, Place, Plot, Section, Table, Timeline, head, made};
+use crate::generator::Measured;
 use crate::peers::{Killed, Operation, Point, Report, Spread};
 use crate::target::TargetName;
 
@@ -101,8 +102,11 @@ fn figures(report: &Report, points: &[&Point]) -> Section {
                 "99.9 % µs",
                 "client CPU µs",
                 "server CPU µs",
+                "CPU ns per byte",
                 "bytes on the wire",
                 "rounds",
+                "configurations",
+                "reconfigurations/s",
                 "MiB in memory",
                 "failed",
             ]),
@@ -137,8 +141,13 @@ fn row(point: &Point) -> Vec<String> {
     let throughput = point.spread(|run| run.per_second);
     let whole = |figure: f64| format!("{figure:.0}");
     let tenth = |figure: f64| format!("{figure:.1}");
-    let rounds = point.runs.iter().filter_map(|run| run.rounds);
-    let rounds: Vec<f64> = rounds.collect();
+    let told = |of: fn(&Measured) -> Option<f64>| {
+        let all: Vec<f64> = point.runs.iter().filter_map(of).collect();
+        match &all[..] {
+            [] => "not told".into(),
+            all => format!("{:.2}", Spread::of(all.iter().copied()).median),
+        }
+    };
     vec![
         point.target.to_string(),
         point.clients.to_string(),
@@ -150,11 +159,15 @@ fn row(point: &Point) -> Vec<String> {
         whole(point.latency(|times| times.p999_us).median),
         tenth(point.spread(|run| run.client_cpu_us).median),
         tenth(point.spread(|run| run.server_cpu_us).median),
+        format!("{:.2}", point.cpu_ns_per_byte().median),
         whole(point.spread(|run| run.wire_bytes).median),
-        match &rounds[..] {
-            [] => "not told".into(),
-            rounds => format!("{:.2}", Spread::of(rounds.iter().copied()).median),
-        },
+        told(|run| run.rounds),
+        told(|run| run.configurations),
+        tenth(
+            point
+                .spread(|run| run.reconfigurations as f64 / run.seconds)
+                .median,
+        ),
         whole(point.spread(|run| run.resident_bytes as f64).median / f64::from(1 << 20)),
         point.failed().to_string(),
     ]

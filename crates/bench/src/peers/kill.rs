@@ -2,7 +2,7 @@
 
 use super::{Options, PeersError, failed};
 use crate::completions::STEP;
-use crate::generator::{Load, Noticed, Plan};
+use crate::generator::{History, Load, Noticed, Plan};
 use crate::target::{Target, TargetName};
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +82,8 @@ impl Killed {
 /// Half of the clients get and half of them put, for twice the time; in the middle of it a member is killed.
 pub(super) async fn kill(
     options: &Options,
-    name: TargetName,
-    target: &mut dyn Target,
+    (name, target): (TargetName, &mut dyn Target),
+    history: Option<&History>,
 ) -> Result<Killed, PeersError> {
     let clients = options.clients.iter().copied().max().unwrap_or(1).max(2);
     let plan = Plan {
@@ -92,7 +92,8 @@ pub(super) async fn kill(
         time: 2 * options.kill.unwrap_or(options.time),
         ..options.plan((options.sizes[0], clients, super::Operation::Get))
     };
-    let load = Load::start(target, &plan).await.map_err(failed(name))?;
+    let load = Load::start(target, &plan, history).await;
+    let load = load.map_err(failed(name))?;
     load.until_disturbed().await;
     let victim = target.kill().await;
     let victim = victim.map_err(|source| PeersError::Target { source })?;
@@ -111,6 +112,8 @@ pub(crate) mod tests {
         let plan = Plan {
             readers: 1,
             writers: 2,
+            reconfigurers: 0,
+            between_changes: Duration::ZERO,
             objects: 1,
             popularity: Popularity::Uniform,
             size: 16,

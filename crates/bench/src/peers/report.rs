@@ -84,6 +84,11 @@ impl Point {
         Spread::of(self.runs.iter().filter_map(times).map(|times| of(&times)))
     }
 
+    /// CPU time of clients and servers together by bytes of a value, in nanoseconds.
+    pub fn cpu_ns_per_byte(&self) -> Spread {
+        self.spread(|run| (run.client_cpu_us + run.server_cpu_us) * 1e3 / self.size as f64)
+    }
+
     /// Operations that failed in all runs.
     pub fn failed(&self) -> u64 {
         self.runs.iter().map(|run| run.failed).sum()
@@ -180,6 +185,8 @@ fn compared(targets: &[About], points: &[Point]) -> Vec<Compared> {
 fn compare(one: &Point, other: &Point) -> Compared {
     let ratio = |of: fn(&Measured) -> f64| {
         let runs = one.runs.iter().zip(&other.runs);
+        // There is no ratio to nothing, and no cost of nothing.
+        let runs = runs.filter(|(one, other)| one.operations > 0 && other.operations > 0);
         Spread::of(runs.map(|(one, other)| of(one) / of(other)))
     };
     Compared {
@@ -222,6 +229,7 @@ pub(crate) mod tests {
             put: Some(times),
             rounds: Some(2.0),
             configurations: Some(1.0),
+            reconfigurations: 0,
             client_cpu_us: cpu_us / 4.0,
             server_cpu_us: cpu_us * 0.75,
             wire_bytes: 4_000.0,
@@ -261,6 +269,13 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn cpu_time_is_told_by_byte() {
+        let point = point(TargetName::Areo, vec![run(1, 1_024.0), run(1, 2_048.0)]);
+        let Spread { median, min, max } = point.cpu_ns_per_byte();
+        assert_eq!((median, min, max), (1_500.0, 1_000.0, 2_000.0));
+    }
+
+    #[test]
     fn ratios_are_of_the_same_run_and_load() {
         let (areo, etcd) = (TargetName::Areo, TargetName::Etcd);
         let mut other_load = point(etcd, vec![run(1, 1.0)]);
@@ -281,5 +296,10 @@ pub(crate) mod tests {
             (3.0, 2.0, 8.0)
         );
         assert_eq!((cpu.median, cpu.min, cpu.max), (0.5, 0.125, 0.75));
+        let nothing = compare(
+            &point(areo, vec![run(0, 1.0)]),
+            &point(etcd, vec![run(0, 1.0)]),
+        );
+        assert_eq!(nothing.ratio.throughput, Spread::default());
     }
 }

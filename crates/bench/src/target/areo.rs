@@ -1,9 +1,14 @@
 //! This store, as a target.
 
-use super::{About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed};
+use super::{
+    About, Answer, Caller, Cost, Reconfigurer, Target, TargetError, TargetName, Wanted,
+    start_failed,
+};
 use crate::setup::{Setup, Started};
 use crate::system;
-use areo_client::{Domain, DomainOptions, PutOptions, Shape, Statistics};
+use areo_client::{
+    Change, Dap, DapKind, Domain, DomainOptions, PutOptions, Reconfigured, Shape, Statistics,
+};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -71,6 +76,11 @@ impl Target for Areo {
         Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
     }
 
+    fn reconfigurer(&self) -> Option<Box<dyn Reconfigurer>> {
+        let (domain, _) = self.domain.measured();
+        Some(Box::new(AreoReconfigurer { domain }))
+    }
+
     fn processes(&self) -> Vec<u32> {
         self.started.cluster.processes()
     }
@@ -89,6 +99,31 @@ impl Target for Areo {
                     target: TargetName::Areo,
                     why: format!("{name} does not run"),
                 }),
+            }
+        })
+    }
+}
+
+/// Replication and erasure coding take turns, on the same servers.
+struct AreoReconfigurer {
+    domain: Domain,
+}
+
+impl Reconfigurer for AreoReconfigurer {
+    fn reconfigure(&mut self) -> Answer<'_, bool, String> {
+        Box::pin(async {
+            let dap = match self.domain.configuration().shape.dap() {
+                Dap::Abd => DapKind::Ec,
+                _ => DapKind::Abd,
+            };
+            let change = Change {
+                dap: Some(dap),
+                allow_f0: true,
+                ..Change::default()
+            };
+            match self.domain.reconfigure(&change, |_| {}).await {
+                Ok(done) => Ok(matches!(done, Reconfigured::Installed(_))),
+                Err(error) => Err(error.to_string()),
             }
         })
     }
@@ -119,15 +154,15 @@ impl Caller for AreoCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<usize>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
         Box::pin(async move {
             let before = self.statistics.counts();
-            let length = match self.domain.get(key).await {
-                Ok(object) => Some(object.into_bytes().len()),
+            let value = match self.domain.get(key).await {
+                Ok(object) => Some(object.into_bytes()),
                 Err(areo_client::Error::NotFound { .. }) => None,
                 Err(error) => return Err(error.to_string()),
             };
-            Ok((length, self.since(before)))
+            Ok((value, self.since(before)))
         })
     }
 }

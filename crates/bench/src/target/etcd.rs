@@ -102,7 +102,10 @@ impl EtcdCluster {
             target: TargetName::Etcd,
             version,
             servers: wanted.servers,
-            keeps: format!("{} replicas, linearizable puts and gets", wanted.servers),
+            keeps: format!(
+                "{} replicas, linearizable puts and gets; requests up to 128 MiB instead of 1.5",
+                wanted.servers
+            ),
             durability: match wanted.memory {
                 true => "files without fsync (--unsafe-no-fsync)".into(),
                 false => "fsync at a majority".into(),
@@ -214,10 +217,10 @@ impl Caller for EtcdCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<usize>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
         Box::pin(async move {
             let got = self.0.get(key).await.map_err(|error| error.to_string())?;
-            Ok((got.map(|value| value.len()), Cost::default()))
+            Ok((got, Cost::default()))
         })
     }
 }

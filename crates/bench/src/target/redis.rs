@@ -207,12 +207,12 @@ impl RedisCaller {
         Ok(())
     }
 
-    async fn read(&mut self, key: &str) -> Result<Option<usize>, String> {
+    async fn read(&mut self, key: &str) -> Result<Option<Bytes>, String> {
         self.connection.ask(&[b"GET", key.as_bytes()]);
         let sent = self.connection.send().await;
         sent.map_err(|error| error.to_string())?;
         match self.connection.reply().await? {
-            Reply::Bytes(value) => Ok(Some(value.len())),
+            Reply::Bytes(value) => Ok(Some(value)),
             Reply::Nothing => Ok(None),
             other => Err(format!("an answer that is no value: {other:?}")),
         }
@@ -235,10 +235,10 @@ impl Caller for RedisCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<usize>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
         Box::pin(async move {
-            let length = in_time(self.timeout, self.read(key)).await?;
-            Ok((length, Cost::default()))
+            let value = in_time(self.timeout, self.read(key)).await?;
+            Ok((value, Cost::default()))
         })
     }
 }

@@ -242,14 +242,20 @@ impl Recorder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use areo_check::{History, Property, Verdict, judge};
     use std::cell::RefCell;
     use std::rc::Rc;
 
     #[derive(Clone, Default)]
-    struct Memory(Rc<RefCell<Vec<u8>>>);
+    pub(crate) struct Memory(Rc<RefCell<Vec<u8>>>);
+
+    impl Memory {
+        pub(crate) fn bytes(&self) -> Vec<u8> {
+            self.0.borrow().clone()
+        }
+    }
 
     impl Write for Memory {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,13 +1,13 @@
 //! `areo bench peers`: this store and others, side by side.
 
-use super::{command, create, data_directory, random_seed, servers_program};
+use super::{command, create, data_directory, history, random_seed, servers_program};
 use crate::args::{DurabilityWord, MeasurePeers, OperationWord};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session};
 use crate::units::{show_size, show_time};
-use areo_bench::generator::Pace;
+use areo_bench::generator::{Measured, Pace};
 use areo_bench::page::Page;
 use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage};
 use areo_bench::target::Wanted;
@@ -105,6 +105,9 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
             },
             None => Pace::Closed { wait: args.wait },
         },
+        reconfigurers: args.reconfigurers.into(),
+        between_changes: args.reconfigure_wait,
+        history: history(args.history)?,
         warm_up: args.warm_up,
         time: args.time,
         runs: args.runs,
@@ -151,6 +154,7 @@ fn print(out: Output, report: &Report) -> Outcome {
         Column::Number("99 %"),
         Column::Number("CPU clients"),
         Column::Number("CPU servers"),
+        Column::Number("CPU per byte"),
         Column::Number("on the wire"),
     ];
     let rows: Vec<_> = report.points.iter().map(row).collect();
@@ -159,6 +163,7 @@ fn print(out: Output, report: &Report) -> Outcome {
         out.line("")?;
         ratios(out, report)?;
     }
+    reconfigured(out, report)?;
     match report.killed.is_empty() {
         true => Ok(()),
         false => killed(out, report),
@@ -195,6 +200,38 @@ fn ratios(out: Output, report: &Report) -> Outcome {
         row
     });
     out.table(&columns, &rows.collect::<Vec<_>>())
+}
+
+/// What was reconfigured meanwhile, and what operations visited.
+fn reconfigured(out: Output, report: &Report) -> Outcome {
+    let columns = [
+        Column::Text("operation"),
+        Column::Number("size"),
+        Column::Number("clients"),
+        Column::Text("store"),
+        Column::Number("reconfigurations/s"),
+        Column::Number("configurations of an operation"),
+        Column::Number("rounds"),
+    ];
+    let row = |point: &Point| {
+        let each = |of: fn(&Measured) -> f64| format!("{:.2}", point.spread(of).median);
+        vec![
+            point.operation.word().to_owned(),
+            show_size(point.size as u64),
+            point.clients.to_string(),
+            point.target.to_string(),
+            each(|run| run.reconfigurations as f64 / run.seconds),
+            each(|run| run.configurations.unwrap_or_default()),
+            each(|run| run.rounds.unwrap_or_default()),
+        ]
+    };
+    let changed = |point: &&Point| point.runs.iter().any(|run| run.reconfigurations > 0);
+    let rows: Vec<_> = report.points.iter().filter(changed).map(row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    out.line("")?;
+    out.table(&columns, &rows)
 }
 
 /// What clients noticed of members that were killed.
@@ -240,16 +277,19 @@ fn row(point: &Point) -> Vec<String> {
         us(point.latency(|times| times.p99_us)),
         us(point.spread(|run| run.client_cpu_us)),
         us(point.spread(|run| run.server_cpu_us)),
+        format!("{:.2} ns", point.cpu_ns_per_byte().median),
         format!("{:.0} B", point.spread(|run| run.wire_bytes).median),
     ]
 }
 
 /// A line for each run.
 fn write_csv(report: &Report, mut file: File) -> std::io::Result<()> {
+    let told = |figure: Option<f64>| figure.map_or(String::new(), |figure| format!("{figure:.3}"));
     writeln!(
         file,
         "store,operation,size,clients,run,operations,failed,per_second,p50_us,p90_us,p99_us,p999_us,max_us,\
-         client_cpu_us,server_cpu_us,wire_bytes,resident_bytes,stored_bytes"
+         client_cpu_us,server_cpu_us,cpu_ns_per_byte,wire_bytes,resident_bytes,stored_bytes,rounds,configurations,\
+         reconfigurations"
     )?;
     for point in &report.points {
         let (target, operation) = (point.target, point.operation.word());
@@ -258,7 +298,7 @@ fn write_csv(report: &Report, mut file: File) -> std::io::Result<()> {
             let times = run.put.or(run.get).unwrap_or_default();
             writeln!(
                 file,
-                "{target},{operation},{size},{clients},{number},{},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2},{:.2},{:.0},{},{}",
+                "{target},{operation},{size},{clients},{number},{},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2},{:.2},{:.2},{:.0},{},{},{},{},{}",
                 run.operations,
                 run.failed,
                 run.per_second,
@@ -269,9 +309,13 @@ fn write_csv(report: &Report, mut file: File) -> std::io::Result<()> {
                 times.max_us,
                 run.client_cpu_us,
                 run.server_cpu_us,
+                (run.client_cpu_us + run.server_cpu_us) * 1e3 / size as f64,
                 run.wire_bytes,
                 run.resident_bytes,
                 run.stored_bytes,
+                told(run.rounds),
+                told(run.configurations),
+                run.reconfigurations,
             )?;
         }
     }
