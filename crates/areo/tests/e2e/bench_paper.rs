@@ -105,6 +105,27 @@ fn the_more_fragments_make_a_value_the_less_a_write_sends() {
     }
 }
 
+/// Of the papers' EC-DAPs, one writes back whatever it reads, and the other is not sent what it has: the laws count that.
+#[test]
+fn the_papers_erasure_codes_are_compared() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("P2", data.path(), &[]);
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4, "{report}");
+    let sent = |variant| median(&report, variant, "64 KiB", "write_bytes");
+    for variant in ["ARESEC", "ARESEC (EC-DAP)", "ARESEC (EC-DAPopt)"] {
+        assert!(sent(variant) < sent("ARESABD") / 2.0, "{variant}: {report}");
+    }
+    let laws = report["laws"].as_array().unwrap();
+    let rounds = |variant: &str| {
+        let of =
+            |law: &&Value| law["variant"] == variant && law["what"] == "rounds of a read, quiet";
+        laws.iter().find(of).unwrap()["measured"].clone()
+    };
+    assert_eq!(rounds("ARESEC (EC-DAP)"), "4");
+    assert_eq!(rounds("ARESEC (EC-DAPopt)"), "3");
+}
+
 #[test]
 fn what_there_is_and_what_not_is_said() {
     let listed = areo(&["bench", "paper", "list", "--json"], b"").done();

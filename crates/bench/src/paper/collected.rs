@@ -9,7 +9,7 @@ use super::stage::{Stage, means};
 use super::variant::{Algorithm, Extras, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::{Change, Client, DapKind, Domain, LeaveOff, Reconfigured};
+use areo_client::{Change, Client, DapKind, Domain, EcDap, LeaveOff, Reconfigured};
 use std::collections::BTreeMap;
 
 /// How many reconfigurers there are, taking turns.
@@ -54,6 +54,7 @@ pub(super) fn variants() -> Vec<Variant> {
         Extras::ALL.map(|extras| Variant {
             algorithm,
             dap: DapKind::Abd,
+            ec: EcDap::Corrected,
             extras,
         })
     };

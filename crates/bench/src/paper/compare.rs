@@ -7,7 +7,7 @@ use super::published;
 use super::report::{Comparison, Verdict};
 use super::scale::{Parameters, show_size};
 use super::variant::{Algorithm, Extras, Variant};
-use areo_client::DapKind;
+use areo_client::{DapKind, EcDap};
 use std::collections::BTreeMap;
 
 /// Ratios nearer to 1 than this are no difference.
@@ -36,15 +36,19 @@ pub(super) enum Relation {
     Piggyback,
     Collecting,
     Coded,
+    Corrected,
+    Optimized,
     Coverable,
     Fragmented,
 }
 
 impl Relation {
-    const ALL: [Relation; 5] = [
+    const ALL: [Relation; 7] = [
         Relation::Piggyback,
         Relation::Collecting,
         Relation::Coded,
+        Relation::Corrected,
+        Relation::Optimized,
         Relation::Coverable,
         Relation::Fragmented,
     ];
@@ -54,6 +58,8 @@ impl Relation {
             Relation::Piggyback => "PB against no PB",
             Relation::Collecting => "GC against no GC",
             Relation::Coded => "EC against ABD",
+            Relation::Corrected => "EC-DAP II, corrected, against EC-DAP",
+            Relation::Optimized => "EC-DAPopt against EC-DAP",
             Relation::Coverable => "coverable against not",
             Relation::Fragmented => "fragmented against not",
         }
@@ -64,20 +70,41 @@ impl Relation {
         let Variant {
             algorithm,
             dap,
+            ec,
             extras,
         } = variant;
-        let (algorithm, dap, extras) = match (self, algorithm, dap, extras) {
-            (Relation::Piggyback, a, d, Extras::Piggyback) => (a, d, Extras::Plain),
-            (Relation::Collecting, a, d, Extras::Collecting) => (a, d, Extras::Piggyback),
-            (Relation::Coded, a, DapKind::Ec, e) => (a, DapKind::Abd, e),
-            (Relation::Coverable, Algorithm::CoAres, d, e) => (Algorithm::Ares, d, e),
-            (Relation::Fragmented, Algorithm::CoAresF, d, e) => (Algorithm::CoAres, d, e),
+        let is_coded = dap == DapKind::Ec;
+        Some(match self {
+            Relation::Piggyback if extras == Extras::Piggyback => Variant {
+                extras: Extras::Plain,
+                ..variant
+            },
+            Relation::Collecting if extras == Extras::Collecting => Variant {
+                extras: Extras::Piggyback,
+                ..variant
+            },
+            Relation::Coded if is_coded => Variant {
+                dap: DapKind::Abd,
+                ec: EcDap::Corrected,
+                ..variant
+            },
+            Relation::Corrected if is_coded && ec == EcDap::Corrected => Variant {
+                ec: EcDap::Published,
+                ..variant
+            },
+            Relation::Optimized if ec == EcDap::Optimized => Variant {
+                ec: EcDap::Published,
+                ..variant
+            },
+            Relation::Coverable if algorithm == Algorithm::CoAres => Variant {
+                algorithm: Algorithm::Ares,
+                ..variant
+            },
+            Relation::Fragmented if algorithm == Algorithm::CoAresF => Variant {
+                algorithm: Algorithm::CoAres,
+                ..variant
+            },
             _ => return None,
-        };
-        Some(Variant {
-            algorithm,
-            dap,
-            extras,
         })
     }
 
@@ -96,8 +123,11 @@ impl Relation {
             (Relation::Coded, _) => {
                 "with ABD, too, a read takes the value from one server here and versions from the others: both carry it once, and ABD does not decode. The publication's carries it from every server"
             }
+            (Relation::Corrected | Relation::Optimized, _) => {
+                "servers send the elements of one version here, whichever the EC-DAP is: what differs is whether a read writes back, and whether a reader is sent what it has"
+            }
             (Relation::Coverable, _) => {
-                "a read of CoARES is a read of ARES here; the publication's CoARES has a better EC-DAP than its ARES, and here there is one"
+                "a read of CoARES is a read of ARES here, with the same EC-DAP; the publication's CoARES has a better one than its ARES"
             }
             (Relation::Fragmented, _) => {
                 "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 4 rounds. It pays where blocks are many and few of them change"
@@ -256,6 +286,7 @@ mod tests {
             variant: Variant {
                 algorithm,
                 dap: DapKind::Abd,
+                ec: EcDap::Corrected,
                 extras,
             },
             size: 1 << 20,

@@ -77,7 +77,7 @@ fn of_costs(
         // All blocks are asked for in one message only where one message tells all: with pointers on replies.
         return match variant.extras {
             Extras::Plain => vec![law(
-                "rounds of a read of an unchanged file: at least 4 for every block",
+                "rounds of a read of an unchanged file: at least those of a read for every block",
                 read.rounds,
                 reads * read.blocks..=u64::MAX,
             )],
@@ -119,6 +119,7 @@ pub(super) fn of(costs: &[Cost], count: fn(&Cost) -> u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_client::EcDap;
 
     #[test]
     fn a_law_is_broken_by_one_count() {
@@ -147,6 +148,7 @@ mod tests {
             let variant = Variant {
                 algorithm,
                 dap,
+                ec: EcDap::Corrected,
                 extras,
             };
             let laws = of_costs(variant, (write, read), (5, 3, 60_000), "64 KiB");

@@ -135,11 +135,13 @@ fn further(mib: usize, size: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_client::EcDap;
 
     fn variant(algorithm: Algorithm, dap: DapKind, extras: Extras) -> Variant {
         Variant {
             algorithm,
             dap,
+            ec: EcDap::Corrected,
             extras,
         }
     }

@@ -10,7 +10,7 @@ use super::stage::{Stage, means};
 use super::variant::{Algorithm, Extras, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::DapKind;
+use areo_client::{DapKind, EcDap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -43,14 +43,26 @@ pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
     let mut variants = Vec::new();
     for &algorithm in algorithms {
         for &dap in daps {
-            variants.extend(extras.iter().map(|extras| Variant {
-                algorithm,
-                dap,
-                extras: *extras,
-            }));
+            for &ec in ec_daps(experiment, dap) {
+                variants.extend(extras.iter().map(|extras| Variant {
+                    algorithm,
+                    dap,
+                    ec,
+                    extras: *extras,
+                }));
+            }
         }
     }
     variants
+}
+
+/// The EC-DAPs that it compares: where the publication is about them, theirs as well.
+fn ec_daps(experiment: Experiment, dap: DapKind) -> &'static [EcDap] {
+    match (experiment, dap) {
+        (Experiment::P2, DapKind::Ec) => &[EcDap::Corrected, EcDap::Published, EcDap::Optimized],
+        (Experiment::P4, DapKind::Ec) => &[EcDap::Corrected, EcDap::Optimized],
+        _ => &[EcDap::Corrected],
+    }
 }
 
 /// Whether there is such a point: objects are one value.

@@ -1,6 +1,6 @@
 //! The papers' variants, as options of a domain.
 
-use areo_client::{Dap, DapKind, DomainOptions, Options};
+use areo_client::{Dap, DapKind, DomainOptions, EcDap, Options};
 
 /// What is read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Variant {
     pub(super) algorithm: Algorithm,
     /// How the first configuration keeps values.
     pub(super) dap: DapKind,
+    /// Which EC-DAP, where that is erasure coding.
+    pub(super) ec: EcDap,
     pub(super) extras: Extras,
 }
 
@@ -72,7 +74,13 @@ impl Variant {
             DapKind::Abd => "ABD",
             DapKind::Ec => "EC",
         };
-        format!("{co}ARES{dap}{f}{}", self.extras.suffix())
+        // Without a word it is the one that is here: EC-DAP II, corrected.
+        let ec = match self.ec {
+            EcDap::Corrected => "",
+            EcDap::Published => " (EC-DAP)",
+            EcDap::Optimized => " (EC-DAPopt)",
+        };
+        format!("{co}ARES{dap}{f}{ec}{}", self.extras.suffix())
     }
 
     /// As the papers call it where configurations change between the two ways of keeping values.
@@ -91,17 +99,24 @@ impl Variant {
             delta: Some(delta as u16),
             // As published: whatever has a length is coded.
             copy_bytes: Some(0),
-            options: self.extras.options(),
+            options: Options {
+                ec: self.ec,
+                ..self.extras.options()
+            },
             allow_f0: true,
             ..DomainOptions::default()
         }
     }
 
-    /// Rounds of a write and of a read of what is complete, when nobody else is at work (`algorithms.md` 7.5).
+    /// Rounds of a write, and of a read of what the reader wrote, when nobody else is at work (`algorithms.md` 7.5).
     pub(super) fn quiet_rounds(self) -> (u64, u64) {
-        match self.extras {
-            Extras::Plain => (4, 4),
-            Extras::Piggyback | Extras::Collecting => (2, 1),
+        match (self.extras, self.ec) {
+            // What it brought to a quorum it does not write back.
+            (Extras::Plain, EcDap::Optimized) => (4, 3),
+            (Extras::Plain, EcDap::Corrected | EcDap::Published) => (4, 4),
+            // Whatever it is, it is written back.
+            (Extras::Piggyback | Extras::Collecting, EcDap::Published) => (2, 2),
+            (Extras::Piggyback | Extras::Collecting, EcDap::Corrected | EcDap::Optimized) => (2, 1),
         }
     }
 }
@@ -117,6 +132,7 @@ mod tests {
             let variant = Variant {
                 algorithm,
                 dap,
+                ec: EcDap::Corrected,
                 extras,
             };
             (variant.name(), variant.name_of_both())
@@ -141,8 +157,17 @@ mod tests {
         let variant = Variant {
             algorithm: Algorithm::Ares,
             dap: DapKind::Ec,
+            ec: EcDap::Corrected,
             extras: Extras::Piggyback,
         };
+        let published = Variant {
+            ec: EcDap::Published,
+            ..variant
+        };
+        assert_eq!(published.name(), "ARESEC (EC-DAP) PB");
+        let compared = published.domain(&["s1".into()], 6, 5).options;
+        assert!(compared.ec == EcDap::Published && compared.piggyback);
+        assert_eq!(published.quiet_rounds(), (2, 2));
         let made = variant.domain(&["s1".into()], 6, 5);
         assert_eq!((made.dap, made.delta), (Dap::Ec { k: 6 }, Some(5)));
         assert!(made.options.piggyback && made.options.collect == Collect::Off);
