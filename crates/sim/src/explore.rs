@@ -9,13 +9,14 @@
 //! begins, relative to the ends of others. `docs/simulator.md` argues why the steps of `state` are enough for that.
 //!
 //! Reading order: `cases`, `node` and `env` (a live client, a live server), `servers` and `clients` (the same as automata),
-//! `state` (a state and its steps), `search`, `judge`.
+//! `state` (a state and its steps), `search`, `judge`; `naive` is the search that has nothing to be wrong in.
 
 pub mod cases;
 mod clients;
 mod engine;
 mod env;
 mod judge;
+pub mod naive;
 mod node;
 mod schedule;
 pub mod script;
@@ -200,6 +201,3 @@ pub enum Identity {
     /// Everything that it was fed, in order.
     Fed,
 }
-
-#[cfg(test)]
-mod tests;

@@ -203,7 +203,7 @@ fn once_or_twice(seed: u64, options: &Options) -> Outcome {
 const LONGEST: Duration = Duration::from_hours(24);
 
 /// Runs one seed without some of what it would do.
-pub(crate) fn restricted(
+pub fn restricted(
     seed: u64,
     options: &Options,
     restriction: &Restriction,

@@ -171,6 +171,3 @@ fn numbered(text: &str, word: &str) -> BTreeSet<u64> {
     });
     digits.filter_map(|digits| digits.parse().ok()).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,17 @@
-use super::cases::reconfigure::Transfer;
-use super::script::Script;
-use super::*;
-use areo_core::config::Dap;
-use areo_core::gather::{self, Fold, Quorum, Visit};
-use areo_core::message::{Access, Answer, Body, Want};
+//! Exploring small cases: what it finds, what it must not miss, and scripts.
 
-mod naive;
+use areo_core::config::{Configuration, Dap};
+use areo_core::gather::{self, Fold, Quorum, Visit};
+use areo_core::message::{Access, Answer, Body, Reply, Want};
+use areo_core::object::Name;
+use areo_core::tag::Tag;
+use areo_sim::explore::cases::reconfigure::Transfer;
+use areo_sim::explore::script::Script;
+use areo_sim::explore::{
+    Case, Ended, Explored, Identity, Kind, Observed, Operation, Options, cases, explore, naive,
+};
+use std::rc::Rc;
+use std::sync::Arc;
 
 fn all(case: Case) -> Explored {
     explore(case, &Options::default(), |_, _| {})

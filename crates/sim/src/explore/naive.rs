@@ -1,10 +1,10 @@
-//! Exploration without any reduction, for comparison on the tiniest cases: every message is taken on its own, every answer
+//! Exploration without any reduction, to compare the other with on the tiniest cases: every message is taken on its own, every answer
 //! read on its own, every operation begun on its own, in every order; patience does not run out. Two moments are the same
 //! if every client did and was fed the same in the same order, and every server too.
 
-use super::super::judge::Observed;
-use super::super::node::{LiveClient, LiveServer};
-use super::super::{Answered, Case, Ended};
+use super::judge::Observed;
+use super::node::{LiveClient, LiveServer};
+use super::{Answered, Case, Ended};
 use std::collections::{BTreeSet, HashSet};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,13 +15,17 @@ enum Choice {
 }
 
 /// How every client's operations ended, and how many operations of each client had ended when each began.
-pub(super) type Leaf = Vec<(Ended, Vec<usize>)>;
+pub type Leaf = Vec<(Ended, Vec<usize>)>;
 
+/// What came of it.
 #[derive(Default)]
-pub(super) struct Explored {
-    pub(super) states: usize,
-    pub(super) leaves: Vec<Leaf>,
-    pub(super) broken: BTreeSet<String>,
+pub struct Explored {
+    /// Different moments.
+    pub states: usize,
+    /// Different ends.
+    pub leaves: Vec<Leaf>,
+    /// What the judge said, of what the clients saw.
+    pub broken: BTreeSet<String>,
 }
 
 /// What one client or server did: with each beginning, what had ended then.
@@ -131,7 +135,7 @@ impl Moment<'_> {
 }
 
 /// Explores, running everything again from the start for each moment.
-pub(super) fn explore(case: &Case) -> Explored {
+pub fn explore(case: &Case) -> Explored {
     let mut known: HashSet<Vec<Past>> = HashSet::new();
     let mut explored = Explored::default();
     let mut stack: Vec<Vec<Choice>> = vec![Vec::new()];

@@ -1,14 +1,17 @@
 //! A planted violation: an invariant that fires when a kill strikes needs that kill, few operations, and nothing else.
 
-use super::*;
-use crate::run::{Scheduler, replay};
+use areo_sim::fault::Fault;
+use areo_sim::{
+    Moves, Options, Outcome, SHRINK_RUNS, Scheduler, concerning, replay, restricted, shrink,
+};
+use std::collections::BTreeSet;
 
 const OPTIONS: Options = Options {
     first_seed: 0,
     seeds: 1,
     operations: 200,
     faults: true,
-    moves: crate::Moves::Drawn,
+    moves: Moves::Drawn,
     scheduler: Scheduler::Mixed,
     twice: false,
     planted: Some(Fault::Kill),
@@ -41,7 +44,7 @@ fn what_is_left_is_what_the_violation_needs() {
 /// How many strikes are left: none of them can be left out.
 fn shrinks_to_what_it_needs(broken: &Outcome) -> usize {
     let shrunk = shrink(&OPTIONS, broken, || {}).expect("it broke a rule");
-    assert!(shrunk.runs < RUNS);
+    assert!(shrunk.runs < SHRINK_RUNS);
     let strikes = &shrunk.outcome.strikes;
     assert!(strikes.iter().any(|(fault, _)| *fault == Fault::Kill));
     for strike in strikes {
