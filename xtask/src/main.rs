@@ -33,7 +33,7 @@ Usage: cargo xtask <command>
   layers   check dependency arrows between crates and between the modules of core
   tidy     check the house rules that no other tool checks
   mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
-           (--only NAME: those whose names contain NAME)
+           (--only NAME[,NAME]: those whose names contain one of these)
 ";
 
 /// A command: writes its findings to standard output, returns one sentence if it failed.

@@ -43,6 +43,9 @@ const STEPS: &[Step] = &[
                     "clippy",
                     "--workspace",
                     "--all-targets",
+                    // As the tests, so that macros and build scripts are compiled once.
+                    "--profile",
+                    "verify",
                     "--locked",
                     "--",
                     "-D",
@@ -95,10 +98,15 @@ const STEPS: &[Step] = &[
         run: |workspace| {
             let mut flags = std::env::var("RUSTDOCFLAGS").unwrap_or_default();
             flags.push_str(" -D warnings");
-            workspace.cargo(
-                &["doc", "--workspace", "--no-deps", "--locked"],
-                &[("RUSTDOCFLAGS", flags.trim())],
-            )
+            let arguments = [
+                "doc",
+                "--workspace",
+                "--no-deps",
+                "--profile",
+                "verify",
+                "--locked",
+            ];
+            workspace.cargo(&arguments, &[("RUSTDOCFLAGS", flags.trim())])
         },
         advice: "mend the documentation comment named above",
     },
