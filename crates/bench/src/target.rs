@@ -5,12 +5,16 @@
 //! | `areo` | this store |
 //! | `etcd` | etcd, from the program `etcd` on the PATH |
 //! | `redis` | Redis, from `redis-server` on the PATH: as it is, and with `WAIT` for a majority |
+//! | `s3` | a bucket of an S3 endpoint that runs already |
 //! | `process` | a program of others, started and ended |
 
 mod areo;
 mod etcd;
 mod process;
 mod redis;
+mod s3;
+
+pub use s3::Endpoint;
 
 use crate::cluster::Program;
 use areo_client::Dap;
@@ -37,15 +41,18 @@ pub enum TargetName {
     Redis,
     /// Redis whose writers wait for a majority: the papers' `Redis_W`.
     RedisWait,
+    /// Whatever answers at an S3 endpoint.
+    S3,
 }
 
 impl TargetName {
     /// All of them.
-    pub const ALL: [TargetName; 4] = [
+    pub const ALL: [TargetName; 5] = [
         TargetName::Areo,
         TargetName::Etcd,
         TargetName::Redis,
         TargetName::RedisWait,
+        TargetName::S3,
     ];
 
     /// As the command line and reports have it.
@@ -55,6 +62,7 @@ impl TargetName {
             TargetName::Etcd => "etcd",
             TargetName::Redis => "redis",
             TargetName::RedisWait => "redis-wait",
+            TargetName::S3 => "s3",
         }
     }
 }
@@ -89,6 +97,8 @@ pub struct Wanted {
     pub dap: Dap,
     /// Where the directories of servers may be made.
     pub data: PathBuf,
+    /// Where the bucket is, if one is among the stores.
+    pub s3: Option<Endpoint>,
     /// How long an operation may take.
     pub timeout: Duration,
 }
@@ -233,6 +243,7 @@ pub async fn start(name: TargetName, wanted: &Wanted) -> Result<Box<dyn Target>,
         TargetName::Etcd => Box::new(etcd::EtcdCluster::start(wanted).await?),
         TargetName::Redis => Box::new(redis::Redis::start(wanted, false).await?),
         TargetName::RedisWait => Box::new(redis::Redis::start(wanted, true).await?),
+        TargetName::S3 => Box::new(s3::S3::start(wanted).await?),
     })
 }
 

@@ -5,11 +5,12 @@ use crate::units::{exact_size, parse_size, parse_time, parse_timeout};
 use areo_bench::Trouble;
 use areo_bench::generator::Popularity;
 use areo_bench::paper::{Experiment, Scale};
-use areo_bench::target::TargetName;
+use areo_bench::target::{Endpoint, TargetName};
 use areo_client::limits;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
@@ -107,14 +108,15 @@ pub(crate) struct MeasureLimits {
 
 #[derive(Args, Debug)]
 pub(crate) struct MeasurePeers {
-    /// The stores: areo, etcd, redis, and redis-wait, whose puts wait for a majority (WAIT)
+    /// The stores: areo, etcd, redis, redis-wait, whose puts wait for a majority (WAIT), and s3=http://HOST:PORT/BUCKET, a bucket
+    /// that is there, with the credentials of the AWS_* variables
     #[arg(
         long,
         value_name = "A,B,...",
         value_delimiter = ',',
         default_value = "areo,etcd,redis,redis-wait"
     )]
-    pub(crate) targets: Vec<TargetName>,
+    pub(crate) targets: Vec<TargetWord>,
     /// Sizes of values, from 16 to 64MiB
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "1KiB", value_parser = parse_peers_size)]
     pub(crate) size: Vec<usize>,
@@ -190,6 +192,33 @@ pub(crate) struct MeasurePeers {
     /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
+}
+
+/// A store, and where it is if it runs already.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TargetWord {
+    pub(crate) name: TargetName,
+    pub(crate) endpoint: Option<Endpoint>,
+}
+
+impl FromStr for TargetWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TargetWord, String> {
+        let (name, url) = match text.split_once('=') {
+            Some((name, url)) => (name.parse()?, Some(url)),
+            None => (text.parse()?, None),
+        };
+        let endpoint = match (name, url) {
+            (TargetName::S3, Some(url)) => Some(Endpoint::parse(url)?),
+            (TargetName::S3, None) => {
+                return Err("where it is is missing: write s3=http://HOST:PORT/BUCKET".into());
+            }
+            (_, None) => None,
+            (_, Some(_)) => return Err(format!("{name} is started here, and takes no address")),
+        };
+        Ok(TargetWord { name, endpoint })
+    }
 }
 
 #[derive(Args, Debug)]

@@ -184,6 +184,11 @@ fn what_cannot_be_compared_is_one_sentence() {
     let peers = |more: &[&str]| areo(&[&["bench", "peers"], more].concat(), b"");
     peers(&["--targets", "mongo"]).refused(2, &["'mongo'", "redis-wait"]);
     peers(&["--popularity", "zipf:1"]).refused(2, &["exponent"]);
+    peers(&["--targets", "s3"]).refused(2, &["s3=http://HOST:PORT/BUCKET"]);
+    peers(&["--targets", "s3=https://h/b"]).refused(2, &["https is not spoken"]);
+    peers(&["--targets", "etcd=http://h"]).refused(2, &["etcd", "no address"]);
+    let bucket = ["--targets", "s3=http://127.0.0.1:1/b"];
+    peers(&[&bucket[..], &["--kill"]].concat()).refused(2, &["not ours to kill"]);
     peers(&["--history", "/nowhere/at/all"]).refused(1, &["/nowhere/at/all"]);
     peers(&["--size", "65MiB"]).refused(2, &["64MiB", "65MiB"]);
     peers(&["--size", "1"]).refused(2, &["16 bytes"]);

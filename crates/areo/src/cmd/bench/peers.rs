@@ -76,7 +76,16 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
     let servers = usize::from(args.servers);
     let dap = super::dap(args.dap, args.k, servers)?;
     Shape::new(dap, servers).map_err(|error| Failure::usage(error.to_string()))?;
-    let mut targets = args.targets;
+    let endpoints = args.targets.iter();
+    let s3 = endpoints
+        .filter_map(|target| target.endpoint.clone())
+        .next_back();
+    if s3.is_some() && args.kill.is_some() {
+        return Err(Failure::usage(
+            "--kill: the servers of s3 are not ours to kill: leave it out of --targets",
+        ));
+    }
+    let mut targets: Vec<_> = args.targets.iter().map(|target| target.name).collect();
     let mut seen = Vec::new();
     targets.retain(|target| {
         !seen.contains(target) && {
@@ -92,6 +101,7 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
             memory: args.durability == DurabilityWord::Memory,
             dap,
             data: data_directory(args.data)?,
+            s3,
             timeout: session.timeout_or(TIMEOUT)?,
         },
         sizes: args.size,
