@@ -23,8 +23,8 @@ pub enum Sampler {
 }
 
 impl Sampler {
-    /// All that a person does; of what a program does, two hundred operations a second, of which a server's ring remembers
-    /// the last ten seconds.
+    /// All that a person does; of what a program does, two hundred operations a second. Of one such program a server's ring
+    /// remembers the last ten seconds.
     pub const USUAL: Sampler = Sampler::PerSecond(NonZeroU32::new(200).expect("it is not zero"));
 }
 
