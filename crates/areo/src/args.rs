@@ -7,7 +7,7 @@ mod trace;
 
 pub(crate) use bench::{
     Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasurePeers, MeasureReconfig,
-    MeasureWideArea, Nemesis, OperationWord, Paper, PaperWord,
+    MeasureWideArea, Nemesis, OperationWord, Paper, PaperWord, TargetWord,
 };
 pub(crate) use large::{ByteRange, Sweep};
 

@@ -2,6 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddrV4;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -54,6 +55,39 @@ pub(crate) fn loopback_bytes() -> u64 {
         .find_map(|line| line.trim_start().strip_prefix("lo:"));
     let received = line.and_then(|line| line.split_whitespace().next());
     received.map_or(0, |bytes| bytes.parse().expect("a number"))
+}
+
+/// The process of this machine that listens at this address, if it may be looked at.
+pub(crate) fn listener(address: SocketAddrV4) -> Option<u32> {
+    let socket = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .find_map(|table| {
+            let table = std::fs::read_to_string(table).ok()?;
+            let mut sockets = table.lines().filter_map(|line| listens_at(line, address));
+            sockets.next().map(str::to_owned)
+        });
+    let socket = format!("socket:[{}]", socket?);
+    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries(Path::new("/proc")).find_map(|entry| {
+        let process: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let mut files = entries(&entry.path().join("fd"));
+        let is_it = |to| to == Path::new(&socket);
+        let has_it = files.any(|file| std::fs::read_link(file.path()).is_ok_and(is_it));
+        has_it.then_some(process)
+    })
+}
+
+/// The number of the socket, if this line of `/proc/net/tcp` or `tcp6` is of one that listens there, or everywhere.
+fn listens_at(line: &str, address: SocketAddrV4) -> Option<&str> {
+    const LISTENS: &str = "0A";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (&local, &state, &socket) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
+    let (host, port) = local.split_once(':')?;
+    // In the machine's own order of bytes, in six a mapped one at the end.
+    let wanted = format!("{:08X}", u32::from_ne_bytes(address.ip().octets()));
+    let is_host = host.ends_with(&wanted) || host.bytes().all(|digit| digit == b'0');
+    let is_port = u16::from_str_radix(port, 16) == Ok(address.port());
+    (is_host && is_port && state == LISTENS).then_some(socket)
 }
 
 /// Bytes that a folder takes on its disk.
@@ -111,6 +145,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
 
     #[test]
     fn the_system_tells_of_this_process_and_machine() {
@@ -123,6 +158,35 @@ mod tests {
             told <= before + Duration::from_millis(20),
             "{told:?} {before:?}"
         );
+    }
+
+    #[test]
+    fn who_listens_is_found_by_address() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            unreachable!("it was bound to one");
+        };
+        assert_eq!(super::listener(address), Some(std::process::id()));
+        let nobody = SocketAddrV4::new(*address.ip(), 1);
+        assert_eq!(super::listener(nobody), None);
+        let here = "127.0.0.2:9042".parse().unwrap();
+        let line = |local: &str, state: &str| {
+            format!(
+                "  1: {local} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 0 0 77 1"
+            )
+        };
+        for (local, state, found) in [
+            ("0200007F:2352", "0A", Some("77")),
+            ("0000000000000000FFFF00000200007F:2352", "0A", Some("77")),
+            ("00000000:2352", "0A", Some("77")),
+            // A connection, another host, another port.
+            ("0200007F:2352", "01", None),
+            ("0300007F:2352", "0A", None),
+            ("0200007F:2353", "0A", None),
+        ] {
+            assert_eq!(listens_at(&line(local, state), here), found, "{local}");
+        }
+        assert_eq!(listens_at("  sl  local_address", here), None);
     }
 
     #[test]

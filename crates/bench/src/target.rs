@@ -6,14 +6,17 @@
 //! | `etcd` | etcd, from the program `etcd` on the PATH |
 //! | `redis` | Redis, from `redis-server` on the PATH: as it is, and with `WAIT` for a majority |
 //! | `s3` | a bucket of an S3 endpoint that runs already |
+//! | `cassandra` | a Cassandra cluster that runs already: at a quorum, and with lightweight transactions |
 //! | `process` | a program of others, started and ended |
 
 mod areo;
+mod cassandra;
 mod etcd;
 mod process;
 mod redis;
 mod s3;
 
+pub use cassandra::Node;
 pub use s3::Endpoint;
 
 use crate::cluster::Program;
@@ -25,6 +28,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// What a future of a target comes to.
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
@@ -43,16 +47,22 @@ pub enum TargetName {
     RedisWait,
     /// Whatever answers at an S3 endpoint.
     S3,
+    /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
+    Cassandra,
+    /// Cassandra with lightweight transactions: linearizable.
+    CassandraSerial,
 }
 
 impl TargetName {
     /// All of them.
-    pub const ALL: [TargetName; 5] = [
+    pub const ALL: [TargetName; 7] = [
         TargetName::Areo,
         TargetName::Etcd,
         TargetName::Redis,
         TargetName::RedisWait,
         TargetName::S3,
+        TargetName::Cassandra,
+        TargetName::CassandraSerial,
     ];
 
     /// As the command line and reports have it.
@@ -63,6 +73,8 @@ impl TargetName {
             TargetName::Redis => "redis",
             TargetName::RedisWait => "redis-wait",
             TargetName::S3 => "s3",
+            TargetName::Cassandra => "cassandra",
+            TargetName::CassandraSerial => "cassandra-serial",
         }
     }
 }
@@ -99,6 +111,10 @@ pub struct Wanted {
     pub data: PathBuf,
     /// Where the bucket is, if one is among the stores.
     pub s3: Option<Endpoint>,
+    /// Nodes of a Cassandra cluster that clients talk to, if it is among the stores.
+    pub cassandra: Vec<Node>,
+    /// The same with lightweight transactions.
+    pub cassandra_serial: Vec<Node>,
     /// How long an operation may take.
     pub timeout: Duration,
 }
@@ -244,6 +260,8 @@ pub async fn start(name: TargetName, wanted: &Wanted) -> Result<Box<dyn Target>,
         TargetName::Redis => Box::new(redis::Redis::start(wanted, false).await?),
         TargetName::RedisWait => Box::new(redis::Redis::start(wanted, true).await?),
         TargetName::S3 => Box::new(s3::S3::start(wanted).await?),
+        TargetName::Cassandra => Box::new(cassandra::Cassandra::start(wanted, false).await?),
+        TargetName::CassandraSerial => Box::new(cassandra::Cassandra::start(wanted, true).await?),
     })
 }
 
@@ -255,9 +273,26 @@ fn start_failed(target: TargetName) -> impl Fn(&dyn fmt::Display) -> TargetError
     }
 }
 
+/// What work comes to that is given up after some time.
+async fn in_time<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let done = timeout(limit, work).await;
+    done.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::task::LocalSet;
+
+    /// Runs a test whose tasks stay on its thread.
+    pub(super) fn local(test: impl Future<Output = ()>) {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, test);
+    }
 
     #[test]
     fn names_are_read_as_they_are_shown() {

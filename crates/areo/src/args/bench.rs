@@ -5,7 +5,7 @@ use crate::units::{exact_size, parse_size, parse_time, parse_timeout};
 use areo_bench::Trouble;
 use areo_bench::generator::Popularity;
 use areo_bench::paper::{Experiment, Scale};
-use areo_bench::target::{Endpoint, TargetName};
+use areo_bench::target::{Endpoint, Node, TargetName};
 use areo_client::limits;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -108,8 +108,9 @@ pub(crate) struct MeasureLimits {
 
 #[derive(Args, Debug)]
 pub(crate) struct MeasurePeers {
-    /// The stores: areo, etcd, redis, redis-wait, whose puts wait for a majority (WAIT), and s3=http://HOST:PORT/BUCKET, a bucket
-    /// that is there, with the credentials of the AWS_* variables
+    /// The stores: areo, etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what is there:
+    /// s3=http://HOST:PORT/BUCKET, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., asked at QUORUM,
+    /// and cassandra-serial=HOST:PORT,..., with lightweight transactions
     #[arg(
         long,
         value_name = "A,B,...",
@@ -196,28 +197,39 @@ pub(crate) struct MeasurePeers {
 
 /// A store, and where it is if it runs already.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct TargetWord {
-    pub(crate) name: TargetName,
-    pub(crate) endpoint: Option<Endpoint>,
+pub(crate) enum TargetWord {
+    /// One that is started here.
+    Started(TargetName),
+    /// A bucket that is there.
+    S3(Endpoint),
+    /// A cluster that is there, asked in one of its ways, and the first of its nodes.
+    Cassandra(TargetName, Node),
+    /// One more node of the cluster before it.
+    Node(Node),
 }
 
 impl FromStr for TargetWord {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TargetWord, String> {
-        let (name, url) = match text.split_once('=') {
-            Some((name, url)) => (name.parse()?, Some(url)),
+        let (name, place) = match text.split_once('=') {
+            Some((name, place)) => (name.parse()?, Some(place)),
+            None if text.contains(':') => return Node::parse(text).map(TargetWord::Node),
             None => (text.parse()?, None),
         };
-        let endpoint = match (name, url) {
-            (TargetName::S3, Some(url)) => Some(Endpoint::parse(url)?),
-            (TargetName::S3, None) => {
-                return Err("where it is is missing: write s3=http://HOST:PORT/BUCKET".into());
+        let missing = |how: &str| Err(format!("where it is is missing: write {name}={how}"));
+        match (name, place) {
+            (TargetName::S3, Some(url)) => Endpoint::parse(url).map(TargetWord::S3),
+            (TargetName::S3, None) => missing("http://HOST:PORT/BUCKET"),
+            (TargetName::Cassandra | TargetName::CassandraSerial, Some(node)) => {
+                Ok(TargetWord::Cassandra(name, Node::parse(node)?))
             }
-            (_, None) => None,
-            (_, Some(_)) => return Err(format!("{name} is started here, and takes no address")),
-        };
-        Ok(TargetWord { name, endpoint })
+            (TargetName::Cassandra | TargetName::CassandraSerial, None) => {
+                missing("HOST:PORT[,HOST:PORT...]")
+            }
+            (_, None) => Ok(TargetWord::Started(name)),
+            (_, Some(_)) => Err(format!("{name} is started here, and takes no address")),
+        }
     }
 }
 

@@ -148,6 +148,35 @@ fn what_clients_saw_while_a_store_was_reconfigured_is_judged() {
     assert!(judged.text().contains("linearizable"), "{}", judged.text());
 }
 
+/// Nodes of a real cluster in the order of `--targets`, whose commit logs are synced periodically.
+const CASSANDRA: &str = "AREO_TEST_CASSANDRA";
+
+#[test]
+fn a_cassandra_that_runs_is_measured_and_its_transactions_are_linearizable() {
+    let Ok(nodes) = std::env::var(CASSANDRA) else {
+        eprintln!("not run: {CASSANDRA} does not say where a cluster is");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let history = folder.path().join("history.jsonl");
+    let history = ["--history", history.to_str().unwrap()];
+    for (way, history) in [("cassandra", &[][..]), ("cassandra-serial", &history[..])] {
+        let targets = format!("{way}={nodes},areo");
+        let named = ["bench", "peers", "--json", "--targets", &targets];
+        let run = areo(&[&named, &SMALL[..], history].concat(), b"").done();
+        let report = run.objects().remove(0);
+        let points = report["points"].as_array().unwrap();
+        assert_eq!(points.len(), 2 * 2 * 2);
+        for point in points {
+            let measured = &point["runs"][0];
+            assert_eq!(measured["failed"], 0, "{point}");
+            assert!(measured["operations"].as_u64().unwrap() > 0, "{point}");
+        }
+    }
+    let judged = areo(&["check", history[1]], b"").done();
+    assert!(judged.text().contains("linearizable"), "{}", judged.text());
+}
+
 #[test]
 fn a_store_at_a_given_rate_does_no_more_than_that() {
     let open = ["bench", "peers", "--json", "--targets", "areo"];
@@ -187,6 +216,13 @@ fn what_cannot_be_compared_is_one_sentence() {
     peers(&["--targets", "s3"]).refused(2, &["s3=http://HOST:PORT/BUCKET"]);
     peers(&["--targets", "s3=https://h/b"]).refused(2, &["https is not spoken"]);
     peers(&["--targets", "etcd=http://h"]).refused(2, &["etcd", "no address"]);
+    peers(&["--targets", "cassandra"]).refused(2, &["cassandra=HOST:PORT"]);
+    peers(&["--targets", "cassandra-serial=h"]).refused(2, &["'h'", "HOST:PORT"]);
+    peers(&["--targets", "areo,h:1"]).refused(2, &["'h:1'", "cassandra=HOST:PORT"]);
+    peers(&["--targets", "cassandra=h:1,etcd,h:2"]).refused(2, &["'h:2'"]);
+    peers(&["--targets", "cassandra=h:1,h:2", "--kill"]).refused(2, &["not ours to kill"]);
+    peers(&["--targets", "cassandra=127.0.0.1:1"])
+        .refused(1, &["cannot start cassandra", "127.0.0.1:1"]);
     let bucket = ["--targets", "s3=http://127.0.0.1:1/b"];
     peers(&[&bucket[..], &["--kill"]].concat()).refused(2, &["not ours to kill"]);
     peers(&["--history", "/nowhere/at/all"]).refused(1, &["/nowhere/at/all"]);

@@ -3,14 +3,16 @@
 mod resp;
 
 use super::process::{Foreign, Started};
-use super::{About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed};
+use super::{
+    About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, in_time, start_failed,
+};
 use crate::cluster::loopback_hosts;
 use crate::system;
 use bytes::Bytes;
 use resp::{Connection, Reply};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 const PORT: u16 = 6379;
 /// How long replicas may take to be in step.
@@ -217,14 +219,6 @@ impl RedisCaller {
             other => Err(format!("an answer that is no value: {other:?}")),
         }
     }
-}
-
-async fn in_time<T>(
-    limit: Duration,
-    work: impl Future<Output = Result<T, String>>,
-) -> Result<T, String> {
-    let done = timeout(limit, work).await;
-    done.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
 }
 
 impl Caller for RedisCaller {

@@ -2,7 +2,9 @@
 
 mod sign;
 
-use super::{About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed};
+use super::{
+    About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, in_time, start_failed,
+};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -11,7 +13,6 @@ use hyper_util::rt::TokioIo;
 use sign::{Signer, UNSIGNED};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 /// Bytes of an error that are shown.
 const SHOWN: usize = 200;
@@ -160,9 +161,7 @@ impl S3Caller {
         key: &str,
         body: Bytes,
     ) -> Result<Option<Bytes>, String> {
-        let limit = self.timeout;
-        let answered = timeout(limit, self.ask_once(method, key, body)).await;
-        let answered = answered.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")));
+        let answered = in_time(self.timeout, self.ask_once(method, key, body)).await;
         if answered.is_err() {
             // Nobody knows what would come over it next.
             self.connection = None;

@@ -1,7 +1,7 @@
 //! `areo bench peers`: this store and others, side by side.
 
 use super::{command, create, data_directory, history, random_seed, servers_program};
-use crate::args::{DurabilityWord, MeasurePeers, OperationWord};
+use crate::args::{DurabilityWord, MeasurePeers, OperationWord, TargetWord};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
@@ -10,7 +10,7 @@ use crate::units::{show_size, show_time};
 use areo_bench::generator::{Measured, Pace};
 use areo_bench::page::Page;
 use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage};
-use areo_bench::target::Wanted;
+use areo_bench::target::{Endpoint, Node, TargetName, Wanted};
 use areo_client::Shape;
 use std::fs::File;
 use std::io::Write;
@@ -76,32 +76,23 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
     let servers = usize::from(args.servers);
     let dap = super::dap(args.dap, args.k, servers)?;
     Shape::new(dap, servers).map_err(|error| Failure::usage(error.to_string()))?;
-    let endpoints = args.targets.iter();
-    let s3 = endpoints
-        .filter_map(|target| target.endpoint.clone())
-        .next_back();
-    if s3.is_some() && args.kill.is_some() {
-        return Err(Failure::usage(
-            "--kill: the servers of s3 are not ours to kill: leave it out of --targets",
-        ));
+    let stores = Stores::new(args.targets)?;
+    if let (Some(name), true) = (stores.not_ours(), args.kill.is_some()) {
+        return Err(Failure::usage(format!(
+            "--kill: the servers of {name} are not ours to kill: leave it out of --targets",
+        )));
     }
-    let mut targets: Vec<_> = args.targets.iter().map(|target| target.name).collect();
-    let mut seen = Vec::new();
-    targets.retain(|target| {
-        !seen.contains(target) && {
-            seen.push(*target);
-            true
-        }
-    });
     Ok(Options {
-        targets,
+        targets: stores.names,
         wanted: Wanted {
             program: servers_program()?,
             servers,
             memory: args.durability == DurabilityWord::Memory,
             dap,
             data: data_directory(args.data)?,
-            s3,
+            s3: stores.s3,
+            cassandra: stores.cassandra,
+            cassandra_serial: stores.cassandra_serial,
             timeout: session.timeout_or(TIMEOUT)?,
         },
         sizes: args.size,
@@ -125,6 +116,56 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
         seed: args.seed.unwrap_or_else(random_seed),
         command: command(),
     })
+}
+
+/// The stores, each once, and where those are that run already.
+#[derive(Default)]
+struct Stores {
+    names: Vec<TargetName>,
+    s3: Option<Endpoint>,
+    cassandra: Vec<Node>,
+    cassandra_serial: Vec<Node>,
+}
+
+impl Stores {
+    fn new(words: Vec<TargetWord>) -> Outcome<Stores> {
+        let mut stores = Stores::default();
+        let mut cluster = None;
+        for word in words {
+            let (name, node) = match word {
+                TargetWord::Started(name) => (name, None),
+                TargetWord::S3(endpoint) => {
+                    stores.s3 = Some(endpoint);
+                    (TargetName::S3, None)
+                }
+                TargetWord::Cassandra(name, node) => (name, Some(node)),
+                TargetWord::Node(node) => match cluster {
+                    Some(name) => (name, Some(node)),
+                    None => {
+                        return Err(Failure::usage(format!(
+                            "--targets: '{node}' is an address, and no cassandra=HOST:PORT stands before it"
+                        )));
+                    }
+                },
+            };
+            cluster = node.is_some().then_some(name);
+            match name {
+                TargetName::CassandraSerial => stores.cassandra_serial.extend(node),
+                _ => stores.cassandra.extend(node),
+            }
+            if !stores.names.contains(&name) {
+                stores.names.push(name);
+            }
+        }
+        Ok(stores)
+    }
+
+    /// One whose servers run already.
+    fn not_ours(&self) -> Option<TargetName> {
+        use TargetName::{Cassandra, CassandraSerial, S3};
+        let mut names = self.names.iter().copied();
+        names.find(|name| matches!(name, S3 | Cassandra | CassandraSerial))
+    }
 }
 
 fn operation(word: OperationWord) -> Operation {

@@ -1,10 +1,11 @@
 use super::*;
+use crate::target::tests::local;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 fn signer(secret: &'static str) -> Signer {
     let signer = Signer::from_variables(|name| match name {
@@ -98,12 +99,6 @@ impl Bucket {
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     lines.find_map(|(found, value)| found.eq_ignore_ascii_case(name).then_some(value))
-}
-
-fn local(test: impl Future<Output = ()>) {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, test);
 }
 
 const LIMIT: Duration = Duration::from_mins(1);
