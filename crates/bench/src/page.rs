@@ -2,6 +2,7 @@
 //!
 //! A page is made from a report that was read from `--json`, so that it can be drawn again.
 
+mod paper;
 mod peers;
 mod plot;
 mod timeline;
@@ -11,7 +12,7 @@ pub use plot::{Axis, Line, Place, Plot};
 pub use timeline::Timeline;
 
 use crate::system::Machine;
-use crate::{peers as of_peers, wide_area as of_wide_area};
+use crate::{paper as of_paper, peers as of_peers, wide_area as of_wide_area};
 use std::fmt::Write;
 
 /// A page.
@@ -75,6 +76,22 @@ impl Page {
         wide_area::page(report, made_at)
     }
 
+    /// The page of an experiment of the papers; `made_at` is its time, as people write it.
+    pub fn of_paper(report: &of_paper::Report, made_at: &str) -> Page {
+        paper::page(report, made_at)
+    }
+
+    /// Its plots, for other pages: the name of a file for each, without an end, and the SVG.
+    pub fn plots(&self) -> impl Iterator<Item = (String, String)> {
+        self.sections.iter().flat_map(|section| {
+            let named = |(title, svg): (&str, String)| {
+                let name = file_name(&format!("{} {title}", section.heading));
+                (name, svg)
+            };
+            section.drawn().into_iter().map(named)
+        })
+    }
+
     /// As HTML.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
@@ -98,19 +115,24 @@ impl Page {
 }
 
 impl Section {
+    /// Its plots: the title of each, and as SVG.
+    fn drawn(&self) -> Vec<(&str, String)> {
+        let plots = self.plots.iter().map(|plot| (&*plot.title, plot.svg()));
+        let timelines = self.timelines.iter();
+        let timelines = timelines.map(|timeline| (&*timeline.title, timeline.svg()));
+        plots.chain(timelines).collect()
+    }
+
     fn write(&self, html: &mut String) {
         let heading = escape(&self.heading);
         write_to(html, format_args!("<section>\n<h2>{heading}</h2>\n"));
         if !self.text.is_empty() {
             write_to(html, format_args!("<p>{}</p>\n", escape(&self.text)));
         }
-        let plots = self.plots.iter().map(Plot::svg);
-        let drawn: Vec<String> = plots
-            .chain(self.timelines.iter().map(Timeline::svg))
-            .collect();
+        let drawn = self.drawn();
         if !drawn.is_empty() {
             html.push_str("<div class=\"plots\">\n");
-            for svg in drawn {
+            for (_, svg) in drawn {
                 write_to(html, format_args!("<figure>{svg}</figure>\n"));
             }
             html.push_str("</div>\n");
@@ -149,6 +171,27 @@ impl Table {
         }
         html.push_str("</tr>\n");
     }
+}
+
+/// What is different, in the order in which it is first seen.
+fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
+}
+
+/// A name as that of a file: letters and digits, and lines between words.
+fn file_name(name: &str) -> String {
+    let words = name.split(|character: char| !character.is_ascii_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    words.join("-")
 }
 
 /// When and where something was measured.

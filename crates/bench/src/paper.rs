@@ -30,14 +30,15 @@ mod sweep;
 mod variant;
 
 pub use experiment::{Experiment, Listed, VARIANTS_NOT_HERE, list};
-pub use figures::Spread;
-pub use report::{Comparison, Law, Point, Report, Verdict};
+pub use figures::{Spread, short};
+pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use scale::Scale;
 
 use crate::cluster::Program;
 use crate::random::Random;
 use crate::run::RunError;
 use crate::setup::Setup;
+use crate::system::{self, Machine};
 use collected::Left;
 use compare::Measured;
 use scale::show_size;
@@ -61,6 +62,8 @@ pub struct Options {
     pub data: PathBuf,
     /// How long an operation may take.
     pub timeout: Duration,
+    /// The command, for the report.
+    pub command: String,
 }
 
 /// How it goes.
@@ -125,8 +128,12 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     }
     let (failed, failures) = stage.failures();
     Ok(Report {
-        experiment: experiment.name(),
-        scale: scale.name(),
+        report: "paper".into(),
+        made_at_ms: system::now_ms(),
+        command: options.command,
+        machine: Machine::this(),
+        experiment: experiment.name().into(),
+        scale: scale.name().into(),
         changes: scale::changes(experiment, scale),
         runs: parameters.runs,
         seed: options.seed,
@@ -194,11 +201,13 @@ async fn measure(
 fn shown(of: &Measured) -> Point {
     let published = of.published();
     let spread = |(quantity, values): (&&'static str, &Vec<f64>)| {
-        Spread::of(values).map(|spread| (*quantity, spread))
+        Spread::of(values).map(|spread| ((*quantity).to_owned(), spread))
     };
     Point {
         variant: of.name(),
+        algorithm: of.variant.algorithm.name().into(),
         at: of.at(),
+        setting: of.setting(),
         published_read_ms: published.map(|(ms, _)| ms),
         published_at: published.map(|(_, size)| show_size(size)),
         values: of.runs.iter().filter_map(spread).collect(),

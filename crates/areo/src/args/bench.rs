@@ -39,7 +39,7 @@ pub(crate) enum Bench {
     /// With `--kill`, what clients notice of a member that is killed. Ends with 1 if any operation failed, but for those of
     /// that part. `docs/benchmarks.md` says what the fields of `--json` mean.
     Peers(Box<MeasurePeers>),
-    /// Draw a page again, from what `areo bench peers --json` or `areo bench wide-area --json` printed
+    /// Draw a page again, from what `areo bench peers`, `areo bench paper` or `areo bench wide-area` printed with `--json`
     Report(DrawReport),
     /// Repeat an experiment of the papers with real servers, beside the published figures
     ///
@@ -239,8 +239,11 @@ pub(crate) struct DrawReport {
     #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) file: PathBuf,
     /// Where the page goes
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) html: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "svg", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: Option<PathBuf>,
+    /// Write each plot into a file of its own in this directory; the names begin with that of what was printed
+    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 /// What clients do.
@@ -314,6 +317,9 @@ pub(crate) struct Paper {
     /// Write all figures to this file, too, as comma-separated values
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) csv: Option<PathBuf>,
+    /// Write a page with plots and tables into this file
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: Option<PathBuf>,
     /// What contents and waits are drawn from [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -72,8 +72,9 @@ fn pointers_on_replies_save_rounds() {
 #[test]
 fn collection_leads_from_the_first_configuration_to_the_last() {
     let (data, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let csv = place.path().join("e7.csv");
-    let report = repeat("E7", data.path(), &["--csv", csv.to_str().unwrap()]);
+    let file = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (csv, html) = (file("e7.csv"), file("e7.html"));
+    let report = repeat("E7", data.path(), &["--csv", &csv, "--html", &html]);
     let mut longest = 0.0_f64;
     for at in ["(a) 64 KiB", "(b) 64 KiB"] {
         for variant in ["ARES", "CoARES", "CoARESF"] {
@@ -93,6 +94,15 @@ fn collection_leads_from_the_first_configuration_to_the_last() {
     assert_eq!(points, 18, "{report}");
     let measured = csv.lines().filter(|line| line.starts_with("measured,"));
     assert_eq!(measured.count(), 4 * points, "{csv}");
+    // The same page from what was printed, and its plots beside it.
+    let (printed, again) = (file("printed.json"), file("again.html"));
+    std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
+    let drawn = ["--html", &again, "--svg", place.path().to_str().unwrap()];
+    areo(&[&["bench", "report", &printed], &drawn[..]].concat(), b"").done();
+    let read = |file: &str| std::fs::read_to_string(file).unwrap();
+    assert_eq!(read(&html), read(&again));
+    let plot = file("printed-by-size-mib-a-latency-of-a-read-ares.svg");
+    assert!(read(&plot).contains("ARES PB+GC"));
 }
 
 #[test]
@@ -139,5 +149,6 @@ fn what_there_is_and_what_not_is_said() {
     paper(&["E1", "--scale", "huge"]).refused(2, &["huge", "quick, default, full"]);
     paper(&["E1", "--data", "/no/such/place"]).refused(2, &["/no/such/place", "no directory"]);
     paper(&["E1", "--csv", "/no/such/place/e1.csv"]).refused(1, &["/no/such/place/e1.csv"]);
+    paper(&["E1", "--html", "/no/such/place/e1.html"]).refused(1, &["/no/such/place/e1.html"]);
     paper(&[]).refused(2, &["EXPERIMENT"]);
 }

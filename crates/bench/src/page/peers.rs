@@ -1,6 +1,6 @@
 //! The page of a comparison of stores.
 
-use super::{Axis, Line, Page, Place, Plot, Section, Table, Timeline, head, made};
+use super::{Axis, Line, Page, Place, Plot, Section, Table, Timeline, head, made, unique};
 use crate::generator::Measured;
 use crate::peers::{Killed, Operation, Point, Report, Spread};
 use crate::target::TargetName;
@@ -24,16 +24,6 @@ pub(super) fn page(report: &Report, made_at: &str) -> Page {
         made: vec![report.command.clone(), made(made_at, &report.machine)],
         sections,
     }
-}
-
-fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for one in all {
-        if !seen.contains(&one) {
-            seen.push(one);
-        }
-    }
-    seen
 }
 
 fn stores(report: &Report) -> Section {

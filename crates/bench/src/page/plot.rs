@@ -1,18 +1,23 @@
 //! Lines with the least and the most of several runs, as SVG.
 
-use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
+use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::combinators::BindKeyPoints;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::{
     Circle, DrawingArea, DrawingAreaErrorKind, ErrorBar, IntoDrawingArea, IntoLogRange, LineSeries,
-    PathElement, RGBColor, SVGBackend,
+    PathElement, RGBColor, SVGBackend, Text,
 };
 use plotters::style::Color;
 use plotters::style::colors::{BLACK, WHITE};
+use std::ops::Range;
 
 /// Width and height in pixels.
-const SIZE: (u32, u32) = (560, 340);
+const SIZE: (u32, u32) = (640, 340);
+/// Of it the names of the lines, at the right; and the height of one.
+const LEGEND: i32 = 150;
+const LEGEND_ROW: i32 = 20;
 /// Told from each other also by those who do not see all colours (Okabe and Ito).
 pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -23,6 +28,8 @@ pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(90, 90, 90),
 ];
+/// More marks than this have no room at the first axis.
+const MARKS_MAX: usize = 8;
 /// A figure of 0 has no place on an axis of powers; it is drawn here.
 const LEAST: f64 = 1e-3;
 
@@ -78,7 +85,7 @@ impl Plot {
     }
 
     /// The least and the most of something, with some room.
-    fn range(&self, of: impl Fn(&Place) -> [f64; 2]) -> std::ops::Range<f64> {
+    fn range(&self, of: impl Fn(&Place) -> [f64; 2]) -> Range<f64> {
         let places = self.lines.iter().flat_map(|line| &line.places);
         let all = places.flat_map(of).map(|figure| figure.max(LEAST));
         let (least, most) = all.fold((f64::MAX, f64::MIN), |(least, most), figure| {
@@ -92,23 +99,23 @@ impl Plot {
 
     fn draw(&self, area: &Svg<'_>) -> Drawn {
         area.fill(&WHITE)?;
+        let (area, legend) = area.split_horizontally(SIZE.0.cast_signed() - LEGEND);
         let x = self.range(|place| [place.x, place.x]);
         let y = self.range(|place| [place.min, place.max]);
-        let mut chart = ChartBuilder::on(area)
+        let mut chart = ChartBuilder::on(&area)
             .caption(&self.title, ("sans-serif", 16))
             .margin(8)
-            .margin_right(20)
             .x_label_area_size(36)
             .y_label_area_size(64)
-            .build_cartesian_2d(x.log_scale(), y.log_scale())?;
+            .build_cartesian_2d(
+                x.clone().log_scale().with_key_points(self.marks(&x)),
+                y.clone().log_scale().with_key_points(marks(&y)),
+            )?;
         mesh(&mut chart, (&self.x, &self.y))?;
         for (line, colour) in self.lines.iter().zip(COLOURS.iter().cycle()) {
             let at = |place: &Place| (place.x, place.median.max(LEAST));
             let drawn = LineSeries::new(line.places.iter().map(at), colour.stroke_width(2));
-            let series = chart.draw_series(drawn)?;
-            series.label(&line.name).legend(move |(x, y)| {
-                PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
-            });
+            chart.draw_series(drawn)?;
             chart.draw_series(line.places.iter().map(|place| {
                 let (min, max) = (place.min.max(LEAST), place.max.max(LEAST));
                 let (x, median) = at(place);
@@ -117,14 +124,44 @@ impl Plot {
             let dots = line.places.iter();
             chart.draw_series(dots.map(|place| Circle::new(at(place), 3, colour.filled())))?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.85))
-            .border_style(BLACK.mix(0.2))
-            .draw()?;
+        let names = self.lines.iter().map(|line| &*line.name);
+        key(&legend, names.zip(COLOURS.iter().copied().cycle()))?;
         area.present()
     }
+
+    /// What is marked at the first axis: where places are, if those are few.
+    fn marks(&self, x: &Range<f64>) -> Vec<f64> {
+        let places = self.lines.iter().flat_map(|line| &line.places);
+        let mut at: Vec<f64> = places.map(|place| place.x.max(LEAST)).collect();
+        at.sort_by(f64::total_cmp);
+        at.dedup();
+        match at.len() <= MARKS_MAX {
+            true => at,
+            false => marks(x),
+        }
+    }
+}
+
+/// Figures of an axis of powers that are easily read: powers of ten, and of a short axis 2 and 5 times those.
+fn marks(range: &Range<f64>) -> Vec<f64> {
+    let powers = (range.start.log10().floor() as i32)..=(range.end.log10().ceil() as i32);
+    let digits: &[f64] = match powers.clone().count() > 4 {
+        true => &[1.0],
+        false => &[1.0, 2.0, 5.0],
+    };
+    let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10f64.powi(power)));
+    all.filter(|mark| range.contains(mark)).collect()
+}
+
+/// Names, each with its colour.
+pub(super) fn key<'a>(area: &Svg<'_>, names: impl Iterator<Item = (&'a str, RGBColor)>) -> Drawn {
+    for (row, (name, colour)) in (1..).zip(names) {
+        let y = 20 + row * LEGEND_ROW;
+        let line = PathElement::new([(4, y), (20, y)], colour.stroke_width(3));
+        area.draw(&line)?;
+        area.draw(&Text::new(name.to_owned(), (26, y - 6), ("sans-serif", 12)))?;
+    }
+    Ok(())
 }
 
 /// Lines and figures at two axes.
@@ -198,5 +235,11 @@ mod tests {
         };
         let svg = plot.svg();
         assert!(svg.contains("nothing") && !svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn marks_are_few_and_easily_read() {
+        assert_eq!(marks(&(1.5..60.0)), [2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(marks(&(0.5..5e4)), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
     }
 }

@@ -98,3 +98,107 @@ fn texts_are_nothing_but_texts() {
         assert!(!html.contains(raw), "{raw}");
     }
 }
+
+/// What a run of `areo bench paper P2 --scale quick --json` printed.
+const RECORDED_PAPER: &str = include_str!("recorded/paper.json");
+
+#[test]
+fn a_page_of_an_experiment_is_drawn_from_what_was_recorded() {
+    let report: of_paper::Report = serde_json::from_str(RECORDED_PAPER).unwrap();
+    let page = Page::of_paper(&report, "2026-11-22 17:00:00 UTC");
+    let html = page.html();
+    // A line for each variant, in a plot of reads and in one of writes.
+    assert_eq!(html.matches("<svg").count(), 2);
+    let files: Vec<String> = page.plots().map(|(name, _)| name).collect();
+    let by_size = |what| format!("by-size-mib-latency-of-a-{what}");
+    assert_eq!(files, [by_size("read"), by_size("write")]);
+    for point in &report.points {
+        assert_eq!(html.matches(&format!("\n{}\n", point.variant)).count(), 2);
+        for spread in point.values.values() {
+            let median = of_paper::short(spread.median);
+            assert!(html.contains(&format!("<td>{median}</td>")), "{median}");
+        }
+    }
+    for compared in &report.comparisons {
+        let ratio = of_paper::short(compared.ratio.median);
+        assert!(html.contains(&format!("<td>{ratio}</td>")), "{ratio}");
+        assert!(html.contains(&escape(&compared.reason)));
+    }
+    for law in &report.laws {
+        assert!(html.contains(&escape(&law.what)));
+    }
+    assert!(html.contains(&report.command) && html.contains("No operation failed"));
+    let written = serde_json::to_string(&report).unwrap();
+    assert_eq!(
+        serde_json::from_str::<of_paper::Report>(&written).unwrap(),
+        report
+    );
+}
+
+/// `docs/paper/NAME`.
+fn in_docs(name: &str) -> std::path::PathBuf {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper");
+    docs.join(name)
+}
+
+fn page_in_docs(experiment: &str) -> Page {
+    let text = std::fs::read_to_string(in_docs(&format!("{experiment}.json"))).unwrap();
+    Page::of_paper(&serde_json::from_str(&text).unwrap(), "")
+}
+
+#[test]
+fn plots_of_the_documents_are_those_that_are_drawn() {
+    let mut drawn = std::collections::BTreeMap::new();
+    for experiment in of_paper::Experiment::ALL {
+        let experiment = experiment.name();
+        for (name, svg) in page_in_docs(experiment).plots() {
+            drawn.insert(format!("{experiment}-{name}.svg"), svg);
+        }
+    }
+    let mut shown = 0;
+    for file in std::fs::read_dir(in_docs("")).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.extension().is_some_and(|end| end == "svg") {
+            let again = drawn
+                .get(name)
+                .unwrap_or_else(|| panic!("{name} is not drawn"));
+            let kept = std::fs::read_to_string(&path).unwrap();
+            assert!(*again == kept, "{name} is drawn differently");
+            shown += 1;
+        }
+    }
+    assert!(shown > 20, "{shown}");
+}
+
+#[test]
+fn only_what_is_along_the_axis_differs_between_places_of_a_line() {
+    let page = page_in_docs("E2");
+    let plots = |heading: &str| {
+        let section = page
+            .sections
+            .iter()
+            .find(|section| section.heading == heading);
+        section.unwrap().plots.clone()
+    };
+    for (heading, expected) in [
+        ("By servers", [3.0, 11.0]),
+        ("By readers", [5.0, 15.0]),
+        ("By writers", [5.0, 10.0]),
+    ] {
+        for line in plots(heading).iter().flat_map(|plot| &plot.lines) {
+            let at: Vec<f64> = line.places.iter().map(|place| place.x).collect();
+            assert_eq!(at, expected, "{heading}: {}", line.name);
+        }
+    }
+    // Twelve variants are more than there are colours.
+    let titles: Vec<String> = page_in_docs("E6").sections[1]
+        .plots
+        .iter()
+        .map(|plot| plot.title.clone())
+        .collect();
+    assert!(
+        titles.contains(&"Latency of a read, CoARESF".to_owned()),
+        "{titles:?}"
+    );
+}

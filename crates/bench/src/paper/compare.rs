@@ -4,7 +4,7 @@ use super::collected::Left;
 use super::experiment::Experiment;
 use super::figures::Spread;
 use super::published;
-use super::report::{Comparison, Verdict};
+use super::report::{Comparison, Setting, Verdict};
 use super::scale::{Parameters, show_size};
 use super::variant::{Algorithm, Extras, Variant};
 use areo_client::{DapKind, EcDap};
@@ -182,8 +182,8 @@ fn one(
         Verdict::Differs => relation.reason(above.left),
     };
     Some(Comparison {
-        relation: relation.name(),
-        quantity,
+        relation: relation.name().into(),
+        quantity: quantity.into(),
         above: above.name(),
         below: below.name(),
         at: above.at(),
@@ -191,7 +191,7 @@ fn one(
         published: published.map(|(ratio, _)| ratio),
         published_at: published.map(|(_, size)| show_size(size)),
         verdict,
-        reason,
+        reason: reason.into(),
     })
 }
 
@@ -211,6 +211,21 @@ impl Measured {
             (Some(left), _) => format!("({}) {size}", left.name()),
             (None, "") => size,
             (None, step) => format!("{size} {step}"),
+        }
+    }
+
+    /// The point in figures.
+    pub(super) fn setting(&self) -> Setting {
+        let (_, parameters) = &self.step;
+        Setting {
+            size: self.size,
+            servers: parameters.servers,
+            k: parameters.servers - parameters.parity,
+            block_bytes: parameters.blocks.1,
+            readers: parameters.readers,
+            writers: parameters.writers,
+            reconfigurers: parameters.reconfigurers,
+            left: self.left.map(|left| left.name().into()),
         }
     }
 
@@ -304,10 +319,10 @@ mod tests {
         assert_eq!(compared.len(), 2, "{compared:?}");
         let read = &compared[0];
         assert_eq!((&*read.above, &*read.below), ("ARES PB", "ARES"));
-        assert_eq!((&*read.at, read.quantity), ("(a) 1 MiB", "read_ms"));
+        assert_eq!((&*read.at, &*read.quantity), ("(a) 1 MiB", "read_ms"));
         assert!((read.published.unwrap() - 494.0 / 159.0).abs() < 1e-9);
         assert!((read.ratio.median - 3.0).abs() < 1e-9);
-        assert_eq!((&read.verdict, read.reason), (&Verdict::Holds, ""));
+        assert_eq!((read.verdict, &*read.reason), (Verdict::Holds, ""));
         assert_eq!(compared[1].verdict, Verdict::Unpublished);
     }
 }

@@ -1,9 +1,9 @@
 //! Medians, and ratios of them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What several runs showed of one thing.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// The middle one; of an even number the lower one of the two.
     pub median: f64,
@@ -30,6 +30,15 @@ impl Spread {
         let ratio = |(above, below): (&f64, &f64)| above / below;
         let ratios: Vec<f64> = above.iter().zip(below).map(ratio).collect();
         Spread::of(&ratios)
+    }
+}
+
+/// A figure, short enough for a table.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        small if small < 10.0 => format!("{value:.2}"),
+        middle if middle < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn counted(
     let counts: Vec<u64> = counts.into_iter().collect();
     let ends = counts.iter().min().zip(counts.iter().max());
     Law {
-        what,
+        what: what.into(),
         variant: variant.into(),
         at: at.into(),
         expected: show(*expected.start(), *expected.end()),

@@ -1,17 +1,26 @@
 //! What came of an experiment.
 
 use super::figures::Spread;
-use serde::Serialize;
+use crate::system::Machine;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What came of an experiment.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// What came of an experiment. The names of the fields are those of `--json`, and stay.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
+    /// `paper`: which report this is.
+    pub report: String,
+    /// When it was made, in milliseconds since 1970.
+    pub made_at_ms: u64,
+    /// By which command.
+    pub command: String,
+    /// Where.
+    pub machine: Machine,
     /// Which.
-    pub experiment: &'static str,
+    pub experiment: String,
     /// At which scale.
-    pub scale: &'static str,
+    pub scale: String,
     /// What that changes against the publication.
     pub changes: Vec<String>,
     /// Runs of each point.
@@ -33,27 +42,52 @@ pub struct Report {
 }
 
 /// A variant at a point.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Point {
     /// The variant, as the papers call it.
     pub variant: String,
+    /// What is read and written: ARES, CoARES, or `CoARESF`.
+    pub algorithm: String,
     /// Where: size, and what else is varied.
     pub at: String,
+    /// The same in figures.
+    pub setting: Setting,
     /// Latency of a read as published, at the nearest size that was.
     pub published_read_ms: Option<f64>,
     /// That size.
     pub published_at: Option<String>,
     /// Means of the operations of a run, over the runs. Bytes: received by a read, sent by a write.
-    pub values: BTreeMap<&'static str, Spread>,
+    pub values: BTreeMap<String, Spread>,
+}
+
+/// What a point was made with.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Setting {
+    /// Bytes of the object or file.
+    pub size: usize,
+    /// Servers.
+    pub servers: usize,
+    /// Fragments that make a value, where it is coded.
+    pub k: usize,
+    /// Bytes of a block of a file, about.
+    pub block_bytes: usize,
+    /// Who read,
+    pub readers: usize,
+    /// write,
+    pub writers: usize,
+    /// and reconfigure beside them.
+    pub reconfigurers: usize,
+    /// How the reconfigurations of E7 were left: `a` or `b`.
+    pub left: Option<String>,
 }
 
 /// Two variants that differ in one thing.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     /// In which.
-    pub relation: &'static str,
+    pub relation: String,
     /// What is compared.
-    pub quantity: &'static str,
+    pub quantity: String,
     /// That of this variant
     pub above: String,
     /// divided by that of this one,
@@ -69,11 +103,11 @@ pub struct Comparison {
     /// Whether the order is the published one.
     pub verdict: Verdict,
     /// Why not.
-    pub reason: &'static str,
+    pub reason: String,
 }
 
 /// Whether an order is the published one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is.
@@ -86,11 +120,23 @@ pub enum Verdict {
     Unpublished,
 }
 
+impl Verdict {
+    /// As people read it; nothing where nothing was published.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Differs => "differs",
+            Verdict::Undecided => "undecided",
+            Verdict::Unpublished => "",
+        }
+    }
+}
+
 /// A count that does not depend on the machine.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Law {
     /// Of what.
-    pub what: &'static str,
+    pub what: String,
     /// The variant.
     pub variant: String,
     /// Where.
@@ -115,7 +161,7 @@ impl Report {
         let published = |figure: Option<f64>| figure.map_or(String::new(), |f| f.to_string());
         for point in &self.points {
             for (quantity, Spread { median, min, max }) in &point.values {
-                let figure = point.published_read_ms.filter(|_| *quantity == "read_ms");
+                let figure = point.published_read_ms.filter(|_| quantity == "read_ms");
                 let _ = writeln!(
                     csv,
                     "measured,{},,{},{quantity},{median},{min},{max},{}",
@@ -152,16 +198,31 @@ mod tests {
             min: 1.0,
             max: 3.5,
         };
-        let values = BTreeMap::from([("read_ms", spread), ("read_rounds", spread)]);
+        let values = BTreeMap::from([("read_ms".into(), spread), ("read_rounds".into(), spread)]);
         let report = Report {
-            experiment: "E7",
-            scale: "quick",
+            report: "paper".into(),
+            made_at_ms: 0,
+            command: "areo bench paper E7".into(),
+            machine: Machine::this(),
+            experiment: "E7".into(),
+            scale: "quick".into(),
             changes: Vec::new(),
             runs: 3,
             seed: 1,
             points: vec![Point {
                 variant: "ARES PB".into(),
+                algorithm: "ARES".into(),
                 at: "(a) 1 MiB".into(),
+                setting: Setting {
+                    size: 1 << 20,
+                    servers: 11,
+                    k: 6,
+                    block_bytes: 512 << 10,
+                    readers: 10,
+                    writers: 1,
+                    reconfigurers: 0,
+                    left: Some("a".into()),
+                },
                 published_read_ms: Some(494.0),
                 published_at: Some("1 MiB".into()),
                 values,

@@ -37,6 +37,15 @@ pub(super) struct Variant {
 
 impl Algorithm {
     pub(super) const ALL: [Algorithm; 3] = [Algorithm::Ares, Algorithm::CoAres, Algorithm::CoAresF];
+
+    /// As the papers call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Algorithm::Ares => "ARES",
+            Algorithm::CoAres => "CoARES",
+            Algorithm::CoAresF => "CoARESF",
+        }
+    }
 }
 
 impl Extras {

@@ -1,17 +1,16 @@
 //! `areo bench paper`: the papers' experiments, beside what was published.
 
-use super::{data_directory, finish, random_seed, servers_program};
+use super::{command, create, data_directory, finish, random_seed, servers_program};
 use crate::args::{Paper, PaperWord};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::Session;
-use areo_bench::paper::{
-    self, Comparison, Experiment, Law, Options, Point, Report, Spread, Verdict,
-};
+use crate::units::show_time;
+use areo_bench::page::Page;
+use areo_bench::paper::{self, Comparison, Experiment, Law, Options, Point, Report, Spread, short};
 use serde::Serialize;
-use std::fs::{self, File};
-use std::path::Path;
+use std::io::Write;
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
@@ -69,10 +68,9 @@ fn list(out: Output) -> Outcome {
 
 fn repeat(session: &Session, experiment: Experiment, args: Paper) -> Outcome {
     let out = session.out;
-    // That it cannot be written is told now, and not after the measurement.
-    if let Some(csv) = &args.csv {
-        File::create(csv).map_err(|error| Failure::file("write the figures", csv, &error))?;
-    }
+    // That they cannot be written is told now, and not after the measurement.
+    let csv = args.csv.map(create).transpose()?;
+    let html = args.html.map(create).transpose()?;
     let options = Options {
         program: servers_program()?,
         experiment,
@@ -80,6 +78,7 @@ fn repeat(session: &Session, experiment: Experiment, args: Paper) -> Outcome {
         seed: args.seed.unwrap_or_else(random_seed),
         data: data_directory(args.data)?,
         timeout: session.timeout_or(TIMEOUT)?,
+        command: command(),
     };
     let (name, scale, seed) = (experiment.name(), args.scale.name(), options.seed);
     out.note(&format!("seed {seed}: {name} at scale {scale}"));
@@ -91,15 +90,17 @@ fn repeat(session: &Session, experiment: Experiment, args: Paper) -> Outcome {
     };
     let work = paper::run(options, observe);
     let report = finish(out, ("the measurement", &bar), work, print)?;
-    if let Some(csv) = &args.csv {
-        write(csv, &report)?;
+    for (file, text) in [(csv, report.csv()), (html, page(&report).html())] {
+        if let Some((path, mut file)) = file {
+            let written = file.write_all(text.as_bytes());
+            written.map_err(|error| Failure::file("write", &path, &error))?;
+        }
     }
     judge(&report)
 }
 
-fn write(csv: &Path, report: &Report) -> Outcome {
-    let written = fs::write(csv, report.csv());
-    written.map_err(|error| Failure::file("write the figures", csv, &error))
+pub(super) fn page(report: &Report) -> Page {
+    Page::of_paper(report, &show_time(report.made_at_ms))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
@@ -121,19 +122,10 @@ fn print(out: Output, report: &Report) -> Outcome {
     laws(out, &report.laws)
 }
 
-/// Short enough for a table.
-fn figure(value: f64) -> String {
-    match value {
-        value if value.abs() < 10.0 => format!("{value:.2}"),
-        value if value.abs() < 100.0 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
-    }
-}
-
 fn spread(of: Option<&Spread>) -> String {
     let show = |Spread { median, min, max }: &Spread| match (max - min).abs() < 1e-9 {
-        true => figure(*median),
-        false => format!("{} ({} to {})", figure(*median), figure(*min), figure(*max)),
+        true => short(*median),
+        false => format!("{} ({} to {})", short(*median), short(*min), short(*max)),
     };
     of.map_or(String::new(), show)
 }
@@ -168,7 +160,7 @@ fn points(out: Output, points: &[Point]) -> Outcome {
             point.variant.clone(),
             point.at.clone(),
             value("read_ms"),
-            published.map_or(String::new(), |(ms, at)| format!("{} at {at}", figure(ms))),
+            published.map_or(String::new(), |(ms, at)| format!("{} at {at}", short(ms))),
             value("read_rounds"),
             value("read_configurations"),
             spread(megabytes.as_ref()),
@@ -185,15 +177,6 @@ fn points(out: Output, points: &[Point]) -> Outcome {
     out.table(&columns, &rows)
 }
 
-fn verdict(of: Verdict) -> &'static str {
-    match of {
-        Verdict::Holds => "holds",
-        Verdict::Differs => "differs",
-        Verdict::Undecided => "undecided",
-        Verdict::Unpublished => "",
-    }
-}
-
 fn comparisons(out: Output, comparisons: &[Comparison]) -> Outcome {
     let columns = [
         Column::Text("ratio"),
@@ -207,11 +190,11 @@ fn comparisons(out: Output, comparisons: &[Comparison]) -> Outcome {
         let published = of.published.zip(of.published_at.as_ref());
         vec![
             format!("{} / {}", of.above, of.below),
-            of.quantity.to_owned(),
+            of.quantity.clone(),
             of.at.clone(),
             spread(Some(&of.ratio)),
             published.map_or(String::new(), |(ratio, at)| format!("{ratio:.2} at {at}")),
-            verdict(of.verdict).to_owned(),
+            of.verdict.word().to_owned(),
         ]
     };
     let rows: Vec<_> = comparisons.iter().map(row).collect();
@@ -222,7 +205,7 @@ fn comparisons(out: Output, comparisons: &[Comparison]) -> Outcome {
 fn reasons(out: Output, comparisons: &[Comparison]) -> Outcome {
     let with_reason = comparisons.iter().filter(|of| !of.reason.is_empty());
     let mut all: Vec<(&str, &str, &str)> = with_reason
-        .map(|of| (of.relation, verdict(of.verdict), of.reason))
+        .map(|of| (&*of.relation, of.verdict.word(), &*of.reason))
         .collect();
     all.sort_unstable();
     all.dedup();
@@ -244,7 +227,7 @@ fn laws(out: Output, laws: &[Law]) -> Outcome {
     let row = |law: &Law| {
         let word = if law.holds { "holds" } else { "BROKEN" };
         vec![
-            law.what.to_owned(),
+            law.what.clone(),
             law.variant.clone(),
             law.at.clone(),
             law.expected.clone(),

@@ -58,7 +58,7 @@ pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
         write_csv(&report, file).map_err(|error| Failure::file("write", &path, &error))?;
     }
     if let Some((path, mut file)) = html {
-        let written = file.write_all(page(&report).as_bytes());
+        let written = file.write_all(page(&report).html().as_bytes());
         written.map_err(|error| Failure::file("write", &path, &error))?;
     }
     match out.json {
@@ -68,8 +68,8 @@ pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
     judge(&report)
 }
 
-pub(super) fn page(report: &Report) -> String {
-    Page::of_peers(report, &show_time(report.made_at_ms)).html()
+pub(super) fn page(report: &Report) -> Page {
+    Page::of_peers(report, &show_time(report.made_at_ms))
 }
 
 fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {

@@ -1,11 +1,13 @@
 //! `areo bench report`: a page drawn again, from what was printed.
 
-use super::{peers, wide_area};
+use super::{paper, peers, wide_area};
 use crate::args::DrawReport;
 use crate::exit::{Failure, Outcome};
+use areo_bench::page::Page;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 
 pub(super) fn draw(args: &DrawReport) -> Outcome {
     let (path, shown) = (&args.file, args.file.display());
@@ -13,20 +15,34 @@ pub(super) fn draw(args: &DrawReport) -> Outcome {
     let text = text.map_err(|error| Failure::file("read", path, &error))?;
     let drawn = page(&text).map_err(|error| {
         Failure::other(format!(
-            "{shown} is not what `areo bench peers --json` or `areo bench wide-area --json` prints: {error}"
+            "{shown} is not what `areo bench peers --json`, `areo bench paper --json` or `areo bench wide-area --json` prints: \
+             {error}"
         ))
     })?;
-    let written = fs::write(&args.html, drawn);
-    written.map_err(|error| Failure::file("write", &args.html, &error))
+    if let Some(html) = &args.html {
+        write(html, &drawn.html())?;
+    }
+    if let Some(folder) = &args.svg {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        for (name, svg) in drawn.plots() {
+            write(&folder.join(format!("{stem}-{name}.svg")), &svg)?;
+        }
+    }
+    Ok(())
 }
 
-fn page(text: &str) -> serde_json::Result<String> {
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| Failure::file("write", path, &error))
+}
+
+fn page(text: &str) -> serde_json::Result<Page> {
     fn read<R: DeserializeOwned>(value: Value) -> serde_json::Result<R> {
         serde_json::from_value(value)
     }
     let value: Value = serde_json::from_str(text)?;
     match value["report"].as_str() {
         Some("wide-area") => Ok(wide_area::page(&read(value)?)),
+        Some("paper") => Ok(paper::page(&read(value)?)),
         _ => Ok(peers::page(&read(value)?)),
     }
 }

@@ -42,14 +42,14 @@ pub(super) fn run(session: &Session, args: MeasureWideArea) -> Outcome {
     });
     let report = finish(out, ("the measurement", &bar), work, print)?;
     if let Some((path, mut file)) = html {
-        let written = file.write_all(page(&report).as_bytes());
+        let written = file.write_all(page(&report).html().as_bytes());
         written.map_err(|error| Failure::file("write", &path, &error))?;
     }
     judge(&report)
 }
 
-pub(super) fn page(report: &Report) -> String {
-    Page::of_wide_area(report, &show_time(report.made_at_ms)).html()
+pub(super) fn page(report: &Report) -> Page {
+    Page::of_wide_area(report, &show_time(report.made_at_ms))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
