@@ -63,7 +63,8 @@ pub(crate) enum Kept {
     Cell {
         key: Key,
         cell: Bytes,
-        acceptor: Acceptor,
+        /// Boxed: most records are elements, and all of them are moved about.
+        acceptor: Box<Acceptor>,
     },
     /// This configuration of its domain is final.
     Final { key: Key },
@@ -87,7 +88,7 @@ impl Kept {
             } => Kept::Cell {
                 key: *key,
                 cell: cell.clone(),
-                acceptor: acceptor.clone(),
+                acceptor: Box::new(acceptor.clone()),
             },
             Header::Final(c) => Kept::Final {
                 key: Key::of(&c.id()),
@@ -111,15 +112,24 @@ pub(crate) enum Harm {
     Wiped,
 }
 
-/// The elements of one object.
-type Versions = BTreeMap<Tag, Vec<(Form, bool)>>;
+/// One durable element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stored {
+    tag: Tag,
+    form: Form,
+    damaged: bool,
+}
+
+/// The elements of one object, by rising tag; one version may have several records after a crash. They are few, and come and
+/// go with every commit and every start, so that a list is faster than a map.
+type Versions = Vec<Stored>;
 
 /// The disk of one server.
 #[derive(Default)]
 pub(crate) struct Truth {
     /// By the server's handle.
-    records: BTreeMap<u32, Kept>,
-    /// Durable elements by object and tag; counted, because one version may have several records after a crash.
+    records: Table<u32, Kept>,
+    /// Durable elements by object.
     elements: Vec<Versions>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
@@ -166,7 +176,7 @@ impl Truth {
     /// Everything that recovery found, in place of what was known. Returns what was durable and is not there any more.
     pub(crate) fn recovered(&mut self, found: Vec<(u32, Kept)>, unreadable: bool) -> Vec<Kept> {
         let before = std::mem::take(&mut self.records);
-        self.elements.clear();
+        self.elements.iter_mut().for_each(Vec::clear);
         self.unreadable = unreadable;
         for (handle, kept) in found {
             self.insert(handle, kept);
@@ -216,10 +226,11 @@ impl Truth {
         } = kept
         {
             if self.elements.len() <= object {
-                self.elements.resize_with(object + 1, BTreeMap::new);
+                self.elements.resize_with(object + 1, Vec::new);
             }
-            let copies = self.elements[object].entry(tag).or_default();
-            copies.push((form, damaged));
+            let copies = &mut self.elements[object];
+            let place = copies.partition_point(|copy| copy.tag <= tag);
+            copies.insert(place, Stored { tag, form, damaged });
         }
         let before = self.records.insert(handle, kept);
         assert!(before.is_none(), "a handle names one record");
@@ -235,25 +246,24 @@ impl Truth {
         else {
             return;
         };
-        let tags = &mut self.elements[object];
-        let copies = tags.get_mut(&tag).expect("it was inserted");
-        let place = copies.iter().position(|copy| *copy == (form, damaged));
-        copies.swap_remove(place.expect("it was inserted"));
-        if copies.is_empty() {
-            tags.remove(&tag);
-        }
+        let wanted = Stored { tag, form, damaged };
+        let copies = &mut self.elements[object];
+        let place = copies.iter().position(|copy| *copy == wanted);
+        copies.remove(place.expect("it was inserted"));
     }
 
     /// Objects of which several versions are stored.
     pub(crate) fn crowded(&self) -> impl Iterator<Item = ObjectId> {
         let objects = self.elements.iter().enumerate();
         objects
-            .filter(|(_, tags)| tags.len() > 1)
+            .filter(|(_, copies)| {
+                copies.first().map(|copy| copy.tag) != copies.last().map(|copy| copy.tag)
+            })
             .map(|(object, _)| object)
     }
 
-    fn versions(&self, object: ObjectId) -> impl Iterator<Item = &Versions> {
-        self.elements.get(object).into_iter()
+    fn versions(&self, object: ObjectId) -> &[Stored] {
+        self.elements.get(object).map_or(&[], Vec::as_slice)
     }
 
     /// The highest configuration of the domain that was ever known here to be final.
@@ -263,22 +273,25 @@ impl Truth {
 
     /// An element of this version is durable, readable or not.
     pub(crate) fn holds(&self, object: ObjectId, tag: Tag) -> bool {
-        self.versions(object).any(|tags| tags.contains_key(&tag))
+        self.versions(object).iter().any(|copy| copy.tag == tag)
     }
 
     /// The largest durable version.
     pub(crate) fn newest(&self, object: ObjectId) -> Tag {
-        let newest = self.versions(object).find_map(BTreeMap::last_key_value);
-        newest.map_or(Tag::INITIAL, |(tag, _)| *tag)
+        let newest = self.versions(object).last();
+        newest.map_or(Tag::INITIAL, |copy| copy.tag)
     }
 
     /// The largest durable version whose element is not damaged, and the largest that is.
     pub(crate) fn sound_and_damaged(&self, object: ObjectId) -> (Tag, Tag) {
         let (mut sound, mut damaged) = (Tag::INITIAL, Tag::INITIAL);
-        for (tag, copies) in self.versions(object).flatten() {
-            match copies.iter().any(|(_, is_damaged)| !is_damaged) {
-                true => sound = *tag,
-                false => damaged = *tag,
+        for copies in self
+            .versions(object)
+            .chunk_by(|one, other| one.tag == other.tag)
+        {
+            match copies.iter().any(|copy| !copy.damaged) {
+                true => sound = copies[0].tag,
+                false => damaged = copies[0].tag,
             }
         }
         (sound, damaged)
@@ -332,11 +345,10 @@ impl Truth {
 
     /// Undamaged elements of versions from `from` on.
     pub(crate) fn sound_from(&self, object: ObjectId, from: Tag) -> BTreeSet<(Tag, Form)> {
-        let range = self.versions(object).flat_map(|tags| tags.range(from..));
-        range
-            .flat_map(|(tag, copies)| copies.iter().map(|copy| (*tag, *copy)))
-            .filter(|(_, (_, damaged))| !damaged)
-            .map(|(tag, (form, _))| (tag, form))
+        let copies = self.versions(object).iter();
+        copies
+            .filter(|copy| copy.tag >= from && !copy.damaged)
+            .map(|copy| (copy.tag, copy.form))
             .collect()
     }
 }

@@ -95,7 +95,7 @@ impl<D: Disk> Opener<'_, D> {
     fn make_durable(&self, at: u32, scan: &Scan) -> io::Result<()> {
         let segment = self.log.segments.get(at);
         if scan.last_sequence != 0 && scan.last_sequence == self.log.durable {
-            let mut reader = Reader::new(&segment.file, segment.length, WINDOW_BYTES);
+            let mut reader = Reader::new(&segment.file, segment.length, WINDOW_BYTES, Vec::new());
             let end = scan.end.min(segment.length);
             let mut from = scan.last_batch_at;
             while from < end {

@@ -96,6 +96,8 @@ pub(super) struct Opener<'a, D: Disk> {
     /// Per segment the last sequence that it is known to have held.
     pub(super) required: BTreeMap<u64, u64>,
     censuses: Vec<Handle>,
+    /// What segments are read into, one after another.
+    window: Vec<u8>,
 }
 
 /// A segment that was scanned.
@@ -130,6 +132,7 @@ impl<D: Disk> Log<D> {
             unjudged: Vec::new(),
             required: BTreeMap::new(),
             censuses: Vec::new(),
+            window: Vec::new(),
         };
         opener.read_segments()?;
         opener.judge()?;
@@ -283,12 +286,14 @@ impl<D: Disk> Opener<'_, D> {
     ) -> io::Result<()> {
         let segment = self.log.segments.get(at);
         let (file, length, number) = (segment.file.clone(), segment.length, segment.number);
-        let subject = Subject {
-            reader: Reader::new(&file, length, WINDOW_BYTES),
+        let window = std::mem::take(&mut self.window);
+        let mut subject = Subject {
+            reader: Reader::new(&file, length, WINDOW_BYTES, window),
             store_id: self.log.options.store_id,
             segment: number,
         };
         let scan = subject.scan(&mut |batch| self.adopt_batch(at, batch))?;
+        self.window = subject.reader.into_window();
         self.report.scanned_segments += 1;
         self.report.scanned_bytes += scan.bytes_read;
         self.take_sequences(

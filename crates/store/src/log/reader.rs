@@ -12,19 +12,23 @@ pub(crate) struct Reader<'a, F> {
     file: &'a F,
     /// The length of the file.
     pub(crate) length: u64,
+    /// Read into and never cleared, so that opening many small segments does not clear memory for each.
     window: Vec<u8>,
+    /// How much of it was read.
+    filled: usize,
     window_at: u64,
     window_bytes: usize,
     pub(crate) bytes_read: u64,
 }
 
 impl<'a, F: File> Reader<'a, F> {
-    /// Reads at least `window_bytes` at a time.
-    pub(crate) fn new(file: &'a F, length: u64, window_bytes: usize) -> Self {
+    /// Reads at least `window_bytes` at a time. `window` is that of the reader before, or empty.
+    pub(crate) fn new(file: &'a F, length: u64, window_bytes: usize, window: Vec<u8>) -> Self {
         Self {
             file,
             length,
-            window: Vec::new(),
+            window,
+            filled: 0,
             window_at: 0,
             window_bytes,
             bytes_read: 0,
@@ -39,12 +43,12 @@ impl<'a, F: File> Reader<'a, F> {
         {
             return Ok(None);
         }
-        let window_end = self.window_at + self.window.len() as u64;
+        let window_end = self.window_at + self.filled as u64;
         if at < self.window_at || at + length as u64 > window_end {
             self.load(at, length)?;
         }
         let start = usize::try_from(at - self.window_at).expect("within the window");
-        Ok(self.window.get(start..start + length))
+        Ok(self.window[..self.filled].get(start..start + length))
     }
 
     /// The CRC-32C of a range, or `None` if the file ends before its end.
@@ -89,11 +93,18 @@ impl<'a, F: File> Reader<'a, F> {
     fn load(&mut self, at: u64, length: usize) -> io::Result<()> {
         let left = usize::try_from(self.length - at).unwrap_or(usize::MAX);
         let wanted = length.max(self.window_bytes).min(left);
-        self.window.resize(wanted, 0);
-        let read = self.file.read_at(&mut self.window, at)?;
-        self.window.truncate(read);
+        if self.window.len() < wanted {
+            self.window.resize(wanted, 0);
+        }
+        self.filled = 0;
+        self.filled = self.file.read_at(&mut self.window[..wanted], at)?;
         self.window_at = at;
-        self.bytes_read += read as u64;
+        self.bytes_read += self.filled as u64;
         Ok(())
+    }
+
+    /// The memory that was read into, for the next reader.
+    pub(crate) fn into_window(self) -> Vec<u8> {
+        self.window
     }
 }

@@ -82,7 +82,7 @@ impl Batch {
 
 impl<F: File> Subject<'_, F> {
     /// Reads the segment and hands over the records of every batch but the tail.
-    pub(crate) fn scan(mut self, emit: &mut dyn FnMut(&Batch)) -> io::Result<Scan> {
+    pub(crate) fn scan(&mut self, emit: &mut dyn FnMut(&Batch)) -> io::Result<Scan> {
         let mut scan = Scan {
             end: PAGE,
             ..Scan::default()
