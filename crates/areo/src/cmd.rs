@@ -65,7 +65,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Trace(args) => trace::run(&session, &args),
         Command::Check { history } => check::run(&session, &history),
         Command::Sim(command) => sim::run(&session, command),
-        Command::Bench(command) => bench::run(&session, command),
+        Command::Bench(command) => bench::run(&session, command, &recorder),
         Command::Completion { .. } => unreachable!("needs no settings, done above"),
     };
     watch::keep(&recorder);

@@ -1,7 +1,7 @@
 //! What this process remembers of its operations, and where that is kept when it ends: a command lives for one operation, so
 //! its spans go to a file in the user's state directory, where `areo trace` finds them.
 
-use crate::args::{Command, Global};
+use crate::args::{Bench, Command, Global};
 use crate::output::Output;
 use areo_telemetry::export::{InvalidSetting, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, SpanRecord};
@@ -23,15 +23,19 @@ const DELIVERY: Duration = Duration::from_secs(1);
 /// The recorder of this process, which exports what it records if the standard variables ask for that.
 pub(crate) fn recorder(out: Output, command: &Command, global: &Global) -> Recorder {
     let asked = understood(out, Sampler::from_environment());
+    let is_asked = global.trace || asked.is_some();
     let sampler = match command {
         // A server watches what its clients watch.
         Command::Server(_) => Sampler::Never,
         _ if global.trace => Sampler::Always,
+        // It looks at some operations by itself.
+        Command::Bench(Bench::Peers(_)) => asked.unwrap_or(Sampler::USUAL),
         // What these do is too much to be watched unless that is asked for.
         Command::Bench(_) | Command::Sim(_) => asked.unwrap_or(Sampler::Never),
         _ => asked.unwrap_or(Sampler::USUAL),
     };
     let recorder = Recorder::new(sampler, global.trace_keys, Limits::default());
+    recorder.rest(!is_asked && matches!(command, Command::Bench(Bench::Peers(_))));
     if let Some(settings) = understood(out, Settings::from_environment()) {
         recorder.export_to(settings);
     }
@@ -73,6 +77,10 @@ fn file() -> Option<PathBuf> {
 
 /// Keeps what the process remembers. Nothing rests on it: where that cannot be, it is not.
 pub(crate) fn keep(recorder: &Recorder) {
+    if recorder.rests() {
+        // Nobody asked for what it has.
+        return;
+    }
     recorder.settle(ENDS);
     let spans = recorder.ring().since(0);
     let Some(file) = file().filter(|_| !spans.is_empty()) else {

@@ -5,10 +5,12 @@
 mod paper;
 mod peers;
 mod plot;
+mod stack;
 mod timeline;
 mod wide_area;
 
 pub use plot::{Axis, Line, Place, Plot};
+pub use stack::Stack;
 pub use timeline::Timeline;
 
 use crate::system::Machine;
@@ -35,8 +37,12 @@ pub struct Section {
     pub text: String,
     /// Plots, side by side where there is room.
     pub plots: Vec<Plot>,
+    /// Bars, after them.
+    pub stacks: Vec<Stack>,
     /// Timelines, after them.
     pub timelines: Vec<Timeline>,
+    /// Pictures as wide as the page: what each shows, and the SVG.
+    pub pictures: Vec<(String, String)>,
     /// A table.
     pub table: Option<Table>,
 }
@@ -63,7 +69,8 @@ table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-num
 th,td{padding:.2rem .7rem;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);text-align:right;white-space:nowrap}\
 th.text,td.text{text-align:left}\
 .plots{display:flex;flex-wrap:wrap;gap:1rem}\
-.plots figure{margin:0;background:#fff;border-radius:6px;padding:.3rem}";
+.plots figure{margin:0;background:#fff;border-radius:6px;padding:.3rem}\
+.wide{margin:1rem 0}";
 
 impl Page {
     /// The page of a comparison; `made_at` is its time, as people write it.
@@ -88,7 +95,9 @@ impl Page {
                 let name = file_name(&format!("{} {title}", section.heading));
                 (name, svg)
             };
-            section.drawn().into_iter().map(named)
+            let pictures = section.pictures.iter();
+            let pictures = pictures.map(|(title, svg)| (&**title, svg.clone()));
+            section.drawn().into_iter().chain(pictures).map(named)
         })
     }
 
@@ -115,12 +124,13 @@ impl Page {
 }
 
 impl Section {
-    /// Its plots: the title of each, and as SVG.
+    /// Its plots, bars and timelines: the title of each, and as SVG.
     fn drawn(&self) -> Vec<(&str, String)> {
         let plots = self.plots.iter().map(|plot| (&*plot.title, plot.svg()));
+        let stacks = self.stacks.iter().map(|stack| (&*stack.title, stack.svg()));
         let timelines = self.timelines.iter();
         let timelines = timelines.map(|timeline| (&*timeline.title, timeline.svg()));
-        plots.chain(timelines).collect()
+        plots.chain(stacks).chain(timelines).collect()
     }
 
     fn write(&self, html: &mut String) {
@@ -136,6 +146,15 @@ impl Section {
                 write_to(html, format_args!("<figure>{svg}</figure>\n"));
             }
             html.push_str("</div>\n");
+        }
+        for (title, svg) in &self.pictures {
+            write_to(
+                html,
+                format_args!(
+                    "<figure class=\"wide\"><figcaption>{}</figcaption>{svg}</figure>\n",
+                    escape(title)
+                ),
+            );
         }
         if let Some(table) = &self.table {
             table.write(html);

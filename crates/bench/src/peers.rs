@@ -3,9 +3,11 @@
 //! All clusters run all the time, and the stores take turns in every run, each run beginning with another one: what else the
 //! machine does hits all of them.
 
+mod breakdown;
 mod kill;
 mod report;
 
+pub use breakdown::{Ask, Breakdown, Part, Watch};
 pub use kill::Killed;
 pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
 
@@ -56,6 +58,8 @@ pub struct Options {
     pub runs: u32,
     /// In the end a member of each store is killed under load, and so long is looked at before it and after.
     pub kill: Option<Duration>,
+    /// What watches operations, beside what is measured: then it is told where their time goes.
+    pub watch: Option<Watch>,
     /// What everything is drawn from.
     pub seed: u64,
     /// The command, for the report.
@@ -71,6 +75,8 @@ pub enum Stage {
     Filling(TargetName),
     /// So many measurements are over; this store is next.
     Measuring(u64, TargetName),
+    /// All measurements are over; it is looked where the time of this store's operations goes.
+    Watching(TargetName),
     /// All measurements are over; a member of this store is killed.
     Killing(TargetName),
 }
@@ -90,6 +96,13 @@ pub enum PeersError {
         /// Why.
         source: LoadError,
     },
+    /// A server does not tell what it did.
+    Untold {
+        /// Of which store.
+        target: TargetName,
+        /// Why.
+        why: String,
+    },
     /// The history could not be written.
     History {
         /// Where.
@@ -104,6 +117,9 @@ impl fmt::Display for PeersError {
         match self {
             PeersError::Target { source } => source.fmt(f),
             PeersError::Load { target, source } => write!(f, "{target}: {source}"),
+            PeersError::Untold { target, why } => {
+                write!(f, "a server of {target} does not tell what it did: {why}")
+            }
             PeersError::History { path, source } => {
                 write!(f, "cannot write the history {}: {source}", path.display())
             }
@@ -211,6 +227,14 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
             }
         }
     }
+    let mut breakdowns = Vec::new();
+    for (name, target) in &targets {
+        observe(Stage::Watching(*name));
+        for case in options.cases() {
+            let watched = breakdown::watch(options, (*name, &**target), case, history.as_ref());
+            breakdowns.extend(watched.await?);
+        }
+    }
     let mut killed = Vec::new();
     if options.kill.is_some() {
         for (name, target) in &mut targets {
@@ -223,6 +247,7 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
     finished.map_err(|error| unwritten(options, error))?;
     let about = targets.iter().map(|(_, target)| target.about().clone());
     let mut report = Report::new(Machine::this(), &options.command, about.collect(), points);
+    report.breakdowns = breakdowns;
     report.killed = killed;
     Ok(report)
 }

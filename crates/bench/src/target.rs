@@ -238,6 +238,15 @@ pub trait Target {
     /// Its server processes.
     fn processes(&self) -> Vec<u32>;
 
+    /// Where its servers tell what they remember of operations that were watched: their admin ports. None of a store that does
+    /// not tell.
+    ///
+    /// # Errors
+    /// [`TargetError::Start`]: its servers are not known.
+    fn admins(&self) -> Answer<'_, Vec<String>, TargetError> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     /// Bytes that its servers have on disk.
     fn stored(&self) -> u64;
 

@@ -11,6 +11,7 @@ use crate::said::Said;
 use sampler::Pace;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracing::Subscriber;
@@ -36,6 +37,8 @@ pub struct Recorder(Arc<Shared>);
 struct Shared {
     process: OnceLock<Cow<'static, str>>,
     sampler: Sampler,
+    /// Nothing that begins here is watched for now.
+    rests: AtomicBool,
     pace: Pace,
     keys: bool,
     ids: Ids,
@@ -63,6 +66,7 @@ impl Recorder {
         Recorder(Arc::new(Shared {
             process: OnceLock::new(),
             sampler,
+            rests: AtomicBool::new(false),
             pace: Pace::default(),
             keys,
             ids: Ids::new(),
@@ -71,6 +75,18 @@ impl Recorder {
             exporter: OnceLock::new(),
             started: (Instant::now(), now_ns),
         }))
+    }
+
+    /// Watches nothing that begins from now on, or what the sampler says again. While it rests, spans cost nothing.
+    pub fn rest(&self, rests: bool) {
+        self.0.rests.store(rests, Ordering::Relaxed);
+        // Who records which kinds of spans was remembered.
+        tracing_core::callsite::rebuild_interest_cache();
+    }
+
+    /// Whether it rests.
+    pub fn rests(&self) -> bool {
+        self.0.rests.load(Ordering::Relaxed)
     }
 
     /// Says what the process is called in its records, once: the name of a server. It is `client` otherwise.
@@ -134,11 +150,14 @@ impl Shared {
 
     /// Whether operations that begin here may be watched.
     fn samples(&self) -> bool {
-        self.sampler != Sampler::Never
+        self.sampler != Sampler::Never && !self.rests.load(Ordering::Relaxed)
     }
 
     /// Whether one that begins now is.
     fn takes(&self) -> bool {
+        if !self.samples() {
+            return false;
+        }
         match self.sampler {
             Sampler::Never => false,
             Sampler::Always => true,

@@ -51,6 +51,7 @@ const CRATES: &[Crate] = &[
             "areo-check",
             "areo-etcd",
             "areo-erasure",
+            "areo-telemetry",
         ],
     ),
     layer(

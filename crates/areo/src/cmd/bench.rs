@@ -18,6 +18,7 @@ use crate::session::{self, Session};
 use areo_bench::cluster::{ClusterError, Program};
 use areo_bench::{Fired, Options, Progress, Report, RunError, Trouble};
 use areo_client::{Dap, Shape};
+use areo_telemetry::Recorder;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
@@ -29,12 +30,12 @@ use std::time::Duration;
 /// over sooner.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) fn run(session: &Session, command: Bench) -> Outcome {
+pub(super) fn run(session: &Session, command: Bench, recorder: &Recorder) -> Outcome {
     match command {
         Bench::Availability(args) => availability::run(session, args),
         Bench::Limits(args) => limits::run(session, args),
         Bench::Nemesis(args) => nemesis(session, args),
-        Bench::Peers(args) => peers::run(session, *args),
+        Bench::Peers(args) => peers::run(session, *args, recorder),
         Bench::Report(args) => report::draw(&args),
         Bench::Paper(args) => paper::run(session, args),
         Bench::Reconfig(args) => reconfig::run(session, args),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{areo, areo_with};
+use serde_json::Value;
 use std::path::Path;
 
 const SMALL: [&str; 10] = [
@@ -62,6 +63,7 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
             assert!((1.0..=4.0).contains(&rounds), "{point}");
         }
     }
+    breakdowns(&report);
     let ratios = report["ratios"].as_array().unwrap();
     assert_eq!(ratios.len(), (stores.len() - 1) * 4);
     assert!(
@@ -81,6 +83,31 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
     assert!(read(&html).contains("put of 1024 bytes"));
     assert_eq!(read(&html), read(&again));
+}
+
+/// Of this store it is known where the time of each kind of operation went: its parts are all of it.
+fn breakdowns(report: &Value) {
+    let of = report["breakdowns"].as_array().unwrap();
+    assert_eq!(of.len(), 2 * 2, "{report}");
+    for breakdown in of {
+        assert_eq!(breakdown["target"], "areo");
+        assert!(breakdown["operations"].as_u64().unwrap() > 0);
+        let mean = breakdown["mean_us"].as_f64().unwrap();
+        let parts = breakdown["parts"].as_array().unwrap().iter();
+        let parts: Vec<f64> = parts.map(|part| part["us"].as_f64().unwrap()).collect();
+        assert!(parts.iter().all(|us| *us >= 0.0), "{breakdown}");
+        let all: f64 = parts.iter().sum();
+        assert!((all - mean).abs() < mean * 1e-6, "{breakdown}");
+        let sample = breakdown["sample"].as_array().unwrap();
+        let whole = match breakdown["operation"].as_str().unwrap() {
+            "put" => "areo.write",
+            _ => "areo.read",
+        };
+        assert_eq!(sample[0]["name"], whole);
+        let served = |span: &&Value| span["name"] == "server.access" && span["process"] != "client";
+        // A quorum of three servers.
+        assert!(sample.iter().filter(served).count() >= 2, "{breakdown}");
+    }
 }
 
 #[test]

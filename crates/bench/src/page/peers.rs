@@ -1,9 +1,10 @@
 //! The page of a comparison of stores.
 
-use super::{Axis, Line, Page, Place, Plot, Section, Table, Timeline, head, made, unique};
+use super::{Axis, Line, Page, Place, Plot, Section, Stack, Table, Timeline, head, made, unique};
 use crate::generator::Measured;
-use crate::peers::{Killed, Operation, Point, Report, Spread};
+use crate::peers::{Breakdown, Killed, Operation, Point, Report, Spread};
 use crate::target::TargetName;
+use areo_telemetry::{Trace, page};
 
 pub(super) fn page(report: &Report, made_at: &str) -> Page {
     let mut sections = vec![stores(report)];
@@ -17,6 +18,7 @@ pub(super) fn page(report: &Report, made_at: &str) -> Page {
             }
         }
     }
+    sections.extend(breakdowns(report));
     sections.extend(ratios(report));
     sections.extend(killed(report));
     Page {
@@ -161,6 +163,100 @@ fn row(point: &Point) -> Vec<String> {
         whole(point.spread(|run| run.resident_bytes as f64).median / f64::from(1 << 20)),
         point.failed().to_string(),
     ]
+}
+
+/// Where the time of operations went: bars for each size, a sample of each kind of operation, and all figures.
+fn breakdowns(report: &Report) -> Option<Section> {
+    let first = report.breakdowns.first()?;
+    let told = |target: TargetName| report.breakdowns.iter().any(|of| of.target == target);
+    let all = report.targets.iter().map(|about| about.target);
+    let untold: Vec<&str> = all.filter(|of| !told(*of)).map(TargetName::word).collect();
+    let untold = match &untold[..] {
+        [] => String::new(),
+        untold => format!(" Of {} it is not known.", untold.join(", ")),
+    };
+    let mut stacks = Vec::new();
+    let mut pictures = Vec::new();
+    for size in unique(report.breakdowns.iter().map(|of| of.size)) {
+        for operation in [Operation::Put, Operation::Get] {
+            let of = |of: &&Breakdown| of.size == size && of.operation == operation;
+            let of: Vec<&Breakdown> = report.breakdowns.iter().filter(of).collect();
+            if let Some(last) = of.last() {
+                stacks.extend(bars(&of));
+                pictures.extend(sample(last));
+            }
+        }
+    }
+    let parts = first.parts.iter().map(|part| format!("{}, µs", part.name));
+    let mut columns = head(&[
+        "store",
+        "operation",
+        "bytes",
+        "clients",
+        "watched",
+        "mean, µs",
+    ]);
+    columns.extend(parts);
+    let row = |of: &Breakdown| {
+        let mut row = vec![
+            of.target.to_string(),
+            of.operation.word().to_owned(),
+            of.size.to_string(),
+            of.clients.to_string(),
+            of.operations.to_string(),
+            format!("{:.1}", of.mean_us),
+        ];
+        row.extend(of.parts.iter().map(|part| format!("{:.1}", part.us)));
+        row
+    };
+    Some(Section {
+        heading: "Where the time of an operation goes".into(),
+        text: format!(
+            "After the measurements the same load went on for a while, and two hundred operations a second were watched; means of \
+             those. Every moment of an operation counts once: computing before waiting. Disk is how long the slowest sync took \
+             that was waited for. A sample is the operation that took the time in the middle, with the most clients.{untold}"
+        ),
+        stacks,
+        pictures,
+        table: Some(Table {
+            texts: 2,
+            head: columns,
+            rows: report.breakdowns.iter().map(row).collect(),
+        }),
+        ..Section::default()
+    })
+}
+
+/// What operations of one kind took, and how much of it each part was.
+fn bars(of: &[&Breakdown]) -> [Stack; 2] {
+    let what = format!("{} of {} bytes", of[0].operation.word(), of[0].size);
+    let stack = |title: String, y: &str, unit: fn(&Breakdown) -> f64| Stack {
+        title,
+        y: y.into(),
+        parts: of[0].parts.iter().map(|part| part.name.clone()).collect(),
+        bars: of
+            .iter()
+            .map(|of| {
+                let name = format!("{}, {}", of.target, of.clients);
+                let parts = of.parts.iter().map(|part| part.us / unit(of));
+                (name, parts.collect())
+            })
+            .collect(),
+    };
+    [
+        stack(format!("A {what}, by clients"), "µs", |_| 1.0),
+        stack(format!("Shares of a {what}"), "%", |of| of.mean_us / 100.0),
+    ]
+}
+
+fn sample(of: &Breakdown) -> Option<(String, String)> {
+    let trace = Trace::assemble(of.sample.iter().cloned()).pop()?;
+    let (what, size, clients) = (of.operation.word(), of.size, of.clients);
+    let title = format!(
+        "A {what} of {size} bytes at {}, {clients} clients",
+        of.target
+    );
+    Some((title, page::svg(&trace)))
 }
 
 fn ratios(report: &Report) -> Option<Section> {

@@ -99,7 +99,7 @@ impl Plot {
 
     fn draw(&self, area: &Svg<'_>) -> Drawn {
         area.fill(&WHITE)?;
-        let (area, legend) = area.split_horizontally(SIZE.0.cast_signed() - LEGEND);
+        let (area, legend) = with_legend(area);
         let x = self.range(|place| [place.x, place.x]);
         let y = self.range(|place| [place.min, place.max]);
         let mut chart = ChartBuilder::on(&area)
@@ -153,6 +153,11 @@ fn marks(range: &Range<f64>) -> Vec<f64> {
     all.filter(|mark| range.contains(mark)).collect()
 }
 
+/// What is left for the plot, and the room of the names at its right.
+pub(super) fn with_legend<'a>(area: &Svg<'a>) -> (Svg<'a>, Svg<'a>) {
+    area.split_horizontally(SIZE.0.cast_signed() - LEGEND)
+}
+
 /// Names, each with its colour.
 pub(super) fn key<'a>(area: &Svg<'_>, names: impl Iterator<Item = (&'a str, RGBColor)>) -> Drawn {
     for (row, (name, colour)) in (1..).zip(names) {
@@ -197,7 +202,7 @@ pub(super) fn svg(draw: impl FnOnce(&Svg<'_>) -> Drawn) -> String {
 }
 
 /// A figure at an axis.
-fn short(figure: f64) -> String {
+pub(super) fn short(figure: f64) -> String {
     let (scaled, unit) = match figure {
         small if small < 1_000.0 => (small, ""),
         thousands if thousands < 1e6 => (thousands / 1e3, "k"),

@@ -28,8 +28,26 @@ fn a_page_is_drawn_from_what_was_recorded() {
         assert!(html.contains(&format!("<td>{median:.2}</td>")), "{median}");
     }
     assert!(html.contains(&escape(&report.command)) && html.contains(&report.machine.kernel));
-    // Four plots for puts and four for gets, with a line for each store; and what was noticed of a killed member of each.
-    assert_eq!(html.matches("<svg").count(), 8 + 2);
+    // Four plots for puts and four for gets, with a line for each store; what was noticed of a killed member of each; and
+    // where the time of puts and of gets went: bars in microseconds and in shares, and a sample.
+    assert_eq!(html.matches("<svg").count(), 8 + 2 + 2 * (2 + 1));
+    for of in &report.breakdowns {
+        let bar = format!("\n{}, {}\n", of.target, of.clients);
+        assert_eq!(html.matches(&bar).count(), 4, "{bar}");
+        for figure in of.parts.iter().map(|part| part.us).chain([of.mean_us]) {
+            assert!(html.contains(&format!("<td>{figure:.1}</td>")), "{figure}");
+        }
+        let is_drawn = of.clients == 16;
+        let id = of.sample[0].trace.to_string();
+        assert_eq!(html.contains(&id), is_drawn, "with the most clients");
+        if is_drawn {
+            let of_sample = html.split(&id).nth(1).unwrap();
+            let rows = of_sample.split("</svg>").next().unwrap().matches("<title>");
+            assert_eq!(rows.count(), of.sample.len());
+        }
+    }
+    assert_eq!(report.breakdowns.len(), 4);
+    assert!(html.contains("Of etcd it is not known."));
     let store = |name: &str| html.matches(&format!("\n{name}\n")).count();
     assert_eq!((store("areo"), store("etcd")), (9, 9));
     assert_eq!(html.matches("\n killed\n").count(), report.killed.len());

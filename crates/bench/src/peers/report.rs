@@ -1,6 +1,6 @@
 //! What a comparison came to.
 
-use super::Killed;
+use super::{Breakdown, Killed};
 use crate::generator::{Measured, Times};
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
@@ -142,6 +142,9 @@ pub struct Report {
     pub points: Vec<Point>,
     /// The first store against the others.
     pub ratios: Vec<Compared>,
+    /// Where the time of operations went, of stores that tell.
+    #[serde(default)]
+    pub breakdowns: Vec<Breakdown>,
     /// A member of each store killed under load, if that was asked for.
     #[serde(default)]
     pub killed: Vec<Killed>,
@@ -162,6 +165,7 @@ impl Report {
             ratios: compared(&targets, &points),
             targets,
             points,
+            breakdowns: Vec::new(),
             killed: Vec::new(),
         }
     }

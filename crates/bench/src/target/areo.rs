@@ -85,6 +85,14 @@ impl Target for Areo {
         self.started.cluster.processes()
     }
 
+    fn admins(&self) -> Answer<'_, Vec<String>, TargetError> {
+        Box::pin(async {
+            let servers = self.started.client.servers().await;
+            let servers = servers.map_err(|error| start_failed(TargetName::Areo)(&error))?;
+            Ok(servers.into_iter().map(|server| server.admin).collect())
+        })
+    }
+
     fn stored(&self) -> u64 {
         system::stored_in(self.started.cluster.folder())
     }

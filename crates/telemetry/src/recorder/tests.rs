@@ -72,6 +72,24 @@ fn what_is_not_sampled_leaves_nothing() {
 }
 
 #[test]
+fn what_begins_while_it_rests_leaves_nothing() {
+    let recorder = Recorder::new(Sampler::Always, false, Limits::default());
+    recorder.rest(true);
+    let subscriber = recorder.subscriber(NoSubscriber::new());
+    tracing::subscriber::with_default(subscriber, || {
+        let remembered = || recorder.ring().since(0).len();
+        operation();
+        assert_eq!((recorder.rests(), remembered()), (true, 0));
+        recorder.rest(false);
+        operation();
+        assert_eq!((recorder.rests(), remembered()), (false, 2));
+        recorder.rest(true);
+        operation();
+        assert_eq!(remembered(), 2);
+    });
+}
+
+#[test]
 fn what_an_operation_consists_of_is_no_operation_of_its_own() {
     let nested = || {
         let whole = debug_span!("areo.file.read").entered();

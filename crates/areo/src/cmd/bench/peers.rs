@@ -1,30 +1,39 @@
 //! `areo bench peers`: this store and others, side by side.
 
 use super::{command, create, data_directory, history, random_seed, servers_program};
+use crate::admin;
 use crate::args::{DurabilityWord, MeasurePeers, OperationWord, TargetWord};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session};
 use crate::units::{show_size, show_time};
+use crate::watch;
 use areo_bench::generator::{Measured, Pace};
 use areo_bench::page::Page;
-use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage};
-use areo_bench::target::{Endpoint, Node, TargetName, Wanted};
+use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage, Watch};
+use areo_bench::target::{Answer, Endpoint, Node, TargetName, Wanted};
 use areo_client::Shape;
+use areo_telemetry::{Recorder, SpanRecord};
 use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to tell what it remembers.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
+pub(super) fn run(session: &Session, args: MeasurePeers, recorder: &Recorder) -> Outcome {
     let out = session.out;
     // That they cannot be written is told now.
     let csv = args.csv.clone().map(create).transpose()?;
     let html = args.html.clone().map(create).transpose()?;
-    let options = options(session, args)?;
+    let watch = Watch {
+        recorder: recorder.clone(),
+        ask: Box::new(remembered),
+    };
+    let options = options(session, args, watch)?;
     let names: Vec<&str> = options.targets.iter().map(|target| target.word()).collect();
     out.note(&format!(
         "seed {}: {} with {} servers each, {} measurements of {:.1} s",
@@ -41,6 +50,10 @@ pub(super) fn run(session: &Session, args: MeasurePeers) -> Outcome {
         Stage::Measuring(done, target) => {
             bar.set_position(done);
             bar.set_message(format!("measuring {target}"));
+        }
+        Stage::Watching(target) => {
+            bar.set_position(options.measurements());
+            bar.set_message(format!("watching {target}"));
         }
         Stage::Killing(target) => {
             bar.set_position(options.measurements());
@@ -72,7 +85,7 @@ pub(super) fn page(report: &Report) -> Page {
     Page::of_peers(report, &show_time(report.made_at_ms))
 }
 
-fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
+fn options(session: &Session, args: MeasurePeers, watch: Watch) -> Outcome<Options> {
     let servers = usize::from(args.servers);
     let dap = super::dap(args.dap, args.k, servers)?;
     Shape::new(dap, servers).map_err(|error| Failure::usage(error.to_string()))?;
@@ -113,6 +126,7 @@ fn options(session: &Session, args: MeasurePeers) -> Outcome<Options> {
         time: args.time,
         runs: args.runs,
         kill: args.kill,
+        watch: Some(watch),
         seed: args.seed.unwrap_or_else(random_seed),
         command: command(),
     })
@@ -166,6 +180,14 @@ impl Stores {
         let mut names = self.names.iter().copied();
         names.find(|name| matches!(name, S3 | Cassandra | CassandraSerial))
     }
+}
+
+/// What a server remembers of what ended since then.
+fn remembered(admin: String, since: u64) -> Answer<'static, Vec<SpanRecord>, String> {
+    Box::pin(async move {
+        let lines = admin::get(&admin, &format!("/traces/since/{since}"), PATIENCE).await;
+        lines.map(|lines| watch::parse(&lines))
+    })
 }
 
 fn operation(word: OperationWord) -> Operation {
