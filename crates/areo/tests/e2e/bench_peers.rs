@@ -190,13 +190,17 @@ fn a_cassandra_that_runs_is_measured_and_its_transactions_are_linearizable() {
     for (way, history) in [("cassandra", &[][..]), ("cassandra-serial", &history[..])] {
         let targets = format!("{way}={nodes},areo");
         let named = ["bench", "peers", "--json", "--targets", &targets];
-        let run = areo(&[&named, &SMALL[..], history].concat(), b"").done();
+        let run = areo(&[&named, &SMALL[..], history].concat(), b"");
         let report = run.objects().remove(0);
         let points = report["points"].as_array().unwrap();
         assert_eq!(points.len(), 2 * 2 * 2);
         for point in points {
             let measured = &point["runs"][0];
-            assert_eq!(measured["failed"], 0, "{point}");
+            // Transactions that meet may be answered before anybody knows what becomes of them.
+            let failures = measured["failures"].as_array().unwrap().iter();
+            let mut failures = failures.map(|sentence| sentence.as_str().unwrap());
+            let is_unknown = |why: &str| way == "cassandra-serial" && why.contains("(0x1100)");
+            assert!(failures.all(is_unknown), "{point}");
             assert!(measured["operations"].as_u64().unwrap() > 0, "{point}");
         }
     }
