@@ -8,6 +8,7 @@
 //! | `stage` | servers and domains |
 //! | `actor` | a reader or writer, and what its operations cost |
 //! | `sweep` | readers and writers at once |
+//! | `outside` | an etcd that decides which configuration comes next |
 //! | `longevity` | E5: reconfigurers beside them |
 //! | `collected` | E7: reading after twelve reconfigurations |
 //! | `law` | counts that do not depend on the machine |
@@ -22,6 +23,7 @@ mod experiment;
 mod figures;
 mod law;
 mod longevity;
+mod outside;
 mod published;
 mod report;
 mod scale;
@@ -29,7 +31,7 @@ mod stage;
 mod sweep;
 mod variant;
 
-pub use experiment::{Experiment, Listed, VARIANTS_NOT_HERE, list};
+pub use experiment::{Experiment, Listed, VARIANTS_NOT_HERE, list, not_run};
 pub use figures::{Spread, short};
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use scale::Scale;
@@ -103,8 +105,18 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         timeout: options.timeout,
     };
     let started = setup.start().await?;
-    let stage = Stage::new(&started, &options.data);
     let mut points = points(experiment, scale);
+    let needs_etcd = points.iter().any(|point| point.variant.etcd);
+    let etcd = match needs_etcd {
+        true => outside::start(&options, scale).await?,
+        false => None,
+    };
+    let mut not_run = Vec::new();
+    if needs_etcd && etcd.is_none() {
+        not_run = outside::left_out(&mut points);
+    }
+    let decider = etcd.as_ref().map(|(_, decider)| decider.clone());
+    let stage = Stage::new(&started, &options.data, decider.unwrap_or_default());
     let mut laws = Vec::new();
     let (of, mut done) = (points.len() * parameters.runs, 0);
     // Runs take turns, so that what else the machine does hits all variants.
@@ -137,6 +149,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         changes: scale::changes(experiment, scale),
         runs: parameters.runs,
         seed: options.seed,
+        not_run,
         points: points.iter().map(shown).collect(),
         comparisons: compare::compare(&points),
         laws,

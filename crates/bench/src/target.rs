@@ -17,6 +17,7 @@ mod redis;
 mod s3;
 
 pub use cassandra::Node;
+pub(crate) use etcd::EtcdCluster;
 pub use s3::Endpoint;
 
 use crate::cluster::Program;

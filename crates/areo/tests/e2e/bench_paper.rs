@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::areo;
+use crate::bench_peers::on_the_path;
+use crate::cluster::{areo, areo_with};
 use serde_json::Value;
 use std::path::Path;
 
@@ -137,12 +138,48 @@ fn the_papers_erasure_codes_are_compared() {
 }
 
 #[test]
+fn etcd_decides_where_the_experiment_has_an_external_service() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("E5", data.path(), &[]);
+    let variants = ["ARES (etcd)", "ARES PB+GC (etcd)"];
+    if !on_the_path("etcd") {
+        let said = variants.map(|variant| format!("{variant}: not run: no etcd on the PATH"));
+        assert_eq!(report["not_run"], serde_json::json!(said));
+        return;
+    }
+    assert_eq!(report["not_run"], serde_json::json!([]));
+    for variant in variants.iter().chain(&["ARES", "ARES PB+GC"]) {
+        for at in ["64 KiB G=1", "64 KiB G=2"] {
+            let changed = median(&report, variant, at, "reconfigurations");
+            assert!(changed >= 1.0, "{variant} {at}: {report}");
+        }
+    }
+    let mut ratios = report["comparisons"].as_array().unwrap().iter();
+    let is_outside = |of: &&Value| {
+        of["above"] == "ARES (etcd)"
+            && of["below"] == "ARES"
+            && of["quantity"] == "reconfiguration_ms"
+    };
+    assert!(ratios.any(|of| is_outside(&of)), "{report}");
+}
+
+#[test]
 fn what_there_is_and_what_not_is_said() {
     let listed = areo(&["bench", "paper", "list", "--json"], b"").done();
     let listed = listed.objects();
     let of = |name: &str| listed.iter().find(|of| of["experiment"] == name).unwrap();
     assert_eq!(of("E7")["missing"], "");
     assert_ne!(of("P5")["missing"], "");
+    let without = areo_with(
+        &[("PATH", Path::new("/nowhere"))],
+        &["bench", "paper", "list"],
+    );
+    let without = without.done();
+    assert!(
+        without.text().contains("not run: no etcd on the PATH"),
+        "{}",
+        without.text()
+    );
     let paper = |more: &[&str]| areo(&[&["bench", "paper"], more].concat(), b"");
     paper(&["E9"]).refused(2, &["E9", "there is no experiment", "E1"]);
     paper(&["P5"]).refused(2, &["P5", "one machine"]);

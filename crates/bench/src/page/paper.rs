@@ -39,7 +39,7 @@ fn about(report: &Report) -> Section {
         heading: format!("Against the publication, at scale {}", report.scale),
         text: format!(
             "{}. {} runs of each point, seed {}. {failed}",
-            report.changes.join("; "),
+            [&report.changes[..], &report.not_run].concat().join("; "),
             report.runs,
             report.seed
         ),

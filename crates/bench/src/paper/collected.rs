@@ -56,6 +56,7 @@ pub(super) fn variants() -> Vec<Variant> {
             dap: DapKind::Abd,
             ec: EcDap::Corrected,
             extras,
+            etcd: false,
         })
     };
     Algorithm::ALL.into_iter().flat_map(each).collect()

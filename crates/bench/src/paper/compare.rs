@@ -15,7 +15,13 @@ const SAME: f64 = 0.05;
 /// Runs of which ratios are judged, at least.
 const RUNS: usize = 3;
 /// What is compared, of what was measured; the first one is what the publication reports.
-const QUANTITIES: [&str; 4] = ["read_ms", "read_rounds", "read_bytes", "write_ms"];
+const QUANTITIES: [&str; 5] = [
+    "read_ms",
+    "read_rounds",
+    "read_bytes",
+    "write_ms",
+    "reconfiguration_ms",
+];
 
 /// A variant at a point, and what each run showed of each quantity.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,10 +46,11 @@ pub(super) enum Relation {
     Optimized,
     Coverable,
     Fragmented,
+    Outside,
 }
 
 impl Relation {
-    const ALL: [Relation; 7] = [
+    const ALL: [Relation; 8] = [
         Relation::Piggyback,
         Relation::Collecting,
         Relation::Coded,
@@ -51,6 +58,7 @@ impl Relation {
         Relation::Optimized,
         Relation::Coverable,
         Relation::Fragmented,
+        Relation::Outside,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -62,6 +70,7 @@ impl Relation {
             Relation::Optimized => "EC-DAPopt against EC-DAP",
             Relation::Coverable => "coverable against not",
             Relation::Fragmented => "fragmented against not",
+            Relation::Outside => "etcd against the members deciding",
         }
     }
 
@@ -72,6 +81,7 @@ impl Relation {
             dap,
             ec,
             extras,
+            etcd,
         } = variant;
         let is_coded = dap == DapKind::Ec;
         Some(match self {
@@ -104,6 +114,10 @@ impl Relation {
                 algorithm: Algorithm::CoAres,
                 ..variant
             },
+            Relation::Outside if etcd => Variant {
+                etcd: false,
+                ..variant
+            },
             _ => return None,
         })
     }
@@ -128,6 +142,9 @@ impl Relation {
             }
             (Relation::Coverable, _) => {
                 "a read of CoARES is a read of ARES here, with the same EC-DAP; the publication's CoARES has a better one than its ARES"
+            }
+            (Relation::Outside, _) => {
+                "nothing is published of it: Ares II has an external service, and no other"
             }
             (Relation::Fragmented, _) => {
                 "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 4 rounds. It pays where blocks are many and few of them change"
@@ -303,6 +320,7 @@ mod tests {
                 dap: DapKind::Abd,
                 ec: EcDap::Corrected,
                 extras,
+                etcd: false,
             },
             size: 1 << 20,
             left,

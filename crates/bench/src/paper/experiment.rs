@@ -1,5 +1,6 @@
 //! Which experiments the papers made, and which of them can be repeated here.
 
+use super::outside::NOT_ON_THE_PATH;
 use std::str::FromStr;
 
 /// An experiment that can be repeated.
@@ -79,7 +80,7 @@ impl Experiment {
             Experiment::E5 => (
                 "E5",
                 "longevity: reconfigurers beside readers and writers (figures 12 to 14)",
-                "ARES, CoARES, CoARESF, each without, and with PB and GC, from EC to ABD and back on changing servers",
+                "ARES, CoARES, CoARESF, each without, and with PB and GC, from EC to ABD and back on changing servers; ARES also with etcd deciding which configuration comes next",
             ),
             Experiment::P1 => (
                 "P1",
@@ -174,10 +175,19 @@ pub const VARIANTS_NOT_HERE: &[(&str, &str)] = &[
         "a domain is one configuration sequence, and always moves as a whole; one object alone is a domain of its own",
     ),
     (
-        "external consensus",
-        "a domain can have it (`areo domain create --consensus etcd=HOST:PORT`), and no experiment does: the members decide",
+        "external consensus, but for ARES in E5",
+        "a domain can have it (`areo domain create --consensus etcd=HOST:PORT`), and ARES has it in E5; in all others the members decide",
     ),
 ];
+
+/// What there would be, and cannot be run here, and why.
+pub fn not_run() -> Vec<(&'static str, &'static str)> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match std::env::split_paths(&path).any(|folder| folder.join("etcd").is_file()) {
+        true => Vec::new(),
+        false => vec![("ARES (etcd) and ARES PB+GC (etcd) in E5", NOT_ON_THE_PATH)],
+    }
+}
 
 /// Every experiment of the papers: those that can be repeated first.
 pub fn list() -> Vec<Listed> {

@@ -150,6 +150,7 @@ mod tests {
                 dap,
                 ec: EcDap::Corrected,
                 extras,
+                etcd: false,
             };
             let laws = of_costs(variant, (write, read), (5, 3, 60_000), "64 KiB");
             laws.iter().map(|law| law.holds).collect()

@@ -34,6 +34,9 @@ pub(super) struct Reconfigurers {
     is_over: Rc<Cell<bool>>,
 }
 
+/// Reconfigurers that are connected, and have not begun: how long that takes is no part of the time in which others work.
+pub(super) struct Connected(Vec<Reconfigurer>);
+
 /// What they did.
 #[derive(Default)]
 pub(super) struct Reconfigurations {
@@ -43,32 +46,39 @@ pub(super) struct Reconfigurations {
     last: Option<ConfigurationInfo>,
 }
 
+impl Connected {
+    /// Lets them begin.
+    pub(super) fn begin(self, parameters: &Parameters) -> Reconfigurers {
+        let (mut tasks, is_over) = (JoinSet::new(), Rc::new(Cell::new(false)));
+        let pause = Duration::from_millis(parameters.change_ms);
+        for reconfigurer in self.0 {
+            tasks.spawn_local(reconfigurer.work(parameters.changes, pause, is_over.clone()));
+        }
+        Reconfigurers { tasks, is_over }
+    }
+}
+
 impl Reconfigurers {
-    /// Connects them, and lets them begin. Without reconfigurers nothing happens.
-    pub(super) async fn start(
+    /// Connects them. Without reconfigurers nothing happens.
+    pub(super) async fn connect(
         stage: &Stage<'_>,
         domain: &str,
         parameters: &Parameters,
         random: &Random,
-    ) -> Result<Reconfigurers, RunError> {
-        let (mut tasks, is_over) = (JoinSet::new(), Rc::new(Cell::new(false)));
+    ) -> Result<Connected, RunError> {
+        let mut connected = Vec::new();
         for number in 0..parameters.reconfigurers {
             let client = Client::connect(stage.started.connect.clone()).await;
             let client = client.map_err(failed("connect a reconfigurer"))?;
             let found = client.domain(domain).await;
-            let reconfigurer = Reconfigurer {
+            connected.push(Reconfigurer {
                 domain: found.map_err(failed("find the domain"))?,
                 servers: stage.started.servers.clone(),
                 random: random.derive(number as u64),
                 _client: client,
-            };
-            let (changes, pause) = (
-                parameters.changes,
-                Duration::from_millis(parameters.change_ms),
-            );
-            tasks.spawn_local(reconfigurer.work(changes, pause, is_over.clone()));
+            });
         }
-        Ok(Reconfigurers { tasks, is_over })
+        Ok(Connected(connected))
     }
 
     /// Lets them finish what they are at.

@@ -143,6 +143,7 @@ mod tests {
             dap,
             ec: EcDap::Corrected,
             extras,
+            etcd: false,
         }
     }
 

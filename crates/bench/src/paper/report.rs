@@ -27,6 +27,9 @@ pub struct Report {
     pub runs: usize,
     /// What everything was drawn from.
     pub seed: u64,
+    /// Variants that were not, and why.
+    #[serde(default)]
+    pub not_run: Vec<String>,
     /// What was measured.
     pub points: Vec<Point>,
     /// Variants beside each other, and beside the publication.
@@ -209,6 +212,7 @@ mod tests {
             changes: Vec::new(),
             runs: 3,
             seed: 1,
+            not_run: Vec::new(),
             points: vec![Point {
                 variant: "ARES PB".into(),
                 algorithm: "ARES".into(),

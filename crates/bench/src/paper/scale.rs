@@ -2,6 +2,7 @@
 
 use super::actor::Blocks;
 use super::experiment::Experiment;
+use super::outside;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -277,7 +278,10 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
     let blocks = |of: Blocks| sizes(&[of.0, of.1, of.2]);
     change("blocks of files", blocks(here.blocks), blocks(there.blocks));
     if experiment == Experiment::E5 {
-        changes.push("the members of a configuration decide which one comes next, instead of six nodes of Raft beside them".into());
+        changes.push(format!(
+            "the members of a configuration decide which one comes next, or an etcd of {} members where a variant says so, instead of six nodes of Raft",
+            outside::members(scale)
+        ));
     }
     if here.runs < 3 {
         changes.push(format!("runs of each point: {}, not at least 3", here.runs));

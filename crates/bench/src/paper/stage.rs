@@ -6,6 +6,7 @@ use super::scale::Parameters;
 use super::variant::Variant;
 use crate::run::{RunError, failed};
 use crate::setup::Started;
+use areo_client::Decider;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,16 +18,19 @@ pub(super) struct Stage<'a> {
     pub(super) started: &'a Started,
     /// Where local files are kept.
     pub(super) data: &'a Path,
+    /// Who decides which configuration comes next, where it is not its members.
+    etcd: Decider,
     domains: Cell<u64>,
     failed: Cell<u64>,
     failures: RefCell<Vec<String>>,
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(started: &'a Started, data: &'a Path) -> Stage<'a> {
+    pub(super) fn new(started: &'a Started, data: &'a Path, etcd: Decider) -> Stage<'a> {
         Stage {
             started,
             data,
+            etcd,
             domains: Cell::new(0),
             failed: Cell::new(0),
             failures: RefCell::default(),
@@ -45,7 +49,10 @@ impl<'a> Stage<'a> {
         self.domains.set(number);
         let name = format!("paper-{number}");
         let servers = &self.started.servers[..parameters.servers];
-        let options = variant.domain(servers, k, delta);
+        let mut options = variant.domain(servers, k, delta);
+        if variant.etcd {
+            options.decided_by = self.etcd.clone();
+        }
         let made = self.started.client.create_domain(&name, options).await;
         made.map_err(failed("make the domain"))?;
         Ok(name)

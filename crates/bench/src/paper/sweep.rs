@@ -49,9 +49,16 @@ pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
                     dap,
                     ec,
                     extras: *extras,
+                    etcd: false,
                 }));
             }
         }
+    }
+    if experiment == Experiment::E5 {
+        // As published: somebody else decides which configuration comes next.
+        let outside = variants.iter().filter(|of| of.algorithm == Algorithm::Ares);
+        let outside = outside.map(|of| Variant { etcd: true, ..*of });
+        variants.extend(outside.collect::<Vec<_>>());
     }
     variants
 }
@@ -92,6 +99,8 @@ pub(super) async fn run(
     };
     let mut first = subject.actor(random.derive(0)).await?;
     first.create().await.map_err(failed("write the object"))?;
+    let drawn = random.derive(1 << 32);
+    let reconfigurers = Reconfigurers::connect(stage, &domain, parameters, &drawn).await?;
     let (reads, writes) = (Rc::default(), Rc::default());
     let mut clients = JoinSet::new();
     for place in 0..parameters.readers + parameters.writers {
@@ -104,8 +113,7 @@ pub(super) async fn run(
         let work = work(actor, is_reader, random, parameters.clone(), ended.clone());
         clients.spawn_local(work);
     }
-    let random = random.derive(1 << 32);
-    let reconfigurers = Reconfigurers::start(stage, &domain, parameters, &random).await?;
+    let reconfigurers = reconfigurers.begin(parameters);
     while let Some(done) = clients.join_next().await {
         done.expect("clients do not panic");
     }

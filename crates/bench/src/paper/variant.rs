@@ -33,6 +33,8 @@ pub(super) struct Variant {
     /// Which EC-DAP, where that is erasure coding.
     pub(super) ec: EcDap,
     pub(super) extras: Extras,
+    /// etcd decides which configuration comes next, as the external service of Ares II; otherwise its members do.
+    pub(super) etcd: bool,
 }
 
 impl Algorithm {
@@ -89,7 +91,8 @@ impl Variant {
             EcDap::Published => " (EC-DAP)",
             EcDap::Optimized => " (EC-DAPopt)",
         };
-        format!("{co}ARES{dap}{f}{ec}{}", self.extras.suffix())
+        let etcd = if self.etcd { " (etcd)" } else { "" };
+        format!("{co}ARES{dap}{f}{ec}{}{etcd}", self.extras.suffix())
     }
 
     /// As the papers call it where configurations change between the two ways of keeping values.
@@ -143,6 +146,7 @@ mod tests {
                 dap,
                 ec: EcDap::Corrected,
                 extras,
+                etcd: false,
             };
             (variant.name(), variant.name_of_both())
         };
@@ -168,6 +172,7 @@ mod tests {
             dap: DapKind::Ec,
             ec: EcDap::Corrected,
             extras: Extras::Piggyback,
+            etcd: false,
         };
         let published = Variant {
             ec: EcDap::Published,
@@ -177,6 +182,11 @@ mod tests {
         let compared = published.domain(&["s1".into()], 6, 5).options;
         assert!(compared.ec == EcDap::Published && compared.piggyback);
         assert_eq!(published.quiet_rounds(), (2, 2));
+        let decided = Variant {
+            etcd: true,
+            ..variant
+        };
+        assert_eq!(decided.name_of_both(), "ARES PB (etcd)");
         let made = variant.domain(&["s1".into()], 6, 5);
         assert_eq!((made.dap, made.delta), (Dap::Ec { k: 6 }, Some(5)));
         assert!(made.options.piggyback && made.options.collect == Collect::Off);

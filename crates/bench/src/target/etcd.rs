@@ -25,7 +25,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 const SHARE: usize = 16;
 
 /// A cluster of etcd.
-pub(super) struct EtcdCluster {
+pub(crate) struct EtcdCluster {
     about: About,
     /// Where clients connect to, first the member that led at the beginning: what goes to others takes one more hop.
     addresses: Vec<String>,
@@ -78,7 +78,13 @@ fn client(host: &String) -> String {
 }
 
 impl EtcdCluster {
-    pub(super) async fn start(wanted: &Wanted) -> Result<EtcdCluster, TargetError> {
+    /// Host and port of each member, first of the one that led at the beginning.
+    pub(crate) fn endpoints(&self) -> Vec<String> {
+        let bare = |address: &String| address.trim_start_matches("http://").to_owned();
+        self.addresses.iter().map(bare).collect()
+    }
+
+    pub(crate) async fn start(wanted: &Wanted) -> Result<EtcdCluster, TargetError> {
         let start_failed = start_failed(TargetName::Etcd);
         let folder = tempfile::Builder::new()
             .prefix("areo-etcd-")

@@ -34,7 +34,8 @@ struct Missing {
 }
 
 fn list(out: Output) -> Outcome {
-    let missing = paper::VARIANTS_NOT_HERE.iter();
+    let not_run = paper::not_run();
+    let missing = paper::VARIANTS_NOT_HERE.iter().chain(&not_run);
     let missing = missing.map(|(variant, missing)| Missing { variant, missing });
     if out.json {
         paper::list()
@@ -115,6 +116,9 @@ fn print(out: Output, report: &Report) -> Outcome {
     }
     out.line("")?;
     points(out, &report.points)?;
+    for variant in &report.not_run {
+        out.line(variant)?;
+    }
     out.line("")?;
     comparisons(out, &report.comparisons)?;
     out.line("")?;

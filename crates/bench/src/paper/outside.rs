@@ -1,0 +1,89 @@
+//! An etcd that decides which configuration comes next, in the place of the external service of Ares II.
+
+use super::Options;
+use super::compare::Measured;
+use super::scale::Scale;
+use crate::run::{RunError, failed};
+use crate::target::{EtcdCluster, TargetError, Wanted};
+use areo_client::{Dap, Decider};
+
+/// Why its variants are not there.
+pub(super) const NOT_ON_THE_PATH: &str = "not run: no etcd on the PATH";
+
+/// Members of it: as published, or fewer.
+pub(super) fn members(scale: Scale) -> usize {
+    match scale {
+        Scale::Full => 6,
+        Scale::Quick | Scale::Default => 3,
+    }
+}
+
+/// Starts a cluster of it, in memory as the servers are; `None` if there is no `etcd` on the PATH.
+///
+/// # Errors
+/// It was started and does not serve.
+pub(super) async fn start(
+    options: &Options,
+    scale: Scale,
+) -> Result<Option<(EtcdCluster, Decider)>, RunError> {
+    let wanted = Wanted {
+        program: options.program.clone(),
+        servers: members(scale),
+        memory: true,
+        dap: Dap::Abd,
+        data: options.data.clone(),
+        s3: None,
+        cassandra: Vec::new(),
+        cassandra_serial: Vec::new(),
+        timeout: options.timeout,
+    };
+    let cluster = match EtcdCluster::start(&wanted).await {
+        Ok(cluster) => cluster,
+        Err(TargetError::Missing { .. }) => return Ok(None),
+        Err(error) => return Err(failed("start an etcd")(error)),
+    };
+    let endpoints = cluster.endpoints();
+    Ok(Some((cluster, Decider::Etcd { endpoints })))
+}
+
+/// Without etcd: takes its points out, and says of which variants.
+pub(super) fn left_out(points: &mut Vec<Measured>) -> Vec<String> {
+    let of = |point: &&Measured| point.variant.etcd;
+    let names = points.iter().filter(of).map(Measured::name);
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    points.retain(|point| !point.variant.etcd);
+    names
+        .iter()
+        .map(|name| format!("{name}: {NOT_ON_THE_PATH}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::experiment::Experiment;
+    use crate::paper::points;
+
+    #[test]
+    fn without_etcd_its_variants_are_left_out_and_named() {
+        let mut all = points(Experiment::E5, Scale::Quick);
+        let before = all.len();
+        let named = left_out(&mut all);
+        let said = |variant: &str| format!("{variant}: not run: no etcd on the PATH");
+        assert_eq!(named, [said("ARES (etcd)"), said("ARES PB+GC (etcd)")]);
+        // Two variants with one and with two reconfigurers, of eight.
+        assert_eq!((before, all.len()), (16, 12));
+        assert!(all.iter().all(|point| !point.variant.etcd));
+    }
+
+    #[test]
+    fn no_other_experiment_needs_etcd() {
+        for experiment in Experiment::ALL {
+            let mut points = points(experiment, Scale::Quick).into_iter();
+            let needs = points.any(|point| point.variant.etcd);
+            assert_eq!(needs, experiment == Experiment::E5, "{experiment:?}");
+        }
+    }
+}
