@@ -5,9 +5,9 @@
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use areo_core::config::{Decider, Members, ServerId};
@@ -19,7 +19,7 @@ use areo_core::tally::{Decision, Event, Tally};
 use areo_wire::codec;
 use areo_wire::frame::TraceContext;
 use bytes::Bytes;
-use tokio::time::{Sleep, sleep, sleep_until};
+use tokio::time::{sleep, sleep_until};
 use tracing::Span;
 
 use crate::message::{Outgoing, Segment};
@@ -87,11 +87,11 @@ impl Env for NetEnv {
                 trace: None,
                 sent_bytes: 0,
                 received_bytes: 0,
-                calls: vec![Vec::new(); to.len()],
+                calls: Vec::with_capacity(to.len()),
                 responses: vec![Response::Silent; to.len()],
                 handed_over: false,
                 waiting: Vec::new(),
-                bulk: vec![None; to.len()],
+                bulk: Vec::new(),
                 bulk_bytes: 0,
                 outcome: Outcome::Open,
                 armed: None,
@@ -180,15 +180,15 @@ struct State<T: Tally> {
     trace: Option<TraceContext>,
     sent_bytes: u64,
     received_bytes: u64,
-    /// Calls in flight, by position.
-    calls: Vec<Vec<CallKey>>,
+    /// Every call that was made; those that were answered are no longer there to be forgotten.
+    calls: Vec<(Peer, CallKey)>,
     responses: Vec<Response>,
     handed_over: bool,
     /// Peers that were out of reach when they were asked, with the connections that they had had by then: the call went
     /// out after all if there is another one since.
     waiting: Vec<(Peer, u64)>,
-    /// By position, who owes a large answer; and how much they had sent when somebody last looked.
-    bulk: Vec<Option<Peer>>,
+    /// Who owes a large answer, with their positions; and how much they had sent when somebody last looked.
+    bulk: Vec<(usize, Peer)>,
     bulk_bytes: u64,
     outcome: Outcome<T::Output>,
     /// The patience for which a timer runs.
@@ -199,10 +199,16 @@ struct State<T: Tally> {
 impl<T: Tally> State<T> {
     /// Whether anything has arrived from those who owe a large answer since this was last asked.
     fn is_receiving(&mut self) -> bool {
-        let owing = self.bulk.iter().flatten();
-        let bytes = owing.map(Peer::bulk_received_bytes).sum();
+        let owing = self.bulk.iter();
+        let bytes = owing.map(|(_, peer)| peer.bulk_received_bytes()).sum();
         let before = std::mem::replace(&mut self.bulk_bytes, bytes);
         bytes > before
+    }
+
+    /// From now on the server at this position owes a large answer, or does not.
+    fn owes_bulk(&mut self, position: usize, peer: Option<&Peer>) {
+        self.bulk.retain(|(owing, _)| *owing != position);
+        self.bulk.extend(peer.map(|peer| (position, peer.clone())));
     }
 }
 
@@ -278,8 +284,8 @@ impl<T: Tally + 'static> Gather<T> {
             Ok(call) => {
                 self.env.meter.count_request(&request, bytes);
                 state.sent_bytes += bytes;
-                state.calls[position].push(call.key);
-                state.bulk[position] = expects_bulk.then(|| peer.clone());
+                state.calls.push((peer.clone(), call.key));
+                state.owes_bulk(position, expects_bulk.then_some(&peer));
                 if call.reachable && !self.env.network.is_stranger(server) {
                     state.handed_over = true;
                     return None;
@@ -307,51 +313,42 @@ impl<T: Tally + 'static> Gather<T> {
         }
         state.outcome = outcome;
         let waker = state.waker.take();
-        self.forget(state.calls.drain(..).collect());
+        let calls = std::mem::take(&mut state.calls);
         drop(state);
+        forget(calls);
         if let Some(waker) = waker {
             waker.wake();
-        }
-    }
-
-    fn forget(&self, calls: Vec<Vec<CallKey>>) {
-        for (position, keys) in calls.into_iter().enumerate() {
-            let peer = self.env.network.peer(self.members[position]);
-            for key in keys {
-                if let Some(peer) = &peer {
-                    peer.forget(key);
-                }
-            }
         }
     }
 
     /// Waits for the decision, the deadline, and whatever the tally is impatient for.
     async fn wait(self: Rc<Self>) -> Result<T::Output, Unavailable> {
         let _over = Abandon(&self);
-        let mut deadline = pin!(sleep_until(self.env.until(self.begun).into()));
-        let mut patience: Pin<Box<Option<Sleep>>> = Box::pin(None);
+        // One timer for both: what ends the operation, and what the tally waits for.
+        let mut timer = pin!(sleep_until(self.env.until(self.begun).into()));
+        let mut impatient_at = None;
         poll_fn(|context| {
             loop {
                 if let Some(result) = self.take(context) {
                     return Poll::Ready(result);
                 }
-                if deadline.as_mut().poll(context).is_ready() {
-                    let until = self.env.until(self.begun);
-                    if until <= Instant::now() {
-                        return Poll::Ready(Err(self.unavailable()));
-                    }
-                    deadline.as_mut().reset(until.into());
+                let until = self.env.until(self.begun);
+                if self.rearm() {
+                    let patience = self.state.borrow().armed;
+                    impatient_at = patience.map(|patience| Instant::now() + patience);
+                }
+                let due = impatient_at.map_or(until, |tick| until.min(tick)).into();
+                if timer.deadline() != due {
+                    timer.as_mut().reset(due);
+                }
+                ready!(timer.as_mut().poll(context));
+                if self.env.until(self.begun) <= Instant::now() {
+                    return Poll::Ready(Err(self.unavailable()));
+                }
+                if impatient_at.is_none_or(|tick| tick > Instant::now()) {
                     continue;
                 }
-                if self.rearm() {
-                    let armed = self.state.borrow().armed;
-                    patience.set(armed.map(sleep));
-                }
-                let timer = patience.as_mut().as_pin_mut();
-                if !timer.is_some_and(|timer| timer.poll(context).is_ready()) {
-                    return Poll::Pending;
-                }
-                patience.set(None);
+                impatient_at = None;
                 let mut state = self.state.borrow_mut();
                 state.armed = None;
                 if state.is_receiving() {
@@ -415,7 +412,7 @@ impl<T: Tally + 'static> Drop for Abandon<'_, T> {
         state.outcome = Outcome::Over;
         let calls = std::mem::take(&mut state.calls);
         drop(state);
-        self.0.forget(calls);
+        forget(calls);
     }
 }
 
@@ -431,7 +428,7 @@ impl<T: Tally + 'static> Sink for Gather<T> {
             }
             state.responses[position] = response_of(&event);
             state.received_bytes += bytes;
-            state.bulk[position] = None;
+            state.owes_bulk(position, None);
             state.handed_over |= !matches!(event, Event::Unreachable);
             state.tally.add(position, event)
         };
@@ -444,6 +441,13 @@ impl<T: Tally + 'static> Sink for Gather<T> {
                 waker.wake();
             }
         }
+    }
+}
+
+/// Answers to these are of no interest any more.
+fn forget(calls: Vec<(Peer, CallKey)>) {
+    for (peer, key) in calls {
+        peer.forget(key);
     }
 }
 
