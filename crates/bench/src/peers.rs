@@ -12,6 +12,7 @@ pub use kill::Killed;
 pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
 
 use crate::generator::{self, History, LoadError, Pace, Plan, Popularity};
+use crate::limits;
 use crate::system::Machine;
 use crate::target::{self, Target, TargetError, TargetName, Wanted};
 use std::fmt;
@@ -25,6 +26,9 @@ const OBJECTS: u64 = 1_000;
 /// or fewer, so that they have no more bytes than this together, but no fewer than this many.
 const VALUES_BYTES: u64 = 256 << 20;
 const OBJECTS_MIN: u64 = 4;
+/// How often, and how long each time, it is measured what the machine can do: short, because it is the same for all stores.
+const LIMIT_RUNS: u32 = 3;
+const LIMIT_TIME: Duration = Duration::from_millis(100);
 
 /// What is to be compared.
 pub struct Options {
@@ -79,6 +83,8 @@ pub enum Stage {
     Watching(TargetName),
     /// All measurements are over; a member of this store is killed.
     Killing(TargetName),
+    /// The machine itself is measured.
+    Limits,
 }
 
 /// Why nothing is known.
@@ -103,6 +109,11 @@ pub enum PeersError {
         /// Why.
         why: String,
     },
+    /// What the machine can do at most could not be measured.
+    Machine {
+        /// What the system refused.
+        source: io::Error,
+    },
     /// The history could not be written.
     History {
         /// Where.
@@ -119,6 +130,9 @@ impl fmt::Display for PeersError {
             PeersError::Load { target, source } => write!(f, "{target}: {source}"),
             PeersError::Untold { target, why } => {
                 write!(f, "a server of {target} does not tell what it did: {why}")
+            }
+            PeersError::Machine { source } => {
+                write!(f, "the machine could not be measured: {source}")
             }
             PeersError::History { path, source } => {
                 write!(f, "cannot write the history {}: {source}", path.display())
@@ -249,6 +263,12 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
     let mut report = Report::new(Machine::this(), &options.command, about.collect(), points);
     report.breakdowns = breakdowns;
     report.killed = killed;
+    observe(Stage::Limits);
+    let data = (&*options.wanted.data, &*options.command);
+    let limits = limits::run(data, (LIMIT_RUNS, LIMIT_TIME), |_| ());
+    report.limits = limits
+        .map_err(|source| PeersError::Machine { source })?
+        .limits;
     Ok(report)
 }
 

@@ -64,6 +64,7 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
         }
     }
     breakdowns(&report);
+    assert_eq!(report["limits"].as_array().unwrap().len(), 6);
     let ratios = report["ratios"].as_array().unwrap();
     assert_eq!(ratios.len(), (stores.len() - 1) * 4);
     assert!(

@@ -2,6 +2,7 @@
 
 use super::{Axis, Line, Page, Place, Plot, Section, Stack, Table, Timeline, head, made, unique};
 use crate::generator::Measured;
+use crate::limits::Limit;
 use crate::peers::{Breakdown, Killed, Operation, Point, Report, Spread};
 use crate::target::TargetName;
 use areo_telemetry::{Trace, page};
@@ -21,6 +22,7 @@ pub(super) fn page(report: &Report, made_at: &str) -> Page {
     sections.extend(breakdowns(report));
     sections.extend(ratios(report));
     sections.extend(killed(report));
+    sections.extend(limits(report));
     Page {
         title: "Areo beside its peers".into(),
         made: vec![report.command.clone(), made(made_at, &report.machine)],
@@ -257,6 +259,59 @@ fn sample(of: &Breakdown) -> Option<(String, String)> {
         of.target
     );
     Some((title, page::svg(&trace)))
+}
+
+/// What the machine can do, and how often the first store does it, or could have, for each kind of operation.
+fn limits(report: &Report) -> Option<Section> {
+    report.limits.first()?;
+    let first = report.targets.first()?.target;
+    let mut busiest: Vec<&Point> = Vec::new();
+    for point in report.points.iter().filter(|point| point.target == first) {
+        busiest.retain(|other| {
+            let same = (other.operation, other.size) == (point.operation, point.size);
+            !same || other.clients > point.clients
+        });
+        let same = |other: &&Point| (other.operation, other.size) == (point.operation, point.size);
+        if !busiest.iter().any(same) {
+            busiest.push(point);
+        }
+    }
+    let mut columns = head(&["what", "unit", "takes", "least", "most", "CPU"]);
+    columns.extend(busiest.iter().map(|point| {
+        let (what, size, clients) = (point.operation.word(), point.size, point.clients);
+        format!("a {what} of {size} bytes, {clients} clients")
+    }));
+    let row = |limit: &Limit| {
+        let mut row = vec![limit.name.clone(), limit.unit.clone()];
+        let figures = [
+            limit.takes.median,
+            limit.takes.min,
+            limit.takes.max,
+            limit.cpu.median,
+        ];
+        row.extend(figures.map(|figure| format!("{figure:.3}")));
+        row.extend(busiest.iter().map(|point| {
+            let cost = match limit.unit.as_str() {
+                "ns per byte" => point.cpu_ns_per_byte(),
+                _ => point.spread(|run| run.client_cpu_us + run.server_cpu_us),
+            };
+            format!("{:.1}", cost.median / limit.cpu.median)
+        }));
+        row
+    };
+    Some(Section {
+        heading: "What the machine can do".into(),
+        text: format!(
+            "Whatever a store does; CPU is of both ends. To the right, how many of each have the CPU time of an operation of \
+             {first}, clients and servers together: of a byte where the unit is of a byte."
+        ),
+        table: Some(Table {
+            texts: 2,
+            head: columns,
+            rows: report.limits.iter().map(row).collect(),
+        }),
+        ..Section::default()
+    })
 }
 
 fn ratios(report: &Report) -> Option<Section> {

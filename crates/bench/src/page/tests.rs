@@ -1,5 +1,5 @@
 use super::*;
-use crate::peers::Report;
+use crate::peers::{Point, Report};
 
 /// What a run of `areo bench peers --json` printed, shortened.
 const RECORDED: &str = include_str!("recorded/peers.json");
@@ -57,6 +57,24 @@ fn a_page_is_drawn_from_what_was_recorded() {
         let ratio = seen.ratio.unwrap();
         assert!(html.contains(&format!("<td>{ratio:.2}</td>")), "{ratio}");
         assert!(html.contains(&escape(&seen.victim)));
+    }
+    for limit in &report.limits {
+        let (takes, cpu) = (limit.takes.median, limit.cpu.median);
+        assert!(html.contains(&format!("<td>{takes:.3}</td>")), "{takes}");
+        assert!(html.contains(&format!("<td>{cpu:.3}</td>")), "{cpu}");
+    }
+    assert_eq!(report.limits.len(), 6);
+    let of_areo = |of: &&Point| of.target == report.targets[0].target && of.clients == 16;
+    for point in report.points.iter().filter(of_areo) {
+        let per_byte = point.cpu_ns_per_byte().median / report.limits[1].cpu.median;
+        assert!(
+            html.contains(&format!("<td>{per_byte:.1}</td>")),
+            "{per_byte}"
+        );
+        let rounds = per_byte * report.limits[1].cpu.median * point.size as f64
+            / 1e3
+            / report.limits[2].cpu.median;
+        assert!(html.contains(&format!("<td>{rounds:.1}</td>")), "{rounds}");
     }
     // Again, from what is written now.
     let written = serde_json::to_string(&report).unwrap();

@@ -2,6 +2,7 @@
 
 use super::{Breakdown, Killed};
 use crate::generator::{Measured, Times};
+use crate::limits::Limit;
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
 use serde::{Deserialize, Serialize};
@@ -148,6 +149,9 @@ pub struct Report {
     /// A member of each store killed under load, if that was asked for.
     #[serde(default)]
     pub killed: Vec<Killed>,
+    /// What the machine can do at most, whatever a store does.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
 }
 
 impl Report {
@@ -167,6 +171,7 @@ impl Report {
             points,
             breakdowns: Vec::new(),
             killed: Vec::new(),
+            limits: Vec::new(),
         }
     }
 }

@@ -55,6 +55,7 @@ pub(super) fn run(session: &Session, args: MeasurePeers, recorder: &Recorder) ->
             bar.set_position(options.measurements());
             bar.set_message(format!("watching {target}"));
         }
+        Stage::Limits => bar.set_message("measuring the machine"),
         Stage::Killing(target) => {
             bar.set_position(options.measurements());
             bar.set_message(format!("killing a member of {target}"));
