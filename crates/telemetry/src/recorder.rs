@@ -77,7 +77,8 @@ impl Recorder {
         }))
     }
 
-    /// Watches nothing that begins from now on, or what the sampler says again. While it rests, spans cost nothing.
+    /// Watches nothing that begins from now on, or what the sampler says again. While it rests, spans cost nothing. For a thread
+    /// whose subscriber is this one's: what `tracing` remembers of who wants which spans is asked anew there.
     pub fn rest(&self, rests: bool) {
         self.0.rests.store(rests, Ordering::Relaxed);
         // Who records which kinds of spans was remembered.

@@ -74,10 +74,10 @@ fn what_is_not_sampled_leaves_nothing() {
 #[test]
 fn what_begins_while_it_rests_leaves_nothing() {
     let recorder = Recorder::new(Sampler::Always, false, Limits::default());
-    recorder.rest(true);
     let subscriber = recorder.subscriber(NoSubscriber::new());
     tracing::subscriber::with_default(subscriber, || {
         let remembered = || recorder.ring().since(0).len();
+        recorder.rest(true);
         operation();
         assert_eq!((recorder.rests(), remembered()), (true, 0));
         recorder.rest(false);
