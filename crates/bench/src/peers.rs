@@ -216,31 +216,7 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
             filled.map_err(failed(*name))?;
         }
     }
-    let mut points: Vec<Point> = Vec::new();
-    for (size, clients, operation) in options.cases() {
-        points.extend(targets.iter().map(|(target, _)| Point {
-            target: *target,
-            operation,
-            size,
-            clients,
-            runs: Vec::new(),
-        }));
-    }
-    let mut done = 0;
-    for run in 0..options.runs as usize {
-        for (at, case) in options.cases().into_iter().enumerate() {
-            for turn in 0..targets.len() {
-                let which = (run + turn) % targets.len();
-                let (name, target) = &targets[which];
-                observe(Stage::Measuring(done, *name));
-                let plan = options.plan(case);
-                let measured = generator::run(&**target, &plan, history.as_ref());
-                let measured = measured.await.map_err(failed(*name))?;
-                points[at * targets.len() + which].runs.push(measured);
-                done += 1;
-            }
-        }
-    }
+    let points = measure(options, &targets, history.as_ref(), &observe).await?;
     let mut breakdowns = Vec::new();
     for (name, target) in &targets {
         observe(Stage::Watching(*name));
@@ -270,6 +246,41 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
         .map_err(|source| PeersError::Machine { source })?
         .limits;
     Ok(report)
+}
+
+/// Every case on every store, run by run.
+async fn measure(
+    options: &Options,
+    targets: &[(TargetName, Box<dyn Target>)],
+    history: Option<&History>,
+    observe: &impl Fn(Stage),
+) -> Result<Vec<Point>, PeersError> {
+    let mut points: Vec<Point> = Vec::new();
+    for (size, clients, operation) in options.cases() {
+        points.extend(targets.iter().map(|(target, _)| Point {
+            target: *target,
+            operation,
+            size,
+            clients,
+            runs: Vec::new(),
+        }));
+    }
+    let mut done = 0;
+    for run in 0..options.runs as usize {
+        for (at, case) in options.cases().into_iter().enumerate() {
+            for turn in 0..targets.len() {
+                let which = (run + turn) % targets.len();
+                let (name, target) = &targets[which];
+                observe(Stage::Measuring(done, *name));
+                let plan = options.plan(case);
+                let measured = generator::run(&**target, &plan, history);
+                let measured = measured.await.map_err(failed(*name))?;
+                points[at * targets.len() + which].runs.push(measured);
+                done += 1;
+            }
+        }
+    }
+    Ok(points)
 }
 
 fn unwritten(options: &Options, source: io::Error) -> PeersError {
