@@ -338,6 +338,62 @@ fn one_final_pointer_is_enough_where_the_others_refuse() {
     }
 }
 
+/// A final pointer is written when a quorum has it, however long that takes: the first server to take it shows it, and that is
+/// no sign that the configuration may be left. Seed 350 of the simulator: the reconfiguration ended, and a write after it met
+/// only those who had not heard.
+#[test]
+fn a_final_pointer_is_written_at_a_quorum() {
+    let c = configuration(3, Dap::Abd);
+    let after = |index| {
+        let descriptor = Descriptor {
+            index,
+            ..c.descriptor().clone()
+        };
+        Configuration::new(descriptor).expect("a valid descriptor")
+    };
+    let written = Pointer::finalized(&after(1));
+    let later = Pointer::finalized(&after(2));
+    let shows = |pointer: &Pointer| {
+        Event::Reply(Reply::Next {
+            pointer: pointer.clone(),
+            reply: None,
+        })
+    };
+    let asked = |at: &Visit| {
+        let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
+        let quorum = Quorum::new(3, 2, Body::ReadConfig, (), fold);
+        Addressed::new(at, quorum)
+    };
+    for shown in [&written, &later] {
+        let at = Visit::closing(&c, &written);
+        let mut tally = asked(&at);
+        assert_eq!(Tally::add(&mut tally, 0, shows(shown)), Decision::Pending);
+        assert_eq!((tally.patience(), tally.tick()), (None, Decision::Pending));
+        let done = Tally::add(&mut tally, 2, shows(&written));
+        assert_eq!(done, Decision::Done(None));
+        assert_eq!(at.next().as_ref(), Some(shown));
+        // Without a quorum it is not written, and whoever writes it is told so.
+        let mut tally = asked(&at);
+        let refused = Event::Refused(Refusal::Damaged);
+        Tally::add(&mut tally, 0, shows(shown));
+        assert_eq!(
+            Tally::add(&mut tally, 1, refused.clone()),
+            Decision::Pending
+        );
+        assert_eq!(Tally::add(&mut tally, 2, refused), Decision::Impossible);
+        // Whoever only meets it goes on after a while, closing the configuration or not.
+        for at in [
+            Visit::new(&c),
+            Visit::closing(&c, &Pointer::pending(&after(1))),
+        ] {
+            let mut tally = asked(&at);
+            assert_eq!(Tally::add(&mut tally, 0, shows(shown)), Decision::Pending);
+            assert!(tally.patience().is_some());
+            assert_eq!(tally.tick(), Decision::Done(None));
+        }
+    }
+}
+
 /// Busy, starting and stopping servers are asked again after a while, and count neither way meanwhile.
 #[test]
 fn refusals_that_may_pass_are_asked_again() {

@@ -154,12 +154,19 @@ impl<T: ConfiguredTally> Addressed<T> {
         self.shown.iter().flatten().any(Pointer::is_final)
     }
 
+    /// The same, if it may be gone on from although nobody else answers. Not while a final pointer is written: the first
+    /// server to take it shows it, and it is written when a quorum has it, so that nobody who asks one later misses it.
+    fn one_is_enough(&self) -> bool {
+        let closing = self.at.0.closing.as_ref();
+        !closing.is_some_and(Pointer::is_final) && self.has_successor()
+    }
+
     /// Whether to go there: a quorum answered, so that the others may know it too; or nobody else answers, because a
     /// configuration with a final successor may have been switched off.
     fn moved(&self) -> bool {
         let replied = self.replied.iter().filter(|replied| **replied).count();
         let quorum = self.at.c().quorums().quorum();
-        (replied >= quorum || self.hurried) && self.has_successor()
+        replied >= quorum && self.has_successor() || self.hurried
     }
 
     /// The decision of the tally, unless what is asked for is elsewhere. `None` stands for that.
@@ -167,7 +174,7 @@ impl<T: ConfiguredTally> Addressed<T> {
         let decision = match decision {
             _ if self.moved() => Decision::Done(None),
             // The others refuse for good; one who knows where to go on is enough.
-            Decision::Impossible if self.has_successor() => Decision::Done(None),
+            Decision::Impossible if self.one_is_enough() => Decision::Done(None),
             Decision::Pending => Decision::Pending,
             Decision::Ask(positions) => Decision::Ask(positions),
             Decision::Done(output) => Decision::Done(Some(output)),
@@ -248,7 +255,7 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
     }
 
     fn tick(&mut self) -> Decision<Self::Output> {
-        self.hurried |= self.has_successor();
+        self.hurried |= self.one_is_enough();
         let mut again = std::mem::take(&mut self.again);
         let decision = match self.tally.tick() {
             Decision::Ask(more) => {
@@ -265,7 +272,7 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
 
     fn patience(&self) -> Option<Duration> {
         let again = (!self.again.is_empty()).then_some(limits::ASK_AGAIN);
-        let hurry = self.has_successor().then_some(limits::HEDGE);
+        let hurry = self.one_is_enough().then_some(limits::HEDGE);
         let patience = [self.tally.patience(), again, hurry];
         patience.into_iter().flatten().min()
     }
