@@ -28,6 +28,8 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
+use crate::checksum::Crc32c;
+pub use crate::checksum::crc32c;
 pub use error::FrameError;
 pub use refusal::Refusal;
 
@@ -268,11 +270,6 @@ pub enum Decoded<'a> {
     Head(Head<'a>),
 }
 
-/// CRC-32C (Castagnoli) of `bytes`: of frames, of elements, of records.
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
-}
-
 /// Reads the head at the start of `bytes`, which may hold less than a head or much more than one.
 ///
 /// Allocates nothing and never reads past `bytes`.
@@ -438,10 +435,10 @@ where
             crc32c(&out[start + CHECKED_FROM..])
         }
         BodyPlace::Apart => {
-            let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+            let mut digest = Crc32c::default();
             digest.update(&out[start + CHECKED_FROM..]);
             digest.update(body);
-            digest.finalize() as u32
+            digest.finish()
         }
     };
     out[start..start + CHECKED_FROM].copy_from_slice(&checksum.to_le_bytes());

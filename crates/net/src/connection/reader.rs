@@ -2,11 +2,12 @@
 //!
 //! Small frames are read many at a time into one window and looked at in place. A payload of more than
 //! 4 KiB gets an exact buffer from the pool: what of it is in the window already moves over, and the
-//! rest is read straight into it. Smaller payloads are copied out, so that a short element that is kept does
+//! rest is read straight into it, a piece at a time, each checked while it is in the processor's caches. Smaller payloads are copied out, so that a short element that is kept does
 //! not keep 64 KiB alive.
 
 use std::ops::Range;
 
+use areo_wire::checksum::Crc32c;
 use areo_wire::frame::{self, Decoded, FrameError, Header, Limits, SegmentRow};
 use bytes::Bytes;
 
@@ -16,6 +17,8 @@ use crate::pool::{Buffer, Pool};
 
 /// The smallest window: a header, its trace and a small payload fit many times.
 const MIN_WINDOW_BYTES: usize = 16 << 10;
+/// So much of a large payload is read, and checked, at a time.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Turns what is read into frames.
 #[derive(Debug)]
@@ -42,6 +45,43 @@ struct Arriving {
     header: Header,
     buffer: Buffer,
     filled: usize,
+    check: Check,
+}
+
+/// Segments of a payload that is on its way, against their checksums.
+#[derive(Debug, Default)]
+struct Check {
+    /// The segment that is arriving, and how much of it has.
+    segment: usize,
+    arrived: usize,
+    digest: Crc32c,
+    is_damaged: bool,
+}
+
+impl Check {
+    /// Takes the next bytes of the payload.
+    fn add(&mut self, mut bytes: &[u8], rows: &[SegmentRow]) {
+        self.close(rows);
+        while !bytes.is_empty() {
+            let missing = rows[self.segment].bytes as usize - self.arrived;
+            let (here, behind) = bytes.split_at(missing.min(bytes.len()));
+            self.digest.update(here);
+            self.arrived += here.len();
+            self.close(rows);
+            bytes = behind;
+        }
+    }
+
+    /// Judges the segments that are complete; some may be empty.
+    fn close(&mut self, rows: &[SegmentRow]) {
+        while let Some(row) = rows.get(self.segment)
+            && row.bytes as usize == self.arrived
+        {
+            self.is_damaged |= std::mem::take(&mut self.digest).finish() != row.crc32c;
+            self.segment += 1;
+            self.arrived = 0;
+        }
+    }
 }
 
 /// What the reader has for its caller.
@@ -84,7 +124,8 @@ impl Reader {
         if let Some(arriving) = &mut self.arriving {
             let filled = arriving.filled;
             assert!(filled < arriving.buffer.len());
-            return &mut arriving.buffer.as_mut_slice()[filled..];
+            let until = arriving.buffer.len().min(filled + PIECE_BYTES);
+            return &mut arriving.buffer.as_mut_slice()[filled..until];
         }
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -109,8 +150,11 @@ impl Reader {
     /// Takes note that `count` bytes were read into the start of [`Reader::space`].
     pub(crate) fn filled(&mut self, count: usize) {
         if let Some(arriving) = &mut self.arriving {
+            let before = arriving.filled;
             arriving.filled += count;
             assert!(arriving.filled <= arriving.buffer.len());
+            let bytes = &arriving.buffer.as_mut_slice()[before..arriving.filled];
+            arriving.check.add(bytes, &self.rows);
         } else {
             self.end += count;
             assert!(self.end <= self.window.len());
@@ -185,10 +229,13 @@ impl Reader {
         buffer.as_mut_slice()[..here].copy_from_slice(&self.window[from..from + here]);
         self.body.clear();
         self.body.extend_from_slice(&self.window[body]);
+        let mut check = Check::default();
+        check.add(&buffer.as_mut_slice()[..here], &self.rows);
         self.arriving = Some(Arriving {
             header,
             buffer,
             filled: here,
+            check,
         });
         self.start = from + here;
         self.needed = frame::HEADER_BYTES;
@@ -206,14 +253,15 @@ impl Reader {
             .take()
             .expect("called when a payload is complete");
         assert_eq!(arriving.filled, arriving.buffer.len());
-        match share_segments(arriving.buffer.freeze(), &self.rows) {
-            Some(payload) => Next::Frame(Incoming {
-                header: arriving.header,
-                body: &self.body,
-                payload,
-            }),
-            None => Next::Damaged(arriving.header),
+        assert_eq!(arriving.check.segment, self.rows.len(), "all were judged");
+        if arriving.check.is_damaged {
+            return Next::Damaged(arriving.header);
         }
+        Next::Frame(Incoming {
+            header: arriving.header,
+            body: &self.body,
+            payload: share_segments(arriving.buffer.freeze(), &self.rows),
+        })
     }
 }
 
@@ -239,25 +287,19 @@ fn copy_segments(payload: &[u8], rows: &[SegmentRow]) -> Option<Vec<Segment>> {
     Some(segments)
 }
 
-/// Cuts a large payload into its segments without copying; `None` if a checksum does not match.
-fn share_segments(payload: Bytes, rows: &[SegmentRow]) -> Option<Vec<Segment>> {
+/// Cuts a large payload, which was checked, into its segments without copying.
+fn share_segments(payload: Bytes, rows: &[SegmentRow]) -> Vec<Segment> {
     let mut rest = payload;
-    let mut segments = Vec::with_capacity(rows.len());
-    for row in rows {
-        let bytes = rest.split_to(row.bytes as usize);
-        if frame::crc32c(&bytes) != row.crc32c {
-            return None;
-        }
-        segments.push(Segment {
-            bytes,
-            crc32c: row.crc32c,
-        });
-    }
+    let share = |row: &SegmentRow| Segment {
+        bytes: rest.split_to(row.bytes as usize),
+        crc32c: row.crc32c,
+    };
+    let segments = rows.iter().map(share).collect();
     assert!(
         rest.is_empty(),
         "the decoder checked that the table adds up"
     );
-    Some(segments)
+    segments
 }
 
 #[cfg(test)]
