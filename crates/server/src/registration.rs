@@ -80,8 +80,9 @@ impl Registrar {
         self.network
             .learn(identity.cluster, known.values().cloned());
         let mut unheard = self.seeds.clone();
+        let mut heard = BTreeMap::new();
         loop {
-            unheard = self.ask_seeds(identity, unheard).await;
+            unheard = self.ask_seeds(identity, unheard, &mut heard).await;
             // Of those that are not heard of yet no address is known: the next attempt comes soon.
             let patience = if unheard.is_empty() {
                 ATTEMPT
@@ -100,8 +101,14 @@ impl Registrar {
         }
     }
 
-    /// Learns from each address which server is there, and whom that knows. Returns the addresses that did not answer.
-    async fn ask_seeds(&self, identity: &Identity, seeds: Vec<String>) -> Vec<String> {
+    /// Learns from each address which server is there, and whom that knows; `heard` are those that have answered. Returns the
+    /// addresses that did not answer.
+    async fn ask_seeds(
+        &self,
+        identity: &Identity,
+        seeds: Vec<String>,
+        heard: &mut BTreeMap<ServerId, String>,
+    ) -> Vec<String> {
         let ask = |seed: String| async {
             let answer = self
                 .network
@@ -118,9 +125,7 @@ impl Registrar {
                         .into_iter()
                         .filter(|record| record.id != identity.server);
                     self.network.learn(identity.cluster, elsewhere);
-                    // Where it answers now counts more than where somebody says that it is.
-                    self.network
-                        .learn(identity.cluster, [at_address(server, seed)]);
+                    heard.insert(server, seed);
                 }
                 Ok(_) => tracing::warn!(%seed, "a server of another cluster answers there"),
                 Err(error) => {
@@ -129,6 +134,10 @@ impl Registrar {
                 }
             }
         }
+        // Where a server has answered counts more than where anybody says that it is, whoever answered first.
+        let answered = heard.iter();
+        let answered = answered.map(|(server, seed)| at_address(*server, seed.clone()));
+        self.network.learn(identity.cluster, answered);
         unheard
     }
 
@@ -194,3 +203,6 @@ pub(crate) async fn find_cluster(
 pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().is_loopback()
 }
+
+#[cfg(test)]
+mod tests;
