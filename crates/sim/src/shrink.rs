@@ -5,8 +5,8 @@ use crate::fault::{Fault, Restriction};
 use crate::run::{Options, Outcome, restricted};
 use std::collections::BTreeSet;
 
-/// Runs that a search takes at most. One with 877 strikes to leave out took 531.
-pub const RUNS: u64 = 1_000;
+/// Runs that a search takes at most.
+pub const RUNS: u64 = 500;
 
 /// A violation with little around it.
 #[derive(Clone, Debug)]
@@ -34,14 +34,17 @@ pub fn shrink(options: &Options, broken: &Outcome, progress: impl FnMut()) -> Op
         progress,
     };
     search.fewer_operations(broken.operations);
+    search.fewer_kinds();
+    let mut together = search.strikes.len().div_ceil(2);
     loop {
         let before = (search.options.operations, search.restriction.clone());
-        search.fewer_kinds();
-        search.fewer_strikes();
+        search.fewer_strikes(together);
         search.fewer_operations(search.options.operations / 2);
         if before == (search.options.operations, search.restriction.clone()) {
             break;
         }
+        // What could not be left out together hardly ever can later; but with less around it each alone may not be needed.
+        together = 1;
     }
     let outcome = restricted(broken.seed, &search.options, &search.restriction, true);
     assert_eq!(
@@ -121,9 +124,9 @@ impl<P: FnMut()> Search<P> {
         }
     }
 
-    /// Leaves out ever smaller groups of strikes.
-    fn fewer_strikes(&mut self) {
-        let mut size = self.strikes.len().div_ceil(2);
+    /// Leaves out ever smaller groups of strikes, from so many on.
+    fn fewer_strikes(&mut self, together: usize) {
+        let mut size = together;
         while size > 0 {
             let mut from = 0;
             while from < self.strikes.len() {
