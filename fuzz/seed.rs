@@ -1,6 +1,7 @@
 //! Writes the golden examples into `corpus/`, where `cargo fuzz` looks for inputs to begin with. Targets that take text have
 //! theirs there already.
 
+use areo_wire::checksum::crc32c;
 use areo_wire::frame::{self, BodyPlace, Header, Kind, SegmentRow};
 use areo_wire::fuzzing::Golden;
 use areo_wire::hello::{self, Channel, Hello, Role};
@@ -42,7 +43,7 @@ fn data_files() -> io::Result<BTreeMap<String, Vec<u8>>> {
 fn framed(golden: &Golden) -> Vec<u8> {
     let row = |segment: &Vec<u8>| SegmentRow {
         bytes: segment.len() as u32,
-        crc32c: frame::crc32c(segment),
+        crc32c: crc32c(segment),
     };
     let rows: Vec<SegmentRow> = golden.segments.iter().map(row).collect();
     let (header, rows) = (Header::new(Kind::Request, 1), rows.iter().copied());

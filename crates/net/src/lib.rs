@@ -38,7 +38,8 @@ pub mod peer;
 pub mod pool;
 pub mod trace;
 
-pub use areo_wire::frame::{TraceContext, crc32c};
+pub use areo_wire::checksum::crc32c;
+pub use areo_wire::frame::TraceContext;
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
 pub use env::Counts;

@@ -1,5 +1,6 @@
 //! What is sent and what arrives.
 
+use areo_wire::checksum::crc32c;
 use std::time::{Duration, Instant};
 
 use areo_wire::frame::{self, FrameError, Header, Kind, Limits, SegmentRow, TraceContext};
@@ -20,7 +21,7 @@ pub struct Segment {
 impl Segment {
     /// A segment whose checksum is computed here, for callers who have none.
     pub fn checksummed(bytes: Bytes) -> Segment {
-        let crc32c = frame::crc32c(&bytes);
+        let crc32c = crc32c(&bytes);
         Segment { bytes, crc32c }
     }
 

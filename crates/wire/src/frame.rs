@@ -28,8 +28,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use crate::checksum::Crc32c;
-pub use crate::checksum::crc32c;
+use crate::checksum::{Crc32c, crc32c};
 pub use error::FrameError;
 pub use refusal::Refusal;
 

@@ -34,6 +34,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::checksum::crc32c;
 use std::fmt;
 
 use crate::frame::{self, Refusal};
@@ -405,7 +406,7 @@ fn seal(mut out: Vec<u8>, fields: &[Field]) -> Vec<u8> {
     assert!(bytes <= MAX_BYTES, "hello of {bytes} bytes");
     out[..4].copy_from_slice(&MAGIC);
     out[4..6].copy_from_slice(&(bytes as u16).to_le_bytes());
-    let checksum = frame::crc32c(&out);
+    let checksum = crc32c(&out);
     out.extend_from_slice(&checksum.to_le_bytes());
     out
 }
@@ -419,7 +420,7 @@ fn open(bytes: &[u8], fixed_bytes: usize) -> Result<&[u8], HelloError> {
     }
     let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
     let stored = u32::from_le_bytes(checksum.try_into().expect("4 bytes"));
-    let computed = frame::crc32c(content);
+    let computed = crc32c(content);
     if stored == computed {
         Ok(content)
     } else {

@@ -1,6 +1,7 @@
 //! The fuzz targets on a stable toolchain: every entry point of `areo_wire::fuzzing` on mutations of known good inputs.
 
 use areo_fuzzing::Driver;
+use areo_wire::checksum::crc32c;
 use areo_wire::frame::{self, BodyPlace, Header, Kind, SegmentRow, TraceContext};
 use areo_wire::fuzzing::{self, Golden};
 use areo_wire::hello::{self, Channel, Field, Hello, Role, Welcome};
@@ -38,7 +39,7 @@ fn frames() -> Vec<Vec<u8>> {
         };
         let row = |segment: &Vec<u8>| SegmentRow {
             bytes: segment.len() as u32,
-            crc32c: frame::crc32c(segment),
+            crc32c: crc32c(segment),
         };
         let rows: Vec<SegmentRow> = golden.segments.iter().map(row).collect();
         let mut out = Vec::new();

@@ -160,7 +160,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use areo_wire::frame::{Kind, crc32c};
+    use areo_wire::checksum::crc32c;
+    use areo_wire::frame::Kind;
 
     use super::*;
 

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use areo_wire::checksum::Crc32c;
+use areo_wire::checksum::{Crc32c, crc32c};
 use areo_wire::frame::{self, Decoded, FrameError, Header, Limits, SegmentRow};
 use bytes::Bytes;
 
@@ -272,7 +272,7 @@ fn copy_segments(payload: &[u8], rows: &[SegmentRow]) -> Option<Vec<Segment>> {
     for row in rows {
         let (segment, behind) = rest.split_at(row.bytes as usize);
         rest = behind;
-        if frame::crc32c(segment) != row.crc32c {
+        if crc32c(segment) != row.crc32c {
             return None;
         }
         segments.push(Segment {

@@ -6,6 +6,7 @@
     reason = "test code, of which each file uses its own part"
 )]
 
+use areo_wire::checksum::crc32c;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -285,7 +286,7 @@ pub fn frame_bytes(header: &Header, body: &[u8], payload: &[Vec<u8>]) -> Vec<u8>
     let mut out = Vec::new();
     let rows = payload.iter().map(|segment| SegmentRow {
         bytes: segment.len() as u32,
-        crc32c: frame::crc32c(segment),
+        crc32c: crc32c(segment),
     });
     frame::encode(&mut out, header, rows, body, BodyPlace::Inline).unwrap();
     for segment in payload {

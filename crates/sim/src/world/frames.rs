@@ -5,6 +5,7 @@ use super::World;
 use super::network::{Body, Content, Message};
 use crate::fault::Fault;
 use areo_core::message::Refusal;
+use areo_wire::checksum::crc32c;
 use areo_wire::frame::{self, BodyPlace, Decoded, Header, Kind, Limits, SegmentRow};
 use bytes::Bytes;
 
@@ -90,7 +91,7 @@ fn receive(bytes: &[u8], sent: &Content) -> Received {
         let Some((segment, after)) = rest.split_at_checked(row.bytes as usize) else {
             return Received::Nothing;
         };
-        is_whole &= frame::crc32c(segment) == row.crc32c;
+        is_whole &= crc32c(segment) == row.crc32c;
         payload.push((Bytes::copy_from_slice(segment), row.crc32c));
         rest = after;
     }
@@ -120,7 +121,7 @@ mod tests {
 
     fn content() -> Content {
         let segment = Bytes::from_static(b"an element");
-        let checksum = frame::crc32c(&segment);
+        let checksum = crc32c(&segment);
         let body = Body {
             body: Bytes::from_static(b"what the codec says"),
             payload: vec![(segment, checksum)],

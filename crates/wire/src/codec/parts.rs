@@ -3,7 +3,7 @@
 use super::error::DecodeError;
 use super::reader::Reader;
 use super::writer::Sink;
-use crate::frame;
+use crate::checksum::crc32c;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
@@ -283,11 +283,7 @@ pub(crate) fn check_copy(
 
 /// The payload of an element as a segment of a frame; none if it has no bytes.
 pub(crate) fn segment(element: &Element) -> Option<(Bytes, u32)> {
-    let checksum = || {
-        element
-            .checksum
-            .unwrap_or_else(|| frame::crc32c(&element.payload))
-    };
+    let checksum = || element.checksum.unwrap_or_else(|| crc32c(&element.payload));
     (!element.payload.is_empty()).then(|| (element.payload.clone(), checksum()))
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::checksum::crc32c;
 use crate::fuzzing;
 use crate::testing::golden;
 use crate::testing::{examples, note_name, reply_name, request_name, strategies};
@@ -519,7 +520,7 @@ fn no_payload_is_copied_and_a_body_is_one_allocation() {
     } = encode_request(&request);
     assert_eq!(
         segments[0].1,
-        frame::crc32c(&payload),
+        crc32c(&payload),
         "computed where it was not known"
     );
     assert_eq!(segments[0].0.as_ptr(), payload.as_ptr());
@@ -534,7 +535,7 @@ fn no_payload_is_copied_and_a_body_is_one_allocation() {
         panic!("one put was sent")
     };
     assert_eq!(element.payload.as_ptr(), payload.as_ptr());
-    assert_eq!(element.checksum, Some(frame::crc32c(&payload)));
+    assert_eq!(element.checksum, Some(crc32c(&payload)));
     let within = |part: &Bytes| body.as_ptr_range().contains(&part.as_ptr());
     assert!(within(name.as_bytes()) && within(&element.metadata));
 }

@@ -1,7 +1,7 @@
 //! One example of every variant, with every field set to something that is seen if it goes missing. The golden files
 //! pin their bytes, so an example may never change: add another one instead.
 
-use crate::frame;
+use crate::checksum::crc32c;
 use areo_core::config::{
     Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
 };
@@ -131,7 +131,7 @@ fn with_payload(form: Form, length: u64, payload: &'static [u8]) -> Element {
         length,
         metadata: metadata(),
         payload: Bytes::from_static(payload),
-        checksum: Some(frame::crc32c(payload)),
+        checksum: Some(crc32c(payload)),
     }
 }
 

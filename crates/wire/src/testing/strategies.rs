@@ -1,5 +1,6 @@
 //! Strategies that draw every message and every record header.
 
+use crate::checksum::crc32c;
 use crate::frame;
 use areo_core::config::{
     Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
@@ -383,7 +384,7 @@ pub fn element() -> impl Strategy<Value = Element> {
             deleted,
             length,
             metadata,
-            checksum: (!payload.is_empty()).then(|| frame::crc32c(&payload)),
+            checksum: (!payload.is_empty()).then(|| crc32c(&payload)),
             payload,
         }
     })
