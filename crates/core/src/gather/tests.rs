@@ -33,6 +33,15 @@ pub(crate) enum Happening {
 /// Sees what has happened so far, the last of it being what led to the decision, and whether anything is still to come.
 pub(crate) type Judge<'a, T> = dyn FnMut(&[Happening], Decision<T>, bool) + 'a;
 
+/// The same at another place of its sequence.
+fn at_index(c: &Configuration, index: u32) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        index,
+        ..c.descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("a valid descriptor")
+}
+
 /// Tries every order in which the answers to what a tally asks can come, with up to `ticks` ticks anywhere between.
 /// `answers` says what a member makes of a request, in this order. Returns the number of ways.
 pub(crate) fn explore<T: ConfiguredTally>(
@@ -260,14 +269,10 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
 #[test]
 fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
     let c = configuration(3, Dap::Abd);
-    let after = |index| {
-        let descriptor = Descriptor {
-            index,
-            ..c.descriptor().clone()
-        };
-        Configuration::new(descriptor).expect("a valid descriptor")
-    };
-    let (pending, last) = (Pointer::pending(&after(1)), Pointer::finalized(&after(1)));
+    let (pending, last) = (
+        Pointer::pending(&at_index(&c, 1)),
+        Pointer::finalized(&at_index(&c, 1)),
+    );
     let back = Pointer::finalized(&c);
     let next = |pointer: &Pointer, answered: bool| {
         Event::Reply(Reply::Next {
@@ -309,11 +314,7 @@ fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
 #[test]
 fn one_final_pointer_is_enough_where_the_others_refuse() {
     let c = configuration(3, Dap::Abd);
-    let next = Descriptor {
-        index: 1,
-        ..c.descriptor().clone()
-    };
-    let next = Configuration::new(next).expect("a valid descriptor");
+    let next = at_index(&c, 1);
     let refused = || Event::Refused(Refusal::Damaged);
     let shown = Event::Reply(Reply::Next {
         pointer: Pointer::finalized(&next),
@@ -344,15 +345,8 @@ fn one_final_pointer_is_enough_where_the_others_refuse() {
 #[test]
 fn a_final_pointer_is_written_at_a_quorum() {
     let c = configuration(3, Dap::Abd);
-    let after = |index| {
-        let descriptor = Descriptor {
-            index,
-            ..c.descriptor().clone()
-        };
-        Configuration::new(descriptor).expect("a valid descriptor")
-    };
-    let written = Pointer::finalized(&after(1));
-    let later = Pointer::finalized(&after(2));
+    let written = Pointer::finalized(&at_index(&c, 1));
+    let later = Pointer::finalized(&at_index(&c, 2));
     let shows = |pointer: &Pointer| {
         Event::Reply(Reply::Next {
             pointer: pointer.clone(),
@@ -384,7 +378,7 @@ fn a_final_pointer_is_written_at_a_quorum() {
         // Whoever only meets it goes on after a while, closing the configuration or not.
         for at in [
             Visit::new(&c),
-            Visit::closing(&c, &Pointer::pending(&after(1))),
+            Visit::closing(&c, &Pointer::pending(&at_index(&c, 1))),
         ] {
             let mut tally = asked(&at);
             assert_eq!(Tally::add(&mut tally, 0, shows(shown)), Decision::Pending);
