@@ -278,12 +278,11 @@ fn comparisons(report: &Report) -> Section {
 
 fn laws(report: &Report) -> Section {
     let row = |law: &Law| {
-        let word = if law.holds { "holds" } else { "BROKEN" };
         vec![
             law.what.clone(),
             law.variant.clone(),
             law.at.clone(),
-            word.into(),
+            law.word().into(),
             law.expected.clone(),
             law.measured.clone(),
         ]

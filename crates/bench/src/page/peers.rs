@@ -265,17 +265,11 @@ fn sample(of: &Breakdown) -> Option<(String, String)> {
 fn limits(report: &Report) -> Option<Section> {
     report.limits.first()?;
     let first = report.targets.first()?.target;
-    let mut busiest: Vec<&Point> = Vec::new();
-    for point in report.points.iter().filter(|point| point.target == first) {
-        busiest.retain(|other| {
-            let same = (other.operation, other.size) == (point.operation, point.size);
-            !same || other.clients > point.clients
-        });
-        let same = |other: &&Point| (other.operation, other.size) == (point.operation, point.size);
-        if !busiest.iter().any(same) {
-            busiest.push(point);
-        }
-    }
+    let most = report.points.iter().map(|point| point.clients).max();
+    let of_first = report.points.iter().filter(|point| point.target == first);
+    let busiest: Vec<&Point> = of_first
+        .filter(|point| Some(point.clients) == most)
+        .collect();
     let mut columns = head(&["what", "unit", "takes", "least", "most", "CPU"]);
     columns.extend(busiest.iter().map(|point| {
         let (what, size, clients) = (point.operation.word(), point.size, point.clients);

@@ -152,6 +152,16 @@ pub struct Law {
     pub holds: bool,
 }
 
+impl Law {
+    /// As people read it.
+    pub fn word(&self) -> &'static str {
+        match self.holds {
+            true => "holds",
+            false => "BROKEN",
+        }
+    }
+}
+
 impl Report {
     /// The laws that were broken.
     pub fn broken(&self) -> impl Iterator<Item = &Law> {

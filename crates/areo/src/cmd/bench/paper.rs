@@ -229,14 +229,13 @@ fn laws(out: Output, laws: &[Law]) -> Outcome {
         Column::Text(""),
     ];
     let row = |law: &Law| {
-        let word = if law.holds { "holds" } else { "BROKEN" };
         vec![
             law.what.clone(),
             law.variant.clone(),
             law.at.clone(),
             law.expected.clone(),
             law.measured.clone(),
-            word.to_owned(),
+            law.word().to_owned(),
         ]
     };
     out.line("")?;
