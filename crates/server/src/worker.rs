@@ -34,7 +34,7 @@ mod room;
 
 pub(crate) use keep::Keep;
 
-/// A turn takes no further request once its records take so many bytes.
+/// A turn takes no further request once its records take so many bytes, beside what the shard owes.
 const BATCH_BYTES: u64 = 32 << 20;
 /// Set aside in every turn for what no request accounts for: floors, descriptors.
 const SLACK_BYTES: u64 = 64 << 10;
@@ -174,7 +174,8 @@ impl Worker {
         let (now, mut batch_bytes) = (self.since_start(started), owed + SLACK_BYTES);
         let mut batch = Batch::Open;
         let mut jobs = jobs.into_iter();
-        while batch_bytes < BATCH_BYTES {
+        // However much is owed after a start, every turn takes something.
+        while batch_bytes < owed + BATCH_BYTES {
             let Some(mut job) = jobs.next() else { break };
             let adopted = self.adopt(&mut job);
             let bytes = footprint(&job);
@@ -445,3 +446,6 @@ impl Worker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,6 +178,7 @@ impl Truth {
         let before = std::mem::take(&mut self.records);
         self.elements.iter_mut().for_each(Vec::clear);
         self.unreadable = unreadable;
+        self.records.reserve(found.len());
         for (handle, kept) in found {
             self.insert(handle, kept);
         }

@@ -35,9 +35,17 @@ pub struct Versions {
     /// The largest version whose record is damaged: the object abstains until that or a larger one is put (`[X-11]`).
     damaged: Option<Damaged>,
     /// The record that holds floor and stable, if they need one.
-    pub marks: Option<Handle>,
+    marks: Option<Marks>,
     /// The object waits for its quiet time.
     pub queued: bool,
+}
+
+/// The record beside the elements' own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Marks {
+    record: Handle,
+    /// Floor and stable have not risen above what it says.
+    says_all: bool,
 }
 
 /// A version that was lost. Its record is kept as long as the object abstains for its sake: a server that starts again
@@ -134,13 +142,57 @@ impl Versions {
     /// Raises the confirmed tag. Returns whether it rose.
     pub fn confirm(&mut self, tag: Tag) -> bool {
         let rises = tag > self.stable;
-        self.stable = self.stable.max(tag);
+        if rises {
+            self.stable = tag;
+            self.marks_fall_behind();
+        }
         rises
     }
 
     /// Raises the floor.
     pub fn raise_floor(&mut self, tag: Tag) {
-        self.floor = self.floor.max(tag);
+        if tag > self.floor {
+            self.floor = tag;
+            self.marks_fall_behind();
+        }
+    }
+
+    fn marks_fall_behind(&mut self) {
+        if let Some(marks) = &mut self.marks {
+            marks.says_all = false;
+        }
+    }
+
+    /// Whether a record beside the elements' own says floor and stable as they are.
+    pub fn is_marked(&self) -> bool {
+        self.marks.is_some_and(|marks| marks.says_all)
+    }
+
+    /// This record says floor and stable. Returns the one that did so before.
+    #[must_use = "the record is to be let go"]
+    pub fn mark(&mut self, record: Handle) -> Option<Handle> {
+        let says_all = true;
+        let before = self.marks.replace(Marks { record, says_all });
+        before.map(|marks| marks.record)
+    }
+
+    /// An element's record says the floor. Returns the record that did so before.
+    #[must_use = "the record is to be let go"]
+    pub fn unmark(&mut self) -> Option<Handle> {
+        self.marks.take().map(|marks| marks.record)
+    }
+
+    /// A record that says these was found, the latest of the object or not. Returns one that is to go once another says
+    /// everything: of two, one that says everything stays.
+    pub fn recover_marks(&mut self, floor: Tag, stable: Tag, record: Handle) -> Option<Handle> {
+        self.raise_floor(floor);
+        self.confirm(stable);
+        if self.is_marked() {
+            return Some(record);
+        }
+        let says_all = (floor, stable) == (self.floor, self.stable);
+        let before = self.marks.replace(Marks { record, says_all });
+        before.map(|marks| marks.record)
     }
 
     /// Removes the versions for which `goes` holds (never the largest), raises the floor over them and returns them.
@@ -202,7 +254,8 @@ impl Versions {
     pub fn into_handles(self) -> impl Iterator<Item = Handle> {
         let damaged = self.damaged.and_then(|damaged| damaged.record);
         let stored = self.stored.into_iter().map(|stored| stored.handle);
-        stored.chain(self.marks).chain(damaged)
+        let marks = self.marks.map(|marks| marks.record);
+        stored.chain(marks).chain(damaged)
     }
 
     /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and newer

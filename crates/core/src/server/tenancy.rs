@@ -190,7 +190,7 @@ impl Tenancy {
         ledger.trimmed += evicted.len() as u64;
         ledger.supersede(handles(&evicted));
         // The element's record says the floor, so that an older record of it is no longer needed.
-        ledger.supersede(versions.marks.take());
+        ledger.supersede(versions.unmark());
         let floor = versions.floor();
         let header = Header::Element(ElementHeader { floor, ..header });
         ledger.append_element(handle, header, element.payload, element.checksum);

@@ -4,7 +4,7 @@
 use crate::world::{Disk, World, configuration, identity, name, server, value};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap::ec;
-use areo_core::element::{Carried, Element, Form};
+use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
 use areo_core::server::record::{ElementHeader, Header, Key, Step};
@@ -354,36 +354,44 @@ fn puts_beyond_the_limits_are_refused() {
     assert_eq!(world.held(0, "k").stored, [] as [(Tag, Form); 0]);
 }
 
+/// The record of an element of version `number` that says this floor.
+fn recorded(c: &Configuration, number: u64, floor: u64) -> Header {
+    let element = element(c, number);
+    Header::Element(ElementHeader {
+        key: Key::of(&c.id()),
+        name: name("k"),
+        tag: tag(number),
+        floor: tag(floor),
+        form: element.form,
+        deleted: false,
+        length: element.length,
+        bytes: element.payload.len() as u64,
+        metadata: element.metadata,
+    })
+}
+
+/// Starts a server from these records: its first steps, and the records by their new handles.
+fn start(c: &Arc<Configuration>, kept: Vec<Header>) -> (Vec<Step>, BTreeMap<Handle, Header>) {
+    let mut shard: Shard<()> = Shard::new(identity(server(0), 1, c));
+    let recover = |header: Header| (shard.recover(header.clone(), false), header);
+    let records = kept.into_iter().map(recover).collect();
+    shard.recovered(false);
+    (shard.close(), records)
+}
+
 /// `[X-2]`: a version that was let go and put again has two records if the old one comes back, and only the new one says the
 /// floor by now. Whichever is found first, the floor is not lost with the other (found by the simulator, seed 8773).
 #[test]
 fn a_floor_outlives_the_second_record_of_a_version() {
     let c = configuration(5, Dap::Ec { k: 3 }, 1, 0);
-    let record = |number: u64, floor: u64| {
-        let element = element(&c, number);
-        Header::Element(ElementHeader {
-            key: Key::of(&c.id()),
-            name: name("k"),
-            tag: tag(number),
-            floor: tag(floor),
-            form: element.form,
-            deleted: false,
-            length: element.length,
-            bytes: element.payload.len() as u64,
-            metadata: element.metadata,
-        })
-    };
     let described = Header::Configuration(c.clone());
     for order in [[0, 3], [3, 0]] {
-        let [first, second] = order.map(|floor| record(1, floor));
-        let mut kept = vec![described.clone(), first, second, record(4, 0)];
+        let [first, second] = order.map(|floor| recorded(&c, 1, floor));
+        let mut kept = vec![described.clone(), first, second, recorded(&c, 4, 0)];
         // It starts, lets go of what it does not need, and starts again.
         for _ in 0..3 {
-            let mut shard: Shard<()> = Shard::new(identity(server(0), 1, &c));
-            let recover = |header: Header| (shard.recover(header.clone(), false), header);
-            let mut records: BTreeMap<_, _> = kept.into_iter().map(recover).collect();
-            shard.recovered(false);
-            for step in shard.close() {
+            let (steps, mut records) = start(&c, kept);
+            for step in steps {
                 match step {
                     Step::Append { handle, header, .. } => drop(records.insert(handle, *header)),
                     Step::Free(handle) => drop(records.remove(&handle)),
@@ -402,5 +410,45 @@ fn a_floor_outlives_the_second_record_of_a_version() {
                 order[0]
             );
         }
+    }
+}
+
+/// Records that were let go come back for as long as the log has not reclaimed them. A server that starts with all that it
+/// ever wrote records a floor once, not at every start.
+#[test]
+fn what_is_recorded_is_not_recorded_at_every_start() {
+    for (dap, reversed) in [
+        (Dap::Abd, false),
+        (Dap::Ec { k: 2 }, false),
+        (Dap::Ec { k: 2 }, true),
+    ] {
+        let c = configuration(4, dap, 0, 64);
+        let confirmed = Header::Marks {
+            key: Key::of(&c.id()),
+            name: name("k"),
+            floor: tag(2),
+            stable: tag(4),
+        };
+        let mut kept = vec![Header::Configuration(c.clone()), confirmed];
+        kept.extend((1..=4).map(|number| recorded(&c, number, number - 1)));
+        let mut written = Vec::new();
+        for _ in 0..4 {
+            if reversed {
+                kept.reverse();
+            }
+            let (steps, _) = start(&c, kept.clone());
+            let freed = steps.iter().filter(|step| matches!(step, Step::Free(_)));
+            let is_left = kept.len() - freed.count();
+            let appended = steps.into_iter().filter_map(|step| match step {
+                Step::Append { header, .. } => Some(*header),
+                Step::Free(_) => None,
+            });
+            let before = kept.len();
+            kept.extend(appended);
+            written.push(kept.len() - before);
+            // The configuration, the newest element and the marks.
+            assert_eq!(is_left + written.last().expect("just pushed"), 3, "{dap:?}");
+        }
+        assert_eq!(written, [1, 0, 0, 0], "{dap:?}, reversed: {reversed}");
     }
 }

@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// Small, so that segments are filled, reclaimed and found again all the time.
 const SEGMENT_BYTES: u64 = 64 << 10;
+/// A turn takes no further request once its records take so many bytes, beside what is owed: as in `server`, half a segment.
+const BATCH_BYTES: u64 = SEGMENT_BYTES / 2;
 /// Set aside in every turn for records that no request accounts for.
 const SLACK_BYTES: u64 = 8 << 10;
 /// What one request takes in the store at most, beside its payload.
@@ -229,22 +231,29 @@ impl World {
         }
     }
 
-    /// One batch of everything that came, unless another is being written.
+    /// Handles what came, batch by batch, unless one is being written.
     fn turn(&self, server: usize) {
+        while self.receive(server) {}
+    }
+
+    /// Hands the inbox to the shard, up to the size of a batch. False: there is nothing that it could do now.
+    fn receive(&self, server: usize) -> bool {
         let (mut refused, mut adopted) = (Vec::new(), Vec::new());
         let works = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             let Some(live) = machine.live.as_mut() else {
-                return;
+                return false;
             };
             if live.committing || machine.paused || machine.inbox.is_empty() {
-                return;
+                return false;
             }
             let now = self.clock(self.caller_of(server));
             let owed = live.owed();
             let (mut bytes, mut works, mut batch) = (SLACK_BYTES + owed, true, Batch::Open);
-            for mut job in machine.inbox.drain(..) {
+            let mut jobs = std::mem::take(&mut machine.inbox).into_iter();
+            while bytes < owed + BATCH_BYTES {
+                let Some(mut job) = jobs.next() else { break };
                 let needs = live.adopt(&mut job, &mut adopted);
                 let room = live.room(&job, bytes + needs, owed);
                 bytes += match room {
@@ -274,16 +283,19 @@ impl World {
                     (Err(_), _) => works = false,
                 }
             }
+            machine.inbox = jobs.collect();
             works.then_some(batch)
         };
         self.show_adopted(&adopted);
         let Some(batch) = works else {
-            return self.broken(server);
+            self.broken(server);
+            return false;
         };
         for (client, call) in refused {
             self.send_reply((client, server), call, Err(Refusal::Full));
         }
         self.begin_commit(server, batch);
+        true
     }
 
     /// The store of a server cannot go on: with a disk that works that is a fault of the store.

@@ -17,7 +17,7 @@ pub(super) fn object<'a>(
     objects: &'a mut BTreeMap<Bytes, Versions>,
     name: &Name,
 ) -> &'a mut Versions {
-    // The name came as a part of the request's frame; what stays is a copy of its own.
+    // The name came as a part of a frame or a record; what stays is a copy of its own.
     let name = Bytes::copy_from_slice(name.as_bytes());
     objects.entry(name).or_default()
 }
@@ -138,7 +138,7 @@ pub(super) fn handles(versions: &[Stored]) -> impl Iterator<Item = Handle> {
     versions.iter().map(|stored| stored.handle)
 }
 
-/// Lets records of the object go, once the floor that remembers them is recorded.
+/// Lets records of the object go, once the floor that remembers them is recorded, if it is not already.
 pub(super) fn forget(
     key: Key,
     name: &Name,
@@ -153,13 +153,16 @@ pub(super) fn forget(
     }
 }
 
-/// Records floor and confirmed tag.
+/// Records floor and confirmed tag, unless they are.
 pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut Ledger) {
+    if versions.is_marked() {
+        return;
+    }
     let handle = ledger.append(Header::Marks {
         key,
         name: name.clone(),
         floor: versions.floor(),
         stable: versions.stable(),
     });
-    ledger.supersede(versions.marks.replace(handle));
+    ledger.supersede(versions.mark(handle));
 }

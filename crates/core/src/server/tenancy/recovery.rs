@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(super) struct Found {
     /// Elements with damaged records.
     damaged: Vec<(Name, Stored)>,
-    /// Further records that say a floor.
+    /// Further records that say a floor: they go once one says everything.
     marks: BTreeMap<Name, Vec<Handle>>,
 }
 
@@ -39,10 +39,7 @@ impl Tenancy {
             bytes,
             ..
         } = element;
-        let versions = self
-            .objects
-            .entry(Bytes::copy_from_slice(name.as_bytes()))
-            .or_default();
+        let versions = object(&mut self.objects, &name);
         versions.raise_floor(floor);
         let stored = Stored {
             tag,
@@ -72,14 +69,8 @@ impl Tenancy {
         stable: Tag,
         handle: Handle,
     ) {
-        let versions = self
-            .objects
-            .entry(Bytes::copy_from_slice(name.as_bytes()))
-            .or_default();
-        versions.raise_floor(floor);
-        versions.confirm(stable);
-        // Which of several records says the most is not known; they go together, when one is written that says it all.
-        if let Some(another) = versions.marks.replace(handle) {
+        let versions = object(&mut self.objects, name);
+        if let Some(another) = versions.recover_marks(floor, stable, handle) {
             let records = self.found.marks.entry(name.clone()).or_default();
             records.push(another);
         }
