@@ -131,6 +131,11 @@ impl Name {
         &self.0
     }
 
+    /// Kind byte and key.
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
     /// The kind.
     pub fn kind(&self) -> Kind {
         Kind::from_byte(self.0[0]).expect("checked when the name was made")

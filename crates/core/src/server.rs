@@ -90,7 +90,8 @@ impl Server {
     }
 
     /// Takes in a record found on disk; the order of records does not matter. The store is to know it by the handle
-    /// returned. `damaged`: its payload does not match its checksum.
+    /// returned. `damaged`: its payload does not match its checksum. What the header holds should be memory of its own: some
+    /// of it stays.
     pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
         let handle = self.ledger.draw();
         match header {
@@ -115,7 +116,7 @@ impl Server {
                 stable,
             } => {
                 let tenancy = self.tenancies.entry(key).or_default();
-                tenancy.recover_marks(&name, floor, stable, handle);
+                tenancy.recover_marks(name, (floor, stable), handle);
             }
             Header::Cell {
                 key,

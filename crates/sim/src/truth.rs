@@ -24,18 +24,19 @@ pub(crate) fn domain_of(key: &Key) -> Domain {
 /// Gives objects their numbers: one for each configuration of their domain.
 #[derive(Default)]
 pub(crate) struct Objects {
-    numbers: Table<(Key, Bytes), ObjectId>,
+    numbers: BTreeMap<Key, Table<Bytes, ObjectId>>,
     names: Vec<(Key, Bytes)>,
 }
 
 impl Objects {
     pub(crate) fn number(&mut self, key: Key, name: &Bytes) -> ObjectId {
-        if let Some(number) = self.numbers.get(&(key, name.clone())) {
+        let numbers = self.numbers.entry(key).or_default();
+        if let Some(number) = numbers.get(name) {
             return *number;
         }
         let name = Bytes::copy_from_slice(name);
-        self.names.push((key, name.clone()));
-        self.numbers.insert((key, name), self.names.len() - 1);
+        numbers.insert(name.clone(), self.names.len());
+        self.names.push((key, name));
         self.names.len() - 1
     }
 
@@ -128,7 +129,7 @@ type Versions = Vec<Stored>;
 #[derive(Default)]
 pub(crate) struct Truth {
     /// By the server's handle.
-    records: Table<u32, Kept>,
+    records: Vec<Option<Kept>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
     /// Of each domain the highest configuration that was ever known here to be final.
@@ -178,7 +179,6 @@ impl Truth {
         let before = std::mem::take(&mut self.records);
         self.elements.iter_mut().for_each(Vec::clear);
         self.unreadable = unreadable;
-        self.records.reserve(found.len());
         for (handle, kept) in found {
             self.insert(handle, kept);
         }
@@ -186,7 +186,7 @@ impl Truth {
             return Vec::new();
         }
         let mut cells: BTreeMap<(Key, Bytes), Acceptor> = BTreeMap::new();
-        for kept in self.records.values() {
+        for kept in self.records.iter().flatten() {
             if let Kept::Cell {
                 key,
                 cell,
@@ -211,7 +211,7 @@ impl Truth {
             Kept::Final { key } => self.final_index(domain_of(key)) < key.index,
             Kept::Other => false,
         };
-        before.into_values().filter(missing).collect()
+        before.into_iter().flatten().filter(missing).collect()
     }
 
     fn insert(&mut self, handle: u32, kept: Kept) {
@@ -233,7 +233,11 @@ impl Truth {
             let place = copies.partition_point(|copy| copy.tag <= tag);
             copies.insert(place, Stored { tag, form, damaged });
         }
-        let before = self.records.insert(handle, kept);
+        let at = handle as usize;
+        if self.records.len() <= at {
+            self.records.resize(at + 1, None);
+        }
+        let before = self.records[at].replace(kept);
         assert!(before.is_none(), "a handle names one record");
     }
 
@@ -243,7 +247,7 @@ impl Truth {
             tag,
             form,
             damaged,
-        }) = self.records.remove(&handle)
+        }) = self.records.get_mut(handle as usize).and_then(Option::take)
         else {
             return;
         };

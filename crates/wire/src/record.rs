@@ -67,8 +67,7 @@ pub fn decode_header(bytes: &[u8]) -> Result<Header, DecodeError> {
             limit_bytes: MAX_HEADER_BYTES,
         });
     }
-    let bytes = Bytes::copy_from_slice(bytes);
-    let mut reader = Reader::new(&bytes, Vec::new());
+    let mut reader = Reader::copying(bytes);
     let header = header(&mut reader)?;
     reader.finish()?;
     Ok(header)

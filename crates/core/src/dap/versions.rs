@@ -135,6 +135,10 @@ impl Versions {
             // What was lost is remembered as evicted: it was held here.
             self.raise_floor(lost.tag);
         }
+        if self.stored.is_empty() {
+            // Most objects have one version.
+            self.stored.reserve_exact(1);
+        }
         self.stored.insert(place, version);
         repaired.and_then(|lost| lost.record)
     }

@@ -1,11 +1,15 @@
-//! Reading: every access is checked, nothing is copied, and nothing is allocated that the bytes at hand do not pay for.
+//! Reading: every access is checked, and nothing is allocated that the bytes at hand do not pay for. What is read of a
+//! message is shared with it, what is read of a record is a copy of its own.
 
 use super::error::DecodeError;
 use bytes::Bytes;
+use std::ops::Range;
 
 /// A place in a body, and the payload segments that came with it.
 pub(crate) struct Reader<'a> {
-    body: &'a Bytes,
+    body: &'a [u8],
+    /// The body, if what is read may keep it in memory.
+    shared: Option<&'a Bytes>,
     at: usize,
     segments: std::vec::IntoIter<(Bytes, u32)>,
 }
@@ -14,8 +18,26 @@ impl<'a> Reader<'a> {
     pub(crate) fn new(body: &'a Bytes, payload: Vec<(Bytes, u32)>) -> Reader<'a> {
         Reader {
             body,
+            shared: Some(body),
             at: 0,
             segments: payload.into_iter(),
+        }
+    }
+
+    /// Reads what belongs to somebody else.
+    pub(crate) fn copying(body: &'a [u8]) -> Reader<'a> {
+        Reader {
+            body,
+            shared: None,
+            at: 0,
+            segments: Vec::new().into_iter(),
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> Bytes {
+        match self.shared {
+            Some(body) => body.slice(range),
+            None => Bytes::copy_from_slice(&self.body[range]),
         }
     }
 
@@ -84,12 +106,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `length` bytes, shared with the body.
+    /// The next `length` bytes.
     pub(crate) fn bytes(&mut self, length: usize) -> Result<Bytes, DecodeError> {
         self.need(length)?;
         let from = self.at;
         self.at += length;
-        Ok(self.body.slice(from..self.at))
+        Ok(self.part(from..self.at))
     }
 
     /// The next `length` bytes, of which `what` may have `limit_bytes`.
@@ -123,10 +145,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// All bytes that are left, shared with the body.
+    /// All bytes that are left.
     pub(crate) fn rest(&mut self) -> Bytes {
         let from = std::mem::replace(&mut self.at, self.body.len());
-        self.body.slice(from..)
+        self.part(from..self.at)
     }
 
     /// `count` items of at least `least_bytes` each. The only place that sets memory aside by a number that was sent:

@@ -6,12 +6,13 @@ use super::super::record::{ElementHeader, Key, Ledger};
 use super::Tenancy;
 use super::keeping::{forget, handles, object, trim};
 use crate::consensus::paxos::Acceptor;
-use crate::dap::versions::Stored;
+use crate::dap::versions::{Stored, Versions};
 use crate::element::Handle;
 use crate::object::Name;
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::collections::btree_map::{Entry, OccupiedEntry};
 
 /// What recovery came across and can judge only when it has seen everything.
 #[derive(Default)]
@@ -39,8 +40,8 @@ impl Tenancy {
             bytes,
             ..
         } = element;
-        let versions = object(&mut self.objects, &name);
-        versions.raise_floor(floor);
+        let mut object = entered(&mut self.objects, name);
+        object.get_mut().raise_floor(floor);
         let stored = Stored {
             tag,
             form,
@@ -50,28 +51,27 @@ impl Tenancy {
             handle,
         };
         if damaged {
-            self.found.damaged.push((name, stored));
-        } else if versions.find(tag).is_some() {
+            self.found.damaged.push((name_of(&object), stored));
+        } else if object.get().find(tag).is_some() {
             // Put again after it had been let go, and an old record of it is here as well: which of the two says the larger
             // floor is not known.
-            let records = self.found.marks.entry(name).or_default();
+            let records = self.found.marks.entry(name_of(&object)).or_default();
             records.push(handle);
         } else {
-            let repaired = versions.insert(stored);
+            let repaired = object.get_mut().insert(stored);
             assert_eq!(repaired, None, "damage is judged at the end");
         }
     }
 
     pub(in crate::server) fn recover_marks(
         &mut self,
-        name: &Name,
-        floor: Tag,
-        stable: Tag,
+        name: Name,
+        (floor, stable): (Tag, Tag),
         handle: Handle,
     ) {
-        let versions = object(&mut self.objects, name);
-        if let Some(another) = versions.recover_marks(floor, stable, handle) {
-            let records = self.found.marks.entry(name.clone()).or_default();
+        let mut object = entered(&mut self.objects, name);
+        if let Some(another) = object.get_mut().recover_marks(floor, stable, handle) {
+            let records = self.found.marks.entry(name_of(&object)).or_default();
             records.push(another);
         }
     }
@@ -129,6 +129,21 @@ impl Tenancy {
             }
         }
     }
+}
+
+/// The object, with nothing in it if it was not there.
+fn entered(
+    objects: &mut BTreeMap<Bytes, Versions>,
+    name: Name,
+) -> OccupiedEntry<'_, Bytes, Versions> {
+    match objects.entry(name.into_bytes()) {
+        Entry::Occupied(object) => object,
+        Entry::Vacant(place) => place.insert_entry(Versions::default()),
+    }
+}
+
+fn name_of(object: &OccupiedEntry<'_, Bytes, Versions>) -> Name {
+    Name::from_bytes(object.key().clone()).expect("it was a name before")
 }
 
 /// Of two states of one acceptor, the later in each part.
