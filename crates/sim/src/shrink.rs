@@ -33,7 +33,8 @@ pub fn shrink(options: &Options, broken: &Outcome, progress: impl FnMut()) -> Op
         runs: 0,
         progress,
     };
-    search.fewer_operations(broken.operations);
+    // Before the first one begins there is work, too: domains are made.
+    search.fewer_operations(broken.operations.max(1));
     search.fewer_kinds();
     let mut together = search.strikes.len().div_ceil(2);
     loop {
