@@ -120,8 +120,9 @@ impl Tenancy {
         let Some((configuration, _)) = &self.configuration else {
             return;
         };
-        for (bytes, versions) in &mut self.objects {
-            // An old record may have come back; what it holds goes again, and is remembered as it was.
+        let several = |versions: &Versions| versions.stored().len() > 1;
+        for (bytes, versions) in self.objects.iter_mut().filter(|(_, held)| several(held)) {
+            // An old record may have come back; what it holds goes again, and is remembered as it was. The largest stays.
             let name = Name::from_bytes(bytes.clone()).expect("it was a name before");
             let evicted = trim((configuration, key, &name), versions, true, ledger);
             if !evicted.is_empty() {
