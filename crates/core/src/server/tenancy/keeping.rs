@@ -17,7 +17,7 @@ pub(super) fn object<'a>(
     objects: &'a mut BTreeMap<Bytes, Versions>,
     name: &Name,
 ) -> &'a mut Versions {
-    // The name came as a part of a frame or a record; what stays is a copy of its own.
+    // The name came as a part of the request's frame; what stays is a copy of its own.
     let name = Bytes::copy_from_slice(name.as_bytes());
     objects.entry(name).or_default()
 }
