@@ -66,10 +66,7 @@ struct Verdict {
 
 /// Plants every bug, or those whose names contain `only`, or one of several with commas between them.
 pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), String> {
-    let mut mutants = Vec::new();
-    for (folder, harness) in PATCHES {
-        mutants.extend(list(&workspace.root().join(folder), folder, *harness)?);
-    }
+    let mut mutants = all(workspace)?;
     mutants.retain(|mutant| {
         only.is_none_or(|only| only.split(',').any(|part| mutant.name.contains(part)))
     });
@@ -103,6 +100,31 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), Strin
             verdicts.len()
         )),
     }
+}
+
+/// Requires that every bug can still be planted: what is compiled and hunted by hand only must not rot meanwhile.
+pub(crate) fn can_be_planted(workspace: &Workspace) -> Result<(), String> {
+    let mutants = all(workspace)?;
+    let failures: Vec<String> = mutants
+        .iter()
+        .filter_map(|mutant| {
+            let outcome = apply(workspace.root(), &mutant.path, Some("--check"));
+            outcome.err().map(|why| format!("{}: {why}", mutant.name))
+        })
+        .collect();
+    if failures.is_empty() {
+        println!("{} planted bugs apply", mutants.len());
+        return Ok(());
+    }
+    Err(failures.join("\n"))
+}
+
+fn all(workspace: &Workspace) -> Result<Vec<Mutant>, String> {
+    let mut mutants = Vec::new();
+    for (folder, harness) in PATCHES {
+        mutants.extend(list(&workspace.root().join(folder), folder, *harness)?);
+    }
+    Ok(mutants)
 }
 
 /// The patches of a folder, named `crate/patch`.
@@ -150,14 +172,14 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> Verdict {
-    let outcome = apply(copy, &mutant.path, false).and_then(|()| {
+    let outcome = apply(copy, &mutant.path, None).and_then(|()| {
         let caught = match mutant.harness {
             Harness::Simulator => {
                 build(workspace, copy, target).and_then(|()| catch(target, mutant.case.as_ref()))
             }
             Harness::StoreTests => test_store(workspace, copy, target),
         };
-        apply(copy, &mutant.path, true)?;
+        apply(copy, &mutant.path, Some("--reverse"))?;
         caught
     });
     Verdict {
@@ -167,14 +189,12 @@ fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> V
     }
 }
 
-fn apply(copy: &Path, patch: &Path, reverse: bool) -> Result<(), String> {
+/// Applies a patch to the tree, or what `how` says instead.
+fn apply(tree: &Path, patch: &Path, how: Option<&str>) -> Result<(), String> {
     let mut command = Command::new("git");
-    command.current_dir(copy).arg("apply");
-    if reverse {
-        command.arg("--reverse");
-    }
-    // The copy may lie inside another repository, whose paths would be meant.
-    command.env("GIT_CEILING_DIRECTORIES", copy.parent().unwrap_or(copy));
+    command.current_dir(tree).arg("apply").args(how);
+    // The tree may lie inside another repository, whose paths would be meant.
+    command.env("GIT_CEILING_DIRECTORIES", tree.parent().unwrap_or(tree));
     let output = command.arg(patch).output();
     let output = output.map_err(|error| format!("cannot start git: {error}"))?;
     if output.status.success() {

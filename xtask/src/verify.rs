@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{layers, licences, tidy};
+use crate::{layers, licences, mutants, tidy};
 
 /// One thing to check. Cheap steps first, so that a slip is told in seconds.
 struct Step {
@@ -34,6 +34,11 @@ const STEPS: &[Step] = &[
         name: "licences",
         run: licences::run,
         advice: "choose another dependency, or extend the list in xtask/src/licences.rs with a decision record",
+    },
+    Step {
+        name: "planted",
+        run: mutants::can_be_planted,
+        advice: "write the patches named above anew for the code as it is now: each plants one bug that `cargo xtask mutants` hunts",
     },
     Step {
         name: "clippy",
