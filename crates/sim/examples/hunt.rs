@@ -1,9 +1,10 @@
-//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|plain|replay|random|pct|twice]`. Ends with 1
-//! if one did. With `plain` there are neither faults nor reconfigurations. With `twice` each seed is run twice, and both
+//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|replay|random|pct|twice]`.
+//! Ends with 1 if one did. With `plain` there are neither faults nor reconfigurations, with `registers` no files and no
+//! values in blocks either, and five servers in each domain. With `twice` each seed is run twice, and both
 //! runs must be the same. With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the
 //! scheduler of all.
 
-use areo_sim::{Moves, Options, Scheduler, replay, run};
+use areo_sim::{Options, Scheduler, Work, replay, run};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -21,10 +22,11 @@ fn main() -> ExitCode {
         first_seed: number(0, 0),
         seeds: number(1, 100),
         operations: number(2, 300),
-        faults: !matches!(how, Some("nofaults" | "plain")),
-        moves: match how {
-            Some("plain") => Moves::None,
-            _ => Moves::Drawn,
+        faults: !matches!(how, Some("nofaults" | "plain" | "registers")),
+        work: match how {
+            Some("plain") => Work::Settled,
+            Some("registers") => Work::Registers,
+            _ => Work::Drawn,
         },
         scheduler: match how {
             Some("random" | "replay-random") => Scheduler::Random,

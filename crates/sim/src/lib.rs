@@ -24,5 +24,5 @@ mod truth;
 mod workload;
 mod world;
 
-pub use run::{Moves, Options, Outcome, Report, Scheduler, replay, restricted, run};
+pub use run::{Options, Outcome, Report, Scheduler, Work, replay, restricted, run};
 pub use shrink::{RUNS as SHRINK_RUNS, Shrunk, concerning, shrink};

@@ -39,14 +39,17 @@ impl Scheduler {
     }
 }
 
-/// Whether domains are reconfigured.
+/// What clients do, and where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Moves {
-    /// As the seed says.
+pub enum Work {
+    /// Everything, as much of each as the seed says.
     #[default]
     Drawn,
-    /// Never.
-    None,
+    /// The same, but domains are never reconfigured.
+    Settled,
+    /// Only what touches one register, at all servers: neither files nor values in blocks, nor reconfigurations, until
+    /// everything is done once at the end. It says what the simulator itself costs.
+    Registers,
 }
 
 /// What to run.
@@ -60,8 +63,8 @@ pub struct Options {
     pub operations: u64,
     /// Whether anything goes wrong.
     pub faults: bool,
-    /// Whether domains are reconfigured.
-    pub moves: Moves,
+    /// What clients do.
+    pub work: Work,
     /// Who decides what happens next.
     pub scheduler: Scheduler,
     /// A fault whose first strike is called a violation: proof that violations are found, replayed and shrunk.
@@ -81,7 +84,7 @@ impl Default for Options {
             seeds: 1,
             operations: 1000,
             faults: true,
-            moves: Moves::Drawn,
+            work: Work::Drawn,
             scheduler: Scheduler::Mixed,
             twice: false,
             planted: None,

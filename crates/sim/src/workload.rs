@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::history::{History, Operation};
 use crate::random::Random;
-use crate::run::{Moves, Options};
+use crate::run::{Options, Work};
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
 use areo_core::config::{self, Collect, Configuration, Dap, Descriptor};
@@ -62,6 +62,8 @@ pub(crate) struct Workload {
 /// What a seed draws about its clients.
 struct Shape {
     coded: (usize, u8),
+    /// The servers of the other domain.
+    copied: Vec<usize>,
     copy_bytes: u32,
     keys: usize,
     timeout: Duration,
@@ -129,6 +131,7 @@ impl Workload {
         let random = world.random();
         let mut shape = Shape {
             coded: [(5, 3), (5, 3), (4, 2)][random.index(3)],
+            copied: vec![0, 2, 4],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
             keys: [1, 2, 4][random.index(3)],
             timeout: Duration::from_millis(random.between(200, 1500)),
@@ -140,8 +143,13 @@ impl Workload {
             files_per_mille: [0, 0, 150][random.index(3)],
             options: drawn_options(random),
         };
-        if options.moves == Moves::None {
+        if options.work != Work::Drawn {
             shape.moves_per_mille = 0;
+        }
+        if options.work == Work::Registers {
+            shape.coded = (SERVERS, 3);
+            shape.copied = (0..SERVERS).collect();
+            (shape.blocks_per_mille, shape.files_per_mille) = (0, 0);
         }
         Rc::new(Workload {
             world: world.clone(),
@@ -327,7 +335,7 @@ impl Workload {
                 let members: Vec<usize> = (SERVERS - n..SERVERS).collect();
                 self.first(domain, &members, Dap::Ec { k }, self.shape.copy_bytes)
             }
-            false => self.first(domain, &[0, 2, 4], Dap::Abd, 0),
+            false => self.first(domain, &self.shape.copied, Dap::Abd, 0),
         };
         let created = manager::create_domain(client, &self.root, name, &first).await;
         if created.is_ok() && client.sequences().start(&self.root).id().index > 0 {

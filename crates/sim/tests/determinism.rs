@@ -1,13 +1,13 @@
 //! A run is a function of its seed: what was found can be found again.
 
-use areo_sim::{Moves, Options, Outcome, Scheduler, replay, run};
+use areo_sim::{Options, Outcome, Scheduler, Work, replay, run};
 
 const OPTIONS: Options = Options {
     first_seed: 100,
     seeds: 12,
     operations: 300,
     faults: true,
-    moves: Moves::Drawn,
+    work: Work::Drawn,
     scheduler: Scheduler::Mixed,
     twice: false,
     planted: None,

@@ -1,13 +1,14 @@
 //! Random runs: rules hold whatever goes wrong, and everything that can go wrong does.
 
-use areo_sim::{Moves, Options, Scheduler, run};
+use areo_sim::fault::Fault;
+use areo_sim::{Options, Scheduler, Work, run};
 
 const OPTIONS: Options = Options {
     first_seed: 0,
     seeds: 200,
     operations: 300,
     faults: true,
-    moves: Moves::Drawn,
+    work: Work::Drawn,
     scheduler: Scheduler::Mixed,
     twice: false,
     planted: None,
@@ -51,4 +52,32 @@ fn without_faults_nothing_goes_wrong() {
     });
     assert!(report.violations.is_empty(), "{:?}", report.violations);
     assert_eq!(unknown, 0, "operations that found no quorum");
+}
+
+#[test]
+fn clients_do_what_they_are_asked_for() {
+    let of = |work| {
+        let options = Options {
+            faults: false,
+            seeds: 10,
+            work,
+            ..OPTIONS
+        };
+        let report = run(&options, |_| {});
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        let (large, removed) = (Fault::LargeWrite, Fault::FileRemoved);
+        let fired = [large, removed].map(|fault| report.fired.count(fault));
+        (report.reconfigurations, fired)
+    };
+    let (moves, _) = of(Work::Drawn);
+    assert!(moves > 0);
+    let (moves, [settled, removed]) = of(Work::Settled);
+    assert!(moves == 0 && removed > 0);
+    let (moves, [registers, removed]) = of(Work::Registers);
+    assert!(moves == 0 && removed == 0);
+    // When all is mended, everything is done once.
+    assert!(
+        registers > 0 && 2 * registers < settled,
+        "{registers} {settled}"
+    );
 }

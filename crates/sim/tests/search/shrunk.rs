@@ -2,7 +2,7 @@
 
 use areo_sim::fault::Fault;
 use areo_sim::{
-    Moves, Options, Outcome, SHRINK_RUNS, Scheduler, concerning, replay, restricted, shrink,
+    Options, Outcome, SHRINK_RUNS, Scheduler, Work, concerning, replay, restricted, shrink,
 };
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const OPTIONS: Options = Options {
     seeds: 1,
     operations: 200,
     faults: true,
-    moves: Moves::Drawn,
+    work: Work::Drawn,
     scheduler: Scheduler::Mixed,
     twice: false,
     planted: Some(Fault::Kill),
