@@ -1,4 +1,4 @@
-//! Sizes such as `64KiB` and times such as `5s`, as people write and read them.
+//! Sizes such as `64KiB`, times such as `5s` and counts such as `1 block`, as people write and read them.
 
 use std::time::Duration;
 
@@ -102,6 +102,14 @@ pub(crate) fn show_size(bytes: u64) -> String {
     }
 }
 
+/// So many of what is called `one` in the singular: `1 block`, `2 blocks`.
+pub(crate) fn show_count(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    }
+}
+
 /// Bytes exactly as [`parse_size`] reads them, in the largest unit that divides them.
 pub(crate) fn exact_size(bytes: u64) -> String {
     let binary = SIZES.iter().filter(|(_, factor)| factor.is_power_of_two());
@@ -160,6 +168,12 @@ mod tests {
         ] {
             assert_eq!(show_age(seconds), text);
         }
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let shown = [0, 1, 2].map(|count| show_count(count, "block"));
+        assert_eq!(shown, ["0 blocks", "1 block", "2 blocks"]);
     }
 
     #[test]

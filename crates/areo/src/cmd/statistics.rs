@@ -1,7 +1,7 @@
 //! What an operation cost, for `--stats`.
 
 use crate::output::Output;
-use crate::units::show_size;
+use crate::units::{show_count, show_size};
 use areo_client::Statistics;
 use serde::Serialize;
 
@@ -31,14 +31,10 @@ impl Cost {
 /// Says what the operation cost, if it was asked for.
 pub(super) fn print(out: Output, cost: Option<&Cost>) {
     let Some(cost) = cost else { return };
-    let plural = |count: u64, one: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    };
     out.note(&format!(
         "{}, {}, {} sent, {} received",
-        plural(cost.rounds, "round"),
-        plural(cost.configurations_visited, "configuration"),
+        show_count(cost.rounds, "round"),
+        show_count(cost.configurations_visited, "configuration"),
         show_size(cost.sent_bytes),
         show_size(cost.received_bytes)
     ));

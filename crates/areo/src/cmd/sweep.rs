@@ -4,7 +4,7 @@ use crate::args;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
-use crate::units::show_size;
+use crate::units::{show_count, show_size};
 use areo_client::{Client, Count, FileCount, SweepOptions, Swept};
 use serde::Serialize;
 
@@ -119,10 +119,7 @@ async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
 /// What was done, for people.
 fn sentence(swept: &Swept) -> String {
     let show = |count: Count| {
-        let blocks = match count.blocks {
-            1 => "1 block".into(),
-            blocks => format!("{blocks} blocks"),
-        };
+        let blocks = show_count(count.blocks, "block");
         format!("{blocks} ({})", show_size(count.bytes))
     };
     let (removed, orphans) = (swept.removed, swept.orphans());

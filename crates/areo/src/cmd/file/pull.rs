@@ -6,7 +6,7 @@ use crate::cmd::statistics::{self, Cost};
 use crate::exit::Outcome;
 use crate::progress;
 use crate::session::{self, Session, failure};
-use crate::units::show_size;
+use crate::units::{show_count, show_size};
 use areo_client::file::{Progress, PullOptions};
 use serde::Serialize;
 
@@ -63,12 +63,12 @@ async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
     } else {
         statistics::print(out, cost.as_ref());
         let (path, size) = (args.path.display(), show_size(pulled.bytes));
-        let (blocks, fetched) = (pulled.blocks, pulled.fetched);
+        let (blocks, fetched) = (show_count(pulled.blocks as u64, "block"), pulled.fetched);
         let sent = show_size(pulled.fetched_bytes);
         match pulled.unchanged {
-            true => out.note(&format!("{path} is up to date: {size} in {blocks} blocks")),
+            true => out.note(&format!("{path} is up to date: {size} in {blocks}")),
             false => out.note(&format!(
-                "{path}: {size} in {blocks} blocks, {fetched} fetched ({sent})"
+                "{path}: {size} in {blocks}, {fetched} fetched ({sent})"
             )),
         }
     }

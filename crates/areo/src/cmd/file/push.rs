@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
-use crate::units::show_size;
+use crate::units::{show_count, show_size};
 use areo_client::file::{Conflict, Progress, PushOptions, Pushed};
 use serde::Serialize;
 
@@ -117,12 +117,11 @@ fn report(out: Output, domain: &str, name: &str, pushed: &Pushed, cost: Option<C
     }
     let (name, size) = (out.foreign(name), show_size(pushed.bytes));
     let sent = show_size(pushed.written_bytes);
-    let (written, blocks) = (pushed.written, pushed.blocks);
+    let (written, blocks) = (pushed.written, show_count(pushed.blocks as u64, "block"));
     match out.quiet {
         true => Ok(()),
         false => out.line(&format!(
-            "'{name}': {size} in {blocks} {}, {written} written ({sent})",
-            if blocks == 1 { "block" } else { "blocks" }
+            "'{name}': {size} in {blocks}, {written} written ({sent})"
         )),
     }
 }

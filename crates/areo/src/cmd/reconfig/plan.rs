@@ -6,7 +6,7 @@ use crate::cmd::domain;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::Session;
-use crate::units::show_size;
+use crate::units::{show_count, show_size};
 use areo_client::{ConfigurationInfo, Plan, Shape};
 use serde::Serialize;
 
@@ -133,8 +133,8 @@ pub(super) fn print(out: Output, name: &str, plan: &Plan) -> Outcome {
         (
             "to move",
             format!(
-                "{least}{} objects, {} of values",
-                plan.objects,
+                "{least}{}, {} of values",
+                show_count(plan.objects, "object"),
                 size(plan.bytes)
             ),
         ),

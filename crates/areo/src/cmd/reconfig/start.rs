@@ -8,7 +8,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
 use crate::session::Session;
-use crate::units::show_size;
+use crate::units::{show_count, show_size};
 use areo_client::{ConfigurationInfo, Domain, Progress, Reconfigured, Statistics};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -112,9 +112,9 @@ fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Out
             say(
                 out,
                 &format!(
-                    "'{name}' is {} now; {objects} {} moved, {size}",
+                    "'{name}' is {} now; {} moved, {size}",
                     called(c),
-                    if objects == 1 { "object" } else { "objects" }
+                    show_count(objects, "object")
                 ),
             )
         }
