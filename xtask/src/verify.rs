@@ -36,6 +36,15 @@ const STEPS: &[Step] = &[
         advice: "choose another dependency, or extend the list in xtask/src/licences.rs with a decision record",
     },
     Step {
+        name: "fuzz lock",
+        // The targets need another toolchain, so that nothing else here asks for what they are built from.
+        run: |workspace| {
+            let arguments = ["fetch", "--locked", "--manifest-path", "fuzz/Cargo.toml"];
+            workspace.cargo(&arguments, &[])
+        },
+        advice: "run `cargo fetch --manifest-path fuzz/Cargo.toml` and commit fuzz/Cargo.lock",
+    },
+    Step {
         name: "planted",
         run: mutants::can_be_planted,
         advice: "write the patches named above anew for the code as it is now: each plants one bug that `cargo xtask mutants` hunts",
