@@ -6,8 +6,8 @@
 use crate::checksum::crc32c;
 
 use super::{
-    FORMAT_VERSION, HeaderFault, KIND_CENSUS, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, MAX_SEQUENCE,
-    PAGE, get_u32, get_u64, put_u32, put_u64,
+    FORMAT_VERSION, GRAIN, HeaderFault, KIND_CENSUS, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES,
+    MAX_SEGMENT_BYTES, MAX_SEQUENCE, PAGE, footprint, get_u32, get_u64, put_u32, put_u64,
 };
 
 pub(crate) const HINT_HEADER_BYTES: usize = 96;
@@ -98,6 +98,15 @@ impl HintHeader {
 }
 
 impl HintEntry<'_> {
+    /// Of a segment that ends there: memory is set aside for a payload before it is read.
+    fn is_plausible(&self, end: u64) -> bool {
+        let payload_length = self.payload_length as usize;
+        let size = footprint(self.header.len(), payload_length);
+        payload_length <= MAX_PAYLOAD_BYTES
+            && u64::from(self.grain) * GRAIN + size <= end
+            && self.kind <= KIND_CENSUS
+    }
+
     pub(crate) fn length(header_bytes: usize) -> usize {
         ENTRY_BYTES + header_bytes
     }
@@ -140,7 +149,7 @@ impl<'a> Hint<'a> {
             && get_u64(bytes, 64) == body.len() as u64
             && get_u32(bytes, 80) == crc32c(body)
             && hint.entries().count() == header.records as usize
-            && hint.entries().all(|entry| entry.kind <= KIND_CENSUS)
+            && hint.entries().all(|entry| entry.is_plausible(header.end))
             && hint.entries().map(|e| Self::length_of(&e)).sum::<usize>() == body.len();
         is_whole.then_some(hint).ok_or(HeaderFault::Damaged)
     }
@@ -183,17 +192,22 @@ mod tests {
     use super::*;
 
     fn entries() -> Vec<(u32, Vec<u8>)> {
-        vec![(65, b"one".to_vec()), (66, vec![]), (900, vec![9; 300])]
+        vec![(65, b"one".to_vec()), (67, vec![]), (900, vec![9; 300])]
     }
 
     fn sample() -> (HintHeader, Vec<u8>) {
+        sample_of(5)
+    }
+
+    /// With a first payload of this length.
+    fn sample_of(payload_length: u32) -> (HintHeader, Vec<u8>) {
         let mut body = Vec::new();
         for (grain, header) in &entries() {
             HintEntry {
                 grain: *grain,
                 kind: 0,
-                is_damaged: *grain == 66,
-                payload_length: 5,
+                is_damaged: *grain == 67,
+                payload_length: if *grain == 65 { payload_length } else { 5 },
                 payload_checksum: 6,
                 header,
             }
@@ -205,7 +219,7 @@ mod tests {
             first_sequence: 3,
             last_sequence: 4,
             predecessor: 1,
-            end: 8192,
+            end: 61_440,
             must_scan: false,
             records: 3,
             unknown_damaged: 0,
@@ -240,8 +254,8 @@ mod tests {
     #[test]
     fn numbers_that_cannot_be_are_damage_behind_a_right_checksum() {
         let (header, body) = sample();
-        let ends =
-            [0, 4095, 8193, MAX_SEGMENT_BYTES + PAGE].map(|end| HintHeader { end, ..header });
+        let ends = [0, 4095, 61_441, 57_344, MAX_SEGMENT_BYTES + PAGE]
+            .map(|end| HintHeader { end, ..header });
         let lasts = [2, MAX_SEQUENCE + 1].map(|last_sequence| HintHeader {
             last_sequence,
             ..header
@@ -251,6 +265,24 @@ mod tests {
             file.extend_from_slice(&body);
             let decoded = Hint::decode(&file, 1, 2);
             assert_eq!(decoded.err(), Some(HeaderFault::Damaged), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_in_its_segment_is_damage_behind_a_right_checksum() {
+        let most = 1 << 30;
+        for (payload_length, end, is_right) in [
+            (5, 61_440, true),
+            (u32::MAX, 61_440, false),
+            (most, 61_440, false),
+            (most, 1 << 31, true),
+            (most + 1, 1 << 31, false),
+        ] {
+            let (header, body) = sample_of(payload_length);
+            let mut file = HintHeader { end, ..header }.encode(&body).to_vec();
+            file.extend_from_slice(&body);
+            let decoded = Hint::decode(&file, 1, 2);
+            assert_eq!(decoded.is_ok(), is_right, "{payload_length} until {end}");
         }
     }
 }
