@@ -47,8 +47,8 @@ pub enum Work {
     Drawn,
     /// The same, but domains are never reconfigured.
     Settled,
-    /// Only what touches one register, at all servers: neither files nor values in blocks, nor reconfigurations, until
-    /// everything is done once at the end. It says what the simulator itself costs.
+    /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until everything
+    /// is done once at the end. It says what the simulator itself costs.
     Registers,
 }
 

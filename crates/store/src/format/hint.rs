@@ -98,7 +98,7 @@ impl HintHeader {
 }
 
 impl HintEntry<'_> {
-    /// Of a segment that ends there: memory is set aside for a payload before it is read.
+    /// Whether a segment that ends there can hold the record: memory is set aside for a payload before it is read.
     fn is_plausible(&self, end: u64) -> bool {
         let payload_length = self.payload_length as usize;
         let size = footprint(self.header.len(), payload_length);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_record_that_cannot_be_in_its_segment_is_damage_behind_a_right_checksum() {
-        let most = 1 << 30;
+        let most = MAX_PAYLOAD_BYTES as u32;
         for (payload_length, end, is_right) in [
             (5, 61_440, true),
             (u32::MAX, 61_440, false),
