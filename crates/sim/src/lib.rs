@@ -17,6 +17,7 @@ pub mod explore;
 pub mod fault;
 mod history;
 mod invariant;
+mod opinion;
 mod random;
 mod run;
 mod shrink;

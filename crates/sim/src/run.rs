@@ -1,10 +1,10 @@
 //! One seed, and many.
 
 use crate::fault::{Fault, Fired, Restriction};
+use crate::opinion;
 use crate::random::{Random, mix};
 use crate::workload::{self, PROCESSES, SERVERS, Workload};
 use crate::world::{Setup, World};
-use areo_check::{History, Verdict};
 use areo_core::instant::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -241,23 +241,14 @@ pub fn restricted(
         virtual_time: world.now().since(Instant::default()),
         fired: world.plan().fired(),
         strikes: world.plan().strikes_drawn(),
-        violation: world.violation().or_else(|| second_opinion(&work)),
+        violation: world
+            .violation()
+            .or_else(|| opinion::against(work.history.borrow().lines())),
         history: work.history.borrow().lines().to_owned(),
         schedule: world.schedule(),
     };
     world.end();
     outcome
-}
-
-/// What the judge says, who knows nothing of the simulator, of the history as it is written down.
-fn second_opinion(work: &Workload) -> Option<String> {
-    let history = work.history.borrow();
-    let history = match History::read(history.lines().as_bytes()) {
-        Ok(history) => history,
-        Err(error) => return Some(format!("history: {error}")),
-    };
-    let report = areo_check::judge(&history);
-    (report.verdict == Verdict::Violated).then(|| format!("check: {report}"))
 }
 
 fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
