@@ -229,7 +229,7 @@ pub(crate) fn failure(error: Error) -> Failure {
             true => Code::Unknown,
             false => Code::Unavailable,
         },
-        Error::Corrupted { .. } => Code::Corrupted,
+        Error::Corrupted { .. } | Error::Obstructed { .. } => Code::Corrupted,
         Error::Unauthorised { .. } => Code::Unauthorised,
         Error::Invalid { .. } => Code::Usage,
     };

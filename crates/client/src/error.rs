@@ -7,10 +7,12 @@ use std::fmt;
 use std::time::Duration;
 
 mod invalid;
+mod obstacle;
 #[cfg(test)]
 mod tests;
 
 pub use invalid::Invalid;
+pub use obstacle::Obstacle;
 
 /// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.
@@ -71,6 +73,11 @@ pub enum Error {
         /// Which service, why, and whether it was asked: then it may decide all the same, and whoever changes the domain next
         /// makes this change first.
         undecided: Box<Undecided>,
+    },
+    /// Nothing was written, and the operation cannot succeed as things are: [`NoQuorum::obstacle`] says why.
+    Obstructed {
+        /// What was tried.
+        call: Box<NoQuorum>,
     },
     /// Servers refused this client.
     Unauthorised {
@@ -192,6 +199,8 @@ pub struct NoQuorum {
     pub servers: Vec<ServerOutcome>,
     /// How long the operation waited.
     pub waited: Duration,
+    /// What ended it, if it was not for want of answers.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// What one server did with one request.
@@ -225,6 +234,9 @@ impl Asked<'_> {
         describe: impl Fn(ServerId) -> (String, Option<String>),
     ) -> Error {
         let call = Box::new(self.no_quorum(failed, describe));
+        if call.obstacle.is_some() {
+            return Error::Obstructed { call };
+        }
         let refused = |with: Refusal| {
             let refused = Response::Refused(with);
             call.servers
@@ -305,6 +317,7 @@ impl Asked<'_> {
             needed: failed.needed,
             servers: servers.collect(),
             waited: failed.waited,
+            obstacle: failed.obstacle.as_deref().map(Obstacle::of),
         }
     }
 }
@@ -314,6 +327,16 @@ impl NoQuorum {
     pub fn answered(&self) -> usize {
         let answered = |server: &&ServerOutcome| server.response == Response::Answered;
         self.servers.iter().filter(answered).count()
+    }
+
+    fn obstructed(&self, f: &mut fmt::Formatter<'_>, obstacle: &Obstacle) -> fmt::Result {
+        if let Some(key) = &self.key {
+            write!(f, "'{key}' in ")?;
+        }
+        match &self.domain {
+            Some(domain) => write!(f, "'{domain}': {obstacle}"),
+            None => write!(f, "the root domain: {obstacle}"),
+        }
     }
 }
 
@@ -331,6 +354,9 @@ impl fmt::Display for ServerOutcome {
 /// `no quorum for 'photos' (configuration 3, ec [5,3]): 2 of 4 needed servers answered in 10 s (s1 ok, ...)`.
 impl fmt::Display for NoQuorum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(obstacle) = &self.obstacle {
+            return self.obstructed(f, obstacle);
+        }
         let (answered, needed) = (self.answered(), self.needed);
         let (index, shape) = (self.configuration, self.shape);
         match &self.domain {
@@ -405,10 +431,10 @@ impl fmt::Display for Error {
                 f,
                 "the write of '{key}' in '{domain}' took so long that a sweep removed its blocks; nothing was written"
             ),
-            Error::Unavailable { call } if call.operation.writes() => {
+            Error::Unavailable { call } | Error::Obstructed { call } if call.operation.writes() => {
                 write!(f, "{call}; nothing was written")
             }
-            Error::Unavailable { call } => call.fmt(f),
+            Error::Unavailable { call } | Error::Obstructed { call } => call.fmt(f),
             Error::Unknown { call } => {
                 write!(
                     f,

@@ -17,6 +17,7 @@ impl ErrorType for Error {
             Error::Unknown { .. } => "unknown",
             Error::Swept { .. } => "swept",
             Error::Undecided { .. } => "undecided",
+            Error::Obstructed { .. } => "obstructed",
             Error::Corrupted { .. } => "corrupted",
             Error::Unauthorised { .. } => "unauthorised",
             Error::Invalid { .. } => "invalid",

@@ -2,6 +2,7 @@
 
 use crate::config::{Configuration, ServerId};
 use crate::message::Refusal;
+use crate::tag::NumbersUsedUp;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,23 @@ pub struct Unavailable {
     pub waited: Duration,
     /// Some request was handed to a connection: it may have had its effect (`[X-9]`).
     pub handed_over: bool,
+    /// What ended the operation at once, if it was not for want of answers.
+    pub obstacle: Option<Box<Obstacle>>,
+}
+
+/// What ends an operation at once, because more answers and more time would not help.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// The object cannot have another version (`[N-1]`).
+    NumbersUsedUp(NumbersUsedUp),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::NumbersUsedUp(used_up) => used_up.fmt(f),
+        }
+    }
 }
 
 /// Why a call to one configuration came to nothing.
@@ -77,6 +95,20 @@ impl fmt::Display for Response {
     }
 }
 
+/// Nothing was sent for a version that cannot be.
+impl From<NumbersUsedUp> for Unavailable {
+    fn from(used_up: NumbersUsedUp) -> Self {
+        Unavailable {
+            configuration: None,
+            needed: 0,
+            servers: Vec::new(),
+            waited: Duration::ZERO,
+            handed_over: false,
+            obstacle: Some(Box::new(Obstacle::NumbersUsedUp(used_up))),
+        }
+    }
+}
+
 impl Unavailable {
     /// Servers that answered.
     pub fn answered(&self) -> usize {
@@ -87,6 +119,9 @@ impl Unavailable {
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(obstacle) = &self.obstacle {
+            return obstacle.fmt(f);
+        }
         let (answered, needed) = (self.answered(), self.needed);
         let seconds = self.waited.as_secs_f64();
         write!(

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub use refusal::Refusal;
 
+mod bounds;
 mod refusal;
 
 /// What a client asks one server.

@@ -271,6 +271,9 @@ impl Server {
         access: Access,
         (answer, reads): (usize, &mut Vec<Read>),
     ) -> Answer {
+        if !access.is_possible() {
+            return Answer::Refused(Refusal::TooLarge);
+        }
         let tenancy = self.tenancies.get_mut(&key).expect("admitted");
         let read = |tag| Read {
             answer,
@@ -352,6 +355,7 @@ impl Server {
         match note {
             // Late: what it speaks of is gone, and nothing is begun anew.
             Note::Confirm { .. } | Note::Decided { .. } if tenancy.withholds() => {}
+            Note::Confirm { tag, .. } if !tag.is_possible() => {}
             Note::Confirm { name, tag, .. } => {
                 let newest = tenancy.confirm(key, &name, tag, &mut self.ledger);
                 self.await_quiet(now, key, &name, newest);

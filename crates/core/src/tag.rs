@@ -1,5 +1,6 @@
 //! Tags order the writes of one object (`algorithms.md` 0.2, `[C-4]`, `[X-7]`).
 
+use crate::limits;
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,15 +65,28 @@ impl Tag {
         },
     };
 
-    /// The tag of a write by `writer` whose query returned `self` as the maximum.
-    #[must_use]
-    pub fn next(self, writer: Writer) -> Tag {
+    /// The largest tag that there can be.
+    pub const LARGEST: Tag = Tag {
+        number: limits::NUMBER - 1,
+        writer: Writer {
+            client: ClientId(u64::MAX),
+            counter: u64::MAX,
+        },
+    };
+
+    /// The tag of the first version of an object that no other client knows, by `writer`.
+    pub fn first(writer: Writer) -> Tag {
         assert!(writer.counter > 0, "writers count their writes from 1");
-        let number = self.number.checked_add(1);
-        Tag {
-            number: number.expect("2^64 writes of one object do not happen"),
-            writer,
-        }
+        Tag { number: 1, writer }
+    }
+
+    /// The tag of a write by `writer` whose query returned `self` as the maximum.
+    ///
+    /// # Errors
+    /// [`NumbersUsedUp`], `[N-1]`.
+    pub fn next(self, writer: Writer) -> Result<Tag, NumbersUsedUp> {
+        assert!(writer.counter > 0, "writers count their writes from 1");
+        self.numbered(self.number.checked_add(1), writer)
     }
 
     /// The era that the tag is of: removals of blocks end one and begin the next. Writes stay in theirs.
@@ -83,13 +97,23 @@ impl Tag {
     /// The first tag of the next era, by `writer`. A write that is under way names a version of this era and comes right
     /// after it, so that it stays below, whatever its writer is: to get there, 2^32 writes would have to follow each other
     /// while one is under way.
-    #[must_use]
-    pub fn next_era(self, writer: Writer) -> Tag {
-        let number = (self.era() + 1).checked_mul(ERA);
-        Tag {
-            number: number.expect("2^32 removals of one object do not happen"),
-            writer,
-        }
+    ///
+    /// # Errors
+    /// [`NumbersUsedUp`]: there are 2^30 eras.
+    pub fn next_era(self, writer: Writer) -> Result<Tag, NumbersUsedUp> {
+        self.numbered((self.era() + 1).checked_mul(ERA), writer)
+    }
+
+    fn numbered(self, number: Option<u64>, writer: Writer) -> Result<Tag, NumbersUsedUp> {
+        let tag = number.map(|number| Tag { number, writer });
+        tag.filter(Tag::is_possible)
+            .ok_or(NumbersUsedUp { largest: self })
+    }
+
+    /// Whether an execution can produce the tag: its number is below [`limits::NUMBER`] (`[N-1]`). No server takes another
+    /// one, and a record or a reply that says one is damaged.
+    pub fn is_possible(&self) -> bool {
+        self.number < limits::NUMBER
     }
 
     /// Whether this is the tag of an object that nobody has written.
@@ -111,6 +135,25 @@ impl fmt::Debug for Tag {
         fmt::Display::fmt(self, f)
     }
 }
+
+/// An object has a version after which none can come (`[N-1]`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumbersUsedUp {
+    /// That version.
+    pub largest: Tag,
+}
+
+impl fmt::Display for NumbersUsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let largest = self.largest;
+        write!(
+            f,
+            "no version can come after {largest}: numbers end at 2^62"
+        )
+    }
+}
+
+impl std::error::Error for NumbersUsedUp {}
 
 /// A text that is no version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +193,8 @@ impl FromStr for Tag {
                 },
             })
         };
-        parse().ok_or_else(|| InvalidVersion { text: text.into() })
+        let possible = parse().filter(Tag::is_possible);
+        possible.ok_or_else(|| InvalidVersion { text: text.into() })
     }
 }
 
@@ -164,13 +208,41 @@ mod tests {
             client: ClientId(client),
             counter: 1,
         };
-        let read = Tag::INITIAL.next(writer(1));
-        let (removal, late) = (read.next_era(writer(1)), read.next(writer(9)));
-        assert!(read.next(writer(1)) < late && late < removal);
+        let next = |tag: Tag, client| tag.next(writer(client)).unwrap();
+        let next_era = |tag: Tag| tag.next_era(writer(1)).unwrap();
+        let read = Tag::first(writer(1));
+        let (removal, late) = (next_era(read), next(read, 9));
+        assert!(next(read, 1) < late && late < removal);
         assert_eq!((read.era(), late.era(), removal.era()), (0, 0, 1));
         // What is made anew stays in the new era, until that is removed.
-        assert_eq!(removal.next(writer(1)).era(), 1);
-        assert_eq!(removal.next(writer(1)).next_era(writer(1)).era(), 2);
+        assert_eq!(next(removal, 1).era(), 1);
+        assert_eq!(next_era(next(removal, 1)).era(), 2);
+    }
+
+    #[test]
+    fn numbers_end_without_a_panic() {
+        let writer = Writer {
+            client: ClientId(7),
+            counter: 1,
+        };
+        let tag = |number| Tag { number, writer };
+        let last = limits::NUMBER - 1;
+        assert_eq!(tag(last - 1).next(writer), Ok(tag(last)));
+        for number in [last, limits::NUMBER, u64::MAX - 1, u64::MAX] {
+            let used_up = NumbersUsedUp {
+                largest: tag(number),
+            };
+            assert_eq!(tag(number).next(writer), Err(used_up));
+            assert_eq!(tag(number).next_era(writer), Err(used_up));
+            assert_eq!(tag(number).is_possible(), number == last);
+        }
+        let eras = 1 << 30;
+        assert_eq!(tag(last).era(), eras - 1);
+        let before = tag((eras - 1) * ERA - 1);
+        assert_eq!(before.next_era(writer), Ok(tag((eras - 1) * ERA)));
+        assert!(Tag::LARGEST.is_possible() && Tag::LARGEST.next(writer).is_err());
+        assert_eq!(Tag::LARGEST.to_string().parse(), Ok(Tag::LARGEST));
+        assert!(tag(limits::NUMBER).to_string().parse::<Tag>().is_err());
     }
 
     #[test]
@@ -194,7 +266,7 @@ mod tests {
             client: ClientId(0),
             counter: 1,
         });
-        assert!(next > ascending[4]);
+        assert!(next.unwrap() > ascending[4]);
     }
 
     #[test]

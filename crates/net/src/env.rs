@@ -399,6 +399,7 @@ impl<T: Tally + 'static> Gather<T> {
             servers: self.members.iter().copied().zip(responses).collect(),
             waited: self.env.idle_since(self.begun).elapsed(),
             handed_over: state.handed_over || state.waiting.iter().any(sent_since),
+            obstacle: None,
         }
     }
 }

@@ -27,7 +27,7 @@ const VALUE_BYTES: usize = 24 << 20;
 const PAUSE_PER_MIB: Duration = Duration::from_millis(80);
 
 fn tag() -> Tag {
-    Tag::INITIAL.next(Writer {
+    Tag::first(Writer {
         counter: 1,
         ..Writer::default()
     })

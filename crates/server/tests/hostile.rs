@@ -4,14 +4,22 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::dap::{self, PutError};
 use areo_core::dsm::Client;
 use areo_core::element::Value;
+use areo_core::error::{Failed, Response};
+use areo_core::gather::Visit;
+use areo_core::limits;
 use areo_core::manager;
+use areo_core::message::Refusal;
 use areo_core::object::{DomainId, Name};
+use areo_core::tag::Tag;
+use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_net::{Role, crc32c};
 use areo_server::{Durability, Options, Start};
@@ -145,8 +153,11 @@ fn resident_bytes() -> u64 {
     kib << 10
 }
 
-/// An ordinary client writes an object and reads it back.
-fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
+/// Runs what a client does at the server, with a domain of its own that the server alone keeps.
+fn as_client<F: Future>(
+    listen: SocketAddr,
+    act: impl FnOnce(Client<NetEnv>, Arc<Configuration>) -> F,
+) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -160,7 +171,13 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
         let descriptor = Descriptor::new(DomainId(7), vec![found.server], Dap::Abd);
         let configuration = Configuration::new(descriptor);
         let configuration = configuration.expect("one server can replicate alone");
-        let client = Client::new(network.env(patience));
+        act(Client::new(network.env(patience)), configuration).await
+    })
+}
+
+/// An ordinary client writes an object and reads it back.
+fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
+    as_client(listen, async |client, configuration| {
         let (name, content) = (Name::user("key").unwrap(), Bytes::from_static(value));
         let written = Value::new(Bytes::new(), content.clone());
         let tag = manager::put(&client, &configuration, &name, &written).await;
@@ -168,6 +185,38 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
         assert_eq!(tag.unwrap(), read.tag);
         assert_eq!(read.value.unwrap().content, [content]);
     });
+}
+
+/// `[N-1]`: one put with number 2^64-1 made an object unwritable for ever, and ended every process that wrote it.
+#[test]
+fn a_version_number_that_is_not_possible_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (listen, _) = start(folder.path());
+    check_ordinary_operations(listen, b"before");
+    as_client(listen, async |client, configuration| {
+        let name = Name::user("key").unwrap();
+        let value = Value::new(Bytes::new(), Bytes::from_static(b"hostile"));
+        for number in [limits::NUMBER, u64::MAX] {
+            let writer = client.next_writer();
+            let tag = Tag { number, writer };
+            for holders in [&[][..], &[false]] {
+                let at = Visit::new(&configuration);
+                let put = dap::put_data(&client.env, &at, &name, tag, &value, holders).await;
+                let Err(PutError::Failed(Failed::Unavailable(refused))) = put else {
+                    panic!("{put:?}")
+                };
+                let too_large = Response::Refused(Refusal::TooLarge);
+                assert_eq!(refused.servers[0].1, too_large);
+            }
+            let last = Visit::new(&configuration);
+            dap::confirm(&client.env, &last, &name, tag);
+        }
+        let value = Value::new(Bytes::new(), Bytes::from_static(b"written"));
+        let written = manager::put(&client, &configuration, &name, &value).await;
+        let written = written.expect("the object is writable");
+        assert!(written.number < 10, "{written}");
+    });
+    check_ordinary_operations(listen, b"after");
 }
 
 /// Panics so far, in the tasks of the server too, whose other tasks go on.

@@ -67,6 +67,7 @@ fn call() -> NoQuorum {
         needed: 4,
         servers: Vec::new(),
         waited: Duration::from_secs(10),
+        obstacle: None,
     }
 }
 
@@ -102,6 +103,7 @@ fn every_ending_has_its_exit_code() {
         (Error::Unavailable { call: call() }, 5),
         (Error::Unauthorised { call: call() }, 6),
         (corrupted, 7),
+        (Error::Obstructed { call: call() }, 7),
         (Error::Unknown { call: call() }, 8),
     ] {
         let said = error.to_string();

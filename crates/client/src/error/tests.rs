@@ -1,5 +1,5 @@
 use super::*;
-use crate::Dap;
+use crate::{Dap, Version};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::object::DomainId;
 
@@ -12,6 +12,7 @@ fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
         servers: ids.zip(responses).collect(),
         waited: Duration::from_millis(waited_ms),
         handed_over: true,
+        obstacle: None,
     }
 }
 
@@ -87,6 +88,20 @@ fn a_write_that_was_not_sent_is_not_applied() {
     let sentence = read.to_string();
     assert!(sentence.contains("in 31 ms"), "{sentence}");
     assert!(sentence.ends_with("s5 timed out)"), "{sentence}");
+}
+
+#[test]
+fn used_up_numbers_are_no_lack_of_a_quorum() {
+    let largest = Version::LARGEST;
+    let used_up = areo_core::tag::NumbersUsedUp { largest };
+    let error = asked(Operation::Put, Some("cat")).not_applied(&used_up.into(), describe);
+    assert!(matches!(error, Error::Obstructed { .. }));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "'cat' in 'photos': no version can come after {largest}: numbers end at 2^62; nothing was written"
+        )
+    );
 }
 
 #[test]

@@ -157,10 +157,11 @@ fn digest(body: &mut Bytes) -> Result<Option<Digest>, TryGetError> {
 fn block(body: &mut Bytes) -> Option<Block> {
     let id = writer(body).ok()?;
     let number = body.try_get_u64_le().ok()?;
-    let version = Tag {
+    let version = Some(Tag {
         number,
         writer: writer(body).ok()??,
-    };
+    });
+    let version = version.filter(Tag::is_possible)?;
     let length = body.try_get_u64_le().ok()?;
     // Nobody cuts larger ones, and nothing of that length is to be read of a local file at once.
     if length > MAX_BYTES as u64 {
@@ -200,7 +201,7 @@ mod tests {
         };
         let block = |counter: u64, next| Block {
             id: (counter > 0).then(|| id(counter)),
-            version: Tag::INITIAL.next(id(counter + 10)),
+            version: Tag::first(id(counter + 10)),
             length: counter * 100,
             metadata: Metadata {
                 next,

@@ -339,6 +339,12 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
+    /// Whether its ballots are; one whose are not abstains, because what it promised is not known (`[N-1]`, `[X-11]`).
+    pub fn is_possible(&self) -> bool {
+        let accepted = self.accepted.iter().map(|(ballot, _)| ballot);
+        accepted.chain([&self.promised]).all(Ballot::is_possible)
+    }
+
     /// One step. Returns the answer and whether the state changed, which must be durable before the answer leaves. `closed`:
     /// a configuration comes after this one, and nothing changes here any more (`[X-20]`).
     pub fn receive(&mut self, step: CellRequest, closed: bool) -> (CellReply, bool) {

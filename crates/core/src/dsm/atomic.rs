@@ -136,6 +136,7 @@ pub(crate) async fn write_over<E: Env>(
         let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
         let (max, last) = largest.map_err(WriteError::NotApplied)?;
         let tag = max.next(client.next_writer());
+        let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
         let written = write_as(client, &last, name, value, tag).await?;
         Ok((max, written))
     };

@@ -36,7 +36,7 @@ use crate::error::{ReadError, WriteError};
 use crate::limits;
 use crate::object::Name;
 use crate::span;
-use crate::tag::{Tag, Writer};
+use crate::tag::{NumbersUsedUp, Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -96,12 +96,15 @@ pub async fn remove<E: Env>(
     span::watch!(span::of_object!(span::CVR_WRITE, name), remove)
 }
 
+/// How the version of a write follows from the one that it covers.
+type NextTag = fn(Tag, Writer) -> Result<Tag, NumbersUsedUp>;
+
 async fn write_or_read<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
     value: &Value,
-    (version, next): (Tag, fn(Tag, Writer) -> Tag),
+    (version, next): (Tag, NextTag),
 ) -> Result<Covered, WriteError> {
     let mut have = (!version.is_initial()).then_some(Known {
         tag: version,
@@ -117,6 +120,7 @@ async fn write_or_read<E: Env>(
         if newest.found.tag == version {
             if newest.exists {
                 let tag = next(version, client.next_writer());
+                let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
                 let written = atomic::write_as(client, newest.last.c(), name, value, tag).await;
                 return written.map(Covered::Changed);
             }

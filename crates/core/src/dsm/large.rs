@@ -63,7 +63,7 @@ pub(super) fn parse_key(key: &str) -> Option<(Writer, u32)> {
 
 /// The only version of a block that is no tombstone: the same whoever puts it, however often.
 pub(super) fn block_tag(upload: Writer) -> Tag {
-    Tag::INITIAL.next(upload)
+    Tag::first(upload)
 }
 
 /// Writes one block. `content` is all of it; it may be put again after an error.
@@ -121,7 +121,10 @@ pub async fn publish<E: Env>(
         Err(failed) => return Err(not_applied(client, c, own, failed).await),
     };
     // Unique: this upload is published once.
-    let tag = max.next(blocks.upload);
+    let tag = match max.next(blocks.upload) {
+        Ok(tag) => tag,
+        Err(used_up) => return Err(not_applied(client, c, own, used_up.into()).await),
+    };
     let commit = Fate::Commit(Box::new(Commit {
         name: name.clone(),
         tag,
@@ -292,7 +295,10 @@ impl Fate {
                     let client = ClientId(fields.get_u64_le());
                     let counter = fields.get_u64_le();
                     let writer = Writer { client, counter };
-                    tag = Some(Tag { number, writer });
+                    tag = Some(Tag { number, writer })
+                        .filter(Tag::is_possible)
+                        .ok_or(invalid)
+                        .map(Some)?;
                 }
                 METADATA => metadata = Some(value),
                 _ => tlv::unknown(kind)?,

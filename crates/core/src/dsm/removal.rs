@@ -18,7 +18,7 @@ use super::{Client, atomic, sweep};
 use crate::config::Configuration;
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Response, Unavailable, WriteError};
+use crate::error::{Obstacle, Response, Unavailable, WriteError};
 use crate::gather;
 use crate::limits;
 use crate::object::Name;
@@ -51,10 +51,11 @@ pub async fn given_up_after<E: Env>(
     }
 }
 
-/// Whether some server refused.
+/// Whether some server refused, or no version could come after those that servers answered with.
 pub(crate) fn is_refused(failed: &Unavailable) -> bool {
     let refused = |(_, response): &(_, Response)| matches!(response, Response::Refused(_));
-    failed.servers.iter().any(refused)
+    let used_up = matches!(failed.obstacle.as_deref(), Some(Obstacle::NumbersUsedUp(_)));
+    used_up || failed.servers.iter().any(refused)
 }
 
 /// Removes the blocks of `version`, if it has some. To be called when a larger version of the object is complete.
@@ -85,7 +86,10 @@ pub(super) async fn remove_blocks<E: Env>(
     blocks: impl IntoIterator<Item = u32>,
 ) -> Result<(), Unavailable> {
     // Above the only other tag that a block can have.
-    let tag = || large::block_tag(upload).next(client.next_writer());
+    let tag = || {
+        let next = large::block_tag(upload).next(client.next_writer());
+        next.expect("two follows one")
+    };
     let blocks = blocks.into_iter();
     let blocks = blocks.map(|index| (large::block_name(upload, index), tag()));
     remove_all(client, c, blocks).await

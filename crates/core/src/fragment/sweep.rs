@@ -141,9 +141,10 @@ impl<E: Env> Sweep<'_, E> {
 
     /// Writes tombstones over blocks, each in one round: writers who still go on with them stay below ([`Tag::next_era`]).
     async fn remove(&self, blocks: Vec<(Name, Tag)>) -> Result<(), Unavailable> {
-        let removals = blocks.into_iter().map(|(name, version)| {
+        // One after which no era comes stays: it keeps no other from being removed ([N-1]).
+        let removals = blocks.into_iter().filter_map(|(name, version)| {
             let tag = version.next_era(self.client.next_writer());
-            (name, tag)
+            Some((name, tag.ok()?))
         });
         removal::remove_all(self.client, self.c, removals).await
     }

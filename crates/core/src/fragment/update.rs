@@ -268,7 +268,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         let data = data.map_err(UpdateError::Source)?;
         let metadata = self.metadata(Some(new.chunk), new.next);
         // Nobody knows the name, so that nothing needs to be asked.
-        let version = Tag::INITIAL.next(new.id);
+        let version = Tag::first(new.id);
         let (name, value) = (block::name(new.id), metadata.with(&self.home, data));
         let put = atomic::put_version(self.client, self.c, &name, (version, &value)).await;
         put.map_err(|error| {
@@ -289,8 +289,8 @@ impl<E: Env, S: Source> Write<'_, E, S> {
     async fn take_back<'a>(&self, splits: impl IntoIterator<Item = &'a Split>) {
         let new = splits.into_iter().flat_map(|split| &split.new);
         let removals = new.map(|new| {
-            let tag = Tag::INITIAL.next(new.id);
-            (block::name(new.id), tag.next_era(self.client.next_writer()))
+            let tag = Tag::first(new.id).next_era(self.client.next_writer());
+            (block::name(new.id), tag.expect("it is of the first era"))
         });
         // Whatever is left stays until the file is removed.
         let _ = removal::remove_all(self.client, self.c, removals).await;

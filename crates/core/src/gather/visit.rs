@@ -187,6 +187,10 @@ impl<T: ConfiguredTally> Addressed<T> {
     }
 
     fn replied(&mut self, from: usize, reply: Reply) -> Decision<T::Output> {
+        // No execution produces what it says: it is damaged there ([N-1]).
+        if !reply.is_possible() {
+            return self.tally.add(from, Event::Refused(Refusal::Damaged));
+        }
         let (pointer, reply) = reply.open();
         let id = self.at.c().id();
         let pointer = pointer.filter(|pointer| pointer.leads_on_from(&id));

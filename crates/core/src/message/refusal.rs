@@ -23,7 +23,7 @@ pub enum Refusal {
     Unauthorised,
     /// The server does not know the configuration: ask again with the descriptor.
     UnknownConfiguration,
-    /// Larger than the server takes.
+    /// Larger than the server takes: a value, or the number of a tag or a ballot (`[N-1]`).
     TooLarge,
     /// The request could not be read.
     Malformed,
@@ -54,7 +54,7 @@ impl fmt::Display for Refusal {
             Refusal::WrongServer => "is another server",
             Refusal::Unauthorised => "not authorised",
             Refusal::UnknownConfiguration => "does not know the configuration",
-            Refusal::TooLarge => "takes no value this large",
+            Refusal::TooLarge => "takes nothing this large",
             Refusal::Malformed => "could not read the request",
             Refusal::Unknown => "does not know the request",
             Refusal::DeadlinePassed => "too late",

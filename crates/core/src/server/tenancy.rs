@@ -323,7 +323,8 @@ impl Tenancy {
             CellRequest::Accept { value, .. } => value.len(),
             CellRequest::Query | CellRequest::Prepare { .. } => 0,
         };
-        if cell.len() > limits::CELL_NAME_BYTES || value_bytes > limits::CELL_BYTES {
+        let fits = cell.len() <= limits::CELL_NAME_BYTES && value_bytes <= limits::CELL_BYTES;
+        if !fits || !step.is_possible() {
             return Err(Refusal::TooLarge);
         }
         let mut acceptor = self
@@ -331,6 +332,9 @@ impl Tenancy {
             .get(cell)
             .map(|(acceptor, _)| acceptor.clone())
             .unwrap_or_default();
+        if !acceptor.is_possible() {
+            return Err(Refusal::Damaged);
+        }
         let (reply, changed) = acceptor.receive(step, self.next.is_some());
         if changed {
             self.keep_cell(cell, acceptor, ledger);

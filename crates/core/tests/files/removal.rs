@@ -185,7 +185,7 @@ fn blocks_that_nothing_seems_to_lead_to_may_be_linked_already() {
                 let (name, tombstone) = (block::name(id), Value::tombstone(Bytes::new()));
                 let found = atomic::stat(&client, &c, &name).await.unwrap();
                 if !found.tag.is_initial() {
-                    let tag = found.tag.next(client.next_writer());
+                    let tag = found.tag.next(client.next_writer()).unwrap();
                     let version = (tag, &tombstone);
                     atomic::put_version(&client, &c, &name, version)
                         .await

@@ -184,6 +184,7 @@ impl<T: Tally + 'static> Call<T> {
                     .collect(),
                 waited: now.since(self.env.started),
                 handed_over: state.handed_over,
+                obstacle: None,
             })),
         }
     }

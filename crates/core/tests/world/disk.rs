@@ -88,6 +88,17 @@ impl Disk {
         self.records.retain(|_, record| !filter(&record.header));
     }
 
+    /// Changes headers, as no disk should; returns how many are others now.
+    pub fn bend(&mut self, bend: impl Fn(&mut Header)) -> usize {
+        let mut changed = 0;
+        for record in self.records.values_mut() {
+            let before = record.header.clone();
+            bend(&mut record.header);
+            changed += usize::from(record.header != before);
+        }
+        changed
+    }
+
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
     }

@@ -17,6 +17,7 @@ use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
 use areo_core::limits;
+use areo_core::message::Reply;
 use areo_core::object::{DomainId, Name};
 use bytes::Bytes;
 use machine::Machine;
@@ -57,7 +58,11 @@ struct Inner {
     element_bytes: Cell<usize>,
     put_bytes: Cell<usize>,
     outside: RefCell<Outside>,
+    bent: RefCell<Option<Bend>>,
 }
+
+/// What is done to the replies of servers on their way.
+type Bend = Box<dyn Fn(ServerId, &mut Reply)>;
 
 /// A service outside the cluster, which decides.
 #[derive(Default)]
@@ -161,6 +166,7 @@ impl World {
             element_bytes: Cell::default(),
             put_bytes: Cell::default(),
             outside: RefCell::default(),
+            bent: RefCell::default(),
         }));
         for id in (0..servers).map(server) {
             let machine = Machine::new(root);

@@ -249,8 +249,11 @@ impl World {
             let mut machines = self.0.machines.borrow_mut();
             let machine = machines.get_mut(&server).expect("servers are known");
             match content {
-                Content::Reply(origin, _, reply) => {
+                Content::Reply(origin, _, mut reply) => {
                     drop(machines);
+                    if let (Some(bend), Ok(reply)) = (&*self.0.bent.borrow(), &mut reply) {
+                        bend(server, reply);
+                    }
                     return origin.answer(reply);
                 }
                 Content::Note(note) => machine.batch(|shard| shard.note(now, note)),
@@ -266,6 +269,11 @@ impl World {
             self.0.element_bytes.update(|bytes| bytes + carried);
             self.send(server, Content::Reply(origin, request, reply));
         }
+    }
+
+    /// From now on replies are changed like this before they arrive.
+    pub fn bend_replies(&self, bend: impl Fn(ServerId, &mut Reply) + 'static) {
+        *self.0.bent.borrow_mut() = Some(Box::new(bend));
     }
 
     /// Kills a server: its memory and its connections are gone, its disk is not. What was asked of it and not answered is

@@ -240,6 +240,7 @@ impl Env for ExploreEnv {
                             servers: gather.members.iter().copied().zip(responses).collect(),
                             waited: Duration::ZERO,
                             handed_over: true,
+                            obstacle: None,
                         }))
                     }
                 }

@@ -200,6 +200,7 @@ impl<T: Tally + 'static> Gather<T> {
                     servers: self.members.iter().copied().zip(responses).collect(),
                     waited: self.env.now().since(self.env.started),
                     handed_over: state.handed_over,
+                    obstacle: None,
                 }))
             }
             Outcome::Open => {

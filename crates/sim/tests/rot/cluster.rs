@@ -325,6 +325,7 @@ impl Operation {
             servers: to.iter().copied().zip(responses).collect(),
             waited: TIMEOUT,
             handed_over: true,
+            obstacle: None,
         })
     }
 }

@@ -98,7 +98,7 @@ fn weakened(
         client: ClientId(0),
         counter: 1,
     };
-    above.push(candidate.next(writer));
+    above.push(candidate.next(writer).expect("small numbers"));
     let support = |tag: Tag| replies().filter(|held| supports(held, tag)).count();
     above
         .iter()

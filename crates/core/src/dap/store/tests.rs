@@ -9,7 +9,7 @@ use crate::tag::Writer;
 use bytes::Bytes;
 
 fn tag() -> Tag {
-    Tag::INITIAL.next(Writer {
+    Tag::first(Writer {
         counter: 1,
         ..Writer::default()
     })

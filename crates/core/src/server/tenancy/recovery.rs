@@ -7,7 +7,7 @@ use super::Tenancy;
 use super::keeping::{forget, handles, object, trim};
 use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::{Stored, Versions};
-use crate::element::Handle;
+use crate::element::{Form, Handle};
 use crate::object::Name;
 use crate::tag::Tag;
 use bytes::Bytes;
@@ -40,6 +40,9 @@ impl Tenancy {
             bytes,
             ..
         } = element;
+        if !(tag.is_possible() && floor.is_possible()) {
+            return self.recover_impossible(name, handle);
+        }
         let mut object = entered(&mut self.objects, name);
         object.get_mut().raise_floor(floor);
         let stored = Stored {
@@ -69,11 +72,28 @@ impl Tenancy {
         (floor, stable): (Tag, Tag),
         handle: Handle,
     ) {
+        if !(floor.is_possible() && stable.is_possible()) {
+            return self.recover_impossible(name, handle);
+        }
         let mut object = entered(&mut self.objects, name);
         if let Some(another) = object.get_mut().recover_marks(floor, stable, handle) {
             let records = self.found.marks.entry(name_of(&object)).or_default();
             records.push(another);
         }
+    }
+
+    /// A record of the object that says a tag which no execution produces is damaged (`[N-1]`). What it was is not known, so
+    /// that it may be any version: the object abstains in this configuration until the largest of all is put.
+    fn recover_impossible(&mut self, name: Name, handle: Handle) {
+        let lost = Stored {
+            tag: Tag::LARGEST,
+            form: Form::Copy,
+            deleted: false,
+            length: 0,
+            bytes: 0,
+            handle,
+        };
+        self.found.damaged.push((name, lost));
     }
 
     pub(in crate::server) fn recover_cell(
@@ -90,10 +110,16 @@ impl Tenancy {
         };
         // An acceptor only goes forward: of two records one says what the other says, and that one stays.
         let joined = join(known.clone(), found.clone());
-        if joined == *known {
+        // One that abstains goes on doing so, whatever another record says.
+        if joined == *known || !known.is_possible() {
             ledger.supersede([handle]);
             return;
         }
+        let joined = if found.is_possible() {
+            joined
+        } else {
+            found.clone()
+        };
         assert_eq!(joined, found, "one record is the later one");
         ledger.supersede([*record]);
         self.cells

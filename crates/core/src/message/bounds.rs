@@ -1,0 +1,74 @@
+//! Numbers that no execution produces (`[N-1]`): a server refuses what says one, and a client believes no reply that does.
+
+use super::{Access, Answer, Ballot, CellReply, CellRequest, Held, Reply};
+use crate::limits;
+use crate::tag::Tag;
+
+impl Ballot {
+    /// Whether its number is below [`limits::NUMBER`].
+    pub fn is_possible(&self) -> bool {
+        self.number < limits::NUMBER
+    }
+}
+
+impl Access {
+    /// Whether its tag is possible ([`Tag::is_possible`]).
+    pub fn is_possible(&self) -> bool {
+        let (Access::Query { have: tag, .. }
+        | Access::Fetch { tag, .. }
+        | Access::Put { tag, .. }
+        | Access::Adopt(tag)) = self;
+        tag.is_possible()
+    }
+}
+
+impl CellRequest {
+    /// Whether its ballot is possible.
+    pub fn is_possible(&self) -> bool {
+        match self {
+            CellRequest::Query => true,
+            CellRequest::Prepare { ballot } | CellRequest::Accept { ballot, .. } => {
+                ballot.is_possible()
+            }
+        }
+    }
+}
+
+impl Held {
+    fn is_possible(&self) -> bool {
+        let element = self.element.iter().map(|(tag, _)| tag);
+        let stored = self.stored.iter().map(|(tag, _)| tag);
+        let marks = [&self.floor, &self.stable];
+        stored.chain(marks).chain(element).all(Tag::is_possible)
+    }
+}
+
+impl CellReply {
+    fn is_possible(&self) -> bool {
+        match self {
+            CellReply::Promised { accepted } | CellReply::Closed { accepted } => {
+                accepted.iter().all(|(ballot, _)| ballot.is_possible())
+            }
+            CellReply::Rejected { promised } => promised.is_possible(),
+            CellReply::Accepted | CellReply::Decided(_) => true,
+        }
+    }
+}
+
+impl Reply {
+    /// Whether every tag and ballot in it is possible.
+    pub fn is_possible(&self) -> bool {
+        match self {
+            Reply::Access(answers) => answers.iter().all(|answer| match answer {
+                Answer::Held(held) => held.is_possible(),
+                _ => true,
+            }),
+            Reply::Listed(listed) => listed.entries.iter().all(|entry| entry.tag.is_possible()),
+            Reply::Cell(reply) => reply.is_possible(),
+            Reply::Next {
+                reply: Some(reply), ..
+            } => reply.is_possible(),
+            _ => true,
+        }
+    }
+}

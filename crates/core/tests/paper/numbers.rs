@@ -1,0 +1,232 @@
+//! Numbers of tags and ballots are bounded (`algorithms.md` `[N-1]`): what no execution produces is taken from no client, and
+//! found on a disk it is damage.
+
+use crate::world::{Actor, World, configuration, name, server};
+use areo_core::config::Dap;
+use areo_core::element::{Element, Form};
+use areo_core::error::{Obstacle, WriteError};
+use areo_core::limits;
+use areo_core::message::{Access, Answer, Ballot, Body, CellRequest, Note, Refusal, Reply, Want};
+use areo_core::server::record::Header;
+use areo_core::tag::{ClientId, Tag, Writer};
+use bytes::Bytes;
+
+const WRITER: Writer = Writer {
+    client: ClientId(99),
+    counter: 1,
+};
+
+fn world(dap: Dap) -> (World, Actor) {
+    let c = configuration(5, dap, 1, 0);
+    let world = World::new(&c, 1);
+    (world.clone(), world.actor(&c))
+}
+
+fn tag(number: u64) -> Tag {
+    let writer = WRITER;
+    Tag { number, writer }
+}
+
+fn element(text: &'static str) -> Element {
+    Element {
+        form: Form::Copy,
+        deleted: false,
+        length: text.len() as u64,
+        metadata: Bytes::new(),
+        payload: Bytes::from_static(text.as_bytes()),
+        checksum: None,
+    }
+}
+
+fn put(number: u64, write_back: bool) -> Access {
+    Access::Put {
+        tag: tag(number),
+        element: element("from outside"),
+        write_back,
+    }
+}
+
+fn access(world: &World, server: usize, access: Access) -> Answer {
+    let body = Body::Access(vec![(name("k"), access)]);
+    match world.ask_configured(server, body) {
+        Ok(Reply::Access(mut answers)) => answers.remove(0),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One put with the largest number that there is made an object unwritable for ever, and ended every process that wrote it.
+#[test]
+fn a_number_that_is_not_possible_is_refused_and_the_object_stays_writable() {
+    for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
+        let (world, actor) = world(dap);
+        actor.put("k", "before");
+        world.settle();
+        for number in [limits::NUMBER, 1 << 63, u64::MAX] {
+            let (tag, want) = (tag(number), Want::Tags);
+            let refused = Answer::Refused(Refusal::TooLarge);
+            for server in 0..5 {
+                for hostile in [
+                    put(number, false),
+                    put(number, true),
+                    Access::Adopt(tag),
+                    Access::Query { want, have: tag },
+                    Access::Fetch { tag, payload: true },
+                ] {
+                    assert_eq!(access(&world, server, hostile), refused);
+                }
+                let configuration = actor.c.id();
+                let name = name("k");
+                world.tell(
+                    server,
+                    Note::Confirm {
+                        configuration,
+                        name,
+                        tag,
+                    },
+                );
+            }
+        }
+        let written = actor.put("k", "after");
+        assert!(written.number < 10, "{written}");
+        assert_eq!(actor.get("k"), (written, Some("after".into())));
+    }
+}
+
+/// The last possible number is taken, and what comes after it is an error of the operation: no process ends.
+#[test]
+fn after_the_last_number_a_write_ends_with_a_sentence() {
+    let (world, actor) = world(Dap::Abd);
+    actor.put("k", "before");
+    let last = limits::NUMBER - 1;
+    for server in 0..5 {
+        assert_eq!(access(&world, server, put(last, false)), Answer::Stored);
+    }
+    let Err(WriteError::NotApplied(failed)) = world.run(actor.write("k", "after")) else {
+        panic!("nothing can come after it")
+    };
+    let Some(Obstacle::NumbersUsedUp(used_up)) = failed.obstacle.as_deref() else {
+        panic!("{failed}")
+    };
+    assert_eq!(used_up.largest, tag(last));
+    let Err(WriteError::NotApplied(_)) = world.run(actor.cover("k", "after", tag(last))) else {
+        panic!("nothing can come after it")
+    };
+    let deleted = world.run(actor.delete("k"));
+    assert!(deleted.is_err(), "a tombstone is a version, too");
+    assert_eq!(actor.get("k").1.as_deref(), Some("from outside"));
+    actor.put("another", "key");
+}
+
+/// A server that answers with a number which is not possible counts in no quorum; it ends no client.
+#[test]
+fn a_reply_that_is_not_possible_is_not_believed() {
+    let (world, actor) = world(Dap::Abd);
+    let before = actor.put("k", "before");
+    world.settle();
+    for field in 0..3 {
+        world.bend_replies(move |from, reply| {
+            let bends = from == server(0) || from == server(1);
+            let Some(answers) = reply.answers_mut().filter(|_| bends) else {
+                return;
+            };
+            for answer in answers {
+                if let Answer::Held(held) = answer {
+                    match field {
+                        0 => held.stored.push((tag(u64::MAX), Form::Copy)),
+                        1 => held.floor = tag(limits::NUMBER),
+                        _ => held.stable = tag(u64::MAX),
+                    }
+                }
+            }
+        });
+        let written = actor.put("k", "after");
+        assert!(written > before && written.number < 10, "{written}");
+        assert_eq!(actor.get("k").0, written);
+    }
+}
+
+/// Found on a disk it is damage: the server abstains for that object, also after a restart, and speaks of others.
+#[test]
+fn a_record_that_is_not_possible_is_damage() {
+    for field in 0..4 {
+        let (world, actor) = world(Dap::Ec { k: 3 });
+        let first = actor.put("k", "before");
+        actor.put("other", "value");
+        world.settle();
+        let bend = |header: &mut Header| match header {
+            Header::Element(element) if element.name == name("k") => match field {
+                0 => element.tag = tag(u64::MAX),
+                1 => element.floor = tag(limits::NUMBER),
+                _ => {}
+            },
+            Header::Marks {
+                name: of,
+                floor,
+                stable,
+                ..
+            } if *of == name("k") => match field {
+                2 => *floor = tag(u64::MAX),
+                3 => *stable = tag(u64::MAX),
+                _ => {}
+            },
+            _ => {}
+        };
+        // So that there are marks.
+        let second = actor.put("k", "again");
+        assert!(second > first);
+        world.pass(limits::QUIET * 4);
+        for start in 0..3 {
+            world.crash(0);
+            if start == 0 {
+                assert!(world.disk(0, |disk| disk.bend(bend)) > 0, "{field}");
+            }
+            world.restart(0, false);
+            assert_eq!(world.query(0, "k"), Err(Refusal::Damaged), "{field}");
+            assert!(world.query(0, "other").is_ok(), "{field}");
+        }
+        assert_eq!(actor.get("k").0, second);
+        // It may have held any version, so that none but the largest of all tells that nothing is lost.
+        let third = actor.put("k", "anew");
+        world.settle();
+        assert_eq!(world.query(0, "k"), Err(Refusal::Damaged), "{field}");
+        assert_eq!(actor.get("k"), (third, Some("anew".into())));
+    }
+}
+
+/// The same of ballots: no cell takes one, and an acceptor that has one on its disk abstains.
+#[test]
+fn ballots_are_bounded() {
+    let (world, _) = world(Dap::Abd);
+    let cell = Bytes::from_static(b"upload-x");
+    let ask = |server: usize, step: CellRequest| {
+        let cell = cell.clone();
+        world.ask_configured(server, Body::Cell { cell, step })
+    };
+    let ballot = |number| Ballot {
+        number,
+        proposer: WRITER,
+    };
+    let value = Bytes::from_static(b"v");
+    for number in [limits::NUMBER, u64::MAX] {
+        let ballot = ballot(number);
+        assert_eq!(
+            ask(0, CellRequest::Prepare { ballot }),
+            Err(Refusal::TooLarge)
+        );
+        let value = value.clone();
+        let accept = CellRequest::Accept { ballot, value };
+        assert_eq!(ask(0, accept), Err(Refusal::TooLarge));
+    }
+    let ballot = ballot(7);
+    assert!(ask(0, CellRequest::Accept { ballot, value }).is_ok());
+    world.crash(0);
+    let bend = |header: &mut Header| {
+        if let Header::Cell { acceptor, .. } = header {
+            acceptor.promised.number = u64::MAX;
+        }
+    };
+    assert_eq!(world.disk(0, |disk| disk.bend(bend)), 1);
+    world.restart(0, true);
+    assert_eq!(ask(0, CellRequest::Query), Err(Refusal::Damaged));
+    assert!(ask(1, CellRequest::Query).is_ok());
+}
