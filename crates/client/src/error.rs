@@ -12,7 +12,7 @@ mod obstacle;
 mod tests;
 
 pub use invalid::Invalid;
-pub use obstacle::Obstacle;
+pub use obstacle::{Decided, Obstacle};
 
 /// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.
@@ -317,7 +317,10 @@ impl Asked<'_> {
             needed: failed.needed,
             servers: servers.collect(),
             waited: failed.waited,
-            obstacle: failed.obstacle.as_deref().map(Obstacle::of),
+            obstacle: failed
+                .obstacle
+                .as_deref()
+                .map(|obstacle| Obstacle::of(obstacle, &describe)),
         }
     }
 }

@@ -96,7 +96,7 @@ pub use cluster::{
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::{Domain, Statistics};
-pub use error::{Damage, Error, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
+pub use error::{Damage, Decided, Error, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
 pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,

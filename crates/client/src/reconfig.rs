@@ -133,6 +133,10 @@ impl fmt::Display for ReconfigError {
                 )
             }
             ReconfigError::NotBegun { call } => write!(f, "{call}; the domain is as it was"),
+            // It is not for others to go on with.
+            ReconfigError::Pending { call } if call.obstacle.is_some() => {
+                write!(f, "{call}; the change may be pending")
+            }
             ReconfigError::Pending { call } => write!(
                 f,
                 "{call}; the change may be pending: reads and writes go on, and anybody can resume it"

@@ -28,6 +28,8 @@ pub enum Work {
     },
     /// The answers of a quorum fitted no version, so that it is asked again (2.7; the papers' retries).
     AskedAgain,
+    /// Two configurations of one index were seen ([`crate::pointer::Fork`]).
+    Forked,
     /// Servers of a new configuration took over elements that they held in earlier ones (`[X-17]`).
     Adopted {
         /// How many.

@@ -2,6 +2,7 @@
 
 use crate::config::{Configuration, ServerId};
 use crate::message::Refusal;
+use crate::pointer::Fork;
 use crate::tag::NumbersUsedUp;
 use std::fmt;
 use std::sync::Arc;
@@ -29,12 +30,15 @@ pub struct Unavailable {
 pub enum Obstacle {
     /// The object cannot have another version (`[N-1]`).
     NumbersUsedUp(NumbersUsedUp),
+    /// One index of the domain has two configurations.
+    Forked(Fork),
 }
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Obstacle::NumbersUsedUp(used_up) => used_up.fmt(f),
+            Obstacle::Forked(fork) => fork.fmt(f),
         }
     }
 }
@@ -98,18 +102,29 @@ impl fmt::Display for Response {
 /// Nothing was sent for a version that cannot be.
 impl From<NumbersUsedUp> for Unavailable {
     fn from(used_up: NumbersUsedUp) -> Self {
+        Unavailable::obstructed(Obstacle::NumbersUsedUp(used_up), false)
+    }
+}
+
+/// What was asked of the one configuration may have had its effect there.
+impl From<Fork> for Unavailable {
+    fn from(fork: Fork) -> Self {
+        Unavailable::obstructed(Obstacle::Forked(fork), true)
+    }
+}
+
+impl Unavailable {
+    fn obstructed(obstacle: Obstacle, handed_over: bool) -> Unavailable {
         Unavailable {
             configuration: None,
             needed: 0,
             servers: Vec::new(),
             waited: Duration::ZERO,
-            handed_over: false,
-            obstacle: Some(Box::new(Obstacle::NumbersUsedUp(used_up))),
+            handed_over,
+            obstacle: Some(Box::new(obstacle)),
         }
     }
-}
 
-impl Unavailable {
     /// Servers that answered.
     pub fn answered(&self) -> usize {
         let answered = |(_, response): &&(ServerId, Response)| *response == Response::Answered;

@@ -6,8 +6,12 @@
 //!
 //! A server of configuration k takes a pointer only upwards, and a pending one only to k + 1, so that all pointers of a
 //! domain form one chain. Clients merge what they hear by the same order. Nothing else compares pointers.
+//!
+//! Each index is decided once. Two configurations of one index are a [`Fork`]: what decides forgot (a service outside that
+//! lost its data), or has a bug. Neither of the two takes the other's place; who sees both says so and goes no further.
 
 use crate::config::{Configuration, ConfigurationId};
+use std::fmt;
 use std::sync::Arc;
 
 /// How far a configuration is installed.
@@ -79,12 +83,57 @@ pub fn rises(known: Option<&Pointer>, new: &Pointer) -> bool {
 }
 
 /// Keeps the larger of the two (`[A-3]`). Returns whether it was the new one.
-pub fn merge(known: &mut Option<Pointer>, new: Pointer) -> bool {
+///
+/// # Errors
+/// [`Fork`], and the known one is kept.
+pub fn merge(known: &mut Option<Pointer>, new: Pointer) -> Result<bool, Fork> {
+    if let Some(known) = known {
+        Fork::check(&known.configuration, &new.configuration)?;
+    }
     let larger = rises(known.as_ref(), &new);
     if larger {
         *known = Some(new);
     }
-    larger
+    Ok(larger)
+}
+
+/// Two configurations of one index of one domain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fork {
+    /// The two; the one that was seen first comes first.
+    pub configurations: [Arc<Configuration>; 2],
+}
+
+impl Fork {
+    /// Whether the two can be of one sequence.
+    ///
+    /// # Errors
+    /// [`Fork`] if they have the same place in it and are not the same.
+    pub fn check(first: &Arc<Configuration>, second: &Arc<Configuration>) -> Result<(), Fork> {
+        let place = |c: &Configuration| (c.id().domain, c.id().partition, c.id().index);
+        if place(first) != place(second) || first == second {
+            return Ok(());
+        }
+        let configurations = [first.clone(), second.clone()];
+        Err(Fork { configurations })
+    }
+}
+
+impl fmt::Display for Fork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = &self.configurations;
+        let id = first.id();
+        write!(
+            f,
+            "configuration {} of domain {:032x} was decided twice: as {:016x} with members {:?} and as {:016x} with members {:?}",
+            id.index,
+            id.domain.0,
+            id.digest,
+            first.members(),
+            second.id().digest,
+            second.members()
+        )
+    }
 }
 
 #[cfg(test)]
@@ -114,13 +163,36 @@ mod tests {
             }
         }
         let mut known = None;
-        assert!(merge(&mut known, f(5)));
-        assert!(
-            !merge(&mut known, p(5)),
+        assert_eq!(merge(&mut known, f(5)), Ok(true));
+        assert_eq!(
+            merge(&mut known, p(5)),
+            Ok(false),
             "final is never replaced by pending"
         );
-        assert!(merge(&mut known, f(6)));
+        assert_eq!(merge(&mut known, f(6)), Ok(true));
         assert_eq!(known, Some(f(6)));
+    }
+
+    #[test]
+    fn two_configurations_of_one_index_do_not_merge() {
+        let (c, elsewhere) = (configuration(1, 5), configuration(2, 5));
+        let other = Configuration::new(Descriptor {
+            delta: 9,
+            ..c.descriptor().clone()
+        });
+        let other = other.unwrap();
+        for first in [Pointer::pending(&c), Pointer::finalized(&c)] {
+            for second in [Pointer::pending(&other), Pointer::finalized(&other)] {
+                let mut known = Some(first.clone());
+                let configurations = [c.clone(), other.clone()];
+                let fork = Fork { configurations };
+                assert_eq!(merge(&mut known, second), Err(fork));
+                assert_eq!(known, Some(first.clone()), "it is kept");
+            }
+        }
+        assert_eq!(Fork::check(&c, &c), Ok(()));
+        assert_eq!(Fork::check(&c, &elsewhere), Ok(()));
+        assert_eq!(Fork::check(&c, &configuration(1, 6)), Ok(()));
     }
 
     #[test]

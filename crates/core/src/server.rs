@@ -342,7 +342,8 @@ impl Server {
             && self.finals.after(&key).is_some()
         {
             // It was let go: what is remembered of its domain rises.
-            return self.hear(now, key, pointer.clone());
+            let _ = self.hear(now, key, pointer.clone());
+            return;
         }
         // Of another configuration of the same index nothing is believed ([X-13]).
         let is_meant = |tenancy: &&mut Tenancy| {
@@ -366,7 +367,7 @@ impl Server {
                 pointer,
             } => {
                 if pointer.is_final() && pointer.leads_on_from(&configuration) {
-                    self.hear(now, key, pointer);
+                    let _ = self.hear(now, key, pointer);
                 }
             }
         }

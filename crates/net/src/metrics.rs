@@ -94,6 +94,7 @@ pub struct Calls {
     decode_seconds: Histogram,
     decoded_bytes: IntCounter,
     retries: IntCounter,
+    forks: IntCounter,
     adopted: IntCounter,
     moved: IntCounter,
     moved_bytes: IntCounter,
@@ -151,6 +152,10 @@ impl Calls {
                 "areo_client_decoded_bytes_total",
                 "Bytes of the values of which data was computed from parity.",
             ),
+            forks: add.counter(
+                "areo_client_forks_total",
+                "Times that two configurations of one index were seen.",
+            ),
             retries: add.counter(
                 "areo_client_ec_retries_total",
                 "Reads that asked a configuration again, because the answers of a quorum fitted no version.",
@@ -199,6 +204,7 @@ impl Calls {
                 self.decoded_bytes.inc_by(bytes);
             }
             Work::AskedAgain => self.retries.inc(),
+            Work::Forked => self.forks.inc(),
             Work::Adopted { elements } => self.adopted.inc_by(elements),
             Work::Moved { elements, bytes } => {
                 self.moved.inc_by(elements);

@@ -338,6 +338,7 @@ pub(crate) fn word_of(refusal: Refusal) -> &'static str {
         Refusal::Unknown => "unknown",
         Refusal::DeadlinePassed => "deadline_passed",
         Refusal::Removed => "removed",
+        Refusal::Forked => "forked",
     }
 }
 

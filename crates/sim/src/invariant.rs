@@ -16,6 +16,7 @@ use crate::truth::{Domain, Kept, ObjectId, Objects, Truth};
 use areo_core::config::Configuration;
 use areo_core::element::Element;
 use areo_core::message::Held;
+use areo_core::pointer::Pointer;
 use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -48,6 +49,8 @@ pub(crate) enum Observation<'a> {
         cell: &'a Bytes,
         value: &'a Bytes,
     },
+    /// A server said what comes after a configuration.
+    PointerShown { pointer: &'a Pointer },
     /// A server started from its disk, on which these durable records were not found again.
     Recovered { server: usize, missing: &'a [Kept] },
     /// The start of a server was confirmed by a quorum of the root domain.

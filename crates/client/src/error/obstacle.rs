@@ -1,6 +1,7 @@
 //! What ends an operation at once.
 
-use crate::Version;
+use crate::{ServerId, Shape, Version};
+use areo_core::config::Configuration;
 use areo_core::error;
 use std::fmt;
 
@@ -13,14 +14,47 @@ pub enum Obstacle {
         /// That version.
         largest: Version,
     },
+    /// Two configurations were decided for one index of the domain's sequence.
+    Forked {
+        /// The index.
+        index: u32,
+        /// The two; the one that was seen first comes first.
+        decided: Box<[Decided; 2]>,
+    },
+}
+
+/// One of the configurations of a forked sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// What tells it from the other.
+    pub digest: u64,
+    /// Its shape.
+    pub shape: Shape,
+    /// The names of its members, in order.
+    pub members: Vec<String>,
 }
 
 impl Obstacle {
-    pub(super) fn of(obstacle: &error::Obstacle) -> Obstacle {
+    pub(super) fn of(
+        obstacle: &error::Obstacle,
+        describe: impl Fn(ServerId) -> (String, Option<String>),
+    ) -> Obstacle {
         match obstacle {
             error::Obstacle::NumbersUsedUp(used_up) => Obstacle::NumbersUsedUp {
                 largest: used_up.largest,
             },
+            error::Obstacle::Forked(fork) => {
+                let [first, second] = &fork.configurations;
+                let decided = |c: &Configuration| Decided {
+                    digest: c.id().digest,
+                    shape: Shape::of(c),
+                    members: c.members().iter().map(|id| describe(*id).0).collect(),
+                };
+                Obstacle::Forked {
+                    index: first.id().index,
+                    decided: Box::new([decided(first), decided(second)]),
+                }
+            }
         }
     }
 }
@@ -34,6 +68,25 @@ impl fmt::Display for Obstacle {
                     "no version can come after {largest}: numbers end at 2^62"
                 )
             }
+            Obstacle::Forked { index, decided } => {
+                let [first, second] = &**decided;
+                write!(
+                    f,
+                    "configuration {index} was decided twice, as {first} and as {second}: \
+                     see 'A domain with two successors' in docs/operations.md"
+                )
+            }
         }
+    }
+}
+
+impl fmt::Display for Decided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decided {
+            digest,
+            shape,
+            members,
+        } = self;
+        write!(f, "{digest:016x} ({shape} on {})", members.join(", "))
     }
 }

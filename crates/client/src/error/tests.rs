@@ -105,6 +105,33 @@ fn used_up_numbers_are_no_lack_of_a_quorum() {
 }
 
 #[test]
+fn a_fork_names_both_configurations() {
+    let c = |dap| {
+        let members = (1..=3).map(ServerId).collect();
+        Configuration::new(Descriptor {
+            index: 4,
+            ..Descriptor::new(DomainId(1), members, dap)
+        })
+    };
+    let both = [c(Dap::Abd).unwrap(), c(Dap::Ec { k: 1 }).unwrap()];
+    let [first, second] = [both[0].id().digest, both[1].id().digest];
+    let fork = areo_core::pointer::Fork {
+        configurations: both,
+    };
+    let read = asked(Operation::Get, Some("cat")).not_applied(&fork.clone().into(), describe);
+    let expected = format!(
+        "'cat' in 'photos': configuration 4 was decided twice, as {first:016x} (abd [3,1] on s1, s2, s3) \
+         and as {second:016x} (ec [3,1] on s1, s2, s3): see 'A domain with two successors' in docs/operations.md"
+    );
+    assert_eq!(read.to_string(), expected);
+    assert!(matches!(read, Error::Obstructed { .. }));
+    let write = asked(Operation::Put, Some("cat")).unknown(&fork.into(), describe);
+    assert!(matches!(write, Error::Unknown { .. }));
+    let expected = format!("{expected}; the write may have been applied");
+    assert_eq!(write.to_string(), expected);
+}
+
+#[test]
 fn the_root_domain_has_no_name() {
     let asked = Asked {
         domain: None,

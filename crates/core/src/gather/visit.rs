@@ -3,11 +3,11 @@
 
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
-use crate::env::Env;
+use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
 use crate::limits;
-use crate::message::{Refusal, Reply, Request};
-use crate::pointer::{self, Pointer};
+use crate::message::{Body, Refusal, Reply, Request};
+use crate::pointer::{self, Fork, Pointer};
 use crate::span;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -32,6 +32,8 @@ struct Heard {
     best: Option<Pointer>,
     /// A quorum said so, or something larger.
     at_quorum: bool,
+    /// There are two successors of one index: nothing more is asked here.
+    fork: Option<Fork>,
 }
 
 impl Visit {
@@ -80,9 +82,12 @@ impl Visit {
     /// Takes in what the members said in one call, by position.
     fn hear(&self, shown: &[Option<Pointer>]) {
         let mut heard = self.0.heard.borrow_mut();
+        let heard = &mut *heard;
         for pointer in shown.iter().flatten() {
-            if pointer::merge(&mut heard.best, pointer.clone()) {
-                heard.at_quorum = false;
+            match pointer::merge(&mut heard.best, pointer.clone()) {
+                Ok(false) => {}
+                Ok(true) => heard.at_quorum = false,
+                Err(fork) => drop(heard.fork.get_or_insert(fork)),
             }
         }
         let Some(best) = &heard.best else { return };
@@ -94,12 +99,28 @@ impl Visit {
     }
 }
 
+impl Visit {
+    /// Whether the pointer, those that were shown and those that are known here can be of one sequence.
+    fn check(&self, shown: &[Option<Pointer>], new: &Pointer) -> Result<(), Fork> {
+        let heard = self.0.heard.borrow();
+        let known = [&self.0.closing, &heard.best].into_iter().chain(shown);
+        known
+            .flatten()
+            .try_for_each(|known| Fork::check(&known.configuration, &new.configuration))
+    }
+
+    fn fork(&self) -> Option<Fork> {
+        self.0.heard.borrow().fork.clone()
+    }
+}
+
 /// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
 /// know the configuration is sent the descriptor (`[C-7]`), one that refuses for a reason that may pass is asked again,
 /// and what servers know of the configuration's successor is taken from their replies.
 ///
 /// # Errors
-/// As [`Env::gather`]; or [`Failed::Moved`], if a quorum answered and one of them knows a final successor.
+/// As [`Env::gather`]; or [`Failed::Moved`], if a quorum answered and one of them knows a final successor. With
+/// [`crate::error::Obstacle::Forked`] if they know two successors of one index.
 pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
     env: &E,
     at: &Visit,
@@ -116,6 +137,10 @@ where
         ..unavailable
     };
     let gathered = span::watch!(span, env.gather(members, addressed));
+    if let Some(fork) = at.fork() {
+        env.count(Work::Forked);
+        return Err(Failed::Unavailable(named(fork.into())));
+    }
     gathered.map_err(named)?.ok_or(Failed::Moved)
 }
 
@@ -124,6 +149,8 @@ pub(super) struct Addressed<T> {
     at: Visit,
     /// The server at this position needs the descriptor.
     describe: Vec<bool>,
+    /// The server at this position refused the successor that it was sent: it is asked for the one that it knows.
+    forked: Vec<bool>,
     /// Positions to ask again at the next tick.
     again: Vec<usize>,
     /// Who answered, be it without the answer.
@@ -141,6 +168,7 @@ impl<T: ConfiguredTally> Addressed<T> {
         Addressed {
             at: at.clone(),
             describe: vec![false; n],
+            forked: vec![false; n],
             again: Vec::new(),
             replied: vec![false; n],
             shown: vec![None; n],
@@ -172,7 +200,7 @@ impl<T: ConfiguredTally> Addressed<T> {
     /// The decision of the tally, unless what is asked for is elsewhere. `None` stands for that.
     fn conclude(&self, decision: Decision<T::Output>) -> Decision<Option<T::Output>> {
         let decision = match decision {
-            _ if self.moved() => Decision::Done(None),
+            _ if self.at.fork().is_some() || self.moved() => Decision::Done(None),
             // The others refuse for good; one who knows where to go on is enough.
             Decision::Impossible if self.one_is_enough() => Decision::Done(None),
             Decision::Pending => Decision::Pending,
@@ -194,6 +222,15 @@ impl<T: ConfiguredTally> Addressed<T> {
         let (pointer, reply) = reply.open();
         let id = self.at.c().id();
         let pointer = pointer.filter(|pointer| pointer.leads_on_from(&id));
+        if let Some(pointer) = &pointer
+            && let Err(fork) = self.at.check(&self.shown, pointer)
+        {
+            self.at.0.heard.borrow_mut().fork = Some(fork);
+            return Decision::Pending;
+        }
+        if self.forked[from] {
+            return self.tally.add(from, Event::Refused(Refusal::Forked));
+        }
         let closed = |wanted: &Pointer| {
             let shown = pointer.as_ref().map(Pointer::rank);
             shown >= Some(wanted.rank())
@@ -208,7 +245,7 @@ impl<T: ConfiguredTally> Addressed<T> {
         }
         self.replied[from] = true;
         if let Some(pointer) = pointer {
-            pointer::merge(&mut self.shown[from], pointer);
+            pointer::merge(&mut self.shown[from], pointer).expect("it was checked");
         }
         match reply {
             Some(reply) => self.tally.add(from, Event::Reply(reply)),
@@ -225,12 +262,15 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
     }
 
     fn ask(&mut self, position: usize) -> Option<Request> {
-        let body = self.tally.ask(position)?;
+        let (body, pointer) = match self.forked[position] {
+            true => (Body::ReadConfig, None),
+            false => (self.tally.ask(position)?, self.at.0.closing.clone()),
+        };
         let configuration = self.at.c();
         Some(Request::Configured {
             configuration: configuration.id(),
             descriptor: self.describe[position].then(|| configuration.clone()),
-            pointer: self.at.0.closing.clone(),
+            pointer,
             body,
         })
     }
@@ -243,6 +283,10 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
             }
             Event::Refused(Refusal::UnknownConfiguration) => {
                 self.describe[from] = true;
+                Decision::Ask(vec![from])
+            }
+            Event::Refused(Refusal::Forked) if !self.forked[from] => {
+                self.forked[from] = true;
                 Decision::Ask(vec![from])
             }
             Event::Refused(refusal) if refusal.may_pass() => {

@@ -33,6 +33,8 @@ pub enum Refusal {
     DeadlinePassed,
     /// The domain was removed.
     Removed,
+    /// The server knows another configuration of the same index ([`crate::pointer::Fork`]).
+    Forked,
 }
 
 impl Refusal {
@@ -59,6 +61,7 @@ impl fmt::Display for Refusal {
             Refusal::Unknown => "does not know the request",
             Refusal::DeadlinePassed => "too late",
             Refusal::Removed => "domain removed",
+            Refusal::Forked => "knows another configuration of this index",
         })
     }
 }

@@ -15,12 +15,12 @@
 //! for.
 
 use crate::config::Configuration;
-use crate::env::Env;
+use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Body, Note, Reply};
 use crate::object::DomainId;
-use crate::pointer::Pointer;
+use crate::pointer::{Fork, Pointer};
 use crate::span;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -49,6 +49,15 @@ impl Sequences {
         if c.id().index > highest.id().index {
             *highest = c.clone();
         }
+    }
+
+    /// Whether what was seen of the sequence allows for the configuration.
+    fn fits(&self, c: &Arc<Configuration>) -> Result<(), Fork> {
+        let (finals, pending) = (self.finals.borrow(), self.pending.borrow());
+        let seen = [finals.get(&domain_of(c)), pending.get(&domain_of(c))];
+        seen.into_iter()
+            .flatten()
+            .try_for_each(|seen| Fork::check(seen, c))
     }
 
     /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
@@ -93,6 +102,10 @@ async fn follow<E: Env>(
     let Some(pointer) = at.next() else {
         return Ok(None);
     };
+    if let Err(fork) = sequences.fits(&pointer.configuration) {
+        env.count(Work::Forked);
+        return Err(fork.into());
+    }
     let pointer = match at.is_agreed() || pointer.is_final() {
         true => pointer,
         false => put_config(env, at.c(), &pointer).await?,

@@ -8,7 +8,7 @@ use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::instant::Instant;
 use crate::message::{Body, Refusal, Reply};
 use crate::object::DomainId;
-use crate::pointer::{self, Pointer};
+use crate::pointer::{self, Fork, Pointer};
 use std::sync::Arc;
 
 impl Server {
@@ -31,7 +31,7 @@ impl Server {
         }
         let is_closed = pointer.is_some();
         if let Some(pointer) = pointer {
-            self.hear(now, key, pointer);
+            self.hear(now, key, pointer)?;
         }
         if let Some(pointer) = self.withheld(&key) {
             return Ok(Reply::Next {
@@ -64,13 +64,15 @@ impl Server {
         }
     }
 
-    /// Hears what comes after a configuration; lets go of what that makes superfluous.
-    pub(super) fn hear(&mut self, now: Instant, key: Key, pointer: Pointer) {
+    /// Hears what comes after a configuration; lets go of what that makes superfluous. Of two configurations of one index
+    /// the server keeps the one that it knows, and refuses the other.
+    pub(super) fn hear(&mut self, now: Instant, key: Key, pointer: Pointer) -> Result<(), Refusal> {
+        self.fits(&key, &pointer.configuration)?;
         if pointer.is_final() {
             self.finish(&pointer.configuration);
         }
         let Some(tenancy) = self.tenancies.get_mut(&key) else {
-            return;
+            return Ok(());
         };
         if pointer::rises(tenancy.next(), &pointer) {
             let header = Header::Pointer {
@@ -81,6 +83,26 @@ impl Server {
             tenancy.point(now, (pointer, handle), &mut self.ledger);
             self.collect(key);
         }
+        Ok(())
+    }
+
+    /// Whether what the server knows of the sequence allows for the configuration, which comes after that of this key.
+    fn fits(&self, after: &Key, c: &Arc<Configuration>) -> Result<(), Refusal> {
+        let id = c.id();
+        let next = self.tenancies.get(after).and_then(Tenancy::next);
+        let known = [
+            next.map(|next| &next.configuration),
+            self.finals.of(id.domain, id.partition),
+            self.known(&Key::of(&id)),
+        ];
+        known
+            .into_iter()
+            .flatten()
+            .try_for_each(|known| Fork::check(known, c))
+            .map_err(|fork| {
+                tracing::error!(%fork, "two configurations of one index: the first is kept");
+                Refusal::Forked
+            })
     }
 
     /// Hears of a final configuration. What comes before it in the domain is superseded.
@@ -133,6 +155,7 @@ impl Server {
             if (id.domain, id.partition) != (domain, partition) {
                 return Err(Refusal::Malformed);
             }
+            self.fits(&Key::of(&id), &known)?;
             self.finish(&known);
         }
         Ok(Reply::Latest(self.finals.of(domain, partition).cloned()))
@@ -150,11 +173,12 @@ impl Server {
     ) -> Result<(), Refusal> {
         if let Some(known) = self.known(&Key::of(&id)) {
             // Another configuration of the same index: its descriptor would not help ([X-13]).
-            return if known.id() == id {
-                Ok(())
-            } else {
-                Err(Refusal::WrongServer)
-            };
+            if known.id() == id {
+                return Ok(());
+            }
+            let (known, other) = (known.id().digest, id.digest);
+            tracing::error!(index = id.index, known = %format_args!("{known:016x}"), other = %format_args!("{other:016x}"), "another configuration of a known index");
+            return Err(Refusal::Forked);
         }
         let descriptor = descriptor.filter(|descriptor| descriptor.id() == id);
         let configuration = descriptor.ok_or(Refusal::UnknownConfiguration)?;

@@ -288,7 +288,7 @@ fn state_is_created_only_from_a_descriptor() {
     world.restart(0, true);
     assert_eq!(ask(&c, None), Ok(()), "it is durable");
     let other = configuration(3, Dap::Abd, 2, 0);
-    assert_eq!(ask(&other, Some(&other)), Err(Refusal::WrongServer));
+    assert_eq!(ask(&other, Some(&other)), Err(Refusal::Forked));
     let elsewhere = Configuration::new(Descriptor {
         index: 1,
         members: vec![server(1), server(2)],

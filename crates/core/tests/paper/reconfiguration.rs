@@ -4,6 +4,7 @@
 mod adoption;
 mod ahead;
 mod cells;
+mod forks;
 mod gate;
 mod hand_over;
 mod interrupted;

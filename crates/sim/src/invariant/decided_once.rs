@@ -1,15 +1,29 @@
 //! `[X-20]`, agreement of Paxos: a decided-once cell has one value, whoever says it, whenever, and in whichever configuration
-//! of its domain. What comes after a configuration is decided once in each.
+//! of its domain. What comes after a configuration is decided once in each; and wherever it was decided, all pointers of a
+//! domain lead to one configuration of each index.
 
 use super::{Context, Invariant, Observation};
+use areo_core::config::Configuration;
 use areo_core::consensus::SUCCESSOR_CELL;
+use areo_core::pointer::Fork;
 use areo_core::server::record::Key;
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[derive(Default)]
 pub(super) struct Rule {
     decided: BTreeMap<(Key, Bytes), Bytes>,
+    /// What a pointer was seen to lead to.
+    configurations: BTreeMap<Key, Arc<Configuration>>,
+}
+
+impl Rule {
+    fn lead_to(&mut self, c: &Arc<Configuration>) -> Option<String> {
+        let first = self.configurations.entry(Key::of(&c.id()));
+        let first = first.or_insert_with(|| c.clone());
+        Fork::check(first, c).err().map(|fork| fork.to_string())
+    }
 }
 
 impl Invariant for Rule {
@@ -18,8 +32,10 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, _: &Context<'_>) -> Option<String> {
-        let Observation::CellShown { key, cell, value } = observation else {
-            return None;
+        let (key, cell, value) = match observation {
+            Observation::CellShown { key, cell, value } => (key, cell, value),
+            Observation::PointerShown { pointer } => return self.lead_to(&pointer.configuration),
+            _ => return None,
         };
         let index = if *cell == SUCCESSOR_CELL {
             key.index

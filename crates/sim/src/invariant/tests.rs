@@ -2,8 +2,10 @@
 //! to notice gets the credit; here each has to notice by itself.
 
 use super::*;
+use areo_core::config::{Dap, Descriptor};
 use areo_core::element::Form;
 use areo_core::object::DomainId;
+use areo_core::pointer::Status;
 use areo_core::tag::Writer;
 
 const KEY: Key = Key {
@@ -141,6 +143,30 @@ fn a_cell_with_two_values_is_caught() {
         |cell, value| scene.tell(&mut rule, &Observation::CellShown { key, cell, value });
     assert!(!shown(&cell, &one) && !shown(&other, &two) && !shown(&cell, &one));
     assert!(shown(&cell, &two));
+}
+
+#[test]
+fn an_index_with_two_configurations_is_caught() {
+    let (scene, mut rule) = (Scene::new(&[]), decided_once::Rule::default());
+    let pointer = |index, delta| {
+        let members = vec![areo_core::config::ServerId(1)];
+        let descriptor = Descriptor {
+            index,
+            delta,
+            ..Descriptor::new(DomainId(1), members, Dap::Abd)
+        };
+        Pointer::pending(&Configuration::new(descriptor).unwrap())
+    };
+    let mut shown = |pointer: Pointer| {
+        let pointer = &pointer;
+        scene.tell(&mut rule, &Observation::PointerShown { pointer })
+    };
+    let same = Pointer {
+        status: Status::Final,
+        ..pointer(3, 1)
+    };
+    assert!(!shown(pointer(3, 1)) && !shown(same) && !shown(pointer(4, 2)));
+    assert!(shown(pointer(3, 2)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::network::Body;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
 use areo_core::config::{Members, ServerId};
-use areo_core::env::Env;
+use areo_core::env::{Env, Work};
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Request};
@@ -334,6 +334,13 @@ impl Env for SimEnv {
 
     fn random(&self) -> u64 {
         self.world.random().draw()
+    }
+
+    fn count(&self, work: Work) {
+        if work == Work::Forked {
+            let sentence = "decided_once: a client saw two configurations of one index";
+            self.world.violate(sentence.into());
+        }
     }
 
     fn slow(&self, server: ServerId) -> bool {

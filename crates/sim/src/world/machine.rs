@@ -428,6 +428,13 @@ impl World {
         subject: &Subject,
         reply: &Result<Reply, Refusal>,
     ) {
+        if let Ok(Reply::Next { pointer, .. }) = reply {
+            self.observe(machines, &Observation::PointerShown { pointer });
+        }
+        // The sequence that the server knows, and what it was sent: one of them was not decided.
+        if *reply == Err(Refusal::Forked) {
+            self.violate(format!("decided_once: server {server} refused a fork"));
+        }
         // What is withheld shows nothing.
         let reply = match reply {
             Ok(Reply::Next { reply, .. }) => reply.as_deref(),

@@ -20,6 +20,7 @@ impl From<Refusal> for frame::Refusal {
             Refusal::Unknown => frame::Refusal::UnknownRequest,
             Refusal::DeadlinePassed => frame::Refusal::DeadlinePassed,
             Refusal::Removed => frame::Refusal::Removed,
+            Refusal::Forked => frame::Refusal::Forked,
         }
     }
 }
@@ -42,6 +43,7 @@ impl From<frame::Refusal> for Refusal {
             frame::Refusal::UnknownRequest | frame::Refusal::UnsupportedVersion => Refusal::Unknown,
             frame::Refusal::DeadlinePassed => Refusal::DeadlinePassed,
             frame::Refusal::Removed => Refusal::Removed,
+            frame::Refusal::Forked => Refusal::Forked,
         }
     }
 }

@@ -42,11 +42,13 @@ pub enum Refusal {
     UnsupportedVersion = 15,
     /// The domain was removed.
     Removed = 16,
+    /// The server knows another configuration of the index that was named.
+    Forked = 17,
 }
 
 impl Refusal {
     /// Every code, in the order of its number.
-    pub const ALL: [Refusal; 16] = [
+    pub const ALL: [Refusal; 17] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -63,6 +65,7 @@ impl Refusal {
         Refusal::RolledBack,
         Refusal::UnsupportedVersion,
         Refusal::Removed,
+        Refusal::Forked,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -98,6 +101,7 @@ impl fmt::Display for Refusal {
             Refusal::RolledBack => "data directory is an old copy",
             Refusal::UnsupportedVersion => "unsupported version",
             Refusal::Removed => "domain removed",
+            Refusal::Forked => "forked configuration",
         })
     }
 }

@@ -239,7 +239,7 @@ fn below_the_highest_final_configuration_nothing_is_created() {
         let other = Configuration::new(other).expect("a valid descriptor");
         for body in [query("k"), put("k", 2), Body::ReadConfig] {
             let refused = ask(&world, &other, None, body);
-            assert_eq!(refused, Err(Refusal::WrongServer), "another digest");
+            assert_eq!(refused, Err(Refusal::Forked), "another digest");
         }
     }
 }
