@@ -8,8 +8,10 @@ mod common;
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 
+use areo_store::checksum::crc32c;
 use areo_store::{Disk, Log, MemoryDisk, OpenError, PayloadState, ReadError, footprint};
-use common::{Opened, append, header, open, options, settle};
+use bytes::Bytes;
+use common::{Opened, append, header, open, options, payload, settle};
 
 const SEGMENT: u64 = 32 << 10;
 /// A batch begins at a multiple of this.
@@ -195,18 +197,41 @@ fn a_truncation_below_a_seal_never_passes_as_whole() {
     }
 }
 
+/// All sectors of the last batch are there, so that it was not torn: what rotted in it is damage, as anywhere else.
 #[test]
-fn every_flip_of_an_unsealed_log_is_damage_or_a_torn_last_batch() {
+fn every_flip_of_an_unsealed_log_is_damage() {
     let disk = small_log(false);
     let (name, used) = first_segment(&disk);
-    let last_at = last_batch_at(&disk);
     let verdicts = flip_all(&disk, &name, used);
-    let torn = &verdicts[&Verdict::TornTail];
-    assert!(torn.iter().all(|at| *at >= last_at));
-    assert_eq!(count(&verdicts, Verdict::TornSeal), 0);
+    for impossible in [Verdict::TornTail, Verdict::TornSeal] {
+        assert_eq!(count(&verdicts, impossible), 0, "{:?}", summary(&verdicts));
+    }
+    assert_eq!(count(&verdicts, Verdict::Healed), 64 + 5 * 64);
+    assert_eq!(count(&verdicts, Verdict::KnownDamage), payload_bytes());
+    assert_eq!(count(&verdicts, Verdict::UnknownDamage), header_bytes());
     assert_eq!(count(&verdicts, Verdict::Nothing), padding(used, 5));
-    let covered = 64 + 2 * 48 + header(7, 0).len() + header(8, 0).len() + LENGTHS[1] + LENGTHS[2];
-    assert_eq!(torn.len(), covered, "{:?}", summary(&verdicts));
+}
+
+/// What is left of decision record 0018: rot in a last batch that holds a sector of zeros looks like a torn write.
+#[test]
+fn rot_beside_zeros_in_an_unsealed_last_batch_is_a_torn_tail() {
+    for (zeros, is_torn) in [(0, false), (511, false), (2048, true)] {
+        let disk = MemoryDisk::new();
+        let mut log = open(&disk, SEGMENT).log;
+        let header = header(1, 4096);
+        log.reserve(footprint(header.len(), 4096)).unwrap();
+        let mut bytes = payload(1, 4096).to_vec();
+        bytes[1024..1024 + zeros].fill(0);
+        let bytes = Bytes::from(bytes);
+        log.append(&header, std::slice::from_ref(&bytes), crc32c(&bytes));
+        log.commit().unwrap();
+        drop(log);
+        let (name, used) = first_segment(&disk);
+        disk.flip(&name, used - 100, 1);
+        let report = open(&disk, SEGMENT).report;
+        assert_eq!(report.torn_tail.is_some(), is_torn, "{zeros}");
+        assert_eq!(report.damaged_payloads, u64::from(!is_torn), "{zeros}");
+    }
 }
 
 #[test]

@@ -33,7 +33,9 @@ impl<D: Disk> Opener<'_, D> {
         let mut damaged_batches = scan.damaged_batches;
         let mut write_at = scan.end;
         match &scan.tail {
-            Some(tail) if hint_is_lost || lacks_batches || self.is_older(tail) => {
+            Some(tail)
+                if hint_is_lost || lacks_batches || self.is_older(tail) || tail.was_written =>
+            {
                 self.adopt_batch(*at, &tail.salvage);
                 let is_enough = required <= scan.last_sequence + 1;
                 let lost = tail.salvage.unknown.max(u32::from(!is_enough));

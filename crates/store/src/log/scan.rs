@@ -11,10 +11,13 @@ use crate::checksum::crc32c;
 use crate::disk::File;
 use crate::format::{
     BATCH_HEADER_BYTES, BatchHeader, GRAIN, PAGE, Place, RECORD_HEADER_BYTES, RecordHeader, align,
-    payload_at,
+    footprint, payload_at,
 };
 
 use super::reader::Reader;
+
+/// The least that a disk writes as a whole, in bytes.
+const SECTOR: u64 = 512;
 
 /// A record that was found. Its header bytes are in the [`Batch`] it came with.
 pub(crate) struct Found {
@@ -42,6 +45,8 @@ pub(crate) struct Tail {
     pub(crate) header: Option<BatchHeader>,
     /// What is left of it.
     pub(crate) salvage: Batch,
+    /// No part of it is missing, so that it is not torn: what does not verify has rotted.
+    pub(crate) was_written: bool,
 }
 
 /// A segment that was read.
@@ -111,11 +116,13 @@ impl<F: File> Subject<'_, F> {
             let end = next.unwrap_or(self.reader.length);
             self.salvage(at, end, header, &mut batch)?;
             if next.is_none() {
+                let was_written = self.was_written(at, header, &batch)?;
                 let salvage = std::mem::take(&mut batch);
                 scan.tail = Some(Tail {
                     at,
                     header,
                     salvage,
+                    was_written,
                 });
                 break;
             }
@@ -258,6 +265,49 @@ impl<F: File> Subject<'_, F> {
             None => holes,
         };
         Ok(())
+    }
+}
+
+impl<F: File> Subject<'_, F> {
+    /// Whether every sector of a batch that does not verify was written. A segment is zeros before a batch comes to it, and
+    /// a write that was cut short leaves sectors as they were, or ends within one: a torn batch has a sector of zeros, or
+    /// ends with zeros. One that has neither has rotted. One that has may be torn, or be rotten and hold zeros.
+    fn was_written(
+        &mut self,
+        at: u64,
+        header: Option<BatchHeader>,
+        batch: &Batch,
+    ) -> io::Result<bool> {
+        let Some(last) = batch.found.last() else {
+            return Ok(false);
+        };
+        let (header_length, payload_length) = (last.header.len(), last.payload_length);
+        let next = last.offset + footprint(header_length, payload_length as usize);
+        let end = header.map_or(next, |header| at.saturating_add(header.length));
+        if end > self.reader.length {
+            return Ok(false);
+        }
+        let ends_cut = if next != end {
+            // The last record does not verify: within one grain nothing tells a cut from rot.
+            next + GRAIN >= end || self.reader.is_zero(end - GRAIN, end)?
+        } else if last.is_damaged && payload_length > 0 {
+            let payload_end = last.offset + payload_at(header_length) + u64::from(payload_length);
+            self.reader.is_zero(payload_end - 1, payload_end)?
+        } else {
+            false
+        };
+        if ends_cut {
+            return Ok(false);
+        }
+        let mut sector = at;
+        while sector < end {
+            let following = (sector + SECTOR).min(end);
+            if self.reader.is_zero(sector, following)? {
+                return Ok(false);
+            }
+            sector = following;
+        }
+        Ok(true)
     }
 }
 
