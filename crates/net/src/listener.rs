@@ -367,6 +367,7 @@ impl<S: Service> Shared<S> {
 
     /// Closes connections that have had something to read, or to finish sending, for too long.
     fn sweep(&self) {
+        self.config.pool.give_back(Instant::now().into_std());
         let patience = self.config.stall_timeout.as_secs_f64() / SWEEP_PERIOD.as_secs_f64();
         for watched in self.connections.borrow_mut().values_mut() {
             if f64::from(watched.sweep()) >= patience {

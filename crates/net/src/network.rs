@@ -19,10 +19,7 @@ use tokio::time::timeout;
 use crate::message::Outgoing;
 use crate::metrics::{Calls, Peers};
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
-use crate::pool::Pool;
-
-/// Receive buffers that are kept for reuse, in bytes.
-const IDLE_BUFFERS: usize = 64 << 20;
+use crate::pool::{IDLE_BYTES, Pool};
 
 /// All servers that are known, by id. Clones are the same network; belongs to one thread.
 #[derive(Clone)]
@@ -103,7 +100,7 @@ impl Network {
                 cluster: Cell::new(0),
                 started: Instant::now(),
                 random: Cell::new(seed),
-                pool: Pool::new(IDLE_BUFFERS),
+                pool: Pool::new(IDLE_BYTES),
                 peers: RefCell::default(),
                 strangers: RefCell::default(),
                 strangers_asked: Notify::new(),

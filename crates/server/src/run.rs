@@ -11,7 +11,7 @@ use areo_core::config::ServerId;
 use areo_core::message::ServerRecord;
 use areo_core::server::{self, starts::Starts};
 use areo_core::shard::Shard;
-use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool};
+use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool, pool};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
@@ -30,8 +30,6 @@ use crate::registration::{self, Registrar, Superseded};
 use crate::service::NodeService;
 use crate::worker::{Keep, Worker};
 
-/// Receive buffers kept for reuse, in bytes.
-const IDLE_BUFFERS: usize = 64 << 20;
 /// How long a stopping server waits for what it was asked before.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -136,7 +134,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         },
         worker: Rc::clone(&worker),
     };
-    let config = ListenerConfig::new(Pool::new(IDLE_BUFFERS));
+    let config = ListenerConfig::new(Pool::new(pool::IDLE_BYTES));
     let listener = Listener::bind(listen, config, Rc::new(service))
         .await
         .map_err(|source| cannot_listen(&options.listen, source))?;

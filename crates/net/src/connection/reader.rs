@@ -427,6 +427,34 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_earlier_payloads_is_seen_in_a_buffer_that_is_used_again() {
+        let pool = Pool::new(1 << 20);
+        let frame = |byte: u8, length: usize| (u64::from(byte), vec![], vec![vec![byte; length]]);
+        let old = stream_of(&[frame(0xaa, 100_000)]);
+        let (found, _) = read(
+            &mut Reader::new(0, Limits::default(), pool.clone()),
+            &old,
+            1 << 20,
+        );
+        assert_eq!(found[0].2[0].len(), 100_000);
+        let shelved = pool.idle_bytes();
+        // The connection breaks in the middle of the payload.
+        let cut = stream_of(&[frame(0xcc, 99_000)]);
+        let mut reader = Reader::new(0, Limits::default(), pool.clone());
+        let (found, error) = read(&mut reader, &cut[..50_000], 1000);
+        assert!(found.is_empty() && error.is_none());
+        assert_eq!(pool.idle_bytes(), 0, "it is the same buffer");
+        drop(reader);
+        assert_eq!(pool.idle_bytes(), shelved);
+        let new = [frame(0xbb, 98_305)];
+        let mut reader = Reader::new(0, Limits::default(), pool.clone());
+        let (found, error) = read(&mut reader, &stream_of(&new), 1000);
+        assert_eq!(error, None);
+        assert!(found == new, "these bytes and no others");
+        assert_eq!(pool.idle_bytes(), shelved, "and it was that buffer");
+    }
+
+    #[test]
     fn nothing_is_set_aside_for_a_payload_before_its_head_is_verified() {
         let limits = Limits {
             max_payload_bytes: 1 << 20,

@@ -421,6 +421,7 @@ impl Link {
                 }
             }
             self.look_after_connection(now);
+            self.config.pool.give_back(now);
         }
     }
 
