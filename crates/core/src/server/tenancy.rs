@@ -20,7 +20,9 @@ use crate::object::Name;
 use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
 use bytes::Bytes;
-use keeping::{admission, enqueue, forget, handles, mark, object, tag_alone, take_in, trim};
+use keeping::{
+    admission, enqueue, forget, handles, is_removed_block, mark, object, tag_alone, take_in, trim,
+};
 use recovery::Found;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -209,7 +211,8 @@ impl Tenancy {
         // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
         let versions = self.objects.get_mut(name.as_bytes())?;
         if versions.confirm(tag) {
-            let evicted = trim((c, key, name), versions, false, ledger);
+            let quiet = is_removed_block(name, versions);
+            let evicted = trim((c, key, name), versions, quiet, ledger);
             ledger.trimmed += evicted.len() as u64;
             forget(key, name, versions, handles(&evicted), ledger);
         }

@@ -8,6 +8,7 @@ use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep::Count;
 use areo_core::error::WriteError;
 use areo_core::manager::Deletion;
+use areo_core::message::{Reply, Request};
 use std::sync::Arc;
 
 const DAPS: [Dap; 2] = [Dap::Abd, Dap::Ec { k: 2 }];
@@ -57,6 +58,34 @@ fn what_is_replaced_goes_with_the_write() {
         assert!(matches!(deleted, Deletion::Deleted(_)), "{deleted:?}");
         assert_eq!(there(&world, &actor), (0, nothing), "a deletion");
     }
+}
+
+/// The elements of removed blocks do not wait for the quiet time of the object: else a server that is sent large values holds two
+/// seconds' worth of old ones. Those of a value that is not in blocks do, for its readers (`[X-3]`).
+#[test]
+fn elements_of_removed_blocks_go_at_once() {
+    for dap in DAPS {
+        let (_, world, actor) = begin(dap);
+        let stored = |number| match world.ask(number, Request::Status) {
+            Ok(Reply::Status(status)) => status.element_bytes,
+            other => panic!("{other:?} is no status"),
+        };
+        // Which server has which fragment depends on the block's name.
+        let all = || (0..4).map(stored).sum::<u64>();
+        write(&world, &actor, "first value");
+        let once = all();
+        assert!(once > 0);
+        for _ in 0..5 {
+            write(&world, &actor, "other value");
+            assert_eq!(all(), once, "{dap:?}: of the same length");
+        }
+    }
+    let (_, world, actor) = begin(Dap::Ec { k: 2 });
+    for text in ["a value", "another"] {
+        world.run(actor.write("k", text)).unwrap();
+        world.settle();
+    }
+    assert_eq!(world.numbers(0, "k"), [1, 2], "a user's object has readers");
 }
 
 /// A write that does not write leaves everything where it is.

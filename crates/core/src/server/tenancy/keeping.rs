@@ -7,7 +7,7 @@ use crate::dap::ec::published;
 use crate::dap::versions::{Admission, Stored, Versions};
 use crate::dap::{abd, ec};
 use crate::element::{Element, Form, Handle};
-use crate::object::Name;
+use crate::object::{Kind, Name};
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -31,6 +31,13 @@ pub(super) fn enqueue(versions: &mut Versions) -> Option<Tag> {
     }
     versions.queued = true;
     versions.largest().map(|largest| largest.tag)
+}
+
+/// Whether the object is a block whose tombstone is at a quorum. What is below the tombstone need not wait for a quiet time
+/// (`[X-3]`): a block is not written again, so that no writer can starve a reader, and every later read finds the tombstone.
+pub(super) fn is_removed_block(name: &Name, versions: &Versions) -> bool {
+    let is_complete = |largest: &Stored| largest.deleted && largest.tag <= versions.stable();
+    name.kind() == Kind::Block && versions.largest().is_some_and(is_complete)
 }
 
 /// What the server half of the configuration's kind says to a put.
