@@ -12,6 +12,7 @@ pub(crate) use bench::{
 pub(crate) use large::{ByteRange, Sweep};
 
 use crate::exit::{Code, Failure};
+use crate::units::parse_timeout;
 use areo_client::Decider;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
@@ -20,6 +21,7 @@ use clap_complete::Shell;
 use large::parse_range;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 pub(crate) mod file;
 mod reconfig;
@@ -83,7 +85,7 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Reconfig(Reconfig),
     /// Show servers and domains
-    Status,
+    Status(Status),
     /// Show what was going on in an operation, from the client through the servers to their disks
     ///
     /// Commands remember their operations in `areo/traces.jsonl` of `$XDG_STATE_HOME` (`~/.local/state`), servers in memory.
@@ -189,7 +191,8 @@ pub(crate) struct Server {
     /// Join the cluster of a server
     #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
     pub(crate) join: Vec<String>,
-    /// Name for people, such as s1 [default: made from the identity]
+    /// Name for people, which no other server of the cluster has [default: s1 with --init, the next free of s1, s2, ... with
+    /// --join]
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// What an acknowledgement means [default: fsync]
@@ -207,6 +210,14 @@ pub(crate) struct Server {
     /// Stop when standard input ends: `areo up` holds the other end, however it dies
     #[arg(long, hide = true)]
     pub(crate) supervised: bool,
+}
+
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub(crate) struct Status {
+    /// Wait at most so long until the cluster is ready: the domain (`--domain`, or `default`) exists, and a quorum of the servers of
+    /// every domain serves. Ends with 3 if the domain is missing when the time is up, with 5 if a quorum is
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    pub(crate) wait: Option<Duration>,
 }
 
 #[derive(Args, Debug, Clone)]

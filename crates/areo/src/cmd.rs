@@ -61,7 +61,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Sweep(args) => sweep::run(&session, &args),
         Command::Domain(command) => domain::run(&session, command),
         Command::Reconfig(command) => reconfig::run(&session, command),
-        Command::Status => status::run(&session),
+        Command::Status(args) => status::run(&session, &args),
         Command::Trace(args) => trace::run(&session, &args),
         Command::Check { history } => check::run(&session, &history),
         Command::Sim(command) => sim::run(&session, command),

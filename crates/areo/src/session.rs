@@ -88,8 +88,13 @@ impl Session {
 
     /// A client of the cluster that is meant.
     pub(crate) async fn connect(&self) -> Outcome<Client> {
+        self.connect_within(self.timeout()?).await
+    }
+
+    /// The same in another time.
+    pub(crate) async fn connect_within(&self, timeout: Duration) -> Outcome<Client> {
         let target = self.target()?;
-        let options = target.options(self.timeout()?);
+        let options = target.options(timeout);
         let connected = Client::connect_counted(options, &self.metrics).await;
         connected.map_err(|error| unreachable(&error, &target))
     }
@@ -102,15 +107,20 @@ impl Session {
         }
     }
 
-    /// A client, and the domain that is meant. The operation that follows has what is left of the time.
-    pub(crate) async fn domain(&self) -> Outcome<(Client, Domain)> {
+    /// The name of the domain that is meant.
+    pub(crate) fn domain_name(&self) -> Outcome<String> {
         let named = self.global.domain.clone();
         let name = self.settings.get(named, "domain", config::text)?;
-        let name = name.as_deref().unwrap_or(DEFAULT_DOMAIN);
+        Ok(name.unwrap_or_else(|| DEFAULT_DOMAIN.into()))
+    }
+
+    /// A client, and the domain that is meant. The operation that follows has what is left of the time.
+    pub(crate) async fn domain(&self) -> Outcome<(Client, Domain)> {
+        let name = self.domain_name()?;
         let (begun, timeout) = (Instant::now(), self.timeout()?);
         let left = || timeout.saturating_sub(begun.elapsed()).max(LEAST);
         let client = self.connect().await?;
-        let domain = client.with_timeout(left()).domain(name).await;
+        let domain = client.with_timeout(left()).domain(&name).await;
         let domain = domain.map_err(failure)?.with_timeout(left());
         Ok((client, domain))
     }

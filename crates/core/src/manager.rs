@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 pub mod directory;
 pub mod domains;
+pub mod names;
 pub mod reconfiguration;
 
 pub use directory::{Registration, merge_record, register, servers};
@@ -27,6 +28,7 @@ pub use domains::{
     Creation, DomainError, InvalidDomainName, Removal, RemovalError, check_domain_name,
     create_domain, domains, find_domain, remove_domain,
 };
+pub use names::{InvalidServerName, Naming, check_server_name, name_server};
 
 /// Writes an object, and removes the blocks of what it replaces ([`removal`]).
 ///

@@ -11,9 +11,11 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::sync::{mpsc, oneshot};
 
-/// How the admin port asks for metrics: where the text is to go.
-pub(crate) type Asking = mpsc::Sender<oneshot::Sender<String>>;
-/// So many wait for them at once.
+use crate::cluster::ClusterHealth;
+
+/// How the admin port asks the thread that serves: where the answer is to go.
+pub(crate) type Asking<T> = mpsc::Sender<oneshot::Sender<T>>;
+/// So many wait for one kind of answer at once.
 pub(crate) const ASKING: usize = 16;
 
 /// What the admin port knows of the server; shared with its tasks.
@@ -30,13 +32,20 @@ impl Health {
 }
 
 /// `GET /health/live`: 200 while the process runs. `GET /health/ready`: 200 while it serves, 503 before and after.
+/// `GET /health/cluster`: 200 while this server serves and sees a quorum of every domain serve, 503 otherwise; which domains that
+/// are, as JSON.
 ///
 /// What the process remembers of operations that were watched, a span on each line as JSON: `GET /traces/last/N` of the N
 /// traces that were here last, `/traces/slow` of the slowest ones, `/traces/since/NS` of what ended since then (nanoseconds
 /// since 1970), `/traces/id/ID` of one trace.
 ///
 /// `GET /metrics`: what is counted, as Prometheus reads it.
-pub(crate) fn router(health: Arc<Health>, recorder: Recorder, asking: Asking) -> Router {
+pub(crate) fn router(
+    health: Arc<Health>,
+    recorder: Recorder,
+    asking: Asking<String>,
+    cluster: Asking<ClusterHealth>,
+) -> Router {
     let traces = Router::new()
         .route("/traces/last/{traces}", get(last))
         .route("/traces/slow", get(slow))
@@ -46,7 +55,9 @@ pub(crate) fn router(health: Arc<Health>, recorder: Recorder, asking: Asking) ->
     Router::new()
         .route("/health/live", get(|| async { "live\n" }))
         .route("/health/ready", get(ready))
-        .with_state(health)
+        .with_state(health.clone())
+        .route("/health/cluster", get(whole))
+        .with_state((health, cluster))
         .merge(traces)
         .merge(
             Router::new()
@@ -56,7 +67,7 @@ pub(crate) fn router(health: Arc<Health>, recorder: Recorder, asking: Asking) ->
 }
 
 /// Whoever looks waits for an answer of the thread that serves.
-async fn metrics(State(asking): State<Asking>) -> Result<impl IntoResponse, StatusCode> {
+async fn metrics(State(asking): State<Asking<String>>) -> Result<impl IntoResponse, StatusCode> {
     let (sender, answer) = oneshot::channel();
     let asked = asking.send(sender).await;
     asked.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
@@ -72,6 +83,26 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) 
             "not ready: starting or stopping\n",
         ),
     }
+}
+
+/// Whoever looks waits for answers of other servers.
+async fn whole(
+    State((health, cluster)): State<(Arc<Health>, Asking<ClusterHealth>)>,
+) -> impl IntoResponse {
+    let (sender, answer) = oneshot::channel();
+    // Before it serves it asks nobody, and when it stops nobody answers.
+    let asked = health.ready.load(Ordering::Relaxed) && cluster.send(sender).await.is_ok();
+    let seen = match asked {
+        true => answer.await.ok(),
+        false => None,
+    };
+    let seen = seen.unwrap_or_else(ClusterHealth::unknown);
+    let code = match seen.ready {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (code, json, seen.text + "\n")
 }
 
 async fn last(State(recorder): State<Recorder>, Path(traces): Path<usize>) -> impl IntoResponse {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::{error, io};
 
+use areo_core::config::ServerId;
+use areo_core::manager::InvalidServerName;
 use areo_core::tlv::TlvError;
 use areo_store::{CommitError, DirectoryError, IdentityError, OpenError, ReserveError, StepError};
 
@@ -61,6 +63,15 @@ pub enum ServeError {
     Join {
         /// Each address with what came of it.
         attempts: Vec<(String, String)>,
+    },
+    /// The name that was chosen cannot be one.
+    InvalidName(InvalidServerName),
+    /// The name that was chosen is another server's.
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        by: ServerId,
     },
     /// A later incarnation of this server is registered: the directory is a copy of an older state, or runs elsewhere.
     Outdated {
@@ -161,6 +172,12 @@ impl fmt::Display for ServeError {
                 let outcomes: Vec<String> = attempts.iter().map(outcome).collect();
                 write!(f, "no server to join: {}", outcomes.join("; "))
             }
+            ServeError::InvalidName(error) => error.fmt(f),
+            ServeError::NameTaken { name, by } => write!(
+                f,
+                "the name '{name}' belongs to server {by} of this cluster: choose another one, or leave --name out and get \
+                 the next free one"
+            ),
             ServeError::Outdated {
                 path,
                 incarnation,
@@ -205,6 +222,8 @@ impl ServeError {
     pub fn exit_code(&self) -> u8 {
         match self {
             ServeError::NotInitialised { .. }
+            | ServeError::InvalidName(_)
+            | ServeError::NameTaken { .. }
             | ServeError::NotLoopback { .. }
             | ServeError::Durability { .. } => 2,
             ServeError::Identity { .. }

@@ -20,7 +20,7 @@ pub struct Identity {
     pub cluster: u128,
     /// The server.
     pub server: ServerId,
-    /// What people call it.
+    /// What people call it. Empty until a server that joins has got a name.
     pub name: String,
     /// Counts its starts; raised before anything is answered.
     pub starts: Starts,

@@ -8,16 +8,20 @@
 //! |---|---|
 //! | `run` | from the data directory to a serving process, and down again |
 //! | `identity` | who the server is |
+//! | `naming` | a server that joins gets its name |
 //! | `registration` | the root domain confirms the start |
 //! | `service` | bytes to requests |
 //! | `worker` | requests to the shard, group commit, housekeeping |
 //! | `admin` | live and ready |
+//! | `cluster` | whether quorums of the domains serve |
 
 mod admin;
 mod caller;
+mod cluster;
 mod error;
 mod identity;
 mod metrics;
+mod naming;
 mod registration;
 mod run;
 mod service;

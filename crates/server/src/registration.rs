@@ -2,6 +2,7 @@
 //! detects, and what it cannot, is written down in the decision record on identity.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,8 +17,10 @@ use areo_net::env::NetEnv;
 use areo_net::metrics::Peers;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::caller::Caller;
+use crate::cluster::{self, ClusterHealth};
 use crate::error::ServeError;
 use crate::identity::Identity;
 use crate::worker::Worker;
@@ -99,6 +102,23 @@ impl Registrar {
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// Answers those who want to know how the cluster is, one after the other.
+    pub(crate) async fn show_cluster(
+        &self,
+        id: u128,
+        mut asked: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
+    ) -> Infallible {
+        while let Some(answer) = asked.recv().await {
+            let client = self.client.with(self.network.env(cluster::PATIENCE));
+            if let Ok(servers) = manager::servers(&client, &self.root).await {
+                self.network.learn(id, servers.into_values());
+            }
+            // Whoever asked may be gone.
+            let _ = answer.send(cluster::look(&client, &self.root).await);
+        }
+        std::future::pending().await
     }
 
     /// Learns from each address which server is there, and whom that knows; `heard` are those that have answered. Returns the

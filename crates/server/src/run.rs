@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use areo_core::config::ServerId;
+use areo_core::manager;
 use areo_core::message::ServerRecord;
 use areo_core::server::{self, starts::Starts};
 use areo_core::shard::Shard;
@@ -26,6 +27,7 @@ use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{Metrics, Present};
+use crate::naming;
 use crate::registration::{self, Registrar, Superseded};
 use crate::service::NodeService;
 use crate::worker::{Keep, Worker};
@@ -71,7 +73,8 @@ pub struct Options {
     pub start: Start,
     /// Where acknowledged writes are.
     pub durability: Durability,
-    /// What people are to call a new server.
+    /// What people are to call a new server; without it a new cluster's first one is `s1`, and one that joins gets the next
+    /// free name.
     pub name: Option<String>,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,
@@ -101,6 +104,9 @@ fn system(operation: &'static str) -> impl FnOnce(io::Error) -> ServeError {
 }
 
 async fn serve(options: Options) -> Result<(), ServeError> {
+    if let Some(name) = &options.name {
+        manager::check_server_name(name).map_err(ServeError::InvalidName)?;
+    }
     let mut terminate = signal(SignalKind::terminate()).map_err(system("waiting for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("waiting for SIGINT"))?;
     let listen = resolve(&options.listen, options.insecure)?;
@@ -110,7 +116,9 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         .map_err(|source| cannot_listen(&options.admin, source))?;
     let health = Arc::new(Health::default());
     let (asking, asked) = mpsc::channel(admin::ASKING);
-    let router = admin::router(health.clone(), options.recorder.clone(), asking);
+    let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
+    let recorder = options.recorder.clone();
+    let router = admin::router(health.clone(), recorder, asking, asking_cluster);
     // Whoever the server is to be is known before anything is made on disk.
     let new = match Directory::has_identity(&options.data) {
         true => None,
@@ -118,7 +126,6 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     };
     let directory = Directory::open(&options.data)?;
     let (identity, record) = next_start(&directory, new, &options)?;
-    options.recorder.name_process(identity.name.clone());
     tokio::spawn(async move { axum::serve(admin, router).await });
 
     let (shard, keep) = open(&directory, &identity, &options)?;
@@ -126,19 +133,8 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let known = (known, shard.server().root().clone());
     let metrics = Arc::new(Metrics::new());
     let worker = Worker::new(shard, keep, metrics.clone());
-    let service = NodeService {
-        identity: WireIdentity {
-            cluster: identity.cluster,
-            server: identity.server.0,
-            incarnation: identity.starts.incarnation,
-        },
-        worker: Rc::clone(&worker),
-    };
-    let config = ListenerConfig::new(Pool::new(pool::IDLE_BYTES));
-    let listener = Listener::bind(listen, config, Rc::new(service))
-        .await
-        .map_err(|source| cannot_listen(&options.listen, source))?;
-    let listener = Rc::new(listener);
+    let listener = bind(listen, &identity, &worker).await;
+    let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
     spawn_local(accept(Rc::clone(&listener)));
     spawn_local(Rc::clone(&worker).upkeep());
     spawn_local(tell(
@@ -148,12 +144,20 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         Rc::clone(&listener),
     ));
 
-    let mut seeds = options.seeds;
-    if let Start::Join { seeds: joined } = options.start {
-        seeds.extend(joined);
+    let mut seeds = options.seeds.clone();
+    if let Start::Join { seeds: joined } = &options.start {
+        seeds.extend_from_slice(joined);
     }
-    let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
-    let joining = join(&registrar, &identity, &directory, &worker, &health);
+    let joining = async {
+        let identity = named(identity, &directory, &options, &seeds).await?;
+        let name = identity.name.clone();
+        let record = ServerRecord { name, ..record };
+        let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
+        tokio::select! {
+            outcome = join(&registrar, &identity, &directory, &worker, &health) => outcome,
+            never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
+        }
+    };
     let outcome = tokio::select! {
         outcome = joining => outcome,
         error = worker.failed() => Err(ServeError::Store {
@@ -163,16 +167,39 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     };
-    tracing::info!("stopping");
     health.set_ready(false);
+    stop(&worker, &listener, outcome.is_ok()).await;
+    outcome
+}
+
+/// Goes down: what came before is answered if the server is sound.
+async fn stop(worker: &Rc<Worker>, listener: &Listener<NodeService>, sound: bool) {
+    tracing::info!("stopping");
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     worker.drain();
-    if outcome.is_ok() {
+    if sound {
         listener.drain(DRAIN).await;
     }
     worker.close().await;
-    outcome
+}
+
+async fn bind(
+    listen: SocketAddr,
+    identity: &Identity,
+    worker: &Rc<Worker>,
+) -> io::Result<Rc<Listener<NodeService>>> {
+    let service = NodeService {
+        identity: WireIdentity {
+            cluster: identity.cluster,
+            server: identity.server.0,
+            incarnation: identity.starts.incarnation,
+        },
+        worker: Rc::clone(worker),
+    };
+    let config = ListenerConfig::new(Pool::new(pool::IDLE_BYTES));
+    let listener = Listener::bind(listen, config, Rc::new(service)).await?;
+    Ok(Rc::new(listener))
 }
 
 async fn accept(listener: Rc<Listener<NodeService>>) {
@@ -263,25 +290,44 @@ fn next_start(
     Ok((identity, record))
 }
 
+/// The identity with a name, which is written down if it is new.
+async fn named(
+    mut identity: Identity,
+    directory: &Directory,
+    options: &Options,
+    seeds: &[String],
+) -> Result<Identity, ServeError> {
+    if identity.name.is_empty() {
+        identity.name = naming::name(&identity, options.name.as_deref(), seeds).await?;
+        identity::write(directory, &identity)?;
+    }
+    options.recorder.name_process(identity.name.clone());
+    Ok(identity)
+}
+
 async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
     let server = ServerId(identity::random());
-    let (cluster, root) = match &options.start {
+    let (cluster, root, name) = match &options.start {
         Start::Existing => {
             return Err(ServeError::NotInitialised {
                 path: options.data.clone(),
             });
         }
-        Start::Init => (identity::random(), identity::root_configuration(&[server])),
+        Start::Init => (
+            identity::random(),
+            identity::root_configuration(&[server]),
+            options.name.clone().unwrap_or_else(|| "s1".into()),
+        ),
         Start::Join { seeds } => {
             let found = registration::find_cluster(seeds, server).await?;
-            (found.cluster, found.directory.root)
+            // It gets its name when it can be found under it.
+            (found.cluster, found.directory.root, String::new())
         }
     };
-    let default_name = || format!("s-{}", &server.to_string()[..8]);
     Ok(Identity {
         cluster,
         server,
-        name: options.name.clone().unwrap_or_else(default_name),
+        name,
         starts: Starts::NONE,
         memory: options.durability == Durability::Memory,
         root,

@@ -1,6 +1,9 @@
 //! `areo status`: servers and domains.
 
+mod ready;
+
 use super::{domain, sweep};
+use crate::args;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
@@ -43,13 +46,18 @@ struct ServerLine<'a> {
     domains: Option<u64>,
 }
 
-pub(super) fn run(session: &Session) -> Outcome {
-    session::run(status(session), "")
+pub(super) fn run(session: &Session, args: &args::Status) -> Outcome {
+    session::run(status(session, args), "")
 }
 
-async fn status(session: &Session) -> Outcome {
-    let client = session.connect().await?;
-    let status = client.status().await;
+async fn status(session: &Session, args: &args::Status) -> Outcome {
+    let (client, status) = if let Some(time) = args.wait {
+        ready::wait(session, &session.domain_name()?, time).await?
+    } else {
+        let client = session.connect().await?;
+        let status = client.status().await;
+        (client, status)
+    };
     print(session.out, &status)?;
     let domains = status.domains.as_deref().unwrap_or_default();
     let names: Vec<String> = domains.iter().map(|domain| domain.name.clone()).collect();

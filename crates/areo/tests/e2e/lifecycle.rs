@@ -83,14 +83,11 @@ fn a_cluster_in_memory_says_so_and_forgets() {
 }
 
 #[test]
-fn live_and_ready_answer_on_the_admin_port() {
-    let cluster = Cluster::start(&["--durability", "memory"]);
-    for (path, answer) in [
-        ("/health/live", "200"),
-        ("/health/ready", "200"),
-        ("/none", "404"),
-    ] {
-        let mut stream = TcpStream::connect(("127.0.0.1", cluster.port() + 90)).unwrap();
+fn health_is_told_on_the_admin_port() {
+    let mut cluster = Cluster::start(&["--durability", "memory"]);
+    let port = cluster.port() + 90;
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         write!(
             stream,
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -98,9 +95,45 @@ fn live_and_ready_answer_on_the_admin_port() {
         .unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
-        let status = reply.split(' ').nth(1);
-        assert_eq!(status, Some(answer), "{path}: {reply}");
-    }
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().to_owned(), body.to_owned())
+    };
+    assert_eq!(get("/health/live").0, "200");
+    assert_eq!(get("/health/ready").0, "200");
+    assert_eq!(get("/none").0, "404");
+    let whole = || {
+        let (code, body) = get("/health/cluster");
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let domains = body["domains"].as_array().unwrap().iter();
+        let serves = |domain: &serde_json::Value| {
+            let name = domain["domain"].as_str().unwrap().to_owned();
+            (name, domain["serves"].as_bool().unwrap())
+        };
+        assert_eq!(body["ready"], code == "200", "{body}");
+        (code, domains.map(serves).collect::<Vec<_>>())
+    };
+    let named = |root, default| vec![("@root".to_owned(), root), ("default".to_owned(), default)];
+    assert_eq!(whole(), ("200".into(), named(true, true)));
+    let (_, body) = get("/health/cluster");
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        body["domains"][1],
+        serde_json::json!({
+            "domain": "default", "configuration": 0, "servers": 5, "quorum": 4, "serves": true,
+        })
+    );
+    cluster.kill("s4");
+    assert_eq!(whole(), ("200".into(), named(true, true)), "f = 1");
+    cluster.kill("s5");
+    assert_eq!(whole(), ("503".into(), named(true, false)));
+    cluster.kill("s3");
+    let alone = vec![("@root".to_owned(), false)];
+    assert_eq!(
+        whole(),
+        ("503".into(), alone),
+        "what else there is is not known"
+    );
+    assert_eq!(get("/health/ready").0, "200", "that is for this server");
 }
 
 /// A server that ends with the test.

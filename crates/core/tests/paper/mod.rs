@@ -8,6 +8,7 @@ mod damage;
 mod durability;
 mod erasure;
 mod listing;
+mod names;
 mod numbers;
 mod outcomes;
 pub mod reconfiguration;

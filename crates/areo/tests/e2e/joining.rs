@@ -1,0 +1,126 @@
+//! Servers that join a cluster: their names, and the README's way to replace a dead one.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{Cluster, areo, spawn, wait_until};
+use std::process::Child;
+
+/// Ends with the test.
+struct Joined(Child);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What the README says between backquotes, from these words on.
+fn readme(begin: &str) -> String {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, from) = readme.split_once(&format!("`{begin}")).expect(begin);
+    let (rest, _) = from.split_once('`').expect("code ends");
+    format!("{begin}{rest}")
+}
+
+/// Starts a server that joins; the cluster's addresses are those that `text` has for the usual ports.
+fn join(cluster: &Cluster, text: &str, directory: &str) -> Joined {
+    let mut command = text.to_owned();
+    for above in [0, 5] {
+        let (usual, here) = (7400 + above, cluster.port() + above);
+        command = command.replace(&format!("127.0.0.1:{usual}"), &format!("127.0.0.1:{here}"));
+    }
+    let data = cluster.folder().join(directory);
+    let command = command.replace("./new", data.to_str().unwrap());
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    Joined(spawn(&words))
+}
+
+#[test]
+fn a_dead_server_is_replaced_as_the_readme_says() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.run_with(&["put", "key"], b"value").done();
+    cluster.kill("s2");
+    let _new = join(&cluster, &readme("areo server --data"), "new");
+    wait_until(|| cluster.state("s6") == "serving");
+    let replace = readme("areo reconfig start default --add");
+    let words: Vec<&str> = replace.split(' ').skip(1).collect();
+    cluster.run(&words).done();
+    let entries = cluster.run(&["reconfig", "status", "default", "--json"]);
+    let entries = entries.done().objects();
+    let servers = entries[0]["servers"].as_array().unwrap().iter();
+    let names: Vec<&str> = servers.map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    assert!(names.contains(&"s6") && !names.contains(&"s2"), "{names:?}");
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "value");
+}
+
+#[test]
+fn servers_that_join_at_once_have_names_of_their_own_and_keep_them() {
+    let cluster = Cluster::start(&["--servers", "3"]);
+    let port = cluster.port();
+    let join_at = |above: u16| {
+        let text = format!(
+            "areo server --data ./new --listen 127.0.0.1:{} --admin 127.0.0.1:{} --join 127.0.0.1:7400",
+            port + above,
+            port + above + 40
+        );
+        join(&cluster, &text, &format!("new-{above}"))
+    };
+    let names = |above: [u16; 2]| {
+        let lines = cluster
+            .run(&["status", "--json", "--timeout", "2s"])
+            .objects();
+        let serving = |port: u16| {
+            let address = format!("127.0.0.1:{port}");
+            let line = lines.iter().find(|line| line["address"] == *address)?;
+            (line["state"] == "serving").then(|| line["server"].as_str().unwrap().to_owned())
+        };
+        above.map(|above| serving(port + above))
+    };
+    let both = [join_at(10), join_at(11)];
+    wait_until(|| names([10, 11]).iter().all(Option::is_some));
+    let given = names([10, 11]).map(Option::unwrap);
+    let mut sorted = given.clone();
+    sorted.sort();
+    assert_eq!(sorted, ["s4", "s5"]);
+    drop(both);
+    wait_until(|| names([10, 11]).iter().all(Option::is_none));
+    let _again = [join_at(10), join_at(11)];
+    wait_until(|| names([10, 11]).iter().all(Option::is_some));
+    assert_eq!(
+        names([10, 11]).map(Option::unwrap),
+        given,
+        "after a restart"
+    );
+
+    let refused = |name: &str, wants: &[&str]| {
+        let data = cluster.folder().join("refused");
+        let (listen, seed) = (
+            format!("127.0.0.1:{}", port + 12),
+            format!("127.0.0.1:{port}"),
+        );
+        let data = data.to_str().unwrap();
+        let admin = format!("127.0.0.1:{}", port + 52);
+        let arguments = [
+            "server", "--data", data, "--listen", &listen, "--admin", &admin, "--join", &seed,
+        ];
+        areo(&[&arguments[..], &["--name", name]].concat(), b"").refused(2, wants);
+    };
+    refused("s2", &["the name 's2' belongs to server", "--name"]);
+    refused("s5", &["the name 's5' belongs to server"]);
+    refused("a,b", &["'a,b' cannot name a server", "no comma"]);
+    // After another choice the directory that was refused is that of a server.
+    let _named = join(
+        &cluster,
+        &format!(
+            "areo server --data ./new --listen 127.0.0.1:{} --admin 127.0.0.1:{} --join 127.0.0.1:7400 --name rack-7",
+            port + 12,
+            port + 52
+        ),
+        "refused",
+    );
+    wait_until(|| cluster.state("rack-7") == "serving");
+}

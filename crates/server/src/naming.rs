@@ -1,0 +1,52 @@
+//! A server that joins a cluster gets its name before it registers for the first time, from a quorum of the root domain.
+
+use std::time::Duration;
+
+use areo_core::dsm::Client;
+use areo_core::manager::{self, Naming};
+use areo_net::network::Network;
+use areo_wire::hello::Role;
+
+use crate::error::ServeError;
+use crate::identity::Identity;
+use crate::registration::find_cluster;
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// The wait between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The name of a server whose identity has none yet: `wanted`, or the next free one. Waits for a quorum of the root domain,
+/// however long that takes; `seeds` are addresses at which servers may be.
+///
+/// # Errors
+/// [`ServeError::NameTaken`].
+pub(crate) async fn name(
+    identity: &Identity,
+    wanted: Option<&str>,
+    seeds: &[String],
+) -> Result<String, ServeError> {
+    let network = Network::new(Role::Server, identity.server.0);
+    let client = Client::new(network.env(ATTEMPT));
+    loop {
+        match find_cluster(seeds, identity.server).await {
+            Ok(found) if found.cluster == identity.cluster => {
+                network.learn(found.cluster, found.directory.servers);
+                let root = &found.directory.root;
+                match manager::name_server(&client, root, identity.server, wanted).await {
+                    Ok(Naming::Named(name)) => return Ok(name),
+                    Ok(Naming::Taken { by }) => {
+                        let name = wanted.unwrap_or_default().to_owned();
+                        return Err(ServeError::NameTaken { name, by });
+                    }
+                    Err(unavailable) => {
+                        tracing::info!(%unavailable, "waiting for a quorum of the root domain to get a name");
+                    }
+                }
+            }
+            Ok(_) => tracing::warn!("a server of another cluster answers at the address to join"),
+            Err(error) => tracing::info!(%error, "waiting for the root domain to get a name"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
