@@ -46,6 +46,8 @@ faults! {
     Partition = "partition",
     /// Servers hear some clients, who do not hear them, or the other way round.
     OneSidedPartition = "one-sided partition",
+    /// Some clients and some servers hear nothing of each other for longer than an operation may take.
+    LongPartition = "long partition",
     /// As many servers as may fail are out of everybody's reach.
     IsolateFew = "isolate f",
     /// A majority is out of everybody's reach.
@@ -68,6 +70,10 @@ faults! {
     TornWrite = "torn write",
     /// A sync fails; the process ends.
     SyncError = "sync error",
+    /// A write fails, nothing of it is written; the process ends.
+    WriteError = "write error",
+    /// A read fails once.
+    ReadError = "read error",
     /// A bit flips in a data file.
     BitFlip = "bit flip",
     /// A bit flips in a hint file, which spares the reading of a segment.
@@ -84,8 +90,14 @@ faults! {
     DiskCopied = "disk copied",
     /// The disk has no room.
     DiskFull = "disk full",
+    /// The disks of any number of servers have no room for seconds.
+    DisksFull = "disks full",
     /// A commit takes long.
     SlowDisk = "slow disk",
+    /// A server is told to stop: it refuses what comes, finishes what it has, closes its store and ends.
+    Drain = "drain",
+    /// A client has too much under way for a server, and is refused at once.
+    QueueFull = "queue full",
     /// A process stands still and goes on.
     Pause = "pause",
     /// A server that starts waits before it serves.
@@ -94,6 +106,8 @@ faults! {
     ClockJump = "clock jump",
     /// A client's process dies between two steps of an operation and another takes its place.
     ClientCrash = "client crash",
+    /// A client gives an operation up between two of its steps, and goes on with others.
+    Cancelled = "operation cancelled",
     /// More writes of one object at once than its configuration's delta allows for.
     ManyWriters = "more writers than delta",
     /// An operation of unknown outcome is tried again.
@@ -272,8 +286,8 @@ fn usual_rate(fault: Fault) -> u64 {
         | Fault::ClockJump
         | Fault::HintFlip
         | Fault::HintMissing => 10,
-        Fault::Drop | Fault::CrashBeforeReply | Fault::SyncError => 2,
-        Fault::CrashInCommit => 3,
+        Fault::Drop | Fault::CrashBeforeReply | Fault::SyncError | Fault::LongPartition => 2,
+        Fault::CrashInCommit | Fault::DisksFull => 3,
         Fault::CrashInRecovery => 60,
         Fault::SlowStart => 200,
         Fault::SlowDisk | Fault::WrongHint => 20,
@@ -281,7 +295,7 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::BitFlip => 100,
         Fault::CutFrame | Fault::FlippedFrame => 5,
         Fault::DiskRolledBack | Fault::DiskCopied => 40,
-        Fault::SegmentMissing => 1,
+        Fault::SegmentMissing | Fault::WriteError | Fault::QueueFull => 1,
         Fault::DiskWiped => 8,
         _ => 25,
     }

@@ -40,6 +40,11 @@ impl Objects {
         self.names.len() - 1
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
     pub(crate) fn describe(&self, object: ObjectId) -> String {
         let (key, name) = &self.names[object];
         let text = String::from_utf8_lossy(&name[1..]);

@@ -8,15 +8,20 @@ use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
 use areo_core::config::{self, Collect, Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
+use areo_core::env::Env;
 use areo_core::manager::{self, Creation};
 use areo_core::object::DomainId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 mod files;
+mod finale;
 mod large;
 mod moving;
 mod operation;
@@ -270,32 +275,76 @@ impl Workload {
                 who,
                 task,
             };
-            let end = match what {
-                _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
-                _ if random.chance(self.shape.files_per_mille) => match random.below(100) {
-                    0..55 => operation.push_file().await,
-                    55..89 => operation.pull_file().await,
-                    89..96 => operation.remove_file().await,
-                    _ => operation.sweep_files().await,
-                },
-                0..40 => operation.get().await,
-                40..65 if random.chance(self.shape.blocks_per_mille) => operation.put_large().await,
-                40..65 => operation.put().await,
-                65..80 => operation.cover().await,
-                80..88 => operation.delete().await,
-                88..92 => operation.stat().await,
-                92..95 => operation.sweep().await,
-                95..98 => operation.list().await,
-                _ => operation.create().await,
-            };
+            let env = operation.client.env.clone();
+            let operation = Box::pin(self.carry_out(operation, what));
+            let end = self.unless_cancelled(&env, task, operation).await;
             if matches!(end, End::TimedOut) && random.chance(800) {
                 again = Some(choice);
             }
         }
     }
 
+    /// One operation, of a kind that `what` (below 100) chooses.
+    async fn carry_out(&self, operation: One<'_>, what: u64) -> End {
+        let random = self.world.random();
+        match what {
+            _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
+            _ if random.chance(self.shape.files_per_mille) => match random.below(100) {
+                0..55 => operation.push_file().await,
+                55..89 => operation.pull_file().await,
+                89..96 => operation.remove_file().await,
+                _ => operation.sweep_files().await,
+            },
+            0..40 => operation.get().await,
+            40..65 if random.chance(self.shape.blocks_per_mille) => operation.put_large().await,
+            40..65 => operation.put().await,
+            65..80 => operation.cover().await,
+            80..88 => operation.delete().await,
+            88..92 => operation.stat().await,
+            92..95 => operation.sweep().await,
+            95..98 => operation.list().await,
+            _ => operation.create().await,
+        }
+    }
+
+    /// The operation, which its client may give up in the middle: then nobody knows what became of it.
+    async fn unless_cancelled(
+        &self,
+        env: &SimEnv,
+        task: usize,
+        mut operation: Pin<Box<impl Future<Output = End>>>,
+    ) -> End {
+        if !self.world.plan().draws(Fault::Cancelled) {
+            return operation.await;
+        }
+        let most = self.shape.timeout.as_micros() as u64;
+        // Most operations are short.
+        let time = self
+            .world
+            .random()
+            .between(1, most >> self.world.random().below(10));
+        let mut given_up = pin!(env.sleep(Duration::from_micros(time)));
+        let ended = poll_fn(|context| {
+            if let Poll::Ready(end) = operation.as_mut().poll(context) {
+                return Poll::Ready(Some(end));
+            }
+            given_up.as_mut().poll(context).map(|()| None)
+        });
+        if let Some(end) = ended.await {
+            return end;
+        }
+        self.world.plan().note(Fault::Cancelled);
+        self.world
+            .remark(&format!("task {task} gives its operation up"));
+        drop(operation);
+        if let Some(operation) = self.running.borrow_mut()[task].take() {
+            let now = self.world.now();
+            self.history.borrow_mut().end_unknown(now, &operation);
+        }
+        End::TimedOut
+    }
+
     async fn think(&self, client: &Client<SimEnv>) {
-        use areo_core::env::Env;
         let random = self.world.random();
         let time = match random.chance(self.shape.idle_per_mille) {
             true => Duration::from_millis(2500),
@@ -393,88 +442,5 @@ impl Workload {
             copy_bytes: self.shape.copy_bytes,
             ..like.descriptor().clone()
         }
-    }
-
-    // ---- after everything was mended ----
-
-    /// Does everything once more, on every key, and says what does not succeed.
-    pub(crate) fn start_finale(self: &Rc<Self>) {
-        for process in 0..PROCESSES {
-            self.busy.set(self.busy.get() + 1);
-            let work = Rc::clone(self);
-            self.world.spawn(async move {
-                work.finale(process).await;
-                work.busy.set(work.busy.get() - 1);
-            });
-        }
-    }
-
-    async fn finale(self: &Rc<Self>, process: usize) {
-        let client = Client::new(self.env(process, PATIENT));
-        let who = self.live();
-        let root = One {
-            work: self,
-            client: client.with(self.env(process, PATIENT)),
-            c: self.root.clone(),
-            object: (moving::ROOT, String::new()),
-            process,
-            who,
-            task: process * TASKS,
-        };
-        if matches!(root.resume().await, End::TimedOut) {
-            return self.stuck("reconfig --resume of the root domain", process);
-        }
-        for (domain, name) in DOMAINS.into_iter().enumerate() {
-            let Some(c) = self
-                .create(&client.with(self.env(process, PATIENT)), name)
-                .await
-            else {
-                return self.stuck("create", process);
-            };
-            let one = |key: usize| One {
-                work: self,
-                client: client.with(self.env(process, PATIENT)),
-                c: c.clone(),
-                object: (domain, format!("key-{key}")),
-                process,
-                who,
-                task: process * TASKS,
-            };
-            if matches!(one(0).resume().await, End::TimedOut) {
-                return self.stuck("reconfig --resume", process);
-            }
-            let mut ends = vec![
-                ("file pull", one(0).pull_file().await),
-                ("file push", one(0).push_file().await),
-                ("sweep of files", one(0).sweep_files().await),
-                ("writing of blocks", one(0).rewrite_blocks().await),
-            ];
-            for key in 0..self.shape.keys {
-                ends.extend([
-                    ("get", one(key).get().await),
-                    ("put", one(key).put().await),
-                    ("put --if-version", one(key).cover().await),
-                    ("put in blocks", one(key).put_large().await),
-                    ("get", one(key).get().await),
-                    ("sweep", one(key).sweep().await),
-                    ("stat", one(key).stat().await),
-                    ("list", one(key).list().await),
-                    ("delete", one(key).delete().await),
-                    ("put", one(key).put().await),
-                    ("get", one(key).get().await),
-                ]);
-            }
-            for (what, end) in ends {
-                if matches!(end, End::TimedOut) {
-                    self.stuck(what, process);
-                }
-            }
-        }
-    }
-
-    fn stuck(&self, what: &str, process: usize) {
-        let sentence =
-            format!("liveness: {what} of client {process} does not finish when all is mended");
-        self.world.violate(sentence);
     }
 }

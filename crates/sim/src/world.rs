@@ -7,6 +7,7 @@ mod frames;
 mod identity;
 mod machine;
 mod network;
+mod pace;
 mod queue;
 mod rot;
 mod trouble;

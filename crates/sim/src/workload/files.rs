@@ -103,6 +103,7 @@ impl Sink for Delivered {
 impl One<'_> {
     /// An edit: of what this task last saw, or of what is there.
     pub(super) async fn push_file(&self) -> End {
+        self.client.env.goes_over_many();
         let desk = (self.task, self.object.0);
         // Whatever comes of it, what it was based on is then not what there is.
         let known = self.work.files.desks.borrow_mut().remove(&desk);
@@ -201,6 +202,7 @@ impl One<'_> {
     }
 
     pub(super) async fn pull_file(&self) -> End {
+        self.client.env.goes_over_many();
         let desk = (self.task, self.object.0);
         let known = self.work.files.desks.borrow().get(&desk).cloned();
         let known = known.map(|(chain, _)| chain).filter(|chain| chain.exists);
@@ -238,6 +240,7 @@ impl One<'_> {
 
     /// Whoever goes on with what there was is told.
     pub(super) async fn remove_file(&self) -> End {
+        self.client.env.goes_over_many();
         let (floors, client) = (self.floors(), self.recorded(BTreeMap::new()));
         match remove::remove(&client, &self.c, &name(None)).await {
             Ok(version) => {
@@ -258,6 +261,7 @@ impl One<'_> {
 
     /// Removes what is left of removed files.
     pub(super) async fn sweep_files(&self) -> End {
+        self.client.env.goes_over_many();
         let client = self.recorded(BTreeMap::new());
         match sweep::sweep(&client, &self.c, true).await {
             Ok(swept) => {
@@ -273,6 +277,7 @@ impl One<'_> {
     /// Reads and writes every block that anybody was shown as it is, also those that nothing leads to any more: then no
     /// server has a reason to keep what was there before (`[X-3]`).
     pub(super) async fn rewrite_blocks(&self) -> End {
+        self.client.env.goes_over_many();
         let blocks: Vec<Option<Writer>> = self.floors().ids().collect();
         for id in blocks {
             if let Err(end) = self.rewrite_block(id).await {

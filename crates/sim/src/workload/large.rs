@@ -73,6 +73,7 @@ impl One<'_> {
 
     /// Removes all blocks that may be removed, whatever their age.
     pub(super) async fn sweep(&self) -> End {
+        self.client.env.goes_over_many();
         let ages = Ages {
             now_ms: 0,
             unfinished_ms: Some(0),

@@ -35,6 +35,7 @@ impl One<'_> {
     }
 
     async fn change(&self) -> End {
+        self.client.env.goes_over_many();
         let wanted = match self.is_of_root() {
             true => self.work.any_root(),
             false => self.work.any_configuration(&self.c),
@@ -53,6 +54,7 @@ impl One<'_> {
 
     /// Finishes what others left pending.
     pub(super) async fn resume(&self) -> End {
+        self.client.env.goes_over_many();
         let operation = self.begin_change(None);
         let finalized = Cell::new(false);
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);

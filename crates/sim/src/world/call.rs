@@ -1,13 +1,14 @@
 //! [`Env`] in the simulated world. The quorum call is that of `net`, with events in place of connections.
 
 use super::network::Body;
+use super::pace::Pace;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
 use areo_core::config::{Members, ServerId};
 use areo_core::env::{Env, Work};
 use areo_core::error::{Response, Unavailable};
 use areo_core::instant::Instant;
-use areo_core::message::{Note, Request};
+use areo_core::message::{Note, Refusal, Request};
 use areo_core::tally::{Decision, Event, Tally};
 use areo_wire::codec;
 use std::cell::RefCell;
@@ -23,6 +24,7 @@ pub(crate) struct SimEnv {
     client: usize,
     started: Instant,
     deadline: Instant,
+    pace: Rc<Pace>,
     watch: Option<Rc<dyn Watch>>,
 }
 
@@ -42,7 +44,21 @@ impl SimEnv {
             client,
             started,
             deadline: started.plus(timeout),
+            pace: Rc::default(),
             watch: None,
+        }
+    }
+
+    /// The operation goes over all objects of a domain, or over all blocks of a file: it may call for each.
+    pub(crate) fn goes_over_many(&self) {
+        self.pace.go_over_many();
+    }
+
+    /// Another quorum call: too many in a short time are a livelock.
+    fn keep_pace(&self) {
+        let objects = || self.world.0.watch.borrow().objects.len();
+        if let Some(broken) = self.pace.call(self.world.now(), objects) {
+            self.world.violate(format!("livelock: {broken}"));
         }
     }
 
@@ -135,6 +151,10 @@ impl<T: Tally + 'static> Gather<T> {
             state.responses[position] = Response::Unreachable;
             return Some(Event::Unreachable);
         };
+        if self.env.world.strikes(Fault::QueueFull) {
+            state.responses[position] = Response::Refused(Refusal::Busy);
+            return Some(Event::Refused(Refusal::Busy));
+        }
         if let Some(watch) = &self.env.watch {
             watch.asks(&request);
         }
@@ -291,6 +311,7 @@ impl Env for SimEnv {
                 myself: myself.clone(),
             }));
             let call = &gather.0;
+            call.env.keep_pace();
             call.carry_out(Decision::Ask((0..call.members.len()).collect()));
             let remaining = call.env.deadline.since(call.env.now());
             let sink: Weak<dyn Sink> = call.myself.clone();

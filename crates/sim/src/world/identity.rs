@@ -11,8 +11,8 @@ use areo_core::env::Env;
 use areo_core::manager::{self, Registration};
 use areo_core::message::ServerRecord;
 use areo_core::server::starts::Starts;
-use areo_store::MemoryDisk;
 use areo_store::disk::Survive;
+use areo_store::{Disk, MemoryDisk};
 use std::time::Duration;
 
 /// How long one attempt to register may take, and the wait between two, as in `server`.
@@ -36,6 +36,11 @@ impl Platter {
             id,
             starts: Starts::NONE,
         }
+    }
+
+    /// The power is off, or a read or a write has failed: whatever comes of that is no fault of the store.
+    pub(super) fn is_broken(&self) -> bool {
+        self.disk.list().is_err() || self.disk.has_failed()
     }
 
     fn duplicate(&self) -> Platter {

@@ -4,6 +4,7 @@
 mod adoption;
 mod life;
 mod room;
+mod show;
 
 use super::identity::{Exchange, Platter};
 use super::network::Body;
@@ -13,13 +14,14 @@ use crate::invariant::Observation;
 use crate::random::Random;
 use crate::truth::{ObjectId, Truth};
 use areo_core::config::Configuration;
-use areo_core::message::{Access, Answer, Body as Asked, CellReply, Refusal, Reply, Request};
+use areo_core::instant::Instant;
+use areo_core::message::{Access, Body as Asked, Refusal, Request};
 use areo_core::server::record::{Header, Key, Step};
 use areo_core::shard::{Shard, writes};
 use areo_core::tag::Tag;
 use areo_store::disk::MemoryFile;
 use areo_store::records::Records;
-use areo_store::{Commit, Disk, MemoryDisk};
+use areo_store::{Commit, MemoryDisk};
 use areo_wire::codec;
 use bytes::Bytes;
 use room::{Batch, Room};
@@ -62,7 +64,17 @@ struct Live {
     committing: bool,
     batch: Batch,
     committed_since_upkeep: bool,
-    serving: bool,
+    stage: Stage,
+}
+
+/// How far a process is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its start is not registered yet.
+    Starting,
+    Serving,
+    /// It was told to stop: it refuses what comes.
+    Draining,
 }
 
 pub(super) struct Machine {
@@ -71,6 +83,8 @@ pub(super) struct Machine {
     live: Option<Live>,
     inbox: Vec<Job>,
     pub(super) paused: bool,
+    /// Its disk has no room before then.
+    pub(super) full_until: Instant,
     /// The task that registers its start.
     pub(super) registering: Option<usize>,
     /// Counts starts: events of an earlier life mean nothing.
@@ -95,6 +109,7 @@ impl Machines {
             live: None,
             inbox: Vec::new(),
             paused: false,
+            full_until: Instant::default(),
             life: 0,
         };
         let fast = random.between(10, 300);
@@ -138,7 +153,8 @@ impl World {
     /// It answers: it is up, its start is confirmed, and it does not stand still.
     pub(crate) fn is_serving(&self, server: usize) -> bool {
         let machine = &self.0.machines.borrow().list[server];
-        let is_serving = machine.live.as_ref().is_some_and(|live| live.serving);
+        let live = machine.live.as_ref();
+        let is_serving = live.is_some_and(|live| live.stage == Stage::Serving);
         is_serving && !machine.paused
     }
 
@@ -268,6 +284,9 @@ impl World {
                     (room, _) => matches!(room, Ok(Room::Enough)),
                 };
                 match (room, job) {
+                    (Ok(_), Job::Request(client, call, ..)) if live.stage == Stage::Draining => {
+                        refused.push((client, call, Refusal::Draining));
+                    }
                     (Ok(_), Job::Request(client, call, request, subject, _)) if fits => {
                         let caller = Caller {
                             client,
@@ -277,7 +296,9 @@ impl World {
                         live.shard.receive(now, caller, request);
                     }
                     (Ok(_), Job::Note(note)) if fits => live.shard.note(now, note),
-                    (Ok(_), Job::Request(client, call, ..)) => refused.push((client, call)),
+                    (Ok(_), Job::Request(client, call, ..)) => {
+                        refused.push((client, call, Refusal::Full));
+                    }
                     (Ok(_), Job::Note(_)) => {}
                     // The power went, or a sync failed: as in `server`, that is the end.
                     (Err(_), _) => works = false,
@@ -291,8 +312,8 @@ impl World {
             self.broken(server);
             return false;
         };
-        for (client, call) in refused {
-            self.send_reply((client, server), call, Err(Refusal::Full));
+        for (client, call, refusal) in refused {
+            self.send_reply((client, server), call, Err(refusal));
         }
         self.begin_commit(server, batch);
         true
@@ -310,7 +331,7 @@ impl World {
             "store: server {server} cannot go on: {}",
             first.unwrap_or("its disk says so")
         );
-        let is_off = machine.platter.disk.list().is_err();
+        let is_off = machine.platter.is_broken();
         drop(machines);
         self.remark(&sentence);
         if !is_off {
@@ -380,6 +401,8 @@ impl World {
                 machine.platter.disk.power_off_at(operation);
             } else if self.strikes(Fault::SyncError) {
                 machine.platter.disk.fail_sync(0);
+            } else if self.strikes(Fault::WriteError) {
+                machine.platter.disk.fail_write(self.random().below(2));
             }
             let written = commit.run().map(|done| live.records.finish_commit(done));
             if written.is_ok() {
@@ -417,54 +440,6 @@ impl World {
             self.show(&machines, server, &caller.subject, &reply);
             let encoded = reply.map(|reply| codec::encode_reply(&reply));
             self.send_reply((caller.client, server), caller.call, encoded);
-        }
-    }
-
-    /// Shows the invariants what leaves a server.
-    fn show(
-        &self,
-        machines: &Machines,
-        server: usize,
-        subject: &Subject,
-        reply: &Result<Reply, Refusal>,
-    ) {
-        if let Ok(Reply::Next { pointer, .. }) = reply {
-            self.observe(machines, &Observation::PointerShown { pointer });
-        }
-        // The sequence that the server knows, and what it was sent: one of them was not decided.
-        if *reply == Err(Refusal::Forked) {
-            self.violate(format!("decided_once: server {server} refused a fork"));
-        }
-        // What is withheld shows nothing.
-        let reply = match reply {
-            Ok(Reply::Next { reply, .. }) => reply.as_deref(),
-            reply => reply.as_ref().ok(),
-        };
-        match (subject, reply) {
-            (Subject::Objects(about), Some(Reply::Access(answers))) => {
-                for ((object, put), answer) in about.iter().zip(answers) {
-                    let object = *object;
-                    let observation = match (answer, put) {
-                        (Answer::Held(held), _) => Observation::Shown {
-                            server,
-                            object,
-                            held,
-                        },
-                        (Answer::Stored, Some(tag)) => Observation::Acknowledged {
-                            server,
-                            object,
-                            tag: *tag,
-                        },
-                        _ => continue,
-                    };
-                    self.observe(machines, &observation);
-                }
-            }
-            (Subject::Cell(key, cell), Some(Reply::Cell(CellReply::Decided(value)))) => {
-                let key = *key;
-                self.observe(machines, &Observation::CellShown { key, cell, value });
-            }
-            _ => {}
         }
     }
 }

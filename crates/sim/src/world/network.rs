@@ -4,6 +4,7 @@ use super::call::Outstanding;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
 use crate::random::{Random, digest};
+use areo_core::instant::Instant;
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
 use areo_wire::codec;
@@ -81,6 +82,8 @@ pub(super) struct Links {
     arrived: Vec<Vec<[u64; 2]>>,
     /// What was sent into a blocked link and not lost: arrives when it is open again.
     held: Vec<Message>,
+    /// Until then they stay as they are.
+    kept_until: Instant,
     sent: u64,
     calls: u64,
     /// Bounds of the usual time of a message.
@@ -94,6 +97,7 @@ impl Links {
             blocked: vec![vec![[false; 2]; servers]; clients],
             arrived: vec![vec![[0; 2]; servers]; clients],
             held: Vec::new(),
+            kept_until: Instant::default(),
             sent: 0,
             calls: 0,
             latency_us: (fast, fast * random.between(1, 10)),
@@ -317,6 +321,16 @@ impl World {
     /// Cuts, or mends, one direction of a link (0: to the server).
     pub(super) fn block(&self, client: usize, server: usize, direction: usize, blocked: bool) {
         self.0.links.borrow_mut().blocked[client][server][direction] = blocked;
+    }
+
+    /// Blocked links are not opened before then.
+    pub(super) fn keep_links_until(&self, until: Instant) {
+        let kept_until = &mut self.0.links.borrow_mut().kept_until;
+        *kept_until = until.max(*kept_until);
+    }
+
+    pub(super) fn are_links_to_open(&self) -> bool {
+        self.0.links.borrow().kept_until <= self.now()
     }
 
     /// Opens all links; what waited in them arrives.

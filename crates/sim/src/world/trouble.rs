@@ -2,6 +2,7 @@
 
 use super::{Event as Happening, World};
 use crate::fault::Fault;
+use crate::truth::Harm;
 use areo_store::Disk;
 use areo_store::disk::{Survive, Unsynced};
 use std::time::Duration;
@@ -15,12 +16,15 @@ pub(crate) enum Trouble {
     Open,
     /// The disk of a server has room again.
     Room(usize),
+    /// A server that drains has had time to finish. The number tells lives of a server apart.
+    Drained(usize, u64),
 }
 
 /// Faults of processes, disks and links: what is drawn at each moment.
 const DRAWN: &[Fault] = &[
     Fault::Partition,
     Fault::OneSidedPartition,
+    Fault::LongPartition,
     Fault::IsolateFew,
     Fault::IsolateMajority,
     Fault::Kill,
@@ -34,6 +38,9 @@ const DRAWN: &[Fault] = &[
     Fault::DiskRolledBack,
     Fault::DiskCopied,
     Fault::DiskFull,
+    Fault::DisksFull,
+    Fault::ReadError,
+    Fault::Drain,
     Fault::ClockJump,
     Fault::Pause,
 ];
@@ -89,13 +96,18 @@ impl World {
                 }
             }
             Trouble::Open => {
-                self.remark("links are open");
-                self.open_links();
+                if self.are_links_to_open() {
+                    self.remark("links are open");
+                    self.open_links();
+                }
             }
             Trouble::Room(server) => {
                 let machine = &self.0.machines.borrow().list[server];
-                machine.platter.disk.set_capacity(None);
+                if machine.full_until <= self.now() {
+                    machine.platter.disk.set_capacity(None);
+                }
             }
+            Trouble::Drained(server, life) => self.end_drained(server, life),
         }
     }
 
@@ -104,17 +116,23 @@ impl World {
         let victim = self.random().index(servers);
         let may_go = self.may_go(victim);
         let possible = match fault {
-            Fault::Kill | Fault::PowerLoss | Fault::Pause | Fault::DiskFull => may_go,
-            Fault::BitFlip | Fault::HintFlip | Fault::SegmentMissing | Fault::HintMissing => {
-                self.is_up(ROTTEN) && self.may_be_harmed(ROTTEN)
+            Fault::Kill | Fault::PowerLoss | Fault::Pause | Fault::DiskFull | Fault::Drain => {
+                may_go
             }
+            Fault::ReadError
+            | Fault::BitFlip
+            | Fault::HintFlip
+            | Fault::SegmentMissing
+            | Fault::HintMissing => self.is_up(ROTTEN) && self.may_be_harmed(ROTTEN),
             _ => true,
         };
         if !possible {
             return;
         }
         match fault {
-            Fault::Partition | Fault::OneSidedPartition => self.partition(fault),
+            Fault::Partition | Fault::OneSidedPartition | Fault::LongPartition => {
+                self.partition(fault);
+            }
             Fault::IsolateFew => self.isolate(fault, MAY_FAIL),
             Fault::IsolateMajority => self.isolate(fault, servers / 2 + 1),
             Fault::Kill => {
@@ -144,7 +162,13 @@ impl World {
             Fault::DiskWiped => self.wipe(),
             Fault::DiskRolledBack | Fault::DiskCopied => self.exchange(fault),
             Fault::ClockJump => self.jump(),
-            Fault::DiskFull => self.fill(victim),
+            Fault::DiskFull => {
+                self.plan().note(Fault::DiskFull);
+                self.fill(victim, Duration::from_millis(self.random().between(1, 500)));
+            }
+            Fault::DisksFull => self.fill_many(),
+            Fault::ReadError => self.fail_read(ROTTEN),
+            Fault::Drain => self.drain(victim),
             Fault::Pause => self.pause(victim),
             _ => unreachable!("{fault:?} is not drawn here"),
         }
@@ -209,7 +233,15 @@ impl World {
 
     fn mend_later(&self, fault: Fault) {
         self.remark(fault.name());
-        let time = Duration::from_millis(self.random().between(1, 400));
+        let time = match fault {
+            // Longer than operations may take.
+            Fault::LongPartition => self.random().between(1500, 4000),
+            _ => self.random().between(1, 400),
+        };
+        let time = Duration::from_millis(time);
+        if fault == Fault::LongPartition {
+            self.keep_links_until(self.now().plus(time));
+        }
         self.at(time, Happening::Trouble(Trouble::Open));
     }
 
@@ -225,15 +257,38 @@ impl World {
         self.at(time, Happening::Resume(server, life));
     }
 
-    fn fill(&self, server: usize) {
-        self.plan().note(Fault::DiskFull);
+    fn fill(&self, server: usize, time: Duration) {
         self.remark(&format!("the disk of server {server} is full"));
-        self.0.machines.borrow().list[server]
-            .platter
-            .disk
-            .set_capacity(Some(0));
-        let time = Duration::from_millis(self.random().between(1, 500));
+        {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            machine.platter.disk.set_capacity(Some(0));
+            machine.full_until = machine.full_until.max(self.now().plus(time));
+        }
         self.at(time, Happening::Trouble(Trouble::Room(server)));
+    }
+
+    /// Any number of disks is full, each for a while of its own.
+    fn fill_many(&self) {
+        self.plan().note(Fault::DisksFull);
+        let (_, servers) = self.size();
+        let chosen = self.random().draw();
+        for server in (0..servers).filter(|server| chosen >> server & 1 == 1) {
+            self.fill(
+                server,
+                Duration::from_millis(self.random().between(200, 4000)),
+            );
+        }
+    }
+
+    /// A read of the disk fails soon: what it was to show is taken for damaged until the next start.
+    fn fail_read(&self, server: usize) {
+        self.plan().note(Fault::ReadError);
+        self.remark(&format!("server {server} cannot read its disk once"));
+        let machines = &mut *self.0.machines.borrow_mut();
+        machines.harmed = Some(server);
+        machines.truth(server).suffer(Harm::Rotten);
+        let disk = &machines.list[server].platter.disk;
+        disk.fail_read(self.random().below(20));
     }
 
     /// The machine is gone, and with it any part of what it had not synced.

@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{Disk, File};
 
+mod errors;
 mod inode;
+
+use errors::Errors;
 use inode::Inode;
 
 /// A disk in memory with faults on demand. See the module's documentation.
@@ -86,6 +89,7 @@ struct State {
     epoch: u64,
     syncs: u64,
     fail_sync_at: Option<u64>,
+    errors: Errors,
 }
 
 #[derive(Clone)]
@@ -138,6 +142,7 @@ impl MemoryDisk {
         state.is_off = false;
         state.power_off_at = None;
         state.fail_sync_at = None;
+        state.errors = Errors::default();
         state.epoch += 1;
         state.crash_names(&mut survive);
         let by_inode: BTreeMap<u64, String> = state
@@ -210,6 +215,7 @@ impl MemoryDisk {
             power_off_at: None,
             is_off: false,
             fail_sync_at: None,
+            errors: Errors::default(),
             ..*state
         };
         Self {
@@ -402,6 +408,7 @@ impl MemoryFile {
 impl File for MemoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|state| {
+            state.errors.read()?;
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
             Ok(state.inodes[&self.inode].read(start, buffer))
         })
@@ -409,6 +416,7 @@ impl File for MemoryFile {
 
     fn write_vectored_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         self.with(|state| {
+            state.errors.write()?;
             let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
             for part in parts {
                 bytes.extend_from_slice(part);

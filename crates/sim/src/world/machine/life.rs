@@ -1,18 +1,18 @@
 //! How a server begins, looks after itself, and ends.
 
 use super::room::Batch;
-use super::{Caller, Live, SEGMENT_BYTES, SLACK_BYTES};
+use super::{Caller, Live, SEGMENT_BYTES, SLACK_BYTES, Stage};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::Kept;
 use crate::world::identity::Platter;
-use crate::world::{Event as Happening, World};
+use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_store::disk::{Survive, Unsynced};
 use areo_store::records::Records;
-use areo_store::{Disk, LogOptions, MemoryDisk, ReserveError, StepOutcome};
+use areo_store::{LogOptions, MemoryDisk, ReserveError, StepOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,11 +68,7 @@ impl World {
                 self.take_over(server, shard, records, (unreadable, found));
             }
             Err(error) => {
-                let is_off = self.0.machines.borrow().list[server]
-                    .platter
-                    .disk
-                    .list()
-                    .is_err();
+                let is_off = self.0.machines.borrow().list[server].platter.is_broken();
                 self.remark(&format!("server {server} does not open its disk: {error}"));
                 if is_off {
                     self.lose_power(server);
@@ -101,7 +97,7 @@ impl World {
                 committing: false,
                 batch: Batch::Open,
                 committed_since_upkeep: true,
-                serving: false,
+                stage: Stage::Starting,
             });
             let missing = &missing;
             self.observe(machines, &Observation::Recovered { server, missing });
@@ -126,7 +122,10 @@ impl World {
         let machine = &mut self.0.machines.borrow_mut().list[server];
         if let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) {
             live.shard.serve();
-            live.serving = true;
+            live.stage = match live.stage {
+                Stage::Draining => Stage::Draining,
+                Stage::Starting | Stage::Serving => Stage::Serving,
+            };
         }
     }
 
@@ -193,6 +192,45 @@ impl World {
     }
 
     // ---- ending ----
+
+    /// Tells the server to stop. It refuses what comes from now on, until its connections have had time to say so.
+    pub(in crate::world) fn drain(&self, server: usize) {
+        let life = {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            let live = machine.live.as_mut();
+            let Some(live) = live.filter(|live| live.stage != Stage::Draining) else {
+                return;
+            };
+            live.stage = Stage::Draining;
+            machine.life
+        };
+        self.plan().note(Fault::Drain);
+        self.remark(&format!("server {server} is told to stop"));
+        let time = Duration::from_millis(self.random().between(1, 300));
+        self.at(time, Happening::Trouble(Trouble::Drained(server, life)));
+    }
+
+    /// The server has answered what it had: when its commit has ended it closes its store, as `server` does, and is gone.
+    pub(in crate::world) fn end_drained(&self, server: usize, life: u64) {
+        let live = {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            if machine.life != life {
+                return;
+            }
+            let is_committing = machine.live.as_ref().is_some_and(|live| live.committing);
+            match is_committing || machine.paused {
+                true => None,
+                false => machine.live.take(),
+            }
+        };
+        let Some(live) = live else {
+            let soon = Duration::from_millis(1);
+            return self.at(soon, Happening::Trouble(Trouble::Drained(server, life)));
+        };
+        let closed = live.records.close();
+        self.remark(&format!("server {server} has drained: {closed:?}"));
+        self.kill(server);
+    }
 
     /// The process is gone, what it wrote is not.
     pub(in crate::world) fn kill(&self, server: usize) {

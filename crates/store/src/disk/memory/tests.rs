@@ -129,3 +129,29 @@ fn rot_stays_and_copies_are_independent() {
     copy.put("z", vec![7]);
     assert_eq!(copy.open("z").unwrap().length().unwrap(), 1);
 }
+
+#[test]
+fn reads_and_writes_fail_once_when_they_are_told_to() {
+    let disk = MemoryDisk::new();
+    let file = disk.create("a", 0).unwrap();
+    let write = |text: &[u8]| file.write_vectored_at(&[IoSlice::new(text)], 0);
+    disk.fail_write(1);
+    assert_eq!(write(b"one").unwrap(), 3);
+    assert!(!disk.has_failed());
+    assert!(write(b"two").is_err() && disk.has_failed());
+    assert_eq!(
+        disk.content("a").unwrap(),
+        b"one",
+        "nothing of it is written"
+    );
+    assert_eq!(write(b"six").unwrap(), 3);
+    disk.fail_read(0);
+    let mut buffer = [0; 3];
+    assert!(file.read_at(&mut buffer, 0).is_err());
+    assert_eq!(file.read_at(&mut buffer, 0).unwrap(), 3);
+    assert_eq!(&buffer, b"six");
+    disk.fail_read(0);
+    disk.crash(|_| Survive::All);
+    assert!(!disk.has_failed(), "another life");
+    assert!(disk.open("a").unwrap().read_at(&mut buffer, 0).is_ok());
+}

@@ -1,0 +1,89 @@
+//! What clients do when everything was mended: everything once more, on every key. All of it must succeed.
+
+use super::operation::One;
+use super::{DOMAINS, End, PATIENT, PROCESSES, TASKS, Workload, moving};
+use areo_core::dsm::Client;
+use std::rc::Rc;
+
+impl Workload {
+    /// Does everything once more, on every key, and says what does not succeed.
+    pub(crate) fn start_finale(self: &Rc<Self>) {
+        for process in 0..PROCESSES {
+            self.busy.set(self.busy.get() + 1);
+            let work = Rc::clone(self);
+            self.world.spawn(async move {
+                work.finale(process).await;
+                work.busy.set(work.busy.get() - 1);
+            });
+        }
+    }
+
+    async fn finale(self: &Rc<Self>, process: usize) {
+        let client = Client::new(self.env(process, PATIENT));
+        let who = self.live();
+        let root = One {
+            work: self,
+            client: client.with(self.env(process, PATIENT)),
+            c: self.root.clone(),
+            object: (moving::ROOT, String::new()),
+            process,
+            who,
+            task: process * TASKS,
+        };
+        if matches!(root.resume().await, End::TimedOut) {
+            return self.stuck("reconfig --resume of the root domain", process);
+        }
+        for (domain, name) in DOMAINS.into_iter().enumerate() {
+            let Some(c) = self
+                .create(&client.with(self.env(process, PATIENT)), name)
+                .await
+            else {
+                return self.stuck("create", process);
+            };
+            let one = |key: usize| One {
+                work: self,
+                client: client.with(self.env(process, PATIENT)),
+                c: c.clone(),
+                object: (domain, format!("key-{key}")),
+                process,
+                who,
+                task: process * TASKS,
+            };
+            if matches!(one(0).resume().await, End::TimedOut) {
+                return self.stuck("reconfig --resume", process);
+            }
+            let mut ends = vec![
+                ("file pull", one(0).pull_file().await),
+                ("file push", one(0).push_file().await),
+                ("sweep of files", one(0).sweep_files().await),
+                ("writing of blocks", one(0).rewrite_blocks().await),
+            ];
+            for key in 0..self.shape.keys {
+                ends.extend([
+                    ("get", one(key).get().await),
+                    ("put", one(key).put().await),
+                    ("put --if-version", one(key).cover().await),
+                    ("put in blocks", one(key).put_large().await),
+                    ("get", one(key).get().await),
+                    ("sweep", one(key).sweep().await),
+                    ("stat", one(key).stat().await),
+                    ("list", one(key).list().await),
+                    ("delete", one(key).delete().await),
+                    ("put", one(key).put().await),
+                    ("get", one(key).get().await),
+                ]);
+            }
+            for (what, end) in ends {
+                if matches!(end, End::TimedOut) {
+                    self.stuck(what, process);
+                }
+            }
+        }
+    }
+
+    fn stuck(&self, what: &str, process: usize) {
+        let sentence =
+            format!("liveness: {what} of client {process} does not finish when all is mended");
+        self.world.violate(sentence);
+    }
+}

@@ -1,0 +1,56 @@
+//! What leaves a server, shown to the invariants.
+
+use super::{Machines, Subject};
+use crate::invariant::Observation;
+use crate::world::World;
+use areo_core::message::{Answer, CellReply, Refusal, Reply};
+
+impl World {
+    /// Shows the invariants what leaves a server.
+    pub(super) fn show(
+        &self,
+        machines: &Machines,
+        server: usize,
+        subject: &Subject,
+        reply: &Result<Reply, Refusal>,
+    ) {
+        if let Ok(Reply::Next { pointer, .. }) = reply {
+            self.observe(machines, &Observation::PointerShown { pointer });
+        }
+        // The sequence that the server knows, and what it was sent: one of them was not decided.
+        if *reply == Err(Refusal::Forked) {
+            self.violate(format!("decided_once: server {server} refused a fork"));
+        }
+        // What is withheld shows nothing.
+        let reply = match reply {
+            Ok(Reply::Next { reply, .. }) => reply.as_deref(),
+            reply => reply.as_ref().ok(),
+        };
+        match (subject, reply) {
+            (Subject::Objects(about), Some(Reply::Access(answers))) => {
+                for ((object, put), answer) in about.iter().zip(answers) {
+                    let object = *object;
+                    let observation = match (answer, put) {
+                        (Answer::Held(held), _) => Observation::Shown {
+                            server,
+                            object,
+                            held,
+                        },
+                        (Answer::Stored, Some(tag)) => Observation::Acknowledged {
+                            server,
+                            object,
+                            tag: *tag,
+                        },
+                        _ => continue,
+                    };
+                    self.observe(machines, &observation);
+                }
+            }
+            (Subject::Cell(key, cell), Some(Reply::Cell(CellReply::Decided(value)))) => {
+                let key = *key;
+                self.observe(machines, &Observation::CellShown { key, cell, value });
+            }
+            _ => {}
+        }
+    }
+}

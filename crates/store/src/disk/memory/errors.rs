@@ -1,0 +1,63 @@
+//! Reads and writes that fail once, as a bad sector or a bad cable makes them (EIO). The disk goes on afterwards.
+
+use std::io;
+
+use super::MemoryDisk;
+
+/// Which calls are to fail, and whether one has.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Errors {
+    reads: Countdown,
+    writes: Countdown,
+    has_struck: bool,
+}
+
+/// Calls of one kind until the one that fails; nothing if none does.
+#[derive(Clone, Copy, Default)]
+struct Countdown(Option<u64>);
+
+impl Countdown {
+    /// Counts a call. Whether it is the one that fails.
+    fn is_over(&mut self) -> bool {
+        let is_over = self.0 == Some(0);
+        self.0 = self.0.and_then(|left| left.checked_sub(1));
+        is_over
+    }
+}
+
+impl Errors {
+    pub(super) fn read(&mut self) -> io::Result<()> {
+        let fails = self.reads.is_over();
+        self.fail(fails, "the disk cannot read this")
+    }
+
+    pub(super) fn write(&mut self) -> io::Result<()> {
+        let fails = self.writes.is_over();
+        self.fail(fails, "the disk cannot write this")
+    }
+
+    fn fail(&mut self, fails: bool, what: &str) -> io::Result<()> {
+        self.has_struck |= fails;
+        match fails {
+            true => Err(io::Error::other(what)),
+            false => Ok(()),
+        }
+    }
+}
+
+impl MemoryDisk {
+    /// Lets the read number `read`, counted from now and 0, fail once.
+    pub fn fail_read(&self, read: u64) {
+        self.lock().errors.reads = Countdown(Some(read));
+    }
+
+    /// Lets the write number `write`, counted from now and 0, fail once: nothing of it is written.
+    pub fn fail_write(&self, write: u64) {
+        self.lock().errors.writes = Countdown(Some(write));
+    }
+
+    /// Whether a read or a write has failed since the last [`Self::crash`].
+    pub fn has_failed(&self) -> bool {
+        self.lock().errors.has_struck
+    }
+}
