@@ -231,7 +231,7 @@ pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
 #[allow(clippy::needless_pass_by_value)] // For `map_err`.
 pub(crate) fn failure(error: Error) -> Failure {
     let code = match &error {
-        Error::NotFound { .. } => Code::NotFound,
+        Error::NotFound { .. } | Error::Removed { .. } => Code::NotFound,
         Error::VersionConflict { .. } | Error::Swept { .. } => Code::Precondition,
         Error::Unavailable { .. } => Code::Unavailable,
         Error::Unknown { .. } => Code::Unknown,
@@ -245,10 +245,11 @@ pub(crate) fn failure(error: Error) -> Failure {
     };
     let hint = match &error {
         Error::NotFound { domain, key: None } if domain == DEFAULT_DOMAIN => {
-            ": `areo domain create default` makes it"
+            ": `areo domain create default` makes it".into()
         }
-        Error::NotFound { key: None, .. } => ": `areo domain ls` lists those that exist",
-        _ => "",
+        Error::NotFound { key: None, .. } => ": `areo domain ls` lists those that exist".into(),
+        Error::Removed { domain } => format!(": `areo domain rm {domain}` finishes the removal"),
+        _ => String::new(),
     };
     Failure::new(code, format!("{error}{hint}"))
 }

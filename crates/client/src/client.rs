@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::strangers;
 use crate::thread::{FAREWELL, Started, Thread, World};
 use crate::{ClusterId, ConnectError, ConnectOptions};
-use areo_core::config::{Configuration, InvalidConfiguration, Members, ServerId};
+use areo_core::config::{Configuration, Dap, InvalidConfiguration, Members, ServerId};
 use areo_core::env::Env;
 use areo_core::gather;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError, reconfiguration};
@@ -279,9 +279,18 @@ async fn create_domain(
     name: String,
     options: DomainOptions,
 ) -> Result<Arc<Configuration>, CreateDomainError> {
-    let exists = |configuration: &Configuration| CreateDomainError::Exists {
-        name: name.clone(),
-        configuration: Box::new(session.known.names().configuration(configuration)),
+    let exists = async |c: &Arc<Configuration>| {
+        find_members(&session, std::slice::from_ref(c)).await;
+        let domain = name.clone();
+        match reconfiguration::path(&session.within(STATUS_PATIENCE), c).await {
+            Ok(path) if path.last().is_some_and(|last| last.dap() == Dap::Removed) => {
+                Error::Removed { domain }.into()
+            }
+            _ => CreateDomainError::Exists {
+                name: domain,
+                configuration: Box::new(session.known.names().configuration(c)),
+            },
+        }
     };
     let operation = Operation::CreateDomain;
     let names = session.servers(operation).await?;
@@ -293,11 +302,11 @@ async fn create_domain(
     let found = manager::find_domain(&session.client, root, &name).await;
     let found = found.map_err(|error| domain_error(&session, operation, error))?;
     if let Some(configuration) = found {
-        return Err(exists(&configuration));
+        return Err(exists(&configuration).await);
     }
     match manager::create_domain(&session.client, root, &name, &first).await {
         Ok(Creation::Created) => Ok(first),
-        Ok(Creation::Exists(configuration)) => Err(exists(&configuration)),
+        Ok(Creation::Exists(configuration)) => Err(exists(&configuration).await),
         Err(DomainError::Unavailable(failed)) if failed.handed_over => {
             let asked = session.asked_root(operation);
             Err(session.unknown(&asked, &failed).into())
@@ -320,6 +329,7 @@ async fn remove_domain(session: Session, name: String) -> Result<(), Error> {
     let asked = Session::asked(operation, Some(&name), &c, None);
     match manager::remove_domain(&session.client, root, &name).await {
         Ok(Removal::Removed) => Ok(()),
+        // Another remover was faster.
         Ok(Removal::NotFound) | Err(RemovalError::Reconfig(ReconfigError::Removed)) => {
             Err(not_found())
         }

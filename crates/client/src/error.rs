@@ -6,11 +6,13 @@ use areo_core::message::Refusal;
 use std::fmt;
 use std::time::Duration;
 
+mod damage;
 mod invalid;
 mod obstacle;
 #[cfg(test)]
 mod tests;
 
+pub use damage::Damage;
 pub use invalid::Invalid;
 pub use obstacle::{Decided, Obstacle};
 
@@ -24,6 +26,12 @@ pub enum Error {
         domain: String,
         /// The object's key; `None`: it is the domain that does not exist.
         key: Option<String>,
+    },
+    /// The domain is being removed, or was removed after this client found it. A removal that has begun cannot be taken back:
+    /// [`Client::remove_domain`](crate::Client::remove_domain) finishes one that was interrupted.
+    Removed {
+        /// The domain.
+        domain: String,
     },
     /// A coverable write found another version than the one that it was to replace, and wrote nothing. Or a value was
     /// written over while it was read in blocks, and what is left of it to read is gone.
@@ -88,39 +96,6 @@ pub enum Error {
     Invalid {
         /// Why.
         reason: Invalid,
-    },
-}
-
-/// What is damaged about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Damage {
-    /// The checksum (CRC-32C) of the whole value is not the one that its writer computed.
-    Checksum {
-        /// The version that was read.
-        version: Version,
-        /// The checksum stored with it.
-        expected: u32,
-        /// The checksum of the bytes.
-        found: u32,
-    },
-    /// The metadata cannot be read.
-    Metadata {
-        /// The version that was read.
-        version: Version,
-        /// Why.
-        reason: String,
-    },
-    /// A block of a file is damaged, or is not there.
-    Block {
-        /// Which.
-        block: String,
-        /// Why.
-        reason: String,
-    },
-    /// Too many servers found their element, or their record of the object, damaged.
-    Servers {
-        /// What each server did.
-        call: Box<NoQuorum>,
     },
 }
 
@@ -247,11 +222,8 @@ impl Asked<'_> {
         if refused(Refusal::Unauthorised) > 0 {
             return Error::Unauthorised { call };
         }
-        if let Some(domain) = self.domain
-            && refused(Refusal::Removed) > 0
-        {
-            let domain = domain.into();
-            return Error::NotFound { domain, key: None };
+        if let Some(removed) = self.removed(&call) {
+            return removed;
         }
         // With the damaged ones there would have been a quorum: damage is why there is none. A write leaves it at
         // "nothing was written", which is what its caller has to know.
@@ -285,7 +257,16 @@ impl Asked<'_> {
             "reads have no effect to wonder about"
         );
         let call = Box::new(self.no_quorum(failed, describe));
-        Error::Unknown { call }
+        // What it wrote goes with the domain, whether it was written or not.
+        self.removed(&call).unwrap_or(Error::Unknown { call })
+    }
+
+    /// The error, if a server refused because nothing of the domain is left.
+    fn removed(&self, call: &NoQuorum) -> Option<Error> {
+        let removed = Response::Refused(Refusal::Removed);
+        let refused = call.servers.iter().any(|server| server.response == removed);
+        let domain = self.domain.filter(|_| refused)?.into();
+        Some(Error::Removed { domain })
     }
 
     fn no_quorum(
@@ -404,6 +385,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotFound { domain, key: None } => write!(f, "there is no domain '{domain}'"),
+            Error::Removed { domain } => write!(
+                f,
+                "the domain '{domain}' was removed, or its removal has begun and was interrupted"
+            ),
             Error::NotFound {
                 domain,
                 key: Some(key),
@@ -464,29 +449,6 @@ impl fmt::Display for Error {
             }
             Error::Unauthorised { call } => write!(f, "not authorised: {call}"),
             Error::Invalid { reason } => reason.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Damage::Checksum {
-                version,
-                expected,
-                found,
-            } => write!(
-                f,
-                "version {version} was written with checksum {expected:08x} and has {found:08x}"
-            ),
-            Damage::Metadata { version, reason } => {
-                write!(
-                    f,
-                    "the metadata of version {version} cannot be read: {reason}"
-                )
-            }
-            Damage::Block { block, reason } => write!(f, "block {block}: {reason}"),
-            Damage::Servers { call } => call.fmt(f),
         }
     }
 }

@@ -358,7 +358,7 @@ impl Work {
         let path = self.path().await?;
         let last = path.last().expect("a sequence has an end");
         if last.dap() == Dap::Removed {
-            return Err(self.not_found());
+            return Err(self.removed());
         }
         let new = wanted(change, last, &names)?;
         let unchanged = is_same_but_for_index(last, &new);
@@ -451,7 +451,7 @@ impl Work {
     fn failed(&self, error: ares::ReconfigError) -> ReconfigError {
         let asked = self.asked(Operation::Reconfigure);
         match error {
-            ares::ReconfigError::Removed => self.not_found(),
+            ares::ReconfigError::Removed => self.removed(),
             ares::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
             ares::ReconfigError::Decided(error) => client::later_version(&error).into(),
             ares::ReconfigError::NotBegun(failed) => {
@@ -466,10 +466,9 @@ impl Work {
         }
     }
 
-    /// The domain was removed.
-    fn not_found(&self) -> ReconfigError {
+    fn removed(&self) -> ReconfigError {
         let domain = self.about.name.clone();
-        Error::NotFound { domain, key: None }.into()
+        Error::Removed { domain }.into()
     }
 
     fn asked(&self, operation: Operation) -> Asked<'_> {

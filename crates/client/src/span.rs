@@ -12,6 +12,7 @@ impl ErrorType for Error {
     fn error_type(&self) -> &'static str {
         match self {
             Error::NotFound { .. } => "not_found",
+            Error::Removed { .. } => "removed",
             Error::VersionConflict { .. } => "version_conflict",
             Error::Unavailable { .. } => "unavailable",
             Error::Unknown { .. } => "unknown",

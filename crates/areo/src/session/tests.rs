@@ -99,6 +99,7 @@ fn every_ending_has_its_exit_code() {
         (invalid, 2),
         (not_found(Some("a".into())), 3),
         (not_found(None), 3),
+        (Error::Removed { domain: domain() }, 3),
         (conflict, 4),
         (Error::Unavailable { call: call() }, 5),
         (Error::Unauthorised { call: call() }, 6),
@@ -117,6 +118,10 @@ fn every_ending_has_its_exit_code() {
         missing.message.contains("areo domain create default"),
         "{missing}"
     );
+    let domain = "photos".into();
+    let removed = failure(Error::Removed { domain });
+    let advice = "interrupted: `areo domain rm photos` finishes the removal";
+    assert!(removed.message.ends_with(advice), "{removed}");
 }
 
 #[test]

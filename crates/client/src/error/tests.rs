@@ -221,3 +221,17 @@ fn a_conflict_names_both_versions() {
     assert!(sentence(None, Some(object)).contains("was to be made, but it is at version 6-"));
     assert!(sentence(Some(version), None).ends_with("but there is no such object"));
 }
+
+#[test]
+fn what_is_removed_is_called_so_whatever_was_written() {
+    let removed = Refused(Refusal::Removed);
+    let failed = failed([removed, removed, removed, Answered, Silent], 10);
+    let read = asked(Operation::Get, Some("cat")).not_applied(&failed, describe);
+    let write = asked(Operation::Put, Some("cat")).unknown(&failed, describe);
+    for error in [read, write] {
+        assert_eq!(
+            error.to_string(),
+            "the domain 'photos' was removed, or its removal has begun and was interrupted"
+        );
+    }
+}

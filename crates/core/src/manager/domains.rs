@@ -217,18 +217,24 @@ pub async fn remove_domain<E: Env>(
     name: &str,
 ) -> Result<Removal, RemovalError> {
     let found = find_domain(client, root, name).await;
-    let Some(mut last) = found.map_err(RemovalError::Domain)? else {
+    let Some(found) = found.map_err(RemovalError::Domain)? else {
         return Ok(Removal::NotFound);
     };
+    let mut last = found.clone();
     while last.dap() != Dap::Removed {
         let wanted = Descriptor {
             dap: Dap::Removed,
             ..last.descriptor().clone()
         };
-        let done = reconfiguration::reconfigure(client, root, &last, &wanted, &|_| {}).await;
+        let done = reconfiguration::install(client, &last, &wanted, &|_| {}).await;
         // Another reconfigurer may have won: then once more after its configuration.
         last = done.map_err(RemovalError::Reconfig)?.into_configuration();
     }
+    // Best effort: servers that a remover did not tell before it died keep what they hold.
+    for members in [&found, &last] {
+        let _ = directory::announce(client, members, &last).await;
+    }
+    // Last, for with this the name is free, and no other removal finds what is left to do.
     let root = client.sequences().start(root);
     let told = directory::announce(client, &root, &last).await;
     told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;

@@ -37,15 +37,28 @@ pub async fn reconfigure<E: Env>(
     wanted: &Descriptor,
     progress: &dyn Fn(Progress),
 ) -> Result<Reconfigured, ReconfigError> {
+    let done = install(client, known, wanted, progress).await?;
+    tell_directory(client, root, &done.clone().into_configuration()).await;
+    Ok(done)
+}
+
+/// The same without telling the directory.
+///
+/// # Errors
+/// [`ReconfigError`].
+pub(super) async fn install<E: Env>(
+    client: &Client<E>,
+    known: &Arc<Configuration>,
+    wanted: &Descriptor,
+    progress: &dyn Fn(Progress),
+) -> Result<Reconfigured, ReconfigError> {
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
         consensus: &consensus::AsDescribed(|| client.next_writer()),
         progress,
     };
-    let done = ares::reconfigure(&by, known, wanted).await?;
-    tell_directory(client, root, &done.clone().into_configuration()).await;
-    Ok(done)
+    ares::reconfigure(&by, known, wanted).await
 }
 
 /// As [`reconfigure`], but left off after this step, and without telling the directory. `None` if the configuration asked
@@ -98,7 +111,8 @@ async fn tell_directory<E: Env>(
     c: &Arc<Configuration>,
 ) {
     let root = client.sequences().start(root);
-    for to in [&root, c] {
+    // The directory last: it frees the name of a domain that was removed.
+    for to in [c, &root] {
         // A quorum that does not answer hears of it from whoever reconfigures next.
         let _ = directory::announce(client, to, c).await;
     }

@@ -147,11 +147,8 @@ async fn append<E: Env, C: Consensus<E>>(
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         let index = last.id().index;
-        if last.dap() == Dap::Removed && wanted.dap != Dap::Removed {
-            if path.len() > 1 {
-                finish(by, path, None).await?;
-            }
-            return Err(ReconfigError::Removed);
+        if last.dap() == Dap::Removed {
+            return removed(by, path, (wanted, until)).await;
         }
         let next = Descriptor {
             index: index
@@ -202,7 +199,11 @@ async fn append<E: Env, C: Consensus<E>>(
         let is_wanted = decided == next;
         // Only what is one's own is left off.
         let until = until.filter(|_| is_wanted);
-        let finished = finish(by, [path, vec![decided.clone()]].concat(), until).await?;
+        let path = [path, vec![decided.clone()]].concat();
+        if decided.dap() == Dap::Removed {
+            return removed(by, path, (wanted, until)).await;
+        }
+        let finished = finish(by, path, until).await?;
         return Ok(
             finished.map(|installed| match (installed == decided, is_wanted) {
                 (true, true) => Reconfigured::Installed(installed),
@@ -210,6 +211,27 @@ async fn append<E: Env, C: Consensus<E>>(
                 (false, _) => Reconfigured::Superseded(installed),
             }),
         );
+    }
+}
+
+/// The path ends with a removal, after which nothing comes: it is finished, if it is pending, by the reconfigurer that finds
+/// it. Whether that one wanted to remove the domain as well decides what it is told.
+async fn removed<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    path: Vec<Arc<Configuration>>,
+    (wanted, until): (&Descriptor, Option<LeaveOff>),
+) -> Result<Option<Reconfigured>, ReconfigError> {
+    let done: fn(_) -> _ = match path.len() {
+        1 => Reconfigured::Unchanged,
+        _ => Reconfigured::Installed,
+    };
+    let removal = match path.len() {
+        1 => path.into_iter().next(),
+        _ => finish(by, path, until).await?,
+    };
+    match wanted.dap {
+        Dap::Removed => Ok(removal.map(done)),
+        Dap::Abd | Dap::Ec { .. } => Err(ReconfigError::Removed),
     }
 }
 

@@ -12,6 +12,7 @@ mod late_notes;
 mod outside;
 mod pointers;
 mod removal;
+mod remover;
 mod root;
 mod rounds;
 mod schedules;
