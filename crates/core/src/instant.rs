@@ -12,6 +12,18 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The first full second at or after this.
+    pub fn next_second(self) -> u32 {
+        let seconds = self.0.div_ceil(1_000_000_000);
+        u32::try_from(seconds).unwrap_or(u32::MAX)
+    }
+
+    /// Full seconds since that one; zero if it is later.
+    pub fn seconds_since(self, second: u32) -> u32 {
+        let seconds = u32::try_from(self.0 / 1_000_000_000).unwrap_or(u32::MAX);
+        seconds.saturating_sub(second)
+    }
+
     /// So much later.
     #[must_use]
     pub fn plus(self, time: Duration) -> Instant {

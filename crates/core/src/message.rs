@@ -322,6 +322,9 @@ pub struct ListEntry {
     pub tag: Tag,
     /// Its length.
     pub length: u64,
+    /// For how many seconds this server has had it at least, by the server's own clock. That of a version that it had when it
+    /// was started counts from the start.
+    pub age_s: u32,
     /// It is a tombstone.
     pub deleted: bool,
     /// This server cannot speak for the object until it is repaired: it counts in no quorum (`[X-11]`).

@@ -70,6 +70,8 @@ pub struct Server {
     finals: Finals,
     registry: Registry,
     ledger: Ledger,
+    /// The first second of this start that it knows of.
+    started_s: Option<u32>,
     /// Objects with several versions, by when they may be quiet.
     quiet: VecDeque<(Instant, Key, Name, Tag)>,
 }
@@ -85,6 +87,7 @@ impl Server {
             finals: Finals::default(),
             registry: Registry::default(),
             ledger: Ledger::default(),
+            started_s: None,
             quiet: VecDeque::new(),
         }
     }
@@ -181,6 +184,7 @@ impl Server {
         request: Request,
         reads: &mut Vec<Read>,
     ) -> Result<Reply, Refusal> {
+        self.started_s.get_or_insert(now.next_second());
         match request {
             Request::Directory => Ok(Reply::Directory(Directory {
                 root: self.root().clone(),
@@ -242,7 +246,11 @@ impl Server {
                 }
                 Ok(Reply::Access(answers))
             }
-            Body::List(request) => Ok(Reply::Listed(tenancy.list(&request))),
+            Body::List(request) => {
+                let started_s = self.started_s.expect("set by the first request");
+                let age_s = |taken_in_s: u32| now.seconds_since(taken_in_s.max(started_s));
+                Ok(Reply::Listed(tenancy.list(&request, age_s)))
+            }
             Body::ReadConfig => Ok(Reply::Config),
             Body::Register(record) if key.domain == self.identity.root.id().domain => {
                 self.registry.register(record, &mut self.ledger)
@@ -308,7 +316,8 @@ impl Server {
                 if too_large || tag.is_initial() {
                     return Answer::Refused(Refusal::TooLarge);
                 }
-                match tenancy.put(key, name, (tag, element), write_back, &mut self.ledger) {
+                let version = (tag, element, write_back);
+                match tenancy.put(now, (key, name), version, &mut self.ledger) {
                     Ok(newest) => {
                         self.await_quiet(now, key, name, newest);
                         Answer::Stored

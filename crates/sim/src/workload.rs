@@ -76,6 +76,8 @@ struct Shape {
     large_per_mille: u64,
     /// Writes in blocks.
     blocks_per_mille: u64,
+    /// Sweeps wait for as long as the product does before they give an upload up.
+    patient_sweeps: bool,
     idle_per_mille: u64,
     /// Reconfigurations.
     moves_per_mille: u64,
@@ -143,6 +145,7 @@ impl Workload {
             think_us: [1, 1000, 10_000][random.index(3)],
             large_per_mille: [0, 100][random.index(2)],
             blocks_per_mille: [0, 300, 700][random.index(3)],
+            patient_sweeps: random.index(3) == 0,
             idle_per_mille: [0, 3][random.index(2)],
             moves_per_mille: [0, 10, 40][random.index(3)],
             files_per_mille: [0, 0, 150][random.index(3)],

@@ -184,6 +184,14 @@ impl World {
         &self.0.plan
     }
 
+    /// Whether the clock of a server has jumped.
+    pub(crate) fn has_fast_server(&self) -> bool {
+        let clocks = self.0.clocks.borrow();
+        clocks[self.caller_of(0)..]
+            .iter()
+            .any(|ahead| !ahead.is_zero())
+    }
+
     /// What the clock of a caller says.
     fn clock(&self, caller: usize) -> Instant {
         self.now().plus(self.0.clocks.borrow()[caller])

@@ -74,12 +74,14 @@ impl Collect {
     }
 }
 
-/// Of each key the entry with the largest tag, in order of the keys.
+/// Of each key the entry with the largest tag, in order of the keys. Of several that list it, the one that has it for the
+/// shortest time says its age: so a clock that is fast makes nothing older than others say that it is.
 pub fn newest(entries: impl IntoIterator<Item = ListEntry>) -> Vec<ListEntry> {
     let mut newest: BTreeMap<String, ListEntry> = BTreeMap::new();
     for entry in entries {
         match newest.get_mut(&entry.key) {
-            Some(best) if best.tag >= entry.tag => {}
+            Some(best) if best.tag > entry.tag => {}
+            Some(best) if best.tag == entry.tag => best.age_s = best.age_s.min(entry.age_s),
             Some(best) => *best = entry,
             None => drop(newest.insert(entry.key.clone(), entry)),
         }
@@ -135,6 +137,7 @@ mod tests {
             key: key.into(),
             tag,
             length: 0,
+            age_s: 0,
             deleted: false,
             damaged: false,
         }

@@ -38,6 +38,8 @@ pub struct Versions {
     marks: Option<Marks>,
     /// The object waits for its quiet time.
     pub queued: bool,
+    /// The second in which its newest version was taken in, by this server's clock; 0 if it was there at the start.
+    pub taken_in_s: u32,
 }
 
 /// The record beside the elements' own.

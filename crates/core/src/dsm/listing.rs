@@ -82,6 +82,7 @@ mod tests {
             key: key.into(),
             tag: Tag { number, writer },
             length: 0,
+            age_s: 0,
             deleted,
             damaged: false,
         }

@@ -6,14 +6,18 @@
 //!
 //! | the cell | then |
 //! |---|---|
-//! | is not decided | the writer may be slow or gone: abort is proposed if its newest block is old |
+//! | is not decided | the writer may be slow or gone: abort is proposed if its newest block is old, as servers say |
 //! | aborted | nobody will ever read the blocks: they are removed |
 //! | committed | the manifest is put with the tag that was decided, as its writer would; then the object is read |
 //! | and the read returns that tag | the upload is live |
 //! | and the read returns a larger one | it is complete, so that every later read returns it or a larger one: the blocks are removed, after a while for those who still read them |
 //!
-//! Time only decides when to try: no clock makes a sweep remove what somebody may read from now on. To remove a block is to
-//! write a tombstone over it, in one round, because all tags that it can have are known.
+//! Time only decides when to try: no clock makes a sweep remove what somebody may read from now on. But to try too early
+//! ends an upload that is under way. So neither the clock of the sweeping client nor that of the writer has a say in it: a server
+//! that lists a block says for how long it has had it, and the upload is as old as the youngest block that any server of a
+//! quorum lists. A block that was put is at a quorum, so that one of them knows of it.
+//!
+//! To remove a block is to write a tombstone over it, in one round, because all tags that it can have are known.
 
 use super::large::{self, Fate};
 use super::{Client, atomic, decided_once, listing, removal};
@@ -30,9 +34,9 @@ use std::sync::Arc;
 /// What to remove, by age; in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ages {
-    /// The present time, since 1970.
+    /// The present time, since 1970, by the caller's clock: only what was replaced is judged by it.
     pub now_ms: u64,
-    /// Undecided uploads without a new block for so long; `None`: nothing is removed, only counted.
+    /// Undecided uploads without a new block for so long, by the servers' clocks; `None`: nothing is removed, only counted.
     pub unfinished_ms: Option<u64>,
     /// Uploads whose object was written anew, or deleted, so long ago; `None`: as above, of aborted ones too.
     pub replaced_ms: Option<u64>,
@@ -83,6 +87,8 @@ pub(super) struct Upload {
     pub(super) id: Writer,
     pub(super) blocks: Vec<u32>,
     bytes: u64,
+    /// For so many seconds no block of it has come to any of the servers that listed it, by their own clocks.
+    idle_s: u32,
 }
 
 impl Upload {
@@ -118,7 +124,7 @@ pub async fn sweep<E: Env>(
     let mut swept = Swept::default();
     for upload in uploads(client, c, large::PREFIX).await? {
         let mut state = state(client, c, &upload).await?;
-        if state == State::Unfinished && is_old(client, c, &upload, ages).await? {
+        if state == State::Unfinished && is_old(&upload, ages) {
             state = abort(client, c, &upload).await?;
         }
         let (class, goes) = match state {
@@ -164,12 +170,17 @@ pub(super) async fn uploads<E: Env>(
                 continue;
             };
             if uploads.last().is_none_or(|upload| upload.id != id) {
-                let (blocks, bytes) = (Vec::new(), 0);
-                uploads.push(Upload { id, blocks, bytes });
+                uploads.push(Upload {
+                    id,
+                    blocks: Vec::new(),
+                    bytes: 0,
+                    idle_s: entry.age_s,
+                });
             }
             let upload = uploads.last_mut().expect("one was pushed");
             upload.blocks.push(index);
             upload.bytes += entry.length;
+            upload.idle_s = upload.idle_s.min(entry.age_s);
         }
         after = page.next;
     }
@@ -220,24 +231,10 @@ async fn settled<E: Env>(
     }
 }
 
-/// Whether the newest block of an undecided upload is old enough to give the upload up. Only its age is asked for: it is not
-/// brought to a quorum, as a read would, for a full disk may have no room for it.
-async fn is_old<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: &Upload,
-    ages: &Ages,
-) -> Result<bool, Unavailable> {
-    if ages.unfinished_ms.is_none() {
-        return Ok(false);
-    }
-    let newest = upload.blocks.last().expect("it was listed by its blocks");
-    let name = large::block_name(upload.id, *newest);
-    let found = atomic::glimpse(client, c, &name).await;
-    let found = found.map_err(|ReadError::Unavailable(failed)| failed)?;
-    let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
-    let written = metadata.and_then(|metadata| metadata.written_at_ms);
-    Ok(passed(ages, written, ages.unfinished_ms))
+/// Whether an undecided upload has stood still for so long that it is given up.
+fn is_old(upload: &Upload, ages: &Ages) -> bool {
+    let idle_ms = u64::from(upload.idle_s) * 1000;
+    ages.unfinished_ms.is_some_and(|age_ms| idle_ms >= age_ms)
 }
 
 /// Whether `age_ms` have passed since `then`. What has no time is old.

@@ -163,10 +163,9 @@ impl Tenancy {
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn put(
         &mut self,
-        key: Key,
-        name: &Name,
-        (tag, element): (Tag, Element),
-        write_back: bool,
+        now: Instant,
+        (key, name): (Key, &Name),
+        (tag, element, write_back): (Tag, Element, bool),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
@@ -188,6 +187,7 @@ impl Tenancy {
             Admission::Store => element,
         };
         let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
+        versions.taken_in_s = now.next_second();
         let evicted = trim((c, key, name), versions, false, ledger);
         ledger.trimmed += evicted.len() as u64;
         ledger.supersede(handles(&evicted));
@@ -247,7 +247,8 @@ impl Tenancy {
         forget(key, name, versions, record, ledger);
     }
 
-    pub(super) fn list(&self, request: &ListRequest) -> Listed {
+    /// A page of objects. `age_s`: how long ago a second of this server's clock was.
+    pub(super) fn list(&self, request: &ListRequest, age_s: impl Fn(u32) -> u32) -> Listed {
         let ListRequest {
             kind,
             prefix,
@@ -284,6 +285,7 @@ impl Tenancy {
                 key,
                 tag,
                 length,
+                age_s: age_s(versions.taken_in_s),
                 deleted,
                 damaged: versions.damaged().is_some(),
             });

@@ -1,12 +1,13 @@
 //! Writers that end after each of their steps. What they left is finished or swept, and nobody sees half of it.
 
-use crate::large::uploader::{Upload, get, look, sweep};
+use crate::large::uploader::{Upload, get, look, sweep as sweep_all};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::PublishError;
-use areo_core::dsm::sweep::Count;
+use areo_core::dsm::sweep::{self, Ages, Count, Swept};
 use areo_core::error::WriteError;
 use std::sync::Arc;
+use std::time::Duration;
 
 const OLD: &str = "the old value";
 const NEW: &str = "the new value, longer";
@@ -96,7 +97,7 @@ fn what_a_writer_leaves_is_finished_or_swept() {
             // A different quorum each time.
             world.crash(without);
             // The first one may come to the old version before it finishes the new one.
-            let sweeps = [(); 2].map(|()| world.run(sweep(&actor)).unwrap());
+            let sweeps = [(); 2].map(|()| world.run(sweep_all(&actor)).unwrap());
             let removed: u64 = sweeps.iter().map(|swept| swept.removed.uploads).sum();
             let read = get(&world, &actor, "k").unwrap();
             assert!([OLD, NEW].contains(&&*read), "{until:?}: {read}");
@@ -123,7 +124,7 @@ fn full_disks_can_be_swept() {
         }
         let written = world.run(actor.write("other", "more"));
         assert!(written.is_err(), "the disks are full");
-        let sweeps = [(); 2].map(|()| world.run(sweep(&actor)));
+        let sweeps = [(); 2].map(|()| world.run(sweep_all(&actor)));
         let removed = sweeps.map(|swept| swept.unwrap_or_else(|e| panic!("{until:?}: {e:?}")));
         let removed: u64 = removed.iter().map(|swept| swept.removed.uploads).sum();
         assert_eq!(removed, 1, "{until:?}");
@@ -147,7 +148,7 @@ fn full_disks_can_be_swept_of_half_a_block() {
         }
         // So that nobody can tell whether it is at a quorum.
         world.crash(2);
-        assert_eq!(world.run(sweep(&actor)).unwrap().removed.uploads, 1);
+        assert_eq!(world.run(sweep_all(&actor)).unwrap().removed.uploads, 1);
     }
 }
 
@@ -159,7 +160,7 @@ fn readers_see_one_version_whole_before_and_after_a_sweep() {
         let (world, actor) = world(&c);
         leave(&world, until);
         let before = get(&world, &actor, "k").unwrap();
-        world.run(sweep(&actor)).unwrap();
+        world.run(sweep_all(&actor)).unwrap();
         let after = get(&world, &actor, "k").unwrap();
         assert!([OLD, NEW].contains(&&*before), "{until:?}: {before}");
         assert!([&*before, NEW].contains(&&*after), "{until:?}: {after}");
@@ -172,7 +173,7 @@ fn a_slow_writer_loses_against_a_sweep() {
     let c = configuration(4, Dap::Abd, 1, 0);
     let (world, actor) = world(&c);
     let slow = leave(&world, Until::AllBlocks);
-    assert_eq!(world.run(sweep(&actor)).unwrap().removed.uploads, 1);
+    assert_eq!(world.run(sweep_all(&actor)).unwrap().removed.uploads, 1);
     let late = slow.clone();
     let ended = world.run(async move { late.publish("k").await });
     assert_eq!(ended, Err(PublishError::Swept));
@@ -190,7 +191,7 @@ fn a_sweep_loses_against_a_commit() {
     let upload = leave(&world, Until::AllBlocks);
     // The sweep has seen that nothing is decided, and asks for promises.
     world.hold(Message::is_prepare);
-    let sweeping = world.spawn(sweep(&actor));
+    let sweeping = world.spawn(sweep_all(&actor));
     world.settle();
     assert!(world.in_flight(Message::is_prepare) > 0, "it proposes");
     let publishing = upload.clone();
@@ -205,4 +206,54 @@ fn a_sweep_loses_against_a_commit() {
     // The old value was the newest when the sweep came to it.
     assert_eq!((swept.live.uploads, swept.removed.uploads), (2, 0));
     assert_eq!(get(&world, &actor, "k").as_deref(), Some(NEW));
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+const HOUR_MS: u64 = 3_600_000;
+
+/// A sweep by a client whose clock shows this, which gives up what has stood still for an hour.
+fn sweep_at(world: &World, actor: &Actor, now_ms: u64) -> Swept {
+    let (client, c) = (actor.client(), actor.c.clone());
+    let ages = Ages {
+        now_ms,
+        unfinished_ms: Some(HOUR_MS),
+        replaced_ms: Some(0),
+    };
+    let swept = world.run(async move { sweep::sweep(&client, &c, &ages).await });
+    swept.expect("a quorum is up")
+}
+
+/// Clocks of clients have no say in how long an upload has stood still: one that is hours ahead ends no upload that is under
+/// way, one that is hours behind keeps none. Servers say it, and a server that was started later knows of less.
+#[test]
+fn clocks_of_clients_do_not_end_uploads() {
+    for dap in [Dap::Abd, Dap::Ec { k: 2 }] {
+        let c = configuration(4, dap, 1, 2);
+        let (world, actor) = world(&c);
+        world.pass(5 * HOUR);
+        let upload = Upload::begin(&actor, NEW);
+        for block in 0..upload.pieces().len() {
+            let putting = upload.clone();
+            assert!(world.run(async move { putting.put_blocks([block]).await }));
+            let swept = sweep_at(&world, &actor, 10 * HOUR_MS);
+            assert_eq!(swept.unfinished.blocks, block as u64 + 1, "{dap}");
+            // Slower than that would be too slow, if the first block counted.
+            world.pass(HOUR / 2);
+        }
+        let publishing = upload.clone();
+        let published = world.run(async move { publishing.publish("k").await });
+        assert!(published.is_ok(), "{dap}: {published:?}");
+        assert_eq!(get(&world, &actor, "k").as_deref(), Some(NEW));
+        let left = Upload::begin(&actor, NEW);
+        assert!(world.run(async move { left.put_blocks([0]).await }));
+        for server in 0..4 {
+            world.crash(server);
+            world.restart(server, true);
+        }
+        assert_eq!(sweep_at(&world, &actor, 0).unfinished.uploads, 1, "{dap}");
+        world.pass(59 * HOUR / 60);
+        assert_eq!(sweep_at(&world, &actor, 0).unfinished.uploads, 1, "{dap}");
+        world.pass(HOUR / 30);
+        assert_eq!(sweep_at(&world, &actor, 0).removed.uploads, 1, "{dap}");
+    }
 }

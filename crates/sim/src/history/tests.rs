@@ -42,6 +42,7 @@ impl Story {
             key: (*key).to_owned(),
             tag: tag(*number),
             length: 0,
+            age_s: 0,
             deleted: false,
             damaged: false,
         };

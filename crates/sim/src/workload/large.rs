@@ -8,10 +8,13 @@ use areo_core::dap::Found;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep::{self, Ages};
 use areo_core::element::Value;
+use areo_core::env::Env;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
+use areo_core::instant::Instant;
 use areo_core::object::{Blocks, Metadata};
 use bytes::Bytes;
+use std::time::Duration;
 
 /// What a manifest is told of its value, for those who see it without the blocks.
 const HASH: &str = "hash";
@@ -43,7 +46,7 @@ impl One<'_> {
         let contents: Vec<Value> = (0..blocks.count())
             .map(|index| blocks.range(index))
             .map(|part| content.slice(part.start as usize..part.end as usize))
-            .map(|part| Value::new(Bytes::new(), part))
+            .map(|part| Value::new(self.written_now(), part))
             .collect();
         let metadata = Metadata {
             user: vec![(HASH.into(), format!("{hash:x}"))],
@@ -64,6 +67,10 @@ impl One<'_> {
             Err(PublishError::Swept) => {
                 plan.note(Fault::SweptUpload);
                 let now = self.work.world.now();
+                if self.work.shape.patient_sweeps && !self.work.world.has_fast_server() {
+                    let swept = "uploads_go_on: an upload was swept while its writer was at it";
+                    self.work.world.violate(swept.into());
+                }
                 self.end(None, |history| history.end_failed(now, &operation));
                 return End::Done;
             }
@@ -71,13 +78,32 @@ impl One<'_> {
         self.end_write(&operation, &written)
     }
 
-    /// Removes all blocks that may be removed, whatever their age.
+    /// The time of day as this process sees it: those of the others are hours behind or ahead of it.
+    fn time_of_day_ms(&self) -> u64 {
+        const APART: Duration = Duration::from_hours(5);
+        let now = self.client.env.now().plus(APART * self.process as u32);
+        now.since(Instant::default()).as_millis() as u64
+    }
+
+    fn written_now(&self) -> Bytes {
+        let metadata = Metadata {
+            written_at_ms: Some(self.time_of_day_ms()),
+            ..Metadata::default()
+        };
+        metadata.encode().expect("small metadata")
+    }
+
+    /// Removes all blocks that may be removed: whatever their age, or after the times of the product.
     pub(super) async fn sweep(&self) -> End {
         self.client.env.goes_over_many();
+        let after = |time: Duration| match self.work.shape.patient_sweeps {
+            true => Some(time.as_millis() as u64),
+            false => Some(0),
+        };
         let ages = Ages {
-            now_ms: 0,
-            unfinished_ms: Some(0),
-            replaced_ms: Some(0),
+            now_ms: self.time_of_day_ms(),
+            unfinished_ms: after(Duration::from_hours(1)),
+            replaced_ms: after(Duration::from_mins(1)),
         };
         match sweep::sweep(&self.client, &self.c, &ages).await {
             Ok(swept) => {

@@ -55,7 +55,7 @@ const SUMMARY_DECIDED: u8 = 1;
 
 const ANSWER_LEAST_BYTES: usize = 2;
 const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES;
-const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8;
+const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8 + 4;
 const SUMMARY_FIXED_BYTES: usize = 1 + 2 + 4;
 const SERVER_LEAST_BYTES: usize = 4;
 /// What a page may take beside its kind, flags and count.
@@ -201,6 +201,7 @@ fn put_listed<S: Sink>(out: &mut S, listed: &Listed, pointer: Option<&Pointer>) 
         out.short(entry.key.len());
         parts::put_tag(out, entry.tag);
         out.u64(entry.length);
+        out.u32(entry.age_s);
         out.put(entry.key.as_bytes());
     }
 }
@@ -429,11 +430,12 @@ fn entry(reader: &mut Reader<'_>) -> Result<ListEntry, DecodeError> {
     let flags = reader.flags("entry of a listing", ENTRY_DELETED | ENTRY_DAMAGED)?;
     let key_bytes = reader.short()?;
     let tag = parts::tag(reader)?;
-    let length = reader.u64()?;
+    let (length, age_s) = (reader.u64()?, reader.u32()?);
     Ok(ListEntry {
         key: parts::key(reader, key_bytes)?,
         tag,
         length,
+        age_s,
         deleted: flags & ENTRY_DELETED != 0,
         damaged: flags & ENTRY_DAMAGED != 0,
     })

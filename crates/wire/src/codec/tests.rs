@@ -159,6 +159,7 @@ fn a_listing_that_is_too_long_for_a_frame_is_cut() {
         key: format!("{number:01024}"),
         tag: Tag::INITIAL,
         length: 1,
+        age_s: 0,
         deleted: false,
         damaged: false,
     };

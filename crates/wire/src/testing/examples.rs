@@ -392,6 +392,7 @@ fn entry(key: &str, deleted: bool, damaged: bool) -> ListEntry {
         key: key.into(),
         tag: tag(0x41),
         length: 0x1122_3344_5566,
+        age_s: 0x0051_5253,
         deleted,
         damaged,
     }

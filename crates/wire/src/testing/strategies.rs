@@ -168,15 +168,18 @@ fn answered_element() -> impl Strategy<Value = Carried> {
 
 fn entry() -> impl Strategy<Value = ListEntry> {
     let flags = (any::<bool>(), any::<bool>());
-    (text(1..40), tag(), any::<u64>(), flags).prop_map(|(key, tag, length, (deleted, damaged))| {
-        ListEntry {
+    let numbers = (any::<u64>(), any::<u32>());
+    let parts = (text(1..40), tag(), numbers, flags);
+    parts.prop_map(
+        |(key, tag, (length, age_s), (deleted, damaged))| ListEntry {
             key,
             tag,
             length,
+            age_s,
             deleted,
             damaged,
-        }
-    })
+        },
+    )
 }
 
 fn cell_reply() -> impl Strategy<Value = CellReply> {

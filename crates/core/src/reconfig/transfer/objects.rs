@@ -247,6 +247,7 @@ mod tests {
             key: "k".into(),
             tag: Tag::INITIAL,
             length,
+            age_s: 0,
             deleted: false,
             damaged: false,
         }
