@@ -445,6 +445,14 @@ pub enum Note {
         /// What.
         value: Bytes,
     },
+    /// No decision about the upload of this cell matters any more: a version is complete that is larger than the one it is, or
+    /// would be (`docs/decisions/0021-cells-go-with-their-uploads.md`).
+    Forget {
+        /// Where.
+        configuration: ConfigurationId,
+        /// Which.
+        cell: Bytes,
+    },
     /// The configuration has a final successor.
     Next {
         /// Which configuration.

@@ -42,6 +42,9 @@ impl Kind {
     }
 }
 
+/// How the keys of blocks of uploads begin, and the names of their cells.
+pub const UPLOAD_PREFIX: &str = "upload-";
+
 /// The name of an object within its domain: the kind byte, then the key (1 to 1024 bytes of UTF-8). Ordered by bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Bytes);

@@ -342,6 +342,7 @@ impl Server {
         }
         let (Note::Confirm { configuration, .. }
         | Note::Decided { configuration, .. }
+        | Note::Forget { configuration, .. }
         | Note::Next { configuration, .. }) = &note;
         let key = Key::of(configuration);
         if let Note::Next { pointer, .. } = &note
@@ -371,6 +372,7 @@ impl Server {
                 self.await_quiet(now, key, &name, newest);
             }
             Note::Decided { cell, value, .. } => tenancy.decided(&cell, value, &mut self.ledger),
+            Note::Forget { cell, .. } => tenancy.forget(&cell, &mut self.ledger),
             Note::Next {
                 configuration,
                 pointer,

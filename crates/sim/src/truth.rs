@@ -52,6 +52,15 @@ impl Objects {
         format!("{text} of domain {domain:04x}, configuration {}", key.index)
     }
 
+    /// The numbers of the object, in each configuration of its domain.
+    pub(crate) fn in_domain(&self, domain: Domain, name: &[u8]) -> impl Iterator<Item = ObjectId> {
+        let of_domain = self
+            .numbers
+            .iter()
+            .filter(move |(key, _)| domain_of(key) == domain);
+        of_domain.filter_map(move |(_, numbers)| numbers.get(name).copied())
+    }
+
     pub(crate) fn key(&self, object: ObjectId) -> Key {
         self.names[object].0
     }

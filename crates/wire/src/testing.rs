@@ -101,6 +101,7 @@ pub fn note_name(note: &Note) -> &'static str {
         Note::Confirm { .. } => "confirm",
         Note::Decided { .. } => "decided",
         Note::Next { .. } => "next",
+        Note::Forget { .. } => "forget",
     }
 }
 

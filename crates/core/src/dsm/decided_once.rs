@@ -10,6 +10,7 @@ use crate::consensus::paxos::{self, Outcome, Page, State};
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
+use crate::message::Note;
 use crate::reconfig::sequence;
 use crate::tag::Writer;
 use bytes::Bytes;
@@ -130,6 +131,18 @@ pub async fn list<E: Env>(
             Some(next) => current = next,
         }
     }
+}
+
+/// Tells the members that the cell is needed no more; nothing rests on it that they hear of it. Only for the cell of an upload
+/// that is dead: a version is complete that is larger than the one that it is, or would be. Without it, nobody can tell
+/// any more what was decided, and something else may be. `c`: any final configuration of the domain.
+pub(super) fn forget<E: Env>(client: &Client<E>, c: &Arc<Configuration>, cell: &Bytes) {
+    let c = client.sequences().start(c);
+    let note = Note::Forget {
+        configuration: c.id(),
+        cell: cell.clone(),
+    };
+    client.env.tell(c.members(), note);
 }
 
 /// Goes on to the next configuration, if there is one, with what was accepted in this one.

@@ -8,6 +8,8 @@
 //! Between the two the upload has to win its **cell**: commit(tag, manifest), once all blocks are at quorums and before any
 //! put of the manifest (`[X-22]`). Whoever wants to remove the blocks of a writer that seems to be gone proposes abort
 //! instead, and removes nothing that was committed ([`super::sweep`]). The cell holds all that is needed to finish the put.
+//! It goes when the upload is written over and its blocks are removed: whatever anybody decides about it then does no harm
+//! (`docs/decisions/0021-cells-go-with-their-uploads.md`).
 //!
 //! | | rounds | bytes |
 //! |---|---|---|
@@ -34,8 +36,7 @@ use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::sync::Arc;
 
-/// How the names of blocks of uploads begin, and those of their cells.
-pub const PREFIX: &str = "upload-";
+pub use crate::object::UPLOAD_PREFIX as PREFIX;
 
 /// The name of one block.
 pub fn block_name(upload: Writer, index: u32) -> Name {
@@ -141,10 +142,10 @@ pub async fn publish<E: Env>(
         Err(failed) => return Err(not_applied(client, c, own, failed).await),
     };
     if decided != value {
-        if removal::is_abort(&decided) {
-            removal::given_up(client, c, own.0, own.1).await;
-        }
-        return Err(PublishError::Swept);
+        return match removal::is_abort(&decided) {
+            true => aborted(client, c, (name, tag), own, max).await,
+            false => Err(PublishError::Swept),
+        };
     }
     let manifest = Value::manifest(metadata, blocks.length);
     match atomic::put_version(client, c, name, (tag, &manifest)).await {
@@ -156,6 +157,28 @@ pub async fn publish<E: Env>(
             Err(PublishError::Write(WriteError::Unknown(failed)))
         }
     }
+}
+
+/// The end of an upload whose cell says that it was aborted. That is so, and nothing was written, if the object has no larger
+/// version. If it has one, the upload may have been committed and finished by others, and its cell forgotten: then it was
+/// written over, and if it was not committed it is as good as that. Nobody ever reads it from now on.
+async fn aborted<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    (name, tag): (&Name, Tag),
+    own: (Writer, u32),
+    max: Tag,
+) -> Result<Tag, PublishError> {
+    let found = atomic::stat(client, c, name).await;
+    let found = found.map_err(|ReadError::Unavailable(failed)| {
+        PublishError::Write(WriteError::Unknown(failed))
+    })?;
+    removal::given_up(client, c, own.0, own.1).await;
+    if found.tag < tag {
+        return Err(PublishError::Swept);
+    }
+    removal::replaced(client, c, max).await;
+    Ok(tag)
 }
 
 /// The end of an upload whose commit was not proposed to anybody, and will not be.
@@ -310,6 +333,14 @@ impl Fate {
             tag: tag.ok_or(missing(TAG))?,
             metadata: metadata.ok_or(missing(METADATA))?,
         })))
+    }
+}
+
+/// What the cell of an upload decided to commit, if it did: for those who check what is decided.
+pub fn committed(decided: &Bytes) -> Option<(Name, Tag)> {
+    match Fate::decode(decided) {
+        Ok(Fate::Commit(commit)) => Some((commit.name, commit.tag)),
+        Ok(Fate::Abort) | Err(_) => None,
     }
 }
 

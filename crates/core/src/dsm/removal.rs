@@ -14,7 +14,7 @@
 //! Who wants to spare it leaves them to a later sweep ([`Client::keeping_replaced`]).
 
 use super::large::{self, Fate};
-use super::{Client, atomic, sweep};
+use super::{Client, atomic, decided_once, sweep};
 use crate::config::Configuration;
 use crate::element::Value;
 use crate::env::Env;
@@ -69,8 +69,14 @@ pub async fn replaced<E: Env>(client: &Client<E>, c: &Arc<Configuration>, versio
     };
     for upload in uploads {
         // Whatever is left is left to a sweep.
-        let _ = remove_blocks(client, c, upload.id, upload.blocks).await;
+        if remove_blocks(client, c, upload.id, upload.blocks)
+            .await
+            .is_err()
+        {
+            return;
+        }
     }
+    decided_once::forget(client, c, &large::cell(version.writer));
 }
 
 /// Whether the cell decided that the upload never becomes a version.

@@ -12,6 +12,8 @@
 //! | and the read returns that tag | the upload is live |
 //! | and the read returns a larger one | it is complete, so that every later read returns it or a larger one: the blocks are removed, after a while for those who still read them |
 //!
+//! The cell of what was committed and is written over goes with its blocks, or after them.
+//!
 //! Time only decides when to try: no clock makes a sweep remove what somebody may read from now on. But to try too early
 //! ends an upload that is under way. So neither the clock of the sweeping client nor that of the writer has a say in it: a server
 //! that lists a block says for how long it has had it, and the upload is as old as the youngest block that any server of a
@@ -29,6 +31,7 @@ use crate::message::ListRequest;
 use crate::object::{Kind, Metadata};
 use crate::tag::Writer;
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What to remove, by age; in milliseconds.
@@ -122,7 +125,9 @@ pub async fn sweep<E: Env>(
     ages: &Ages,
 ) -> Result<Swept, Unavailable> {
     let mut swept = Swept::default();
-    for upload in uploads(client, c, large::PREFIX).await? {
+    let uploads = uploads(client, c, large::PREFIX).await?;
+    let with_blocks: BTreeSet<Bytes> = uploads.iter().map(|it| large::cell(it.id)).collect();
+    for upload in uploads {
         let mut state = state(client, c, &upload).await?;
         if state == State::Unfinished && is_old(&upload, ages) {
             state = abort(client, c, &upload).await?;
@@ -138,9 +143,45 @@ pub async fn sweep<E: Env>(
             let blocks = upload.blocks.iter().copied();
             removal::remove_blocks(client, c, upload.id, blocks).await?;
             add(&mut swept.removed, upload.count());
+            if let State::Replaced(_) = state {
+                decided_once::forget(client, c, &large::cell(upload.id));
+            }
         }
     }
+    if ages.replaced_ms.is_some() {
+        forget_cells(client, c, &with_blocks).await?;
+    }
     Ok(swept)
+}
+
+/// Cells that were left when the blocks of their uploads went: what was committed and is written over is forgotten. What was
+/// aborted is not: its writer may be slow, and must never hear anything else.
+async fn forget_cells<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    with_blocks: &BTreeSet<Bytes>,
+) -> Result<(), Unavailable> {
+    let (prefix, mut after) = (Bytes::from_static(large::PREFIX.as_bytes()), Bytes::new());
+    loop {
+        let page = decided_once::list(client, c, &prefix, &after).await?;
+        for (cell, decided) in &page.cells {
+            if with_blocks.contains(cell) {
+                continue;
+            }
+            let decided = match decided {
+                Some(decided) => Some(decided.clone()),
+                None => decided_once::learn(client, c, cell).await?,
+            };
+            let Some(decided) = decided else { continue };
+            if let State::Replaced(_) = settled(client, c, &decided).await? {
+                decided_once::forget(client, c, cell);
+            }
+        }
+        match (page.truncated, page.cells.into_keys().next_back()) {
+            (true, Some(last)) => after = last,
+            _ => return Ok(()),
+        }
+    }
 }
 
 fn add(sum: &mut Count, count: Count) {

@@ -16,7 +16,7 @@ use crate::message::{
     CellReply, CellRequest, CellSummary, Held, ListEntry, ListRequest, Listed, Refusal,
     ServerStatus, Want,
 };
-use crate::object::Name;
+use crate::object::{Name, UPLOAD_PREFIX};
 use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
 use bytes::Bytes;
@@ -358,6 +358,14 @@ impl Tenancy {
             .unwrap_or_default();
         if acceptor.decide(value) {
             self.keep_cell(cell, acceptor, ledger);
+        }
+    }
+
+    /// No decision about the upload of this cell matters any more: the cell goes. Others never do.
+    pub(super) fn forget(&mut self, cell: &Bytes, ledger: &mut Ledger) {
+        if cell.starts_with(UPLOAD_PREFIX.as_bytes()) {
+            let gone = self.cells.remove(cell);
+            ledger.supersede(gone.map(|(_, handle)| handle));
         }
     }
 

@@ -1,9 +1,11 @@
 //! Large objects: values in blocks under one manifest, and the sweeping of blocks that no object needs (`algorithms.md`
 //! 10.6). The servers are real, the network does what the test says or what the seed draws.
 
+mod cells;
 mod left;
 mod moving;
 mod race;
 mod removal;
+mod slow;
 mod steps;
 mod uploader;

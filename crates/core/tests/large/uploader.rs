@@ -5,6 +5,7 @@ use areo_core::config::Configuration;
 use areo_core::dap::Found;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep::{self, Ages, Swept};
+use areo_core::element::Value;
 use areo_core::error::{ReadError, Unavailable};
 use areo_core::object::{Blocks, Metadata};
 use areo_core::tag::{Tag, Writer};
@@ -58,7 +59,7 @@ impl Upload {
         large::publish(&client, &self.actor.c, &name(key), &blocks, metadata).await
     }
 
-    fn manifest(&self) -> (Blocks, Bytes) {
+    pub fn manifest(&self) -> (Blocks, Bytes) {
         let blocks = Blocks {
             upload: self.id,
             length: self.text.len() as u64,
@@ -75,9 +76,13 @@ impl Upload {
     pub async fn write(&self, key: &str) -> Result<Tag, PublishError> {
         let client = self.actor.client();
         let (blocks, metadata) = self.manifest();
-        let contents: Vec<_> = self.pieces().iter().map(|piece| value(piece)).collect();
         let manifest = (&blocks, metadata);
+        let contents = self.contents();
         large::write(&client, &self.actor.c, &name(key), manifest, &contents).await
+    }
+
+    pub fn contents(&self) -> Vec<Value> {
+        self.pieces().iter().map(|piece| value(piece)).collect()
     }
 }
 

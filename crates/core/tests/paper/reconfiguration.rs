@@ -5,7 +5,7 @@ mod adoption;
 mod ahead;
 mod cells;
 mod forks;
-mod gate;
+pub mod gate;
 mod hand_over;
 mod interrupted;
 mod late_notes;

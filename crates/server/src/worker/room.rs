@@ -76,6 +76,8 @@ pub(super) fn footprint(job: &Job) -> u64 {
     match job {
         Job::Note(Note::Confirm { name, .. }) => small_footprint(name.as_bytes().len()),
         Job::Note(Note::Decided { cell, value, .. }) => small_footprint(cell.len() + value.len()),
+        // It only frees.
+        Job::Note(Note::Forget { .. }) => 0,
         Job::Note(Note::Next { pointer, .. }) => pointer_footprint(Some(pointer)),
         Job::Request { request, .. } => match request {
             Request::Know(record) => record_footprint(record),

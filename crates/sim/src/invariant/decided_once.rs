@@ -3,10 +3,14 @@
 //! domain lead to one configuration of each index.
 
 use super::{Context, Invariant, Observation};
+use crate::truth::{Truth, domain_of};
 use areo_core::config::Configuration;
 use areo_core::consensus::SUCCESSOR_CELL;
+use areo_core::dsm::large;
+use areo_core::object::Name;
 use areo_core::pointer::Fork;
 use areo_core::server::record::Key;
+use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +35,7 @@ impl Invariant for Rule {
         "decided_once"
     }
 
-    fn observe(&mut self, observation: &Observation<'_>, _: &Context<'_>) -> Option<String> {
+    fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
         let (key, cell, value) = match observation {
             Observation::CellShown { key, cell, value } => (key, cell, value),
             Observation::PointerShown { pointer } => return self.lead_to(&pointer.configuration),
@@ -45,9 +49,23 @@ impl Invariant for Rule {
         let key = Key { index, ..*key };
         let first = self.decided.entry((key, (*cell).clone()));
         let first = first.or_insert_with(|| (*value).clone());
-        (first != *value).then(|| {
+        let agrees = first == *value || is_forgotten((&key, cell), [first, value], context);
+        (!agrees).then(|| {
             let cell = String::from_utf8_lossy(cell);
             format!("cell {cell} was decided to {first:?} and to {value:?}")
         })
     }
+}
+
+/// Whether the cell is that of an upload that was committed and is written over: then it may have been forgotten, and something
+/// else be decided (`docs/decisions/0021-cells-go-with-their-uploads.md`).
+fn is_forgotten((key, cell): (&Key, &Bytes), values: [&Bytes; 2], context: &Context<'_>) -> bool {
+    let is_over = |(name, tag): (Name, Tag)| {
+        let objects = context.objects.in_domain(domain_of(key), name.as_bytes());
+        let truths = || context.truths.iter().map(Truth::own);
+        let mut newest = objects.flat_map(|object| truths().map(move |it| it.newest(object)));
+        newest.any(|newest| newest > tag)
+    };
+    let mut committed = values.into_iter().filter_map(large::committed);
+    cell.starts_with(large::PREFIX.as_bytes()) && committed.any(is_over)
 }

@@ -9,6 +9,7 @@ use areo_core::message::Note;
 const CONFIRM: u8 = 1;
 const DECIDED: u8 = 2;
 const NEXT: u8 = 3;
+const FORGET: u8 = 4;
 
 impl Encode for Note {
     fn write<S: Sink>(&self, out: &mut S) {
@@ -37,6 +38,16 @@ impl Encode for Note {
                 out.put(cell);
                 out.put(value);
             }
+            Note::Forget {
+                configuration,
+                cell,
+            } => {
+                parts::check_cell(cell);
+                out.put(&[FORGET, 0]);
+                parts::put_configuration_id(out, configuration);
+                out.short(cell.len());
+                out.put(cell);
+            }
             Note::Next {
                 configuration,
                 pointer,
@@ -51,7 +62,7 @@ impl Encode for Note {
 
 pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
     let kind = reader.u8()?;
-    if !matches!(kind, CONFIRM | DECIDED | NEXT) {
+    if !matches!(kind, CONFIRM | DECIDED | NEXT | FORGET) {
         let (what, value) = ("kind of note", kind.into());
         return Err(DecodeError::UnknownValue { what, value });
     }
@@ -73,6 +84,13 @@ pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
                 configuration,
                 cell: parts::cell(reader, cell_bytes)?,
                 value: parts::cell_value(reader, value_bytes)?,
+            }
+        }
+        FORGET => {
+            let cell_bytes = reader.short()?;
+            Note::Forget {
+                configuration,
+                cell: parts::cell(reader, cell_bytes)?,
             }
         }
         NEXT => Note::Next {

@@ -414,7 +414,11 @@ pub fn notes() -> Vec<Note> {
         configuration: id(),
         pointer: Pointer::finalized(&next()),
     };
-    vec![confirm, decided, next]
+    let forget = Note::Forget {
+        configuration: id(),
+        cell: cell(),
+    };
+    vec![confirm, decided, next, forget]
 }
 
 /// One record header of every variant.

@@ -253,6 +253,10 @@ pub fn note() -> impl Strategy<Value = Note> {
             cell,
             value,
         }),
+        (configuration_id(), cell()).prop_map(|(configuration, cell)| Note::Forget {
+            configuration,
+            cell,
+        }),
         (configuration_id(), pointer()).prop_map(|(configuration, pointer)| Note::Next {
             configuration,
             pointer,

@@ -1,0 +1,180 @@
+//! Cells of uploads go when their uploads are written over, and what is decided about one afterwards does no harm
+//! (`docs/decisions/0021-cells-go-with-their-uploads.md`).
+
+use crate::large::uploader::{Upload, get, look, sweep};
+use crate::world::{Actor, Message, World, configuration, successor};
+use areo_core::config::{Configuration, Dap};
+use areo_core::dsm::sweep::Count;
+use areo_core::server::record::Header;
+use std::sync::Arc;
+use std::time::Duration;
+
+const N: usize = 4;
+const DAPS: [Dap; 2] = [Dap::Abd, Dap::Ec { k: 2 }];
+
+fn begin(dap: Dap) -> (Arc<Configuration>, World, Actor) {
+    let c = configuration(N, dap, 1, 2);
+    let world = World::of(&c, 2 * N, 1);
+    let actor = world.actor(&c);
+    (c, world, actor)
+}
+
+fn write(world: &World, actor: &Actor, text: &str) {
+    let upload = Upload::begin(actor, text);
+    let written = world.run(async move { upload.write("k").await });
+    written.expect("a quorum is up");
+    world.settle();
+}
+
+/// Cells of uploads on each disk, at rest.
+fn cells(world: &World) -> Vec<usize> {
+    world.pass(Duration::from_secs(5));
+    let is_upload = |header: &Header| matches!(header, Header::Cell { cell, .. } if cell.starts_with(b"upload-"));
+    let count = |number| {
+        world.disk(number, |disk| {
+            disk.headers().filter(|it| is_upload(it)).count()
+        })
+    };
+    (0..world.servers()).map(count).collect()
+}
+
+/// Two hundred uploads of one object, by writers that live for one upload each: one cell is left, that of the last.
+#[test]
+fn there_are_as_many_cells_as_live_uploads() {
+    for dap in DAPS {
+        let (c, world, _) = begin(dap);
+        for number in 0..200 {
+            write(&world, &world.actor(&c), &format!("value {number}"));
+        }
+        assert_eq!(cells(&world), [1, 1, 1, 1, 0, 0, 0, 0], "{dap}");
+        world.run(world.actor(&c).delete("k")).expect("it is there");
+        assert_eq!(cells(&world), [0; 2 * N], "{dap}");
+    }
+}
+
+/// Writers that leave what they replace, a server that is away, restarts by which records come back, and a move to other
+/// servers: sweeps forget what those left.
+#[test]
+fn sweeps_forget_what_writers_could_not() {
+    for dap in DAPS {
+        let (c, world, actor) = begin(dap);
+        for number in 0..20 {
+            write(
+                &world,
+                &actor.keeping_replaced(),
+                &format!("value {number}"),
+            );
+        }
+        assert_eq!(cells(&world)[..N], [20; N], "{dap}: they are left");
+        world.crash(3);
+        for number in 20..40 {
+            write(&world, &actor, &format!("value {number}"));
+        }
+        world.restart(3, true);
+        for number in 0..3 {
+            world.crash(number);
+            world.restart(number, true);
+        }
+        let next = successor(&c, N, N, Dap::Abd);
+        for moved in [false, true] {
+            if moved {
+                let client = actor.client();
+                let by = crate::paper::reconfiguration::reconfigure(client, &c, &next);
+                assert!(world.run(by).is_ok());
+            }
+            // A sweep hears of the cells of a quorum: of those of each server once in these. Requests to the server that is away
+            // come when it is back.
+            for without in [Some(0), Some(1), None] {
+                let away = without.map(|number| number + if moved { N } else { 0 });
+                if let Some(number) = away {
+                    world.crash(number);
+                }
+                world.run(sweep(&actor)).expect("a quorum is up");
+                world.settle();
+                if let Some(number) = away {
+                    world.restart(number, false);
+                }
+                world.settle();
+            }
+            let left = cells(&world);
+            assert!(left.iter().all(|count| *count <= 1), "{dap}: {left:?}");
+            assert_eq!(get(&world, &actor, "k").as_deref(), Some("value 39"));
+            let swept = world.run(look(&actor)).expect("a quorum is up");
+            assert_eq!((swept.live.uploads, swept.orphans()), (1, Count::default()));
+        }
+    }
+}
+
+/// What was aborted stays so: its writer may be slow.
+#[test]
+fn the_cell_of_an_aborted_upload_stays() {
+    let (_, world, actor) = begin(Dap::Abd);
+    write(&world, &actor, "old");
+    let upload = Upload::begin(&actor, "slow");
+    let slow = upload.clone();
+    assert!(world.run(async move { slow.put_blocks([0]).await }));
+    for _ in 0..3 {
+        world.run(sweep(&actor)).expect("a quorum is up");
+    }
+    assert_eq!(cells(&world)[..N], [2; N]);
+    let late = world.run(async move { upload.publish("k").await });
+    assert!(late.is_err(), "{late:?}");
+    assert_eq!(get(&world, &actor, "k").as_deref(), Some("old"));
+}
+
+/// A writer hears late, when others have finished its upload, written it over and forgotten its cell, and a sweep that came
+/// across a late block has decided to abort it: it was written all the same, and its writer is not told otherwise.
+#[test]
+fn a_writer_whose_finished_upload_was_forgotten_is_not_told_that_nothing_was_written() {
+    let (c, world, actor) = begin(Dap::Abd);
+    let slow = world.actor(&c);
+    let upload = Upload::begin(&slow, "slow");
+    let putting = upload.clone();
+    assert!(world.run(async move { putting.put_blocks([0]).await }));
+    world.settle();
+    // Only one acceptor hears of the commit.
+    world.hold(|m| m.is_cell_accept() && (m.is_reply() || !m.at(&[0])));
+    let publishing = upload.clone();
+    let ended = world.spawn(async move { publishing.publish("k").await });
+    world.settle();
+    let late = world.set_aside(Message::is_cell_accept);
+    world.release();
+    world.crash(3);
+    world.run(sweep(&actor)).expect("a quorum is up");
+    assert_eq!(
+        get(&world, &actor, "k").as_deref(),
+        Some("slow"),
+        "a sweep finished it"
+    );
+    world.restart(3, false);
+    write(&world, &actor, "newer");
+    // What is superseded goes with the next batch.
+    assert_eq!(get(&world, &actor, "k").as_deref(), Some("newer"));
+    world.settle();
+    assert_eq!(cells_of(&world, &upload), 0, "forgotten");
+    // A block of it that nobody has removed.
+    let mut again = upload.clone();
+    again.text = "slowlate".into();
+    assert!(world.run(async move { again.put_blocks([1]).await }));
+    world.run(sweep(&actor)).expect("a quorum is up");
+    world.settle();
+    world.put_back(late);
+    world.settle();
+    let told = ended.borrow_mut().take().expect("it has ended");
+    assert!(told.is_ok(), "{told:?}");
+    assert_eq!(get(&world, &actor, "k").as_deref(), Some("newer"));
+}
+
+fn cells_of(world: &World, upload: &Upload) -> usize {
+    let cell = format!(
+        "upload-{:016x}{:016x}",
+        upload.id.client.0, upload.id.counter
+    );
+    let is_its = |header: &Header| matches!(header, Header::Cell { cell: it, .. } if *it == cell);
+    let count = |number| {
+        world.disk(number, |disk| {
+            disk.headers().filter(|it| is_its(it)).count()
+        })
+    };
+    (0..world.servers()).map(count).sum()
+}
