@@ -3,6 +3,7 @@
 
 #![allow(unreachable_pub)] // modules of a test have no outside
 
+mod contract;
 mod files;
 mod history;
 mod large;
