@@ -292,6 +292,7 @@ pub(crate) mod tests {
                 id,
                 incarnation: 1,
                 start: 1,
+                resumed: false,
                 name: (*name).into(),
                 address: format!("127.0.0.1:{}", 7400 + position),
                 admin: format!("127.0.0.1:{}", 7490 + position),

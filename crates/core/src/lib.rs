@@ -54,6 +54,7 @@ pub mod reconfig;
 pub mod server;
 pub mod shard;
 pub mod span;
+pub mod starts;
 pub mod tag;
 pub mod tally;
 pub mod tlv;

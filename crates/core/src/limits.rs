@@ -54,6 +54,9 @@ pub const QUIET: Duration = Duration::from_secs(2);
 pub const HEDGE: Duration = Duration::from_millis(15);
 /// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
 pub const ASK_AGAIN: Duration = Duration::from_millis(25);
+/// How long a start waits for members of the root domain that have not answered once a quorum has registered it: one of
+/// them may know of a later start. Long enough for a connection and a question over a slow way.
+pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
 /// Values longer than this are written in blocks of this length, unless the user says otherwise (10.6).
 pub const DEFAULT_BLOCK_BYTES: u32 = 4 << 20;
 /// Bytes that a block may be chosen to have, at least.

@@ -23,7 +23,7 @@ pub mod domains;
 pub mod names;
 pub mod reconfiguration;
 
-pub use directory::{Registration, merge_record, register, servers};
+pub use directory::{Registration, StartError, merge_record, register, servers, start};
 pub use domains::{
     Creation, DomainError, InvalidDomainName, Removal, RemovalError, check_domain_name,
     create_domain, domains, find_domain, remove_domain,

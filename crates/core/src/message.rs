@@ -1,6 +1,6 @@
 //! Everything that clients and servers say to each other. The codec in `wire` gives each of these its bytes.
 
-use crate::config::{Configuration, ConfigurationId, ServerId};
+use crate::config::{Configuration, ConfigurationId};
 use crate::element::{Carried, Element, Form};
 use crate::object::{DomainId, Kind, Name};
 use crate::pointer::Pointer;
@@ -8,9 +8,11 @@ use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
 
+pub use enrolment::{Enrolment, ServerRecord};
 pub use refusal::Refusal;
 
 mod bounds;
+mod enrolment;
 mod refusal;
 
 /// What a client asks one server.
@@ -69,8 +71,13 @@ pub enum Body {
         /// Only names larger than this.
         after: Bytes,
     },
-    /// Registers a server, or a new incarnation or address of one. Of the root domain.
-    Register(ServerRecord),
+    /// Registers a start of a server. Of the root domain.
+    Register {
+        /// What is to be done with the record.
+        step: Enrolment,
+        /// The server, as of that start.
+        record: ServerRecord,
+    },
     /// The registered servers. Of the root domain.
     Servers,
 }
@@ -182,9 +189,9 @@ pub enum Reply {
     Directory(Directory),
     /// The registered servers, by id.
     Servers(Vec<ServerRecord>),
-    /// The registration is durable here.
+    /// The registration is durable here; to [`Enrolment::Ask`]: it would be admitted.
     Registered,
-    /// A later incarnation of that server is registered: this one is a copy of an older state (`[X-11]`).
+    /// A later start of that server is registered, or another one of the incarnation: this one runs on a copy (`[X-11]`).
     Outdated {
         /// The incarnation that is registered.
         registered: u64,
@@ -365,23 +372,6 @@ pub struct CellSummary {
     pub value: Bytes,
     /// It is decided.
     pub decided: bool,
-}
-
-/// A server as the root domain knows it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ServerRecord {
-    /// Who.
-    pub id: ServerId,
-    /// Counts the starts of that server; the larger record wins.
-    pub incarnation: u64,
-    /// Random per start: tells two starts under one incarnation apart, which a copied directory would cause.
-    pub start: u64,
-    /// What people call it; unique within a cluster by convention, never used to tell servers apart.
-    pub name: String,
-    /// Where it listens for nodes and clients.
-    pub address: String,
-    /// Where its admin port listens.
-    pub admin: String,
 }
 
 /// What a client needs to find everything.

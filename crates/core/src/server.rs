@@ -9,14 +9,12 @@
 //! | `finals` | how far each domain has come |
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `registry` | the servers it knows |
-//! | [`starts`] | how often it was started |
 
 pub(crate) mod adoption;
 mod envelope;
 mod finals;
 pub mod record;
 mod registry;
-pub mod starts;
 mod tenancy;
 
 use crate::config::{Configuration, Dap, ServerId};
@@ -24,7 +22,8 @@ use crate::element::{Form, Handle};
 use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
-    Access, Answer, Body, Directory, Note, Refusal, Reply, Request, ServerRecord, ServerStatus,
+    Access, Answer, Body, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
+    ServerStatus,
 };
 use crate::object::Name;
 use crate::tag::Tag;
@@ -40,7 +39,7 @@ use tenancy::Tenancy;
 pub struct Identity {
     /// Who it is.
     pub id: ServerId,
-    /// Counts its starts ([`starts::Starts`]).
+    /// Counts its starts ([`crate::starts`]).
     pub incarnation: u64,
     /// The root configuration.
     pub root: Arc<Configuration>,
@@ -192,7 +191,7 @@ impl Server {
             })),
             // What was lost may be a later incarnation of the server that registers.
             Request::Know(_) if self.unreadable => Err(Refusal::Damaged),
-            Request::Know(record) => self.registry.register(record, &mut self.ledger),
+            Request::Know(record) => self.registry.know(record, &mut self.ledger),
             Request::Status => Ok(Reply::Status(self.status(now))),
             Request::Latest {
                 domain,
@@ -206,10 +205,12 @@ impl Server {
                 body,
             } => {
                 // A cluster starts by its servers confirming each other, wherever its root domain is moving to meanwhile.
-                let is_root = configuration.domain == self.identity.root.id().domain;
-                let is_registry = matches!(body, Body::Register(_) | Body::Servers)
-                    || is_root && body == Body::ReadConfig;
-                if !self.serving && !is_registry {
+                // Nothing else may count on a server that may turn out to run on a copy.
+                let is_start = match &body {
+                    Body::Register { step, .. } => *step != Enrolment::HandOn,
+                    _ => false,
+                };
+                if !self.serving && !is_start {
                     return Err(Refusal::Starting);
                 }
                 if self.unreadable {
@@ -252,10 +253,10 @@ impl Server {
                 Ok(Reply::Listed(tenancy.list(&request, age_s)))
             }
             Body::ReadConfig => Ok(Reply::Config),
-            Body::Register(record) if key.domain == self.identity.root.id().domain => {
-                self.registry.register(record, &mut self.ledger)
+            Body::Register { step, record } if key.domain == self.identity.root.id().domain => {
+                self.registry.enrol(step, record, &mut self.ledger)
             }
-            Body::Register(_) => Err(Refusal::Malformed),
+            Body::Register { .. } => Err(Refusal::Malformed),
             // Other domains have none.
             Body::Servers if key.domain != self.identity.root.id().domain => {
                 Ok(Reply::Servers(Vec::new()))

@@ -6,7 +6,7 @@
 
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
-use crate::message::{Access, Answer, Body, CellRequest, Note, Refusal, Reply, Request};
+use crate::message::{Access, Answer, Body, CellRequest, Enrolment, Note, Refusal, Reply, Request};
 use crate::object::Metadata;
 use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
@@ -224,7 +224,7 @@ pub fn writes(request: &Request) -> bool {
                         .iter()
                         .any(|(_, access)| matches!(access, Access::Put { .. } | Access::Adopt(_))),
                     Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
-                    Body::Register(_) => true,
+                    Body::Register { step, .. } => *step != Enrolment::Ask,
                     Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => false,
                 }
         }

@@ -149,6 +149,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             id: SERVER,
             incarnation: 1,
             start: 1,
+            resumed: false,
             name: "s1".into(),
             address: address.to_string(),
             admin: String::new(),

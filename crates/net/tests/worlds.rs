@@ -68,6 +68,7 @@ async fn serve(answers: bool) -> ServerRecord {
         id: SERVER,
         incarnation: 1,
         start: 1,
+        resumed: false,
         name: "s1".into(),
         address,
         admin: String::new(),

@@ -1,4 +1,4 @@
-//! Who a server is: written into its data directory when that is created, and never changed but for the incarnation.
+//! Who a server is: written into its data directory when that is created, and never changed but for the count of its starts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::limits;
 use areo_core::object::DomainId;
-use areo_core::server::starts::Starts;
+use areo_core::starts::Starts;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use areo_store::{Directory, DirectoryError, IdentityError};
 use bytes::{Bytes, BytesMut};
@@ -22,7 +22,7 @@ pub struct Identity {
     pub server: ServerId,
     /// What people call it. Empty until a server that joins has got a name.
     pub name: String,
-    /// Counts its starts; raised before anything is answered.
+    /// Counts its starts.
     pub starts: Starts,
     /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12]`).
     pub memory: bool,

@@ -51,7 +51,7 @@ impl Kind {
                 Body::List(_) => Kind::List,
                 Body::Cell { .. } | Body::Cells { .. } => Kind::Cell,
                 Body::ReadConfig => Kind::Config,
-                Body::Register(_) | Body::Servers => Kind::Other,
+                Body::Register { .. } | Body::Servers => Kind::Other,
             },
             Request::Know(_) | Request::Directory | Request::Status | Request::Latest { .. } => {
                 Kind::Other

@@ -1,5 +1,5 @@
-//! Before a server answers for objects, a quorum of the root domain confirms that this is its latest start; what this
-//! detects, and what it cannot, is written down in the decision record on identity.
+//! Before a server answers for objects, the root domain confirms that this is its latest start; what this detects, and what
+//! it cannot, is written down in the decision records 0002 and 0017.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,8 +11,9 @@ use std::time::Duration;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::gather::join;
-use areo_core::manager::{self, Registration};
+use areo_core::manager::{self, Registration, StartError};
 use areo_core::message::{Request, ServerRecord};
+use areo_core::starts::{Starting, Starts};
 use areo_net::env::NetEnv;
 use areo_net::metrics::Peers;
 use areo_net::network::Network;
@@ -25,10 +26,10 @@ use crate::error::ServeError;
 use crate::identity::Identity;
 use crate::worker::Worker;
 
-/// How long one attempt may take.
-const ATTEMPT: Duration = Duration::from_secs(5);
-/// How long an attempt may take while some addresses have not answered.
-const SHORT_ATTEMPT: Duration = Duration::from_millis(300);
+/// How long one attempt may take: some patiences, because it may lead through several configurations.
+const ATTEMPT: Duration = Duration::from_secs(15);
+/// The wait before addresses that have not answered are asked again.
+const ASK_SEEDS_AGAIN: Duration = Duration::from_millis(300);
 /// How long an address is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The wait between two attempts.
@@ -47,11 +48,6 @@ pub(crate) struct Registrar {
     client: Client<NetEnv>,
     /// Where that begins.
     root: Arc<Configuration>,
-}
-
-/// A registration that was refused: a later start is known.
-pub(crate) struct Superseded {
-    pub(crate) registered: u64,
 }
 
 impl Registrar {
@@ -74,33 +70,40 @@ impl Registrar {
         }
     }
 
-    /// Registers, however long that takes: the others may still be down.
-    pub(crate) async fn register(&self, identity: &Identity) -> Result<(), Superseded> {
+    /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` makes durable
+    /// what the directory is to say.
+    pub(crate) async fn start(
+        &self,
+        identity: &Identity,
+        mut write: impl FnMut(Starts) -> Result<(), ServeError>,
+    ) -> Result<Registration, ServeError> {
         let mut known: BTreeMap<ServerId, ServerRecord> = BTreeMap::new();
         for record in self.known.iter().chain([&self.record]) {
             manager::merge_record(&mut known, record.clone());
         }
         self.network
             .learn(identity.cluster, known.values().cloned());
-        let mut unheard = self.seeds.clone();
+        let mut starting = Starting::new(identity.starts);
         let mut heard = BTreeMap::new();
+        let mut unheard = self
+            .ask_seeds(identity, self.seeds.clone(), &mut heard)
+            .await;
         loop {
-            unheard = self.ask_seeds(identity, unheard, &mut heard).await;
-            // Of those that are not heard of yet no address is known: the next attempt comes soon.
-            let patience = if unheard.is_empty() {
-                ATTEMPT
-            } else {
-                SHORT_ATTEMPT
-            };
-            let client = self.client.with(self.network.env(patience));
-            match manager::register(&client, &self.root, self.record.clone()).await {
-                Ok(Registration::Registered) => return Ok(()),
-                Ok(Registration::Outdated { registered }) => return Err(Superseded { registered }),
-                Err(unavailable) => {
-                    tracing::info!(%unavailable, "waiting for a quorum of the root domain");
-                }
+            let client = self.client.with(self.network.env(ATTEMPT));
+            let record = &self.record;
+            let attempt = manager::start(&client, &self.root, &mut starting, record, &mut write);
+            tokio::select! {
+                outcome = attempt => match outcome {
+                    Ok(registration) => return Ok(registration),
+                    Err(StartError::Write(error)) => return Err(error),
+                    Err(StartError::Unavailable(unavailable)) => {
+                        tracing::info!(%unavailable, "waiting for a quorum of the root domain");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                },
+                // It may have said where the root domain is by now.
+                left = self.hear_more(identity, &unheard, &mut heard) => unheard = left,
             }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -117,6 +120,23 @@ impl Registrar {
             }
             // Whoever asked may be gone.
             let _ = answer.send(cluster::look(&client, &self.root).await);
+        }
+        std::future::pending().await
+    }
+
+    /// Returns when one more address has answered, with those that have not.
+    async fn hear_more(
+        &self,
+        identity: &Identity,
+        unheard: &[String],
+        heard: &mut BTreeMap<ServerId, String>,
+    ) -> Vec<String> {
+        while !unheard.is_empty() {
+            tokio::time::sleep(ASK_SEEDS_AGAIN).await;
+            let left = self.ask_seeds(identity, unheard.to_vec(), heard).await;
+            if left.len() < unheard.len() {
+                return left;
+            }
         }
         std::future::pending().await
     }
@@ -197,6 +217,7 @@ fn at_address(id: ServerId, address: String) -> ServerRecord {
         id,
         incarnation: 0,
         start: 0,
+        resumed: false,
         name: String::new(),
         address,
         admin: String::new(),

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::ServerId;
-use areo_core::manager;
+use areo_core::config::{Configuration, ServerId};
+use areo_core::manager::{self, Registration};
 use areo_core::message::ServerRecord;
-use areo_core::server::{self, starts::Starts};
+use areo_core::server;
 use areo_core::shard::Shard;
+use areo_core::starts::{Starting, Starts};
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool, pool};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
@@ -28,7 +29,7 @@ use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{Metrics, Present};
 use crate::naming;
-use crate::registration::{self, Registrar, Superseded};
+use crate::registration::{self, Registrar};
 use crate::service::NodeService;
 use crate::worker::{Keep, Worker};
 
@@ -125,15 +126,15 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         false => Some(new_identity(&options).await?),
     };
     let directory = Directory::open(&options.data)?;
-    let (identity, record) = next_start(&directory, new, &options)?;
+    let identity = identity_of(&directory, new, &options)?;
+    let record = record_of(&identity, &options);
     tokio::spawn(async move { axum::serve(admin, router).await });
 
-    let (shard, keep) = open(&directory, &identity, &options)?;
-    let known = shard.server().registered().cloned().collect();
-    let known = (known, shard.server().root().clone());
+    let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
+    let known = known_before(&shard);
     let metrics = Arc::new(Metrics::new());
     let worker = Worker::new(shard, keep, metrics.clone());
-    let listener = bind(listen, &identity, &worker).await;
+    let listener = bind(listen, (&identity, record.incarnation), &worker).await;
     let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
     spawn_local(accept(Rc::clone(&listener)));
     spawn_local(Rc::clone(&worker).upkeep());
@@ -186,20 +187,29 @@ async fn stop(worker: &Rc<Worker>, listener: &Listener<NodeService>, sound: bool
 
 async fn bind(
     listen: SocketAddr,
-    identity: &Identity,
+    (identity, incarnation): (&Identity, u64),
     worker: &Rc<Worker>,
 ) -> io::Result<Rc<Listener<NodeService>>> {
     let service = NodeService {
         identity: WireIdentity {
             cluster: identity.cluster,
             server: identity.server.0,
-            incarnation: identity.starts.incarnation,
+            incarnation,
         },
         worker: Rc::clone(worker),
     };
     let config = ListenerConfig::new(Pool::new(pool::IDLE_BYTES));
     let listener = Listener::bind(listen, config, Rc::new(service)).await?;
     Ok(Rc::new(listener))
+}
+
+/// The servers that this one knows from before, and where the root domain was.
+fn known_before(shard: &Shard<Caller>) -> (Vec<ServerRecord>, Arc<Configuration>) {
+    let server = shard.server();
+    (
+        server.registered().cloned().collect(),
+        server.root().clone(),
+    )
 }
 
 async fn accept(listener: Rc<Listener<NodeService>>) {
@@ -228,7 +238,7 @@ async fn tell(
     }
 }
 
-/// Registers, then serves until the caller stops waiting.
+/// Has the start confirmed, then serves until the caller stops waiting.
 async fn join(
     registrar: &Registrar,
     identity: &Identity,
@@ -236,58 +246,65 @@ async fn join(
     worker: &Rc<Worker>,
     health: &Health,
 ) -> Result<(), ServeError> {
-    let registered = registrar.register(identity).await;
-    registered.map_err(|Superseded { registered }| ServeError::Outdated {
-        path: directory.path().into(),
-        incarnation: identity.starts.incarnation,
-        registered,
-    })?;
-    let mut confirmed = identity.clone();
-    confirmed.starts.confirm();
-    identity::write(directory, &confirmed)?;
+    let incarnation = registrar.record.incarnation;
+    let write = |starts| {
+        let identity = identity.clone();
+        identity::write(directory, &Identity { starts, ..identity })
+    };
+    if let Registration::Outdated { registered } = registrar.start(identity, write).await? {
+        return Err(ServeError::Outdated {
+            path: directory.path().into(),
+            incarnation,
+            registered,
+        });
+    }
     worker.serve();
     health.set_ready(true);
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    tracing::info!(name = %identity.name, incarnation = identity.starts.incarnation, "serving");
+    tracing::info!(name = %identity.name, incarnation, "serving");
     registrar.learn_servers(worker).await;
     std::future::pending().await
 }
 
-/// The identity of this start: made if it has to be, with the next incarnation, durable.
-fn next_start(
+/// The identity in the directory, which has one from now on.
+fn identity_of(
     directory: &Directory,
     new: Option<Identity>,
     options: &Options,
-) -> Result<(Identity, ServerRecord), ServeError> {
+) -> Result<Identity, ServeError> {
     let path = options.data.clone();
-    let found = identity::read(directory)?.or(new);
     let memory = options.durability == Durability::Memory;
-    let mut identity = match found {
-        Some(identity) if identity.memory != memory => {
-            return Err(ServeError::Durability {
-                path,
-                memory: identity.memory,
-            });
+    let identity = match (identity::read(directory)?, new) {
+        (Some(identity), _) => identity,
+        (None, Some(new)) => {
+            identity::write(directory, &new)?;
+            new
         }
-        Some(identity) if memory && identity.starts != Starts::NONE => {
-            return Err(ServeError::MemoryRestart { path });
-        }
-        Some(identity) => identity,
-        None => return Err(ServeError::NotInitialised { path }),
+        (None, None) => return Err(ServeError::NotInitialised { path }),
     };
-    let start = identity.starts.begin(identity::random() as u64);
-    identity::write(directory, &identity)?;
+    if identity.memory != memory {
+        let memory = identity.memory;
+        return Err(ServeError::Durability { path, memory });
+    }
+    if memory && identity.starts != Starts::NONE {
+        return Err(ServeError::MemoryRestart { path });
+    }
+    Ok(identity)
+}
+
+/// What the others are told of this process.
+fn record_of(identity: &Identity, options: &Options) -> ServerRecord {
     let address = options.advertise.as_ref().unwrap_or(&options.listen);
-    let record = ServerRecord {
+    ServerRecord {
         id: identity.server,
-        incarnation: identity.starts.incarnation,
-        start,
+        incarnation: Starting::new(identity.starts).incarnation(),
+        start: 0,
+        resumed: false,
         name: identity.name.clone(),
         address: address.clone(),
         admin: options.admin.clone(),
-    };
-    Ok((identity, record))
+    }
 }
 
 /// The identity with a name, which is written down if it is new.
@@ -337,12 +354,12 @@ async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
 /// Opens the store and recovers the shard from it.
 fn open(
     directory: &Directory,
-    identity: &Identity,
+    (identity, incarnation): (&Identity, u64),
     options: &Options,
 ) -> Result<(Shard<Caller>, Keep), ServeError> {
     let mut shard = Shard::new(server::Identity {
         id: identity.server,
-        incarnation: identity.starts.incarnation,
+        incarnation,
         root: identity.root.clone(),
         durable: !identity.memory,
         max_value_bytes: options.max_value_bytes,

@@ -55,6 +55,8 @@ pub struct Case {
     pub servers: Vec<ServerId>,
     /// What the servers know from the start.
     pub configurations: Vec<Arc<Configuration>>,
+    /// What single servers were asked before.
+    pub before: Vec<(ServerId, Request)>,
     /// The objects, and where they are kept. By these a server's state is told.
     pub subjects: Vec<(Arc<Configuration>, Name)>,
     /// What else to ask a server to tell its state: questions that change nothing.

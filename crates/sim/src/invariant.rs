@@ -13,7 +13,7 @@ mod tags_never_go_back;
 mod trimming_bounds_versions;
 
 use crate::truth::{Domain, Kept, ObjectId, Objects, Truth};
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::element::Element;
 use areo_core::message::Held;
 use areo_core::pointer::Pointer;
@@ -53,8 +53,13 @@ pub(crate) enum Observation<'a> {
     PointerShown { pointer: &'a Pointer },
     /// A server started from its disk, on which these durable records were not found again.
     Recovered { server: usize, missing: &'a [Kept] },
-    /// The start of a server was confirmed by a quorum of the root domain.
-    Confirmed { server: usize, is_copy: bool },
+    /// The start of a server was confirmed by the root domain, of which that member knows better and was in reach.
+    Confirmed {
+        id: ServerId,
+        incarnation: u64,
+        is_copy: bool,
+        knows_better: Option<usize>,
+    },
     /// A read or a write ended with this version. Where the object may be: in the first configuration of its domain, which
     /// gives it a name that stays, and in each from the highest one on that anybody knows to be final.
     Completed {

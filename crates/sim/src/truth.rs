@@ -339,9 +339,13 @@ impl Truth {
         };
     }
 
-    /// A copy takes the place of the disk.
+    /// A copy takes the place of the disk. What happened to the disk may be in the copy.
     pub(crate) fn put_aside(&mut self) {
-        let own = std::mem::take(self);
+        let copy = Truth {
+            harm: self.harm,
+            ..Truth::default()
+        };
+        let own = std::mem::replace(self, copy);
         self.aside = Some(Box::new(own));
     }
 

@@ -59,7 +59,7 @@ fn clients_do_what_they_are_asked_for() {
     let of = |work| {
         let options = Options {
             faults: false,
-            seeds: 10,
+            seeds: 30,
             work,
             ..OPTIONS
         };

@@ -10,7 +10,7 @@ pub(crate) mod golden;
 pub mod strategies;
 
 use areo_core::message::{
-    Access, Answer, Body, CellReply, CellRequest, Note, Reply, Request, Want,
+    Access, Answer, Body, CellReply, CellRequest, Enrolment, Note, Reply, Request, Want,
 };
 use areo_core::server::record::Header;
 
@@ -30,7 +30,11 @@ pub fn request_name(request: &Request) -> &'static str {
             },
             Body::Cells { .. } => "cells",
             Body::ReadConfig => "read-config",
-            Body::Register(_) => "register",
+            Body::Register { step, .. } => match step {
+                Enrolment::Ask => "ask-to-register",
+                Enrolment::Register => "register",
+                Enrolment::HandOn => "hand-on",
+            },
             Body::Servers => "servers",
         },
         Request::Directory => "directory",

@@ -1,19 +1,21 @@
 //! The register of servers in one configuration of the root domain: a join by incarnation (`[X-21]`), kept beside the
 //! objects.
 
-use crate::config::ServerId;
+use crate::config::{Configuration, ServerId};
 use crate::env::Env;
 use crate::error::Failed;
-use crate::gather::{self, Fold, Quorum, Visit};
-use crate::message::{Body, Reply, ServerRecord};
+use crate::gather::{self, ConfiguredTally, Decision, Event, Fold, Quorum, Visit};
+use crate::limits;
+use crate::message::{Body, Enrolment, Reply, ServerRecord};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How a registration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registration {
     /// A quorum knows the record.
     Registered,
-    /// A later incarnation is registered: the registering server has an older state than it once had.
+    /// A later start is registered, or another one of the incarnation: the registering server runs on a copy.
     Outdated {
         /// The incarnation that is registered.
         registered: u64,
@@ -22,9 +24,9 @@ pub enum Registration {
 
 /// Keeps the record of the larger incarnation.
 pub fn merge(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord) {
-    match known.get(&record.id) {
-        Some(newer) if newer.incarnation >= record.incarnation => {}
-        _ => drop(known.insert(record.id, record)),
+    match known.get_mut(&record.id) {
+        Some(kept) => kept.join(record),
+        None => drop(known.insert(record.id, record)),
     }
 }
 
@@ -56,28 +58,123 @@ pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Resul
         Reply::Registered | Reply::Outdated { .. } => Fold::Count,
         _ => Fold::Ignore,
     };
-    let tally = Quorum::of(at.c(), Body::Register(record), (), fold);
+    let step = Enrolment::HandOn;
+    let tally = Quorum::of(at.c(), Body::Register { step, record }, (), fold);
     gather::gather(env, at, tally).await
 }
 
-/// Registers a server, or its new incarnation, with a quorum.
+/// Registers a start with a quorum, or asks whether that would be possible ([`Admission`]).
 ///
 /// # Errors
 /// [`Failed`].
 pub async fn register<E: Env>(
     env: &E,
     at: &Visit,
+    step: Enrolment,
     record: ServerRecord,
 ) -> Result<Registration, Failed> {
-    let fold = |outcome: &mut Registration, _from: usize, reply: Reply| match reply {
-        Reply::Registered => Fold::Count,
-        Reply::Outdated { registered } => {
-            *outcome = Registration::Outdated { registered };
-            Fold::Decide
-        }
-        _ => Fold::Ignore,
-    };
-    let body = Body::Register(record);
-    let tally = Quorum::of(at.c(), body, Registration::Registered, fold);
-    gather::gather(env, at, tally).await
+    assert_ne!(step, Enrolment::HandOn, "that is no start of this server");
+    let body = Body::Register { step, record };
+    gather::gather(env, at, Admission::new(at.c(), body)).await
 }
+
+/// Ticks of [`limits::ASK_AGAIN`] that make up the patience. A clock that jumps, or a process that stood still, loses one of
+/// them, not all.
+const PATIENCE_TICKS: u32 =
+    (limits::REGISTRATION_PATIENCE.as_millis() / limits::ASK_AGAIN.as_millis()) as u32;
+
+/// The tally of a registration. A quorum of votes is not enough while a member that has not voted may still speak: one vote
+/// may be that of the registering server itself, on whose disk the later start is missing, too, and others of servers whose own
+/// start is not confirmed. So it decides when every member has voted or refused for good, or those that have not were
+/// silent for a patience after the quorum was complete. One *outdated* decides at once.
+///
+/// Let no more than f members be silent or run on copies. Then all others, a quorum, have voted: what is registered is at
+/// a quorum of sound members, and one of these was in the quorum that registered any earlier start.
+struct Admission {
+    body: Body,
+    needed: usize,
+    voices: Vec<Voice>,
+    /// Ticks since there is a quorum.
+    ticks: u32,
+}
+
+/// What a member has said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Voice {
+    Silent,
+    /// It refused for good: there is no use in waiting for it.
+    Refused,
+    Voted,
+}
+
+impl Admission {
+    fn new(c: &Configuration, body: Body) -> Admission {
+        Admission {
+            body,
+            needed: c.quorums().quorum(),
+            voices: vec![Voice::Silent; c.n()],
+            ticks: 0,
+        }
+    }
+
+    fn count(&self, voice: Voice) -> usize {
+        self.voices.iter().filter(|said| **said == voice).count()
+    }
+
+    fn has_quorum(&self) -> bool {
+        self.count(Voice::Voted) >= self.needed
+    }
+
+    fn have_all_spoken(&self) -> bool {
+        self.count(Voice::Silent) == 0
+    }
+
+    fn evaluate(&self) -> Decision<Registration> {
+        if self.voices.len() - self.count(Voice::Refused) < self.needed {
+            return Decision::Impossible;
+        }
+        match self.has_quorum() && (self.have_all_spoken() || self.ticks >= PATIENCE_TICKS) {
+            true => Decision::Done(Registration::Registered),
+            false => Decision::Pending,
+        }
+    }
+}
+
+impl ConfiguredTally for Admission {
+    type Output = Registration;
+
+    fn needed(&self) -> usize {
+        self.needed
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Body> {
+        (self.voices[position] != Voice::Voted).then(|| self.body.clone())
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Registration> {
+        let voice = match event {
+            Event::Reply(Reply::Outdated { registered }) => {
+                return Decision::Done(Registration::Outdated { registered });
+            }
+            Event::Reply(Reply::Registered) => Voice::Voted,
+            Event::Reply(_) | Event::Refused(_) => Voice::Refused,
+            Event::Unreachable => return Decision::Pending,
+        };
+        if self.voices[from] != Voice::Voted {
+            self.voices[from] = voice;
+        }
+        self.evaluate()
+    }
+
+    fn tick(&mut self) -> Decision<Registration> {
+        self.ticks += u32::from(self.has_quorum());
+        self.evaluate()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.has_quorum().then_some(limits::ASK_AGAIN)
+    }
+}
+
+#[cfg(test)]
+mod tests;

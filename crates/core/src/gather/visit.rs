@@ -64,6 +64,12 @@ impl Visit {
         &self.0.configuration
     }
 
+    /// Whether a quorum knows the pointer because it went with the requests of this visit.
+    pub fn has_closed(&self, pointer: &Pointer) -> bool {
+        let closing = self.0.closing.as_ref();
+        closing.is_some_and(|closing| closing.rank() >= pointer.rank())
+    }
+
     /// The largest pointer that any reply showed so far.
     pub fn next(&self) -> Option<Pointer> {
         self.0.heard.borrow().best.clone()

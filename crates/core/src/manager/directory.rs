@@ -10,8 +10,9 @@ use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
-use crate::message::{Reply, Request, ServerRecord};
+use crate::message::{Enrolment, Reply, Request, ServerRecord};
 use crate::reconfig::sequence;
+use crate::starts::{Agreed, Starting, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -100,27 +101,77 @@ pub async fn servers<E: Env>(
     }
 }
 
-/// Registers a server, or its new incarnation, with a quorum of the root domain. Like a put it goes along the sequence: a
-/// registration that completed is transferred, or was repeated in the next configuration.
+/// Registers a start of a server with a quorum of the root domain, or asks whether that would be possible. Like a put it goes
+/// along the sequence: a registration that completed is transferred, or was repeated in the next configuration. A pending
+/// pointer is spread by registering once more, with it: that is all that servers answer whose own start is not confirmed.
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum in time.
 pub async fn register<E: Env>(
     client: &Client<E>,
     root: &Arc<Configuration>,
-    record: ServerRecord,
+    step: Enrolment,
+    record: &ServerRecord,
 ) -> Result<Registration, Unavailable> {
-    let mut current = client.sequences().start(root);
+    let mut at = Visit::new(&client.sequences().start(root));
     loop {
-        let at = Visit::new(&current);
-        match registered::register(&client.env, &at, record.clone()).await {
+        match registered::register(&client.env, &at, step, record.clone()).await {
             Ok(Registration::Registered) | Err(Failed::Moved) => {}
             Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
+        at = match at.next() {
             None => return Ok(Registration::Registered),
-            Some(next) => current = next,
+            Some(pointer) if pointer.is_final() => {
+                client.sequences().learn(&pointer.configuration);
+                Visit::new(&pointer.configuration)
+            }
+            Some(pointer) if at.has_closed(&pointer) => Visit::new(&pointer.configuration),
+            Some(pointer) => Visit::closing(at.c(), &pointer),
+        };
+    }
+}
+
+/// A start that did not come to its end.
+#[derive(Debug)]
+pub enum StartError<W> {
+    /// No quorum of the root domain in time. It goes on where it was when it is tried again.
+    Unavailable(Unavailable),
+    /// What the directory was to say could not be written.
+    Write(W),
+}
+
+/// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
+/// makes durable what the directory is to say of its starts.
+///
+/// # Errors
+/// [`StartError`].
+pub async fn start<E: Env, W>(
+    client: &Client<E>,
+    root: &Arc<Configuration>,
+    starting: &mut Starting,
+    record: &ServerRecord,
+    mut write: impl FnMut(Starts) -> Result<(), W>,
+) -> Result<Registration, StartError<W>> {
+    loop {
+        let next = starting.next();
+        let record = ServerRecord {
+            incarnation: next.incarnation,
+            start: next.start,
+            resumed: next.resumed,
+            ..record.clone()
+        };
+        match register(client, root, next.step, &record).await {
+            Ok(Registration::Registered) => {}
+            Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
+            Err(unavailable) => return Err(StartError::Unavailable(unavailable)),
+        }
+        match starting.agreed(client.env.random()) {
+            Agreed::GoOn(starts) => write(starts).map_err(StartError::Write)?,
+            Agreed::Serve(starts) => {
+                write(starts).map_err(StartError::Write)?;
+                return Ok(Registration::Registered);
+            }
         }
     }
 }

@@ -147,6 +147,9 @@ impl Server {
         partition: u32,
         known: Option<Arc<Configuration>>,
     ) -> Result<Reply, Refusal> {
+        if !self.serving {
+            return Err(Refusal::Starting);
+        }
         if self.unreadable {
             return Err(Refusal::Damaged);
         }

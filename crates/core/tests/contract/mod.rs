@@ -335,6 +335,7 @@ impl Subject {
                     id: crate::world::server(server),
                     incarnation,
                     start,
+                    resumed: false,
                     name: text(),
                     address: text(),
                     admin: text(),

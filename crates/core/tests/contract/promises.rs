@@ -175,7 +175,7 @@ impl Promises {
         }
     }
 
-    /// Of a server the latest incarnation is known, and one start of it.
+    /// Of a server the latest incarnation is known.
     pub(super) fn registered(
         &mut self,
         server: usize,
@@ -183,7 +183,7 @@ impl Promises {
         reply: Result<Reply, Refusal>,
     ) {
         let known = self.registered.get(&server).copied();
-        let is_newer = known.is_none_or(|known| start.0 > known.0 || start == known);
+        let is_newer = known.is_none_or(|known| start.0 >= known.0);
         match reply {
             Ok(Reply::Registered) => {
                 assert!(is_newer, "{start:?} after {known:?}");

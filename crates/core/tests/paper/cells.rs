@@ -6,7 +6,7 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dsm::decided_once;
 use areo_core::error::Unavailable;
 use areo_core::manager::{self, Creation, Registration};
-use areo_core::message::{Ballot, Body, CellReply, CellRequest, Reply, ServerRecord};
+use areo_core::message::{Ballot, Body, CellReply, CellRequest, Enrolment, Reply, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::tag::{ClientId, Writer};
 use bytes::Bytes;
@@ -280,6 +280,7 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
         id: server(number),
         incarnation,
         start,
+        resumed: false,
         name: format!("server-{number}"),
         address: format!("host-{incarnation}-{start}"),
         admin: String::new(),
@@ -289,7 +290,7 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
 fn register(actor: &Actor, record: ServerRecord) -> impl Future<Output = Registration> + use<> {
     let (client, c) = (actor.client(), actor.c.clone());
     async move {
-        manager::register(&client, &c, record)
+        manager::register(&client, &c, Enrolment::Register, &record)
             .await
             .expect("a quorum answers")
     }

@@ -339,6 +339,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
         id: server(1),
         incarnation: 1,
         start: 1,
+        resumed: false,
         name: "s".into(),
         address: "a".into(),
         admin: "b".into(),

@@ -4,6 +4,7 @@ use crate::paper::cells::record;
 use crate::world::{Actor, Chaos, World, configuration, server};
 use areo_core::config::{Dap, ServerId};
 use areo_core::manager::{self, Naming};
+use areo_core::message::Enrolment;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -42,7 +43,9 @@ fn register(world: &World, actor: &Actor, number: usize, name: &str) {
         ..record(number, 1, 7)
     };
     let (client, root) = (actor.client(), actor.c.clone());
-    let registered = world.run(async move { manager::register(&client, &root, record).await });
+    let step = Enrolment::Register;
+    let registered = async move { manager::register(&client, &root, step, &record).await };
+    let registered = world.run(registered);
     registered.expect("a quorum answers");
 }
 

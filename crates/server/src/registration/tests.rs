@@ -2,7 +2,6 @@ use super::*;
 use crate::identity::root_configuration;
 use crate::metrics::Metrics;
 use areo_core::message::{Directory, Reply};
-use areo_core::server::starts::Starts;
 use areo_net::listener::{self, Listener, ListenerConfig, Service};
 use areo_net::pool::Pool;
 use areo_net::{Incoming, Responder};
@@ -90,7 +89,8 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
         let record = at_address(identity.server, "127.0.0.1:2".into());
         let peers = Metrics::new().peers();
         let registrar = Registrar::new(&identity, record, seeds, (known, root), peers);
-        let registered = timeout(ATTEMPT, registrar.register(&identity)).await;
-        assert!(registered.is_ok_and(|outcome| outcome.is_ok()));
+        let started = registrar.start(&identity, |_| Ok(()));
+        let started = timeout(ATTEMPT, started).await.expect("all are there");
+        assert_eq!(started.unwrap(), Registration::Registered);
     });
 }

@@ -131,7 +131,7 @@ fn body_footprint(body: &Body) -> u64 {
             }
             CellRequest::Query => 0,
         },
-        Body::Register(record) => record_footprint(record),
+        Body::Register { record, .. } => record_footprint(record),
         Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => 0,
     }
 }

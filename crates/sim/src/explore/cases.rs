@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub mod reconfigure;
+pub mod start;
 
 /// A case of the table.
 #[derive(Clone, Copy)]
@@ -61,6 +62,14 @@ pub const ALL: &[Entry] = &[
         name: "reconfigure-ec-4-2",
         make: || reconfigure::case(Dap::Ec { k: 2 }, 4, Transfer::Closing),
     },
+    Entry {
+        name: "rolled-back-start",
+        make: start::rolled_back,
+    },
+    Entry {
+        name: "copied-start",
+        make: start::copied,
+    },
 ];
 
 /// The case of this name.
@@ -104,6 +113,7 @@ pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
         bound: "patience runs out at most once per operation while answers are to come".to_owned(),
         servers: c.members().to_vec(),
         configurations: vec![c.clone()],
+        before: Vec::new(),
         subjects: vec![(c.clone(), name.clone())],
         probes: Vec::new(),
         clients: programs.iter().map(program).collect(),

@@ -47,7 +47,7 @@ impl Moment<'_> {
     fn new(case: &Case) -> Moment<'_> {
         let clients = case.clients.len();
         let live = |(number, program)| LiveClient::new(number, program);
-        let server = |id: &_| LiveServer::new(*id, &case.configurations);
+        let server = |id: &_| LiveServer::new(case, *id);
         Moment {
             case,
             clients: case.clients.iter().enumerate().map(live).collect(),

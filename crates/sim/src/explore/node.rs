@@ -2,7 +2,7 @@
 //! because a future cannot be copied; a script drives them directly.
 
 use super::env::{ExploreEnv, Message, World};
-use super::{Answered, Ended, Operation};
+use super::{Answered, Case, Ended, Operation};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::instant::Instant;
@@ -96,9 +96,9 @@ pub(super) struct LiveServer {
 }
 
 impl LiveServer {
-    /// An empty server that knows the configurations of which it is a member.
-    pub(super) fn new(id: ServerId, configurations: &[Arc<Configuration>]) -> LiveServer {
-        let root = configurations.first();
+    /// A server that knows the configurations of which it is a member, and has been asked what the case says before.
+    pub(super) fn new(case: &Case, id: ServerId) -> LiveServer {
+        let root = case.configurations.first();
         let identity = Identity {
             id,
             incarnation: 1,
@@ -111,7 +111,7 @@ impl LiveServer {
         let records = MemoryRecords::default();
         let mut server = LiveServer { shard, records };
         let member = |c: &&Arc<Configuration>| c.position(id).is_some();
-        for configuration in configurations.iter().filter(member) {
+        for configuration in case.configurations.iter().filter(member) {
             let described = Request::Configured {
                 configuration: configuration.id(),
                 descriptor: Some(configuration.clone()),
@@ -120,6 +120,10 @@ impl LiveServer {
             };
             let known = server.take(&Message::Request(described));
             assert!(known.is_some_and(|answer| answer.is_ok()), "it is a member");
+        }
+        for (_, request) in case.before.iter().filter(|(server, _)| *server == id) {
+            let known = server.take(&Message::Request(request.clone()));
+            assert!(known.is_some_and(|answer| answer.is_ok()), "it can be had");
         }
         server
     }
@@ -215,7 +219,7 @@ fn bytes(kind: u8, encoded: codec::Encoded) -> Vec<u8> {
 
 /// Whether a server's state cannot change by this message. Checked by the exploration wherever it is used.
 pub(super) fn is_question(message: &Message) -> bool {
-    use areo_core::message::CellRequest;
+    use areo_core::message::{CellRequest, Enrolment};
     let Message::Request(request) = message else {
         return false;
     };
@@ -236,7 +240,7 @@ pub(super) fn is_question(message: &Message) -> bool {
                         matches!(access, Access::Query { .. } | Access::Fetch { .. })
                     }),
                     Body::List(_) | Body::ReadConfig | Body::Cells { .. } | Body::Servers => true,
-                    Body::Register(_) => false,
+                    Body::Register { step, .. } => *step == Enrolment::Ask,
                     Body::Cell { step, .. } => matches!(step, CellRequest::Query),
                 }
         }

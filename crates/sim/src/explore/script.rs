@@ -47,7 +47,7 @@ impl Script {
             unread: Vec::new(),
             after: Vec::new(),
         };
-        let server = |id: &_| LiveServer::new(*id, &case.configurations);
+        let server = |id: &_| LiveServer::new(&case, *id);
         Script {
             clients: case.clients.iter().enumerate().map(client).collect(),
             servers: case.servers.iter().map(server).collect(),

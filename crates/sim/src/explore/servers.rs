@@ -122,7 +122,7 @@ impl Automaton {
 
     /// The answer to the last message, and what can be seen then.
     fn live(&self, case: &Case, past: &[u32], words: &Words) -> (Option<Answered>, Vec<Answered>) {
-        let mut server = LiveServer::new(self.id, &case.configurations);
+        let mut server = LiveServer::new(case, self.id);
         let mut answer = None;
         for message in past {
             answer = server.take(words.message_of(*message));

@@ -1,9 +1,14 @@
-//! `[X-12]`, decision record 0002: a start from a copy of a server's older state is never confirmed.
+//! `[X-12]`, decision records 0002 and 0017: a start is not confirmed while a member of the root domain that knows better is
+//! in reach; and of two processes with copies of one directory at most one is confirmed under an incarnation.
 
 use super::{Context, Invariant, Observation};
+use areo_core::config::ServerId;
+use std::collections::BTreeSet;
 
 #[derive(Default)]
-pub(super) struct Rule;
+pub(super) struct Rule {
+    confirmed: BTreeSet<(ServerId, u64)>,
+}
 
 impl Invariant for Rule {
     fn name(&self) -> &'static str {
@@ -11,14 +16,26 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, _: &Context<'_>) -> Option<String> {
-        match *observation {
-            Observation::Confirmed {
-                server,
-                is_copy: true,
-            } => Some(format!(
-                "server {server} is confirmed with an older copy of its disk"
-            )),
-            _ => None,
+        let Observation::Confirmed {
+            id,
+            incarnation,
+            is_copy,
+            knows_better,
+        } = *observation
+        else {
+            return None;
+        };
+        let whose = match is_copy {
+            true => "a copy of the disk",
+            false => "the disk",
+        };
+        if let Some(member) = knows_better {
+            return Some(format!(
+                "incarnation {incarnation} of {id} is confirmed with {whose}, and server {member}, in reach, knows better"
+            ));
         }
+        (!self.confirmed.insert((id, incarnation))).then(|| {
+            format!("incarnation {incarnation} of {id} is confirmed a second time, with {whose}")
+        })
     }
 }

@@ -171,8 +171,15 @@ fn an_index_with_two_configurations_is_caught() {
 
 #[test]
 fn a_copy_that_serves_is_caught() {
-    let (scene, mut rule) = (Scene::new(&[]), copies_never_serve::Rule);
-    let confirmed = |is_copy| Observation::Confirmed { server: 0, is_copy };
-    assert!(!scene.tell(&mut rule, &confirmed(false)));
-    assert!(scene.tell(&mut rule, &confirmed(true)));
+    let (scene, mut rule) = (Scene::new(&[]), copies_never_serve::Rule::default());
+    let confirmed = |incarnation, knows_better| Observation::Confirmed {
+        id: ServerId(1),
+        incarnation,
+        is_copy: true,
+        knows_better,
+    };
+    assert!(!scene.tell(&mut rule, &confirmed(1, None)));
+    assert!(!scene.tell(&mut rule, &confirmed(2, None)));
+    assert!(scene.tell(&mut rule, &confirmed(2, None)), "twice");
+    assert!(scene.tell(&mut rule, &confirmed(3, Some(2))));
 }

@@ -112,7 +112,7 @@ impl Workload {
     /// Any configuration of the root domain that tolerates a crash.
     fn any_root(&self) -> Descriptor {
         let random = self.world.random();
-        let mut servers = self.world.root_candidates();
+        let mut servers: Vec<usize> = (0..self.world.size().1).collect();
         let n = [3, servers.len()][random.index(2)];
         while servers.len() > n {
             servers.swap_remove(random.index(servers.len()));

@@ -2,25 +2,26 @@
 //! `server`, a start is counted on the disk, then registered at a quorum of the root domain, and only then answers.
 
 use super::call::SimEnv;
+use super::machine::{Machine, Machines};
 use super::{Event as Happening, World, id_of};
 use crate::fault::Fault;
 use crate::invariant::Observation;
-use areo_core::config::ServerId;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
+use areo_core::instant::Instant;
 use areo_core::manager::{self, Registration};
 use areo_core::message::ServerRecord;
-use areo_core::server::starts::Starts;
+use areo_core::starts::{Starting, Starts};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk};
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long one attempt to register may take, and the wait between two, as in `server`.
-const ATTEMPT: Duration = Duration::from_secs(5);
+const ATTEMPT: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(100);
-/// Servers whose disks are wiped or copied: not of the root domain. There a copy may be admitted if the one other member
-/// that knows better is away, which is more than may fail.
-const EXCHANGED: [usize; 2] = [3, 4];
 
 /// A data directory: the store, and the file that says whose it is. That file is written in place of the whole, durably.
 pub(super) struct Platter {
@@ -43,23 +44,41 @@ impl Platter {
         self.disk.list().is_err() || self.disk.has_failed()
     }
 
+    /// A copy, as of a moment at which nothing is being written: of a server that runs, too.
     fn duplicate(&self) -> Platter {
-        Platter {
-            disk: self.disk.duplicate(),
-            ..*self
-        }
+        let disk = self.disk.duplicate();
+        disk.crash(|_| Survive::All);
+        Platter { disk, ..*self }
     }
 }
 
 /// What happens to the disk of one server.
 #[derive(Default)]
 pub(super) struct Exchange {
-    /// A copy that was made while the server was down.
+    /// A copy that was made earlier.
     copy: Option<Platter>,
     /// The server's own disk while a copy is in its place.
     aside: Option<Platter>,
     /// How often the copy is still to be started.
     attempts: u64,
+    /// The task of a second process, which runs with a copy.
+    twin: Option<usize>,
+    /// A second process is to be started from a copy of what the next start writes.
+    is_twin_due: bool,
+    /// Since the last confirmed start a second process has run, which may have taken the incarnation.
+    is_contended: bool,
+}
+
+/// A start that the root domain has decided about.
+pub(super) struct Started {
+    id: ServerId,
+    registration: Registration,
+    /// The last configuration of the root domain in which it was registered.
+    root: Arc<Configuration>,
+    since: Instant,
+    incarnation: u64,
+    /// The number of the last start that the process began.
+    number: Option<u64>,
 }
 
 impl Exchange {
@@ -69,12 +88,29 @@ impl Exchange {
     }
 }
 
+impl Machine {
+    /// Its true directory goes on after this incarnation, whichever process has begun that.
+    fn take_over(&mut self, incarnation: u64) {
+        let own = self.exchange.aside.as_mut().unwrap_or(&mut self.platter);
+        let unconfirmed = None;
+        if incarnation >= own.starts.incarnation {
+            own.starts = Starts {
+                incarnation,
+                unconfirmed,
+            };
+        }
+    }
+}
+
 impl World {
     /// The server of this id, which may be that of a disk that took a wiped one's place; nothing if that was wiped, too.
     pub(super) fn find(&self, id: ServerId) -> Option<usize> {
+        self.position(&self.0.machines.borrow(), id)
+    }
+
+    fn position(&self, machines: &Machines, id: ServerId) -> Option<usize> {
         let (_, servers) = self.size();
         let first = (0..servers).find(|server| id_of(*server) == id);
-        let machines = self.0.machines.borrow();
         first.or_else(|| machines.list.iter().position(|it| it.platter.id == id))
     }
 
@@ -82,51 +118,125 @@ impl World {
 
     /// Registers a start, however long that takes, and lets the server serve, or end.
     pub(super) fn register(&self, server: usize, life: u64) {
-        let record = {
-            let machine = &self.0.machines.borrow().list[server];
-            record(&machine.platter)
+        let (id, starts) = {
+            let platter = &self.0.machines.borrow().list[server].platter;
+            (platter.id, platter.starts)
         };
         let world = self.clone();
         let task = self.spawn(async move {
-            let registration = world.registered(server, &record).await;
-            world.record([5, server as u64, life, record.incarnation], || {
-                format!(
-                    "server {server}, incarnation {}: {registration:?}",
-                    record.incarnation
-                )
+            let write = |starts| {
+                let machine = &mut world.0.machines.borrow_mut().list[server];
+                assert_eq!(machine.life, life, "the task ends with its life");
+                machine.platter.starts = starts;
+                if std::mem::take(&mut machine.exchange.is_twin_due) {
+                    world.start_twin(server, machine);
+                }
+            };
+            let started = world.started(server, (id, starts), write).await;
+            let (registration, incarnation) = (started.registration, started.incarnation);
+            world.record([5, server as u64, life, incarnation], || {
+                format!("server {server}, incarnation {incarnation}: {registration:?}")
             });
             match registration {
-                Registration::Registered => world.confirm(server, life),
-                Registration::Outdated { .. } => world.refused(server, life),
+                Registration::Registered => world.confirm(server, life, &started),
+                Registration::Outdated { registered } => world.refused(server, life, registered),
             }
         });
         self.0.machines.borrow_mut().list[server].registering = Some(task);
     }
 
-    async fn registered(&self, server: usize, record: &ServerRecord) -> Registration {
-        let (caller, root) = (self.caller_of(server), self.root());
+    async fn started(
+        &self,
+        server: usize,
+        (id, starts): (ServerId, Starts),
+        mut write: impl FnMut(Starts),
+    ) -> Started {
+        let (caller, root, record) = (self.caller_of(server), self.root(), record(id));
+        let (since, mut number) = (self.now(), None);
+        let mut starting = Starting::new(starts);
         loop {
             let client = Client::new(SimEnv::new(self, caller, ATTEMPT));
-            if let Ok(ended) = manager::register(&client, &root, record.clone()).await {
-                if client.sequences().start(&root).id().index > 0 {
+            let write = |starts: Starts| {
+                number = starts.unconfirmed.or(number);
+                write(starts);
+                Ok::<(), Infallible>(())
+            };
+            let ended = manager::start(&client, &root, &mut starting, &record, write).await;
+            if let Ok(registration) = ended {
+                let root = client.sequences().start(&root);
+                if root.id().index > 0 {
                     self.plan().note(Fault::RegisteredElsewhere);
                 }
-                return ended;
+                return Started {
+                    id,
+                    registration,
+                    root,
+                    since,
+                    incarnation: starting.incarnation(),
+                    number,
+                };
             }
             client.env.sleep(PAUSE).await;
         }
     }
 
-    fn confirm(&self, server: usize, life: u64) {
-        {
+    /// A member of the root domain that knows of a later start, or of another one of the incarnation, and that was in reach all
+    /// the time. The server itself is none: it has the registry of the disk that it runs with.
+    fn who_knows_better(
+        &self,
+        machines: &Machines,
+        server: usize,
+        started: &Started,
+    ) -> Option<usize> {
+        let caller = self.caller_of(server);
+        let members = started.root.members().iter().copied();
+        let others = members.filter_map(|member| self.position(machines, member));
+        let mut others = others.filter(|other| {
+            let is_harmed = machines.harmed == Some(*other);
+            *other != server && !is_harmed && !machines.list[*other].exchange.is_copy()
+        });
+        others.find(|other| {
+            let machine = &machines.list[*other];
+            let known = machine.registered(started.id);
+            let knows_better = known.is_some_and(|known| {
+                let is_other = Some(known.start) != started.number;
+                known.incarnation > started.incarnation
+                    || known.incarnation == started.incarnation && is_other
+            });
+            knows_better && !machine.paused && self.was_in_reach(caller, *other, started.since)
+        })
+    }
+
+    fn confirm(&self, server: usize, life: u64, started: &Started) {
+        let is_copy = {
             let machines = &mut *self.0.machines.borrow_mut();
-            let machine = &mut machines.list[server];
-            if machine.life != life {
+            if machines.list[server].life != life {
                 return;
             }
-            machine.platter.starts.confirm();
-            let is_copy = machine.exchange.is_copy();
-            self.observe(machines, &Observation::Confirmed { server, is_copy });
+            let exchange = &mut machines.list[server].exchange;
+            exchange.is_contended = exchange.twin.is_some();
+            let is_copy = exchange.is_copy();
+            let who = is_copy.then(|| self.who_knows_better(machines, server, started));
+            let knows_better = who.flatten();
+            let confirmed = Observation::Confirmed {
+                id: started.id,
+                incarnation: started.incarnation,
+                is_copy,
+                knows_better,
+            };
+            // An old copy that no server in reach knows of is more than may fail.
+            if !is_copy || knows_better.is_some() {
+                self.observe(machines, &confirmed);
+            }
+            is_copy
+        };
+        if is_copy {
+            // More than may fail: it is found out by a person, before it answers.
+            self.remark(&format!(
+                "no server in reach knows that {server} has a copy"
+            ));
+            self.stop(server, |_| Survive::All);
+            return self.put_back(&mut self.0.machines.borrow_mut(), server);
         }
         let delay = match life > 1 && self.strikes(Fault::SlowStart) {
             true => Duration::from_millis(self.random().between(1, 100)),
@@ -135,30 +245,41 @@ impl World {
         self.at(delay, Happening::Serve(server, life));
     }
 
-    /// A later start is known: the process ends. Whoever looks after it starts it again and again, then finds the mistake.
-    fn refused(&self, server: usize, life: u64) {
-        {
-            let machines = &mut *self.0.machines.borrow_mut();
-            let machine = &mut machines.list[server];
+    /// A later start is known: the process ends. It is started again and again, as supervisors do, until a person finds the
+    /// mistake.
+    fn refused(&self, server: usize, life: u64, registered: u64) {
+        let is_copy = {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
             if machine.life != life {
                 return;
             }
-            if !machine.exchange.is_copy() {
+            let is_copy = machine.exchange.is_copy();
+            if !is_copy && !machine.exchange.is_contended {
                 self.violate(format!(
                     "identity: server {server} is refused with its own disk"
                 ));
                 return;
             }
+            is_copy
+        };
+        if !is_copy {
+            self.end_twin(server);
         }
         self.stop(server, |_| Survive::All);
         let machines = &mut *self.0.machines.borrow_mut();
+        if !is_copy {
+            self.remark(&format!(
+                "server {server} is refused because of its copy, which is ended"
+            ));
+            return machines.list[server].take_over(registered);
+        }
         machines.list[server].exchange.attempts -= 1;
         if machines.list[server].exchange.attempts == 0 {
             self.put_back(machines, server);
         }
     }
 
-    fn put_back(&self, machines: &mut super::Machines, server: usize) {
+    fn put_back(&self, machines: &mut Machines, server: usize) {
         let machine = &mut machines.list[server];
         if let Some(own) = machine.exchange.aside.take() {
             machine.platter = own;
@@ -169,27 +290,16 @@ impl World {
 
     // ---- faults ----
 
-    /// The servers that the root domain may be on: all, unless disks are exchanged.
-    pub(crate) fn root_candidates(&self) -> Vec<usize> {
-        let exchanges = [Fault::DiskWiped, Fault::DiskCopied, Fault::DiskRolledBack];
-        let exchanged = exchanges.iter().any(|fault| self.plan().is_planned(*fault));
-        let (_, servers) = self.size();
-        (0..servers)
-            .filter(|server| !exchanged || !EXCHANGED.contains(server))
-            .collect()
-    }
-
     /// Wipes the disk of a server that has to go on without ever being counted again.
-    pub(super) fn wipe(&self) {
-        let server = EXCHANGED[self.random().index(2)];
-        let may_go = self.may_go(server) && self.may_be_harmed(server);
-        if !may_go || self.0.machines.borrow().list[server].exchange.is_copy() {
+    pub(super) fn wipe(&self, server: usize) {
+        if !self.may_go(server) || !self.may_be_harmed(server) || self.is_any_copy() {
             return;
         }
         self.plan().note(Fault::DiskWiped);
         self.kill(server);
         // Random, as a new directory's is.
         let id = u128::from(self.random().draw()) + 1000;
+        self.end_twin(server);
         let machines = &mut *self.0.machines.borrow_mut();
         machines.harmed = Some(server);
         machines.list[server].platter = Platter::new(ServerId(id));
@@ -198,31 +308,54 @@ impl World {
         self.remark(&format!("the disk of server {server} is wiped"));
     }
 
-    /// Makes a copy of a server's disk; later, when the server has been started again, uses it.
-    pub(super) fn exchange(&self, fault: Fault) {
-        let server = EXCHANGED[self.random().index(2)];
-        if !self.may_go(server) {
+    /// A disk is a copy: with another fault that lasts, that would be more than may fail.
+    pub(super) fn is_any_copy(&self) -> bool {
+        let machines = self.0.machines.borrow();
+        machines.list.iter().any(|it| it.exchange.is_copy())
+    }
+
+    /// Makes a copy of a server's disk; later, when the server has been started again, uses it. Or has the next start of the
+    /// server copied while it is under way.
+    pub(super) fn exchange(&self, server: usize, fault: Fault) {
+        let is_own = {
+            let machines = self.0.machines.borrow();
+            let others_are_sound = machines.harmed.is_none_or(|harmed| harmed == server);
+            others_are_sound && machines.list[server].platter.id == id_of(server)
+        };
+        if !is_own || !self.may_go(server) || self.is_any_copy() {
             return;
         }
         let copy = {
             let machine = &mut self.0.machines.borrow_mut().list[server];
-            let is_own = machine.platter.id == id_of(server) && !machine.exchange.is_copy();
-            if !is_own || machine.platter.starts.unconfirmed.is_some() {
-                return;
-            }
-            let later = machine.platter.starts.incarnation;
-            let is_older = |copy: &mut Platter| copy.starts.incarnation < later;
+            let Starts {
+                incarnation: later,
+                unconfirmed,
+            } = machine.platter.starts;
+            let is_older =
+                |copy: &mut Platter| unconfirmed.is_none() && copy.starts.incarnation < later;
             machine.exchange.copy.take_if(is_older)
         };
+        let may_copy_a_start = fault == Fault::DiskCopied && self.random().chance(500);
         match copy {
-            None => {
+            Some(copy) if fault == Fault::DiskRolledBack => self.roll_back(server, copy),
+            _ if may_copy_a_start => {
                 self.kill(server);
+                self.0.machines.borrow_mut().list[server]
+                    .exchange
+                    .is_twin_due = true;
+            }
+            Some(copy) => {
+                let machine = &mut self.0.machines.borrow_mut().list[server];
+                self.run_twin(server, machine, copy.starts);
+            }
+            None => {
+                if self.random().chance(500) {
+                    self.kill(server);
+                }
                 let machine = &mut self.0.machines.borrow_mut().list[server];
                 machine.exchange.copy = Some(machine.platter.duplicate());
                 self.remark(&format!("the disk of server {server} is copied"));
             }
-            Some(copy) if fault == Fault::DiskCopied => self.start_twin(server, copy),
-            Some(copy) => self.roll_back(server, copy),
         }
     }
 
@@ -237,27 +370,72 @@ impl World {
         self.remark(&format!("the disk of server {server} is an old copy"));
     }
 
-    /// A second process with the copy, while the server runs.
-    fn start_twin(&self, server: usize, mut copy: Platter) {
+    /// A second process with a copy of what the directory says now.
+    fn start_twin(&self, server: usize, machine: &mut Machine) {
+        let starts = machine.platter.starts;
+        self.run_twin(server, machine, starts);
+    }
+
+    /// A second process with a copy, while the server runs. Nothing of its disk but the count of starts plays a part: it is
+    /// ended before it answers.
+    fn run_twin(&self, server: usize, machine: &mut Machine, starts: Starts) {
+        if machine.exchange.twin.is_some() {
+            return;
+        }
         self.plan().note(Fault::DiskCopied);
         self.remark(&format!(
-            "server {server} is started a second time, from a copy"
+            "server {server} is started a second time, from a copy: {starts:?}"
         ));
-        copy.starts.begin(self.random().draw());
-        let (world, record) = (self.clone(), record(&copy));
-        self.spawn(async move {
-            if world.registered(server, &record).await == Registration::Registered {
-                let machines = world.0.machines.borrow();
-                let is_copy = true;
-                world.observe(&machines, &Observation::Confirmed { server, is_copy });
+        let (world, id) = (self.clone(), machine.platter.id);
+        let delay = Duration::from_micros(self.random().below(3000));
+        machine.exchange.is_contended = true;
+        machine.exchange.twin = Some(self.spawn(async move {
+            let env = SimEnv::new(&world, world.caller_of(server), ATTEMPT);
+            env.sleep(delay).await;
+            let started = world.started(server, (id, starts), |_| {}).await;
+            world.twin_ended(server, &started);
+        }));
+    }
+
+    /// If the copy was confirmed, a person ends it, and the true directory goes on from where the copy has come to.
+    fn twin_ended(&self, server: usize, started: &Started) {
+        let is_confirmed = started.registration == Registration::Registered;
+        {
+            let machines = &mut *self.0.machines.borrow_mut();
+            machines.list[server].exchange.twin = None;
+            if !is_confirmed {
+                return;
             }
-        });
+            let confirmed = Observation::Confirmed {
+                id: started.id,
+                incarnation: started.incarnation,
+                is_copy: true,
+                knows_better: self.who_knows_better(machines, server, started),
+            };
+            self.observe(machines, &confirmed);
+        }
+        self.remark(&format!("the copy of server {server} is confirmed"));
+        if self.is_up(server) {
+            self.kill(server);
+        }
+        self.0.machines.borrow_mut().list[server].take_over(started.incarnation);
+    }
+
+    fn end_twin(&self, server: usize) {
+        let twin = self.0.machines.borrow_mut().list[server]
+            .exchange
+            .twin
+            .take();
+        if let Some(task) = twin {
+            self.abort(task);
+        }
     }
 
     /// The copies go, the true disks come back.
     pub(super) fn heal_disks(&self) {
         let (_, servers) = self.size();
         for server in 0..servers {
+            self.end_twin(server);
             if !self.0.machines.borrow().list[server].exchange.is_copy() {
                 continue;
             }
@@ -269,12 +447,12 @@ impl World {
     }
 }
 
-fn record(platter: &Platter) -> ServerRecord {
-    let start = platter.starts.unconfirmed;
+fn record(id: ServerId) -> ServerRecord {
     ServerRecord {
-        id: platter.id,
-        incarnation: platter.starts.incarnation,
-        start: start.expect("it has begun and is not confirmed"),
+        id,
+        incarnation: 0,
+        start: 0,
+        resumed: false,
         name: String::new(),
         address: String::new(),
         admin: String::new(),

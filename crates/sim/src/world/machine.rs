@@ -13,9 +13,9 @@ use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::random::Random;
 use crate::truth::{ObjectId, Truth};
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Body as Asked, Refusal, Request};
+use areo_core::message::{Access, Body as Asked, Refusal, Request, ServerRecord};
 use areo_core::server::record::{Header, Key, Step};
 use areo_core::shard::{Shard, writes};
 use areo_core::tag::Tag;
@@ -136,6 +136,13 @@ impl Machine {
         self.live.is_some()
     }
 
+    /// What it knows of a server.
+    pub(super) fn registered(&self, id: ServerId) -> Option<ServerRecord> {
+        let live = self.live.as_ref()?;
+        let mut known = live.shard.server().registered();
+        known.find(|record| record.id == id).cloned()
+    }
+
     /// Proves everything written, as an idle server does. False: not now.
     pub(super) fn seal(&mut self) -> bool {
         match &mut self.live {
@@ -242,7 +249,7 @@ impl World {
             Asked::List(_)
             | Asked::Cells { .. }
             | Asked::ReadConfig
-            | Asked::Register(_)
+            | Asked::Register { .. }
             | Asked::Servers => Subject::Other,
         }
     }

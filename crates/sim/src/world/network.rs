@@ -78,6 +78,8 @@ impl Message {
 pub(super) struct Links {
     /// By client, server and direction (0: to the server).
     blocked: Vec<Vec<[bool; 2]>>,
+    /// By client and server: when something last happened to a message, to the link or to the server.
+    disturbed: Vec<Vec<Instant>>,
     /// The last message that arrived, by client, server and direction.
     arrived: Vec<Vec<[u64; 2]>>,
     /// What was sent into a blocked link and not lost: arrives when it is open again.
@@ -95,6 +97,7 @@ impl Links {
         let fast = random.between(20, 500);
         Links {
             blocked: vec![vec![[false; 2]; servers]; clients],
+            disturbed: vec![vec![Instant::default(); servers]; clients],
             arrived: vec![vec![[0; 2]; servers]; clients],
             held: Vec::new(),
             kept_until: Instant::default(),
@@ -216,6 +219,7 @@ impl World {
         let (low, high) = links.latency_us;
         let delay = Duration::from_micros(self.random().between(low, high));
         if links.is_blocked(&message) {
+            links.disturbed[client][server] = self.now();
             // What TCP sends again arrives when the link is open; what was on a connection that died does not.
             if self.random().chance(500) {
                 links.held.push(message);
@@ -227,14 +231,14 @@ impl World {
         }
         drop(links);
         if self.strikes(Fault::Drop) {
-            return;
+            return self.disturb_link(client, server);
         }
         if self.strikes(Fault::Reset) {
             self.break_connection(&message);
-            return;
+            return self.disturb_link(client, server);
         }
         let Some(message) = self.through_frames(message) else {
-            return;
+            return self.disturb_link(client, server);
         };
         let duplicate = match message.content.is_reply() {
             true => Fault::DuplicateReply,
@@ -245,7 +249,10 @@ impl World {
             self.at(later, Happening::Deliver(message.clone()));
         }
         let delay = match self.strikes(Fault::Delay) {
-            true => delay * 100,
+            true => {
+                self.disturb_link(client, server);
+                delay * 100
+            }
             false => delay,
         };
         self.at(delay, Happening::Deliver(message));
@@ -316,6 +323,24 @@ impl World {
             Err(refusal) => Event::Refused(refusal),
         };
         sink.on_event(position, event);
+    }
+
+    fn disturb_link(&self, client: usize, server: usize) {
+        self.0.links.borrow_mut().disturbed[client][server] = self.now();
+    }
+
+    /// Something happens to a server, so that it may not answer for a while.
+    pub(super) fn disturb(&self, server: usize) {
+        let clients = self.size().0;
+        (0..clients).for_each(|client| self.disturb_link(client, server));
+    }
+
+    /// Since then nothing has kept the server from answering the client: neither is it cut off, nor was a message lost or
+    /// late.
+    pub(super) fn was_in_reach(&self, client: usize, server: usize, since: Instant) -> bool {
+        let links = self.0.links.borrow();
+        let is_open = links.blocked[client][server] == [false; 2];
+        is_open && links.disturbed[client][server] < since
     }
 
     /// Cuts, or mends, one direction of a link (0: to the server).

@@ -159,8 +159,8 @@ impl World {
             Fault::HintFlip | Fault::SegmentMissing | Fault::HintMissing => {
                 self.harm_file(fault);
             }
-            Fault::DiskWiped => self.wipe(),
-            Fault::DiskRolledBack | Fault::DiskCopied => self.exchange(fault),
+            Fault::DiskWiped => self.wipe(victim),
+            Fault::DiskRolledBack | Fault::DiskCopied => self.exchange(victim, fault),
             Fault::ClockJump => self.jump(),
             Fault::DiskFull => {
                 self.plan().note(Fault::DiskFull);
@@ -184,8 +184,11 @@ impl World {
         self.is_up(server) && away.count() < MAY_FAIL
     }
 
-    /// No other server has lost data.
+    /// No other server has lost data, or runs with a copy.
     pub(super) fn may_be_harmed(&self, server: usize) -> bool {
+        if self.is_any_copy() {
+            return false;
+        }
         let harmed = self.0.machines.borrow().harmed;
         harmed.is_none_or(|harmed| harmed == server)
     }
@@ -253,6 +256,7 @@ impl World {
             machine.paused = true;
             machine.life
         };
+        self.disturb(server);
         let time = Duration::from_millis(self.random().between(1, 500));
         self.at(time, Happening::Resume(server, life));
     }

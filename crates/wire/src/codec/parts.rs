@@ -295,11 +295,12 @@ const SERVER_START: u16 = MUST_UNDERSTAND | 3;
 const SERVER_NAME: u16 = 4;
 const SERVER_ADDRESS: u16 = MUST_UNDERSTAND | 5;
 const SERVER_ADMIN: u16 = 6;
+const SERVER_RESUMED: u16 = MUST_UNDERSTAND | 7;
 
 /// A server's record, as fields.
 pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     let texts = server.name.len() + server.address.len() + server.admin.len();
-    let mut out = BytesMut::with_capacity(6 * 6 + 16 + 8 + 8 + texts);
+    let mut out = BytesMut::with_capacity(7 * 6 + 16 + 8 + 8 + texts);
     let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
     field(SERVER_ID, &server.id.0.to_le_bytes());
     field(SERVER_INCARNATION, &server.incarnation.to_le_bytes());
@@ -307,13 +308,16 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     field(SERVER_NAME, server.name.as_bytes());
     field(SERVER_ADDRESS, server.address.as_bytes());
     field(SERVER_ADMIN, server.admin.as_bytes());
+    if server.resumed {
+        field(SERVER_RESUMED, &[]);
+    }
     out
 }
 
 /// The reverse of [`server_fields`]; skips fields of later versions unless they must be understood.
 pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     let (mut id, mut incarnation, mut start, mut address) = (None, None, None, None);
-    let (mut name, mut admin) = (String::new(), String::new());
+    let (mut name, mut admin, mut resumed) = (String::new(), String::new(), false);
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
@@ -323,6 +327,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
             SERVER_NAME => name = server_text("name of a server", kind, &value)?,
             SERVER_ADDRESS => address = Some(server_text("address of a server", kind, &value)?),
             SERVER_ADMIN => admin = server_text("admin address of a server", kind, &value)?,
+            SERVER_RESUMED => resumed = true,
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
@@ -331,6 +336,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
         id: id.ok_or(missing(SERVER_ID))?,
         incarnation: incarnation.ok_or(missing(SERVER_INCARNATION))?,
         start: start.ok_or(missing(SERVER_START))?,
+        resumed,
         name,
         address: address.ok_or(missing(SERVER_ADDRESS))?,
         admin,

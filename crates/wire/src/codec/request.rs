@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::limits;
-use areo_core::message::{Access, Body, CellRequest, ListRequest, Request, Want};
+use areo_core::message::{Access, Body, CellRequest, Enrolment, ListRequest, Request, Want};
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -25,6 +25,8 @@ const READ_CONFIG: u8 = 10;
 const LATEST: u8 = 11;
 const REGISTER: u8 = 12;
 const SERVERS: u8 = 13;
+const ASK_TO_REGISTER: u8 = 14;
+const HAND_ON: u8 = 15;
 
 /// The descriptor of the configuration follows its id.
 const FLAG_DESCRIPTOR: u8 = 1;
@@ -104,7 +106,11 @@ fn kind_of(body: &Body) -> u8 {
         },
         Body::Cells { .. } => CELLS,
         Body::ReadConfig => READ_CONFIG,
-        Body::Register(_) => REGISTER,
+        Body::Register { step, .. } => match step {
+            Enrolment::Ask => ASK_TO_REGISTER,
+            Enrolment::Register => REGISTER,
+            Enrolment::HandOn => HAND_ON,
+        },
         Body::Servers => SERVERS,
     }
 }
@@ -123,7 +129,7 @@ fn put_body<S: Sink>(out: &mut S, body: &Body) {
         }
         Body::List(request) => put_list(out, request),
         Body::Cell { cell, step } => put_cell(out, cell, step),
-        Body::Register(server) => out.put(&parts::server_fields(server)),
+        Body::Register { record, .. } => out.put(&parts::server_fields(record)),
         Body::ReadConfig | Body::Servers => {}
         Body::Cells { prefix, after } => {
             parts::check_cell(prefix);
@@ -213,8 +219,8 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
 pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        ACCESS | LIST | READ_CONFIG | REGISTER | SERVERS | CELL_QUERY | CELL_PREPARE
-        | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR | FLAG_POINTER,
+        ACCESS | LIST | READ_CONFIG | REGISTER | ASK_TO_REGISTER | HAND_ON | SERVERS
+        | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR | FLAG_POINTER,
         LATEST => FLAG_KNOWN,
         DIRECTORY | KNOW | STATUS => 0,
         kind => return Err(unknown("kind of request", kind)),
@@ -280,7 +286,9 @@ fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
         }
         LIST => Body::List(list(reader)?),
         READ_CONFIG => Body::ReadConfig,
-        REGISTER => Body::Register(parts::server(&reader.rest())?),
+        REGISTER => register(reader, Enrolment::Register)?,
+        ASK_TO_REGISTER => register(reader, Enrolment::Ask)?,
+        HAND_ON => register(reader, Enrolment::HandOn)?,
         SERVERS => Body::Servers,
         CELLS => {
             let (prefix_bytes, after_bytes) = (reader.short()?, reader.short()?);
@@ -291,6 +299,11 @@ fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
         }
         kind => cell(reader, kind)?,
     })
+}
+
+fn register(reader: &mut Reader<'_>, step: Enrolment) -> Result<Body, DecodeError> {
+    let record = parts::server(&reader.rest())?;
+    Ok(Body::Register { step, record })
 }
 
 fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {

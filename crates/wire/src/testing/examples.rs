@@ -8,8 +8,9 @@ use areo_core::config::{
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
-    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Held, ListEntry,
-    ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
+    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Enrolment, Held,
+    ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus,
+    Want,
 };
 use areo_core::object::{Blocks, DomainId, Kind, Metadata, Name};
 use areo_core::pointer::Pointer;
@@ -177,10 +178,19 @@ fn server(id: u128) -> ServerRecord {
         id: ServerId(0x5e00_0000 + id),
         incarnation: 3,
         start: 0xabcd_ef01_2345_6789,
+        resumed: false,
         name: format!("server-{id}"),
         address: format!("192.0.2.{id}:7401"),
         admin: format!("192.0.2.{id}:7402"),
     }
+}
+
+fn register(step: Enrolment, resumed: bool) -> Body {
+    let record = ServerRecord {
+        resumed,
+        ..server(1)
+    };
+    Body::Register { step, record }
 }
 
 /// One request of every variant.
@@ -240,7 +250,10 @@ pub fn requests() -> Vec<Request> {
             after: cell(),
         },
         Body::ReadConfig,
-        Body::Register(server(1)),
+        register(Enrolment::Register, false),
+        register(Enrolment::Ask, false),
+        register(Enrolment::Register, true),
+        register(Enrolment::HandOn, true),
         Body::Servers,
     ];
     let configured = bodies.into_iter().map(|body| Request::Configured {

@@ -9,8 +9,9 @@ use areo_core::consensus::paxos::Acceptor;
 use areo_core::element::{Carried, Element, Form};
 use areo_core::limits;
 use areo_core::message::{
-    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Held, ListEntry,
-    ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
+    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Enrolment, Held,
+    ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus,
+    Want,
 };
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::pointer::Pointer;
@@ -60,7 +61,7 @@ fn body() -> impl Strategy<Value = Body> {
         3 => (cell(), cell_request()).prop_map(|(cell, step)| Body::Cell { cell, step }),
         1 => (cell(), cell()).prop_map(|(prefix, after)| Body::Cells { prefix, after }),
         1 => Just(Body::ReadConfig),
-        1 => server().prop_map(Body::Register),
+        1 => (enrolment(), server()).prop_map(|(step, record)| Body::Register { step, record }),
         1 => Just(Body::Servers),
     ]
 }
@@ -442,14 +443,24 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
+fn enrolment() -> impl Strategy<Value = Enrolment> {
+    prop_oneof![
+        Just(Enrolment::Ask),
+        Just(Enrolment::Register),
+        Just(Enrolment::HandOn)
+    ]
+}
+
 fn server() -> impl Strategy<Value = ServerRecord> {
     let texts = (text(0..40), text(0..40), text(0..40));
-    (any::<(u128, u64, u64)>(), texts).prop_map(|((id, incarnation, start), texts)| {
+    let numbers = any::<(u128, u64, u64, bool)>();
+    (numbers, texts).prop_map(|((id, incarnation, start, resumed), texts)| {
         let (name, address, admin) = texts;
         ServerRecord {
             id: ServerId(id),
             incarnation,
             start,
+            resumed,
             name,
             address,
             admin,

@@ -4,16 +4,20 @@
 use crate::paper::cells::record;
 use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::limits;
 use areo_core::manager::{self, Creation, Registration, reconfiguration};
-use areo_core::message::{Body, Reply, Request, ServerRecord};
+use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::Reconfigured;
+use areo_core::server::record::Header;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn register(world: &World, actor: &Actor, record: ServerRecord) -> Registration {
     let (client, root) = (actor.client(), actor.c.clone());
-    let registered = async move { manager::register(&client, &root, record).await };
+    let registered =
+        async move { manager::register(&client, &root, Enrolment::Register, &record).await };
     world.run(registered).expect("a quorum is up")
 }
 
@@ -130,6 +134,158 @@ fn servers_start_together_while_the_root_domain_moves() {
     for number in 0..6 {
         assert_eq!(
             register(&world, &world.actor(&root), record(number, 2, 7)),
+            Registration::Registered
+        );
+    }
+}
+
+/// Decision record 0002: server 1 missed the last registration of server 0, whose disk is then put back. Its own vote and that of
+/// server 1 are a quorum. Server 2 knows better, and answers late, but within the patience.
+#[test]
+fn a_rolled_back_root_member_is_refused_while_one_that_knows_better_may_answer() {
+    for late in [Duration::ZERO, limits::REGISTRATION_PATIENCE * 9 / 10] {
+        let root = configuration(3, Dap::Abd, 1, 0);
+        let world = World::new(&root, 1);
+        let actor = world.actor(&root);
+        world.hold(|message| message.at(&[1]));
+        assert_eq!(
+            register(&world, &actor, record(0, 2, 7)),
+            Registration::Registered,
+            "a member that is silent for the patience holds nothing up"
+        );
+        world.lose(|message| message.at(&[1]));
+        world.release();
+        world.crash(0);
+        world.disk(0, |disk| {
+            disk.lose(|header| matches!(header, Header::Registry(_)));
+        });
+        world.restart(0, false);
+        // From the directory of its first start.
+        world.hold(|message| message.at(&[2]));
+        let (client, c, copy) = (actor.client(), root.clone(), record(0, 1, 5));
+        let registered = world
+            .spawn(async move { manager::register(&client, &c, Enrolment::Register, &copy).await });
+        world.settle();
+        world.pass(late);
+        assert!(registered.borrow().is_none(), "one member may still speak");
+        world.release();
+        world.settle();
+        let registered = registered.borrow_mut().take();
+        assert_eq!(
+            registered,
+            Some(Ok(Registration::Outdated { registered: 2 }))
+        );
+    }
+}
+
+/// A server that may turn out to run on a copy counts in no quorum but those of registrations, which wait for the others.
+#[test]
+fn a_server_whose_start_is_not_confirmed_answers_registrations_and_nothing_else_of_the_root() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&root, 6, 1);
+    let next = successor(&root, 3, 3, Dap::Abd);
+    world.crash(0);
+    world.start_unconfirmed(0);
+    let ask = |pointer: Option<Pointer>, body| {
+        let request = Request::Configured {
+            configuration: root.id(),
+            descriptor: Some(root.clone()),
+            pointer,
+            body,
+        };
+        world.ask(0, request)
+    };
+    let id = root.id();
+    let latest = |known| Request::Latest {
+        domain: id.domain,
+        partition: id.partition,
+        known,
+    };
+    let starting = Err(Refusal::Starting);
+    assert_eq!(
+        ask(Some(Pointer::pending(&next)), Body::ReadConfig),
+        starting
+    );
+    assert_eq!(ask(None, Body::Servers), starting);
+    let enrol = |step| Body::Register {
+        step,
+        record: record(1, 2, 7),
+    };
+    assert_eq!(ask(None, enrol(Enrolment::HandOn)), starting);
+    assert_eq!(world.ask(0, latest(Some(next.clone()))), starting);
+    assert_eq!(world.ask(0, latest(None)), starting);
+    assert_eq!(ask(None, enrol(Enrolment::Ask)), Ok(Reply::Registered));
+    // It says where the root domain goes on, and takes note of it.
+    let told = ask(Some(Pointer::pending(&next)), enrol(Enrolment::Register));
+    let (pointer, reply) = told.expect("that is a registration").open();
+    assert_eq!(pointer, Some(Pointer::pending(&next)));
+    assert_eq!(reply, Some(Reply::Registered));
+}
+
+/// Decision record 0017: what one process began, another one of the directory resumes, after a crash; the one that began it is
+/// refused if it runs all the same, because one of the two has a copy.
+#[test]
+fn who_began_a_start_is_refused_once_another_process_has_resumed_it() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&root, 1);
+    let actor = world.actor(&root);
+    let begun = record(0, 2, 7);
+    let resumed = ServerRecord {
+        resumed: true,
+        ..begun.clone()
+    };
+    assert_eq!(
+        register(&world, &actor, begun.clone()),
+        Registration::Registered
+    );
+    for _ in 0..2 {
+        assert_eq!(
+            register(&world, &actor, resumed.clone()),
+            Registration::Registered
+        );
+    }
+    let outdated = Registration::Outdated { registered: 2 };
+    assert_eq!(register(&world, &actor, begun.clone()), outdated);
+    for number in 0..3 {
+        world.crash(number);
+        world.restart(number, true);
+    }
+    assert_eq!(
+        register(&world, &actor, begun),
+        outdated,
+        "also after a restart"
+    );
+    assert_eq!(
+        register(&world, &actor, record(0, 3, 8)),
+        Registration::Registered
+    );
+}
+
+/// Two numbers of one incarnation, of two processes on copies, meet when the root domain moves: neither is admitted there, and
+/// the next incarnation is.
+#[test]
+fn two_starts_of_one_incarnation_are_both_refused_once_they_have_met() {
+    let (one, other) = (record(0, 2, 7), record(0, 2, 8));
+    for (first, second) in [(&one, &other), (&other, &one)] {
+        let mut joined = first.clone();
+        joined.join(second.clone());
+        assert_eq!(joined.start, ServerRecord::CONTESTED);
+        let root = configuration(3, Dap::Abd, 1, 0);
+        let world = World::new(&root, 1);
+        let actor = world.actor(&root);
+        for number in 0..3 {
+            let known = world.ask(number, Request::Know(first.clone()));
+            assert_eq!(known, Ok(Reply::Registered));
+            let known = world.ask(number, Request::Know(second.clone()));
+            assert_eq!(known, Ok(Reply::Registered));
+            world.crash(number);
+            world.restart(number, true);
+        }
+        let outdated = Registration::Outdated { registered: 2 };
+        assert_eq!(register(&world, &actor, one.clone()), outdated);
+        assert_eq!(register(&world, &actor, other.clone()), outdated);
+        assert_eq!(
+            register(&world, &actor, record(0, 3, 9)),
             Registration::Registered
         );
     }

@@ -53,6 +53,7 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
         bound: "patience runs out only when no answer is to come; notes are lost".to_owned(),
         servers: (1..=last).map(ServerId).collect(),
         configurations: vec![c.clone(), next.clone()],
+        before: Vec::new(),
         subjects: vec![(c.clone(), name.clone()), (next, name.clone())],
         probes: vec![Request::Latest {
             domain: id.domain,

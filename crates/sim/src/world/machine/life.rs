@@ -10,6 +10,7 @@ use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
+use areo_core::starts::Starting;
 use areo_store::disk::{Survive, Unsynced};
 use areo_store::records::Records;
 use areo_store::{LogOptions, MemoryDisk, ReserveError, StepOutcome};
@@ -22,7 +23,7 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 fn identity(platter: &Platter, root: &Arc<Configuration>) -> Identity {
     Identity {
         id: platter.id,
-        incarnation: platter.starts.incarnation,
+        incarnation: Starting::new(platter.starts).incarnation(),
         root: root.clone(),
         durable: true,
         max_value_bytes: 1 << 20,
@@ -46,7 +47,6 @@ impl World {
                 let operation = machine.platter.disk.operations() + self.random().below(6);
                 machine.platter.disk.power_off_at(operation);
             }
-            machine.platter.starts.begin(self.random().draw());
             let mut shard = Shard::new(identity(&machine.platter, &machines.root));
             let objects = &mut self.0.watch.borrow_mut().objects;
             let mut found = Vec::new();
@@ -114,6 +114,7 @@ impl World {
         });
         let offset = Duration::from_millis(self.random().below(200));
         self.at(UPKEEP_PERIOD + offset, Happening::Upkeep(server, life));
+        self.disturb(server);
         self.reconnect(server);
         self.register(server, life);
     }
@@ -205,6 +206,7 @@ impl World {
             machine.life
         };
         self.plan().note(Fault::Drain);
+        self.disturb(server);
         self.remark(&format!("server {server} is told to stop"));
         let time = Duration::from_millis(self.random().between(1, 300));
         self.at(time, Happening::Trouble(Trouble::Drained(server, life)));
@@ -273,6 +275,7 @@ impl World {
             }
             machine.paused = false;
         }
+        self.disturb(server);
         self.turn(server);
     }
 }

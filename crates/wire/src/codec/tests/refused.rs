@@ -6,7 +6,8 @@ use std::ops::Range;
 #[test]
 fn every_truncation_is_refused() {
     // These end in fields that may be missing.
-    let may_end_early = |name| matches!(name, "status" | "register" | "know");
+    let early = ["status", "register", "ask-to-register", "hand-on", "know"];
+    let may_end_early = |name| early.contains(&name);
     for request in examples::requests() {
         let Encoded { body, payload } = encode_request(&request);
         for end in 0..body.len() {

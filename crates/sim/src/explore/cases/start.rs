@@ -1,0 +1,117 @@
+//! Starts of a member of the root domain from a directory that is not the only one, or not the latest (decision records 0002
+//! and 0017).
+
+use super::super::{Case, Ended, Judge, Kind, Observed, Operation};
+use super::{configuration, object};
+use areo_core::config::{Configuration, Dap, ServerId};
+use areo_core::manager::{self, Registration};
+use areo_core::message::{Body, Request, ServerRecord};
+use areo_core::starts::{Starting, Starts};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// The member that starts.
+const STARTING: ServerId = ServerId(1);
+/// How an operation ends whose start is confirmed.
+const CONFIRMED: &str = "its start is confirmed";
+/// What the directory says: the server has been started once.
+const STARTED_ONCE: Starts = Starts {
+    incarnation: 1,
+    unconfirmed: None,
+};
+
+/// Server 1 registered its second start at itself and server 3. Its disk is put back: server 3 alone knows better, and
+/// two of the three, the starting one among them, do not.
+pub(super) fn rolled_back() -> Case {
+    let second = Request::Know(record(2, 77));
+    Case {
+        description: "abd n=3: server 1 starts with its directory from before its last start, which server 3 alone knows of"
+            .to_owned(),
+        before: vec![(ServerId(3), second)],
+        judge: Judge {
+            seen: |observed| (confirmed(observed) > 0).then(|| "copies_never_serve: it is confirmed, although a member that knows better is in reach".to_owned()),
+            held: |_, _, _| None,
+        },
+        ..case(1)
+    }
+}
+
+/// Two processes start with the same directory: one of them with a copy.
+pub(super) fn copied() -> Case {
+    Case {
+        description: "abd n=3: two processes start with copies of one directory".to_owned(),
+        judge: Judge {
+            seen: |observed| {
+                (confirmed(observed) > 1)
+                    .then(|| "copies_never_serve: both are confirmed".to_owned())
+            },
+            held: |_, _, _| None,
+        },
+        ..case(2)
+    }
+}
+
+fn case(processes: usize) -> Case {
+    let c = configuration(3, Dap::Abd);
+    let program = |_| [start(&c)].into_iter().collect();
+    let registered = Request::Configured {
+        configuration: c.id(),
+        descriptor: None,
+        pointer: None,
+        body: Body::Servers,
+    };
+    Case {
+        name: "",
+        description: String::new(),
+        bound: "patience runs out only when no answer is to come".to_owned(),
+        servers: c.members().to_vec(),
+        configurations: vec![c.clone()],
+        before: Vec::new(),
+        subjects: vec![(c.clone(), object())],
+        probes: vec![registered],
+        clients: (0..processes).map(program).collect(),
+        crashes: 0,
+        ticks: 0,
+        notes: false,
+        quiet: false,
+        judge: super::linearizable(),
+    }
+}
+
+fn record(incarnation: u64, start: u64) -> ServerRecord {
+    ServerRecord {
+        id: STARTING,
+        incarnation,
+        start,
+        resumed: false,
+        name: String::new(),
+        address: String::new(),
+        admin: String::new(),
+    }
+}
+
+/// The production start.
+fn start(c: &Arc<Configuration>) -> Operation {
+    let c = c.clone();
+    Operation::new("start", Kind::Other, move |client| {
+        let c = c.clone();
+        async move {
+            let mut starting = Starting::new(STARTED_ONCE);
+            let write = |_| Ok::<(), Infallible>(());
+            let started = manager::start(&client, &c, &mut starting, &record(0, 0), write).await;
+            Ended::Other(match started {
+                Ok(Registration::Registered) => CONFIRMED.to_owned(),
+                Ok(Registration::Outdated { registered }) => {
+                    format!("its start is refused: {registered} is registered")
+                }
+                Err(error) => format!("its start fails: {error:?}"),
+            })
+        }
+    })
+}
+
+fn confirmed(observed: &[Observed]) -> usize {
+    let is_confirmed =
+        |of: &&Observed| matches!(&of.ended, Some(Ended::Other(how)) if how == CONFIRMED);
+    observed.iter().filter(is_confirmed).count()
+}
