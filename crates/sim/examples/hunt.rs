@@ -1,4 +1,5 @@
-//! Runs seeds until one breaks a rule: `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|replay|random|pct|twice]`.
+//! Runs seeds until one breaks a rule:
+//! `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|replay|replay-random|replay-pct|random|pct|twice]`.
 //! Ends with 1 if one did. With `plain` there are neither faults nor reconfigurations, with `registers` no files and no
 //! values in blocks either, and five servers in each domain. With `twice` each seed is run twice, and both runs must be the
 //! same. With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the scheduler of all.
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         },
         scheduler: match how {
             Some("random" | "replay-random") => Scheduler::Random,
-            Some("pct") => Scheduler::Pct { depth: None },
+            Some("pct" | "replay-pct") => Scheduler::Pct { depth: None },
             _ => Scheduler::Mixed,
         },
         twice: how == Some("twice"),

@@ -212,6 +212,30 @@ fn every_flip_of_an_unsealed_log_is_damage() {
     assert_eq!(count(&verdicts, Verdict::Nothing), padding(used, 5));
 }
 
+/// A write that ends within any byte of the last batch leaves a torn tail, in the headers of its last record, too.
+#[test]
+fn every_cut_of_an_unsealed_last_batch_is_a_torn_tail() {
+    for length in [0, 9, 300] {
+        let disk = MemoryDisk::new();
+        let mut log = open(&disk, SEGMENT).log;
+        append(&mut log, 1, 0);
+        append(&mut log, 22, length);
+        log.commit().unwrap();
+        drop(log);
+        let whole = disk.content(FIRST).unwrap();
+        let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        for cut in PAGE + 1..used {
+            let mut torn = whole.clone();
+            torn[cut..].fill(0);
+            let copy = disk.duplicate();
+            copy.put(FIRST, torn);
+            let report = open(&copy, SEGMENT).report;
+            assert!(report.torn_tail.is_some(), "{length} {cut}: {report:?}");
+            assert_eq!(report.unknown_damaged + report.damaged_payloads, 0);
+        }
+    }
+}
+
 /// What is left of decision record 0018: rot in a last batch that holds a sector of zeros looks like a torn write.
 #[test]
 fn rot_beside_zeros_in_an_unsealed_last_batch_is_a_torn_tail() {

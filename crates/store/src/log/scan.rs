@@ -287,14 +287,17 @@ impl<F: File> Subject<'_, F> {
         if end > self.reader.length {
             return Ok(false);
         }
-        let ends_cut = if next != end {
-            // The last record does not verify: within one grain nothing tells a cut from rot.
-            next + GRAIN >= end || self.reader.is_zero(end - GRAIN, end)?
-        } else if last.is_damaged && payload_length > 0 {
-            let payload_end = last.offset + payload_at(header_length) + u64::from(payload_length);
-            self.reader.is_zero(payload_end - 1, payload_end)?
+        let ends_cut = if next == end {
+            last.is_damaged && self.is_cut(last.offset, header_length, payload_length)?
         } else {
-            false
+            match self.record_header(next)? {
+                // Its header bytes do not verify.
+                Some(record) if next + record.footprint() == end => {
+                    self.is_cut(next, record.header_length as usize, record.payload_length)?
+                }
+                // Within one grain nothing tells a cut from rot.
+                _ => next + GRAIN >= end || self.reader.is_zero(end - GRAIN, end)?,
+            }
         };
         if ends_cut {
             return Ok(false);
@@ -308,6 +311,15 @@ impl<F: File> Subject<'_, F> {
             sector = following;
         }
         Ok(true)
+    }
+
+    /// Whether the last byte of a record that does not verify is zero, as it is if the write ended within the record.
+    fn is_cut(&mut self, at: u64, header_length: usize, payload_length: u32) -> io::Result<bool> {
+        let end = match payload_length {
+            0 => at + (RECORD_HEADER_BYTES + header_length) as u64,
+            length => at + payload_at(header_length) + u64::from(length),
+        };
+        self.reader.is_zero(end - 1, end)
     }
 }
 
