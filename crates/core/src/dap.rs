@@ -21,7 +21,7 @@ use crate::element::{Element, Form, Value};
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
-use crate::message::{Access, Answer, Body, Note, Reply, Want};
+use crate::message::{Access, Answer, Body, Held, Note, Reply, Want};
 use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
@@ -45,6 +45,14 @@ pub enum Scope {
     Metadata,
     /// The tag alone: neither a value nor its length.
     Version,
+}
+
+/// Versions that a read does not return although it could read them.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// Members have no room for the write-back of these. An older version may be returned in their place if the answers show
+    /// that none of them is at a quorum.
+    pub unplaced: Vec<Tag>,
 }
 
 /// What get-data found.
@@ -141,17 +149,56 @@ pub async fn get_data<E: Env>(
     known: Option<&Known>,
     scope: Scope,
 ) -> Result<Found, Failed> {
+    let found = get_data_past(env, at, name, known, scope, &Passed::default()).await?;
+    Ok(found.expect("a read that passes nothing over asks again"))
+}
+
+/// The same, but for the versions that are passed over. `None`: the answers do not show that an older one may be returned.
+///
+/// # Errors
+/// As [`get_data`].
+pub async fn get_data_past<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+    passed: &Passed,
+) -> Result<Option<Found>, Failed> {
     let get = async {
         let found = match at.c().dap() {
             // Nothing is there; the servers say so.
-            Dap::Abd | Dap::Removed => abd::get_data(env, at, name, known, scope).await,
-            Dap::Ec { .. } => ec::get_data(env, at, name, known, scope).await,
+            Dap::Abd | Dap::Removed => abd::get_data(env, at, name, known, scope, passed).await,
+            Dap::Ec { .. } => ec::get_data(env, at, name, known, scope, passed).await,
         }?;
-        span::record_tag(found.tag);
-        span::record_bytes(found.length);
+        if let Some(found) = &found {
+            span::record_tag(found.tag);
+            span::record_bytes(found.length);
+        }
         Ok(found)
     };
     span::watch!(span::in_configuration!(span::GET_DATA, at.c()), get)
+}
+
+/// Whether no version above this one can be at a quorum, by the answers of single members (`[EC-11]`, `[X-1]`).
+///
+/// A put that completed before the answers left its tag at q members, of which at most n - r are not among the r that
+/// answered. Each of the others still lists it or has trimmed up to it. So a tag with less support than q - (n - r) is not
+/// complete; if q answered, that is what two quorums share.
+fn is_newest_complete(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
+    let (answered, quorum) = (replies.len(), c.quorums().quorum());
+    assert!(answered >= quorum, "the rule judges quorums");
+    let threshold = quorum + answered - c.n();
+    assert!(threshold >= c.quorums().intersection(), "two quorums meet");
+    let support = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
+    let listed = replies.iter().flat_map(|held| &held.stored);
+    let mut above = listed.map(|(tag, _)| *tag).filter(|listed| *listed > tag);
+    let listed_above = above.all(|above| support(above) < threshold);
+    // The virtual tag just above: no member lists it, so that only floors speak for it.
+    let trimmed_above = replies.iter().filter(|held| held.floor > tag).count() < threshold;
+    // A tag that a member knows to be at a quorum is complete; this follows from the two tests, and costs nothing.
+    let confirmed_above = replies.iter().all(|held| held.stable <= tag);
+    listed_above && trimmed_above && confirmed_above
 }
 
 /// Brings the pair to a quorum. `holders` says of each member whether it is known

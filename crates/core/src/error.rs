@@ -130,6 +130,12 @@ impl Unavailable {
         let answered = |(_, response): &&(ServerId, Response)| *response == Response::Answered;
         self.servers.iter().filter(answered).count()
     }
+
+    /// Whether a full disk is among the reasons.
+    pub fn lacks_room(&self) -> bool {
+        let full = Response::Refused(Refusal::Full);
+        self.servers.iter().any(|(_, response)| *response == full)
+    }
 }
 
 impl fmt::Display for Unavailable {

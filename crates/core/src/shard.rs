@@ -253,6 +253,30 @@ pub fn frees(request: &Request) -> bool {
     is_small && writes(request)
 }
 
+/// Whether the request writes nothing but what [`frees`], or brings versions that other servers hold to this one. A write-back
+/// ends what keeps several versions of an object at every server, and a read that cannot write back cannot return what it
+/// found: a full disk has some room for it yet.
+pub fn completes(request: &Request) -> bool {
+    let Request::Configured {
+        body: Body::Access(accesses),
+        ..
+    } = request
+    else {
+        return frees(request);
+    };
+    let is_small = |element: &Element| element.deleted || is_manifest(element);
+    let completes = |access: &Access| match access {
+        Access::Put {
+            element,
+            write_back,
+            ..
+        } => *write_back || is_small(element),
+        Access::Query { .. } | Access::Fetch { .. } => true,
+        Access::Adopt(_) => false,
+    };
+    accesses.iter().all(|(_, access)| completes(access)) && writes(request)
+}
+
 /// Until a commit that was decided is put, neither its blocks nor those before them can be swept (`[X-22]`).
 fn is_manifest(element: &Element) -> bool {
     let stands_for = |metadata: Metadata| metadata.blocks.is_some();

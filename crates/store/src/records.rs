@@ -114,6 +114,14 @@ impl<D: Disk> Records<D> {
         self.log.reserve_to_free(bytes)
     }
 
+    /// As [`Log::reserve_to_complete`].
+    ///
+    /// # Errors
+    /// As [`Log::reserve`].
+    pub fn reserve_to_complete(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        self.log.reserve_to_complete(bytes)
+    }
+
     /// As [`Log::failure`].
     pub fn failure(&self) -> Option<&str> {
         self.log.failure()

@@ -20,7 +20,7 @@
 use super::collect::{self, Collected};
 use super::store::{Outcome, Store};
 use super::versions::{Admission, Stored, Versions};
-use super::{Found, Known, PutError, Scope};
+use super::{Found, Known, Passed, PutError, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
 use crate::env::Env;
@@ -39,12 +39,14 @@ pub(super) async fn get_data<E: Env>(
     name: &Name,
     known: Option<&Known>,
     scope: Scope,
-) -> Result<Found, Failed> {
+    passed: &Passed,
+) -> Result<Option<Found>, Failed> {
     let c = at.c();
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
     let wants = |attempt: u32| wants(env, c, name, scope, attempt);
-    let collected = collect::collect(env, at, name, largest, (have, scope), wants).await?;
-    Ok(found(collected, known))
+    let reading = (have, scope, passed);
+    let collected = collect::collect(env, at, name, largest, reading, wants).await?;
+    Ok(collected.map(|collected| found(collected, known)))
 }
 
 /// What each member is asked.
@@ -76,16 +78,24 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> usize {
 }
 
 /// The rule of replication: the largest tag that a majority lists. No member evicts its largest, so that whatever was
-/// put at a majority is listed by every other, or something larger is.
-#[allow(clippy::unnecessary_wraps)] // the shape of a rule; that of `ec` can say no
-pub(super) fn largest(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
-    let replies = held.iter().flatten();
+/// put at a majority is listed by every other, or something larger is. Where the largest is passed over, an older one may be
+/// returned that is listed, as with erasure codes.
+pub(super) fn largest(
+    c: &Configuration,
+    held: &[Option<Held>],
+    have: Tag,
+    passed: &Passed,
+) -> Option<Tag> {
+    let replies: Vec<&Held> = held.iter().flatten().collect();
     assert!(
-        replies.clone().count() >= c.quorums().quorum(),
+        replies.len() >= c.quorums().quorum(),
         "the rule judges quorums"
     );
-    let listed = replies.flat_map(|held| &held.stored).map(|(tag, _)| *tag);
-    Some(listed.max().unwrap_or(Tag::INITIAL).max(have))
+    let listed = replies.iter().flat_map(|held| &held.stored);
+    let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
+    let candidate = listed.filter(|tag| !passed.unplaced.contains(tag)).max()?;
+    let accepted = passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate);
+    accepted.then_some(candidate)
 }
 
 /// Of full copies, any one is the value.

@@ -1,7 +1,7 @@
 //! The tally of get-data: a few members are asked for elements, the others for tags only; a rule of the configuration's
 //! kind says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5]`).
 
-use super::{Scope, single};
+use super::{Passed, Scope, single};
 use crate::config::{Configuration, Dap};
 use crate::element::{Carried, Element, Form};
 use crate::env::{Env, Work};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Which version the answers of a quorum allow to return; `None`: none yet. Pure.
-pub(super) type Rule = fn(&Configuration, &[Option<Held>], have: Tag) -> Option<Tag>;
+pub(super) type Rule = fn(&Configuration, &[Option<Held>], have: Tag, &Passed) -> Option<Tag>;
 
 /// What get-data needs to know.
 pub(super) struct Collect {
@@ -25,6 +25,7 @@ pub(super) struct Collect {
     scope: Scope,
     /// The caller has the value of this tag.
     have: Tag,
+    passed: Passed,
     members: Vec<Member>,
     /// Set once the rule has accepted a version; nothing changes it, so that all that is fetched is of one version.
     accepted: Option<Tag>,
@@ -77,22 +78,27 @@ pub(super) struct Collected {
 }
 
 /// Collects a version that `rule` accepts; asks again as long as the operation has time (2.7). `wants` says what each
-/// member is asked at the given attempt, counted from 0.
+/// member is asked at the given attempt, counted from 0. `None`: an attempt that was to pass some versions over found nothing
+/// to return in their place.
 pub(super) async fn collect<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     rule: Rule,
-    (have, scope): (Tag, Scope),
+    (have, scope, passed): (Tag, Scope, &Passed),
     wants: impl Fn(u32) -> Vec<Want>,
-) -> Result<Collected, Failed> {
+) -> Result<Option<Collected>, Failed> {
+    let passes = !passed.unplaced.is_empty();
     let mut attempt = 0;
     loop {
         let mut tally = Collect::new(at.c(), name, rule, scope, have, &wants(attempt));
-        // Whatever the round trip is: sooner or later an attempt waits long enough for it.
-        tally.hope <<= attempt.min(8);
+        tally.passed = passed.clone();
+        // Whatever the round trip is: sooner or later an attempt waits long enough for it. An older version takes the answers
+        // of more members than a quorum.
+        tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
         match gather::gather(env, at, tally).await? {
-            Outcome::Found(collected) => return Ok(collected),
+            Outcome::Found(collected) => return Ok(Some(collected)),
+            Outcome::Restart if passes => return Ok(None),
             Outcome::Restart => {
                 env.count(Work::AskedAgain);
                 // At once, then after a random while of up to about four round trips.
@@ -131,6 +137,7 @@ impl Collect {
             rule,
             scope,
             have,
+            passed: Passed::default(),
             members: wants.iter().map(member).collect(),
             accepted: None,
             ticks: 0,
@@ -165,7 +172,7 @@ impl Collect {
             // Lent to the rule, not copied.
             let answers = self.members.iter_mut().map(|member| member.held.take());
             let held: Vec<Option<Held>> = answers.collect();
-            self.accepted = (self.rule)(&self.configuration, &held, self.have);
+            self.accepted = (self.rule)(&self.configuration, &held, self.have, &self.passed);
             for (member, held) in self.members.iter_mut().zip(held) {
                 member.held = held;
             }
@@ -368,6 +375,8 @@ const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
 const QUERY_PATIENCE: u32 = 1;
 /// The same for a fetch: what is fetched is large, or rare.
 const FETCH_PATIENCE: u32 = 7;
+/// Ticks for which a read that passes versions over waits for more than a quorum: two to this power.
+const PASSING_HOPE: u32 = 4;
 /// So many times longer are members hoped for that were asked for an element that nobody else has.
 const FETCH_HOPE: u32 = 8 * FETCH_PATIENCE;
 

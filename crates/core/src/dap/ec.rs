@@ -32,7 +32,7 @@ pub mod published;
 use super::abd::{copy_element, copy_value, put_elements};
 use super::collect::{self, Collected, Rule};
 use super::versions::{Admission, Stored, Versions};
-use super::{Found, Known, PutError, Scope};
+use super::{Found, Known, Passed, PutError, Scope};
 use crate::config::{Configuration, EcDap};
 use crate::element::{Element, Form, Value};
 use crate::env::{Env, Work};
@@ -55,14 +55,16 @@ pub(super) async fn get_data<E: Env>(
     name: &Name,
     known: Option<&Known>,
     scope: Scope,
-) -> Result<Found, Failed> {
+    passed: &Passed,
+) -> Result<Option<Found>, Failed> {
     let c = at.c();
     // As published, whatever is read is sent.
     let known = known.filter(|_| c.baseline() != Some(EcDap::Published));
     let have = known.map_or(Tag::INITIAL, |known| known.tag);
     let wants = |_attempt: u32| wants(env, c, name, scope);
-    let collected = collect::collect(env, at, name, rule(c), (have, scope), wants).await?;
-    Ok(found(env, c, collected, known, scope))
+    let reading = (have, scope, passed);
+    let collected = collect::collect(env, at, name, rule(c), reading, wants).await?;
+    Ok(collected.map(|collected| found(env, c, collected, known, scope)))
 }
 
 /// Which version a quorum of answers allows to return.
@@ -105,41 +107,25 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
     positions
 }
 
-/// The acceptance test `[EC-11]`: the largest version that can be read, if no larger one can be complete.
-///
-/// A put that completed left its tag at a quorum, hence at `2q - n` of any q that answer; each of those still lists it or
-/// has trimmed up to it. So a tag above the candidate with less support than that is not complete.
-pub(super) fn acceptable(c: &Configuration, held: &[Option<Held>], have: Tag) -> Option<Tag> {
+/// The acceptance test `[EC-11]`: the largest version that can be read and is not passed over, if no larger one can be
+/// complete ([`super::is_newest_complete`]).
+pub(super) fn acceptable(
+    c: &Configuration,
+    held: &[Option<Held>],
+    have: Tag,
+    passed: &Passed,
+) -> Option<Tag> {
     let replies: Vec<&Held> = held.iter().flatten().collect();
-    assert!(
-        replies.len() >= c.quorums().quorum(),
-        "the rule judges quorums"
-    );
-    let mut tags: Vec<Tag> = replies
-        .iter()
-        .flat_map(|held| &held.stored)
-        .map(|(tag, _)| *tag)
-        .collect();
+    let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
+    let listed = replies.iter().flat_map(|held| &held.stored);
+    let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
     tags.extend([Tag::INITIAL, have]);
     tags.sort_unstable();
     tags.dedup();
-    let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
     let candidate = tags
-        .iter()
-        .copied()
-        .rfind(|tag| readable(*tag))
-        .expect("the initial value is readable");
-    let threshold = c.quorums().intersection();
-    let support = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
-    let listed_above = tags
-        .iter()
-        .filter(|tag| **tag > candidate)
-        .all(|tag| support(*tag) < threshold);
-    // The virtual tag just above the candidate: nobody lists it, so only floors speak for it.
-    let trimmed_above = replies.iter().filter(|held| held.floor > candidate).count() < threshold;
-    // A tag that somebody knows to be at a quorum is complete; this follows from the two tests, and costs nothing.
-    let confirmed_above = replies.iter().all(|held| held.stable <= candidate);
-    (listed_above && trimmed_above && confirmed_above).then_some(candidate)
+        .into_iter()
+        .rfind(|tag| readable(*tag) && !passed.unplaced.contains(tag))?;
+    super::is_newest_complete(c, &replies, candidate).then_some(candidate)
 }
 
 /// One copy, or k distinct fragments of one form, are listed (`[X-1]`).

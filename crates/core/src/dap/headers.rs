@@ -9,7 +9,7 @@
 //! | get | 1 | tags; of versions that the caller does not have, metadata |
 
 use super::collect::{Rule, is_unaware};
-use super::{abd, ec};
+use super::{Passed, abd, ec};
 use crate::config::{Configuration, Dap};
 use crate::element::{Carried, Element, Value};
 use crate::env::Env;
@@ -87,7 +87,7 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Optio
         Dap::Abd | Dap::Removed => abd::largest,
         Dap::Ec { .. } => ec::acceptable,
     };
-    let tag = rule(c, &held, have)?;
+    let tag = rule(c, &held, have, &Passed::default())?;
     let answers = || held.iter().flatten();
     let holders = answers().filter(|held| held.stores(tag)).count();
     let is_complete = holders >= quorum || answers().any(|held| held.stable >= tag);

@@ -17,7 +17,7 @@
 use super::Client;
 use super::ahead::{self, Ahead};
 use crate::config::{Configuration, EcDap};
-use crate::dap::{self, Found, Known, PutError, Scope};
+use crate::dap::{self, Found, Known, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Failed, ReadError, Unavailable, WriteError};
@@ -28,6 +28,7 @@ use crate::reconfig::sequence;
 use crate::span;
 use crate::tag::Tag;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
 /// configuration of the domain.
@@ -54,16 +55,40 @@ pub async fn read_within<E: Env>(
     name: &Name,
     known: Option<&Known>,
 ) -> Result<Found, ReadError> {
+    let mut passed = Passed::default();
+    let mut full = None;
     loop {
-        let newest = newest(client, c, name, known, Scope::Whole);
-        let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
-        span::record_tag(newest.found.tag);
+        let newest = newest_past(client, c, name, known, Scope::Whole, &passed);
+        let Some(newest) = span::watch!(span::of_phase!(span::PHASE1), newest)? else {
+            // No other version may be returned: only room for a write-back helps.
+            if let Some(unavailable) = full {
+                return Err(ReadError::Unavailable(unavailable));
+            }
+            passed.unplaced.clear();
+            pause(client).await;
+            continue;
+        };
+        let tag = newest.found.tag;
+        span::record_tag(tag);
         span::record_bytes(newest.found.length);
-        if let Some(found) = settle(client, newest, name).await? {
-            return Ok(found);
+        match settle(client, newest, name).await {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            Err(ReadError::Unavailable(unavailable)) if unavailable.lacks_room() => {
+                full = Some(unavailable);
+            }
+            Err(error) => return Err(error),
         }
-        client.env.sleep(limits::ASK_AGAIN).await;
+        // It need not be this one: a put that ended without a quorum may have left it.
+        passed.unplaced.push(tag);
     }
+}
+
+/// Before members are asked again that had no room: a random while, so that clients that met there do not meet again.
+pub(super) async fn pause<E: Env>(client: &Client<E>) {
+    let most = limits::ASK_AGAIN.as_micros() as u64;
+    let pause = most / 2 + client.env.random() % most;
+    client.env.sleep(Duration::from_micros(pause)).await;
 }
 
 /// Phase 2 of a read: makes sure that the version is at a quorum. None if members have no room for it: then it may not be
@@ -261,7 +286,7 @@ async fn make_room<E: Env>(
         }
         match write_back(client, &newest, name).await {
             Ok(true) => return Ok(()),
-            Ok(false) => client.env.sleep(limits::ASK_AGAIN).await,
+            Ok(false) => pause(client).await,
             Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
         }
     }
@@ -336,6 +361,19 @@ pub(super) async fn newest<E: Env>(
     known: Option<&Known>,
     scope: Scope,
 ) -> Result<Newest, ReadError> {
+    let newest = newest_past(client, c, name, known, scope, &Passed::default()).await?;
+    Ok(newest.expect("a read that passes nothing over asks again"))
+}
+
+/// The same, but for the versions that are passed over. `None`: no other one may be returned.
+async fn newest_past<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+    passed: &Passed,
+) -> Result<Option<Newest>, ReadError> {
     let mut current = client.sequences().start(c);
     let (mut best, mut exists): (Option<Found>, _) = (None, false);
     let mut asked: Option<Ahead<'_, Found>> = None;
@@ -346,24 +384,26 @@ pub(super) async fn newest<E: Env>(
     loop {
         let asked_before = asked.and_then(|asked| asked.at(&current));
         let guess = client.sequences().guess(&current);
+        let guess = guess.filter(|_| *passed == Passed::default());
         asked = guess.map(|next| Ahead::ask(&next, get_version));
         let here = async {
             if let (Some(version), Some(best)) = (asked_before, &best) {
                 let (at, version) = version.answer().await;
                 let version = version.map(|version| version.with_value_of(best));
                 if let Some(version) = version.transpose() {
-                    return (at, version);
+                    return (at, version.map(Some));
                 }
             }
             let at = Visit::new(&current);
             let own = client.last_propagated(&current, name);
             let known = known.or(own.as_ref());
-            let found = dap::get_data(env, &at, name, known, scope).await;
+            let found = dap::get_data_past(env, &at, name, known, scope, passed).await;
             (at, found)
         };
         let (at, found) = ahead::beside(here, &mut asked).await;
         let here = match found {
-            Ok(found) => Some(found),
+            Ok(None) => return Ok(None),
+            Ok(found) => found,
             // What it held is in the configuration that the pointer leads to ([A-5]), as above.
             Err(Failed::Moved) => {
                 asked = None;
@@ -383,12 +423,12 @@ pub(super) async fn newest<E: Env>(
         }
         let Some(next) = next else {
             let found = best.expect("a configuration without a successor does not withhold");
-            return Ok(Newest {
+            return Ok(Some(Newest {
                 found,
                 last: at,
                 in_last,
                 exists,
-            });
+            }));
         };
         current = next;
     }

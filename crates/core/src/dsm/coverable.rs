@@ -33,7 +33,6 @@ use crate::dap::{Found, Known, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, WriteError};
-use crate::limits;
 use crate::object::Name;
 use crate::span;
 use crate::tag::{NumbersUsedUp, Tag, Writer};
@@ -132,7 +131,7 @@ async fn write_or_read<E: Env>(
         if let Some(found) = settled(client, newest, name).await? {
             return Ok(Covered::Unchanged(found));
         }
-        client.env.sleep(limits::ASK_AGAIN).await;
+        atomic::pause(client).await;
     }
 }
 

@@ -13,4 +13,5 @@ mod numbers;
 mod outcomes;
 pub mod reconfiguration;
 mod replication;
+mod room;
 mod trimming;

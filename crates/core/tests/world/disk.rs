@@ -12,8 +12,10 @@ pub struct Disk {
     written: usize,
     /// Records that were freed: a store that moves records about may find one again.
     freed: Vec<Record>,
-    /// There is room for nothing but what frees some.
+    /// There is room for nothing but what frees some, and for write-backs.
     pub is_full: bool,
+    /// Nor for write-backs.
+    pub is_stuffed: bool,
 }
 
 #[derive(Clone)]

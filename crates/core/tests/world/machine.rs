@@ -8,7 +8,7 @@ use areo_core::message::{
     Access, Answer, Body, Held, Note, Refusal, Reply, Request, ServerStatus, Want,
 };
 use areo_core::server::Identity;
-use areo_core::shard::{Shard, frees, writes};
+use areo_core::shard::{Shard, completes, frees, writes};
 use areo_core::tag::Tag;
 use std::sync::Arc;
 
@@ -54,7 +54,9 @@ impl Machine {
         caller: Caller,
         mut request: Request,
     ) -> Vec<(Caller, Result<Reply, Refusal>)> {
-        if self.shard.is_some() && self.disk.is_full && writes(&request) && !frees(&request) {
+        let no_room =
+            self.disk.is_full && !completes(&request) || self.disk.is_stuffed && !frees(&request);
+        if self.shard.is_some() && no_room && writes(&request) {
             return vec![(caller, Err(Refusal::Full))];
         }
         if let Some(shard) = &mut self.shard {

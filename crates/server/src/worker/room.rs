@@ -5,7 +5,7 @@ use crate::error::ServeError;
 use areo_core::config::Configuration;
 use areo_core::message::{Access, Body, CellRequest, Note, Request, ServerRecord};
 use areo_core::pointer::Pointer;
-use areo_core::shard::frees;
+use areo_core::shard::{completes, frees};
 use areo_store::records::{Records, element_footprint, small_footprint};
 use areo_store::{FileDisk, ReserveError};
 
@@ -27,8 +27,13 @@ impl Worker {
             Job::Request { request, .. } => frees(request),
             Job::Note(_) => true,
         };
+        let completes = || match job {
+            Job::Request { request, .. } => completes(request),
+            Job::Note(_) => false,
+        };
         if self.reserve(|records| records.reserve(batch_bytes))?
             || frees() && self.reserve(|records| records.reserve_to_free(batch_bytes))?
+            || completes() && self.reserve(|records| records.reserve_to_complete(batch_bytes))?
         {
             return Some(Room::Enough);
         }

@@ -74,6 +74,18 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
+    /// As [`Self::reserve_to_free`], for records that complete what others keep several versions for: they have half of that
+    /// part, so that what frees finds room however much is completed.
+    ///
+    /// # Errors
+    /// As [`Self::reserve`].
+    pub fn reserve_to_complete(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        let kept = self.freeing_part() / 2;
+        self.reserve_from_spare(bytes, self.freeing_left().saturating_sub(kept))?;
+        self.space.freeing_open.get_or_insert(0);
+        Ok(())
+    }
+
     /// The disk is as full afterwards as it was: reclaiming goes on.
     fn reserve_from_spare(&mut self, bytes: u64, limit_bytes: u64) -> Result<(), ReserveError> {
         if self.poison.is_set() {
@@ -91,11 +103,16 @@ impl<D: Disk> Log<D> {
 
     /// What is left of the spare to records that free others, in bytes.
     fn freeing_left(&self) -> u64 {
-        let part = self.options.segment_bytes / FREEING_PART;
+        let part = self.freeing_part();
         match self.has_spare() {
             true => part,
             false => part.saturating_sub(self.space.freeing_taken),
         }
+    }
+
+    /// The part of the spare that is for records that free others, in bytes.
+    fn freeing_part(&self) -> u64 {
+        self.options.segment_bytes / FREEING_PART
     }
 
     /// Counts a record that was appended.

@@ -22,6 +22,7 @@
 //! | `prop` | `dsm::propagated`; server: [`newer_than`] |
 
 use crate::config::{Configuration, EcDap};
+use crate::dap::Passed;
 use crate::dap::versions::{Admission, Stored, Versions};
 use crate::element::{Form, Handle};
 use crate::limits;
@@ -34,6 +35,7 @@ pub(in crate::dap) fn decodable(
     c: &Configuration,
     held: &[Option<Held>],
     have: Tag,
+    _: &Passed,
 ) -> Option<Tag> {
     let lists: Vec<&Held> = held.iter().flatten().collect();
     assert!(

@@ -64,7 +64,7 @@ fn fragment(c: &Configuration, position: usize) -> Form {
 type Rule = dyn Fn(&Configuration, &[Option<Held>]) -> Option<Tag>;
 
 fn ours(c: &Configuration, held: &[Option<Held>]) -> Option<Tag> {
-    acceptable(c, held, Tag::INITIAL)
+    acceptable(c, held, Tag::INITIAL, &Passed::default())
 }
 
 /// EC-DAP II: the largest tag in at least k lists, whatever was trimmed (2.5).
@@ -193,6 +193,43 @@ fn copies_and_fragments_support_a_tag_alike() {
     }
 }
 
+/// `[X-1]`: a put that completed left its tag at q members, of which those that did not answer are at most n - r. With every
+/// member's answer an incomplete version is known to be one, so that an older one may be returned in its place.
+#[test]
+fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
+    let c = configuration(5, 3, 1);
+    let (old, new) = (tag(1), tag(2));
+    let passed = Passed {
+        unplaced: vec![new],
+    };
+    let at_three = |position| {
+        held(
+            &c,
+            position,
+            if position < 3 { &[1, 2] } else { &[1] },
+            0,
+            0,
+        )
+    };
+    let mut lists: Vec<Option<Held>> = (0..5).map(|position| Some(at_three(position))).collect();
+    let judge =
+        |lists: &[Option<Held>], passed: &Passed| acceptable(&c, lists, Tag::INITIAL, passed);
+    assert_eq!(
+        judge(&lists, &Passed::default()),
+        Some(new),
+        "it is readable"
+    );
+    assert_eq!(judge(&lists, &passed), Some(old));
+    // The fourth holder may be the member that is silent.
+    let silent = lists[4].take();
+    assert_eq!(judge(&lists, &passed), None);
+    lists[4] = silent;
+    lists[3] = Some(held(&c, 3, &[1], 2, 0));
+    assert_eq!(judge(&lists, &passed), None, "or one that has trimmed it");
+    lists[3] = Some(held(&c, 3, &[1], 0, 2));
+    assert_eq!(judge(&lists, &passed), None, "a member knows that it is");
+}
+
 /// A version that the reader has is readable, and is judged like any other.
 #[test]
 fn a_known_version_needs_no_elements_but_may_be_outdated() {
@@ -205,12 +242,18 @@ fn a_known_version_needs_no_elements_but_may_be_outdated() {
         None,
     ];
     assert_eq!(
-        acceptable(&c, &lists, Tag::INITIAL),
+        acceptable(&c, &lists, Tag::INITIAL, &Passed::default()),
         None,
         "t1 may be complete"
     );
-    assert_eq!(acceptable(&c, &lists, tag(1)), Some(tag(1)));
-    assert_eq!(acceptable(&c, &lists, tag(9)), Some(tag(9)));
+    assert_eq!(
+        acceptable(&c, &lists, tag(1), &Passed::default()),
+        Some(tag(1))
+    );
+    assert_eq!(
+        acceptable(&c, &lists, tag(9), &Passed::default()),
+        Some(tag(9))
+    );
 }
 
 /// What was removed goes in its quiet time, also where the confirmation of the removal was lost; what is above the tombstone

@@ -1,7 +1,7 @@
 //! Room in the store of a server: as `server` asks for it.
 
 use super::{Job, Live};
-use areo_core::shard::frees;
+use areo_core::shard::{completes, frees};
 use areo_store::records::Records;
 use areo_store::{MemoryDisk, ReserveError};
 
@@ -30,8 +30,13 @@ impl Live {
             Job::Request(_, _, request, ..) => frees(request),
             Job::Note(_) => true,
         };
+        let completes = || match job {
+            Job::Request(_, _, request, ..) => completes(request),
+            Job::Note(_) => false,
+        };
         if has_room(self.records.reserve(bytes))?
             || frees() && has_room(self.records.reserve_to_free(bytes))?
+            || completes() && has_room(self.records.reserve_to_complete(bytes))?
         {
             return Ok(Room::Enough);
         }

@@ -45,7 +45,7 @@ fn list(position: usize, numbers: &[i64]) -> Held {
 
 fn decoded(lists: &[&[i64]]) -> Option<u64> {
     let held: Vec<Option<Held>> = (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
-    decodable(&configuration(), &held, Tag::INITIAL).map(|tag| tag.number)
+    decodable(&configuration(), &held, Tag::INITIAL, &Passed::default()).map(|tag| tag.number)
 }
 
 #[test]
@@ -80,18 +80,36 @@ fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
             Some(list(3, &[1])),
         ]
     };
-    assert_eq!(decodable(&c, &lists(&[1]), Tag::INITIAL), Some(tag(1)));
-    assert_eq!(decodable(&c, &lists(&[1, 2]), Tag::INITIAL), None);
+    assert_eq!(
+        decodable(&c, &lists(&[1]), Tag::INITIAL, &Passed::default()),
+        Some(tag(1))
+    );
+    assert_eq!(
+        decodable(&c, &lists(&[1, 2]), Tag::INITIAL, &Passed::default()),
+        None
+    );
 }
 
 #[test]
 fn whoever_has_a_version_is_told_of_larger_ones_only() {
     let c = configuration();
     let lists = |numbers: &[i64]| (0..4).map(|i| Some(list(i, numbers))).collect::<Vec<_>>();
-    assert_eq!(decodable(&c, &lists(&[]), tag(5)), Some(tag(5)));
-    assert_eq!(decodable(&c, &lists(&[5]), tag(5)), Some(tag(5)));
-    assert_eq!(decodable(&c, &lists(&[5, 6]), tag(5)), Some(tag(6)));
-    assert_eq!(decodable(&c, &lists(&[5, -6]), tag(5)), None);
+    assert_eq!(
+        decodable(&c, &lists(&[]), tag(5), &Passed::default()),
+        Some(tag(5))
+    );
+    assert_eq!(
+        decodable(&c, &lists(&[5]), tag(5), &Passed::default()),
+        Some(tag(5))
+    );
+    assert_eq!(
+        decodable(&c, &lists(&[5, 6]), tag(5), &Passed::default()),
+        Some(tag(6))
+    );
+    assert_eq!(
+        decodable(&c, &lists(&[5, -6]), tag(5), &Passed::default()),
+        None
+    );
 }
 
 /// Versions of these numbers as [`admit`] and [`trim`] keep them.
