@@ -1,8 +1,9 @@
 //! Consensus: decided-once cells, kept by the members of a configuration (`algorithms.md` `[X-16]`, `[X-20]`).
 //!
 //! What must have one winner is decided here and never by a tagged write: the first configuration of a domain, and each
-//! further one; the fate of an upload and conditional writes later. [`paxos`] needs no log and no leader.
+//! further one; the fate of an upload, and that of a version at too few members ([`fate`]). [`paxos`] needs no log and no leader.
 
+pub mod fate;
 pub mod outside;
 pub mod paxos;
 

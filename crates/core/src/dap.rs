@@ -12,6 +12,7 @@ pub mod ec;
 pub mod headers;
 pub mod listing;
 pub mod many;
+mod offer;
 pub mod registered;
 mod store;
 pub mod versions;
@@ -19,13 +20,18 @@ pub mod versions;
 use crate::config::{Configuration, Dap};
 use crate::element::{Element, Form, Value};
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
-use crate::message::{Access, Answer, Body, Held, Note, Reply, Want};
+use crate::limits;
+use crate::message::{Access, Announced, Answer, Body, Held, Note, Reply, Want};
 use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
+use offer::Offer;
 use std::cmp::Ordering;
+use store::{Outcome, Store};
+
+pub use offer::Offered;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +56,8 @@ pub enum Scope {
 /// Versions that a read does not return although it could read them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Passed {
+    /// It was decided that these never come to a quorum here ([`crate::consensus::fate`]).
+    pub dropped: Vec<Tag>,
     /// Members have no room for the write-back of these. An older version may be returned in their place if the answers show
     /// that none of them is at a quorum.
     pub unplaced: Vec<Tag>,
@@ -72,6 +80,15 @@ pub struct Found {
     pub damaged: bool,
     /// The version is at a quorum, and a member keeps older ones because nobody has told it: the confirmation was lost.
     pub unaware: bool,
+    /// The highest fence that a member showed: a new version up to there would be held back (`[X-3]`).
+    pub fence: Tag,
+}
+
+impl Passed {
+    /// Whether the version is passed over.
+    fn contains(&self, tag: Tag) -> bool {
+        self.dropped.contains(&tag) || self.unplaced.contains(&tag)
+    }
 }
 
 impl Found {
@@ -95,8 +112,10 @@ impl Found {
 pub enum PutError {
     /// No quorum in time, or the configuration has a final successor.
     Failed(Failed),
-    /// Too many members hold too many unconfirmed versions of the object: a read lifts that (`[X-3]`).
+    /// Too many members hold too many unconfirmed versions of the object (`[X-3]`).
     Unconfirmed,
+    /// A fence was raised above the version: it is to be decided whether it is kept (`[X-3]`).
+    Fenced(Unavailable),
 }
 
 impl From<Failed> for PutError {
@@ -110,6 +129,7 @@ impl ErrorType for PutError {
         match self {
             PutError::Failed(failed) => failed.error_type(),
             PutError::Unconfirmed => "unconfirmed",
+            PutError::Fenced(_) => "fenced",
         }
     }
 }
@@ -120,10 +140,7 @@ impl ErrorType for PutError {
 /// [`Failed`].
 pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Failed> {
     // QUERY-TAG is the same for both kinds: max(List, floor, stable) of each member ([X-2]), the maximum over a quorum.
-    let query = Access::Query {
-        want: Want::Tags,
-        have: Tag::INITIAL,
-    };
+    let query = Access::query(Want::Tags, Tag::INITIAL);
     let body = Body::Access(vec![(name.clone(), query)]);
     let fold = |max: &mut Tag, _from: usize, reply: Reply| match single(reply) {
         Some(Answer::Held(held)) => {
@@ -134,6 +151,29 @@ pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Fa
     };
     let tally = Quorum::of(at.c(), body, Tag::INITIAL, fold);
     let asked = gather::gather(env, at, tally);
+    span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
+}
+
+/// The largest tag at a quorum that has room for the value as a new version (`[X-3]`). Where nothing is held back that is
+/// [`get_tag`]: a tombstone has room on full disks, and a manifest is short.
+///
+/// # Errors
+/// [`Failed`]: also where too many members refuse, for a full disk for instance.
+pub async fn get_tag_for<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    value: &Value,
+) -> Result<Offered, Failed> {
+    if value.deleted || value.apart.is_some() {
+        return get_tag(env, at, name).await.map(Offered::Room);
+    }
+    let metadata = value.metadata.len() as u64;
+    let announced = Announced {
+        length: value.length(),
+        element_bytes: element_bytes(at.c(), value.length()) + metadata,
+    };
+    let asked = gather::gather(env, at, Offer::new(at.c(), name, announced));
     span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
 }
 
@@ -185,15 +225,16 @@ pub async fn get_data_past<E: Env>(
 /// A put that completed before the answers left its tag at q members, of which at most n - r are not among the r that
 /// answered. Each of the others still lists it or has trimmed up to it. So a tag with less support than q - (n - r) is not
 /// complete; if q answered, that is what two quorums share.
-fn is_newest_complete(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
+fn is_newest_complete(c: &Configuration, replies: &[&Held], tag: Tag, passed: &Passed) -> bool {
     let (answered, quorum) = (replies.len(), c.quorums().quorum());
     assert!(answered >= quorum, "the rule judges quorums");
     let threshold = quorum + answered - c.n();
     assert!(threshold >= c.quorums().intersection(), "two quorums meet");
     let support = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
     let listed = replies.iter().flat_map(|held| &held.stored);
-    let mut above = listed.map(|(tag, _)| *tag).filter(|listed| *listed > tag);
-    let listed_above = above.all(|above| support(above) < threshold);
+    let above = listed.map(|(tag, _)| *tag).filter(|listed| *listed > tag);
+    let mut undecided = above.filter(|above| !passed.dropped.contains(above));
+    let listed_above = undecided.all(|above| support(above) < threshold);
     // The virtual tag just above: no member lists it, so that only floors speak for it.
     let trimmed_above = replies.iter().filter(|held| held.floor > tag).count() < threshold;
     // A tag that a member knows to be at a quorum is complete; this follows from the two tests, and costs nothing.
@@ -224,6 +265,88 @@ pub async fn put_data<E: Env>(
         }
     };
     span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+}
+
+/// As [`put_data`], of a version that was decided to be kept: members take it in whatever their fence.
+///
+/// # Errors
+/// [`PutError`].
+pub async fn keep_data<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    tag: Tag,
+    value: &Value,
+) -> Result<(), PutError> {
+    let elements = ec::encoded(env, at.c(), name, value);
+    let tally = Store::new(at.c(), name, tag, elements, &[]).keeping();
+    let put = put(env, at, tally);
+    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+}
+
+/// Brings one element to each member, and waits for a quorum of acknowledgements.
+async fn put<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), PutError> {
+    let begun = env.now();
+    match gather::gather(env, at, tally).await? {
+        Outcome::Stored => Ok(()),
+        Outcome::Unconfirmed => Err(PutError::Unconfirmed),
+        Outcome::Fenced(responses) => Err(PutError::Fenced(Unavailable {
+            configuration: Some(at.c().clone()),
+            needed: at.c().quorums().quorum(),
+            servers: at.c().members().iter().copied().zip(responses).collect(),
+            waited: env.now().since(begun),
+            handed_over: true,
+            obstacle: None,
+        })),
+    }
+}
+
+/// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or `spared`,
+/// which the caller is about to put. Returns the other versions above `newest` that cannot come to a quorum any more but by such a decision, and cannot be read by these
+/// answers (`[X-3]`).
+///
+/// # Errors
+/// [`Failed`].
+pub async fn fence<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    (newest, upto): (Tag, Tag),
+    spared: Tag,
+) -> Result<Vec<Tag>, Failed> {
+    let fence = Access::Fence { upto, spared };
+    let body = Body::Access(vec![(name.clone(), fence)]);
+    let fold = |answers: &mut Vec<Held>, _from: usize, reply: Reply| match single(reply) {
+        Some(Answer::Held(held)) => {
+            answers.push(held);
+            Fold::Count
+        }
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::of(at.c(), body, Vec::new(), fold);
+    let answers = gather::gather(env, at, tally).await?;
+    let mut stranded = ec::stranded(at.c(), &answers, newest, upto);
+    stranded.retain(|tag| *tag != spared);
+    Ok(stranded)
+}
+
+/// Has a quorum evict these versions, which were decided never to be at one.
+///
+/// # Errors
+/// [`Failed`].
+pub async fn drop_versions<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    tags: &[Tag],
+) -> Result<(), Failed> {
+    let drops = tags.iter().map(|tag| (name.clone(), Access::Drop(*tag)));
+    let body = Body::Access(drops.take(limits::ACCESSES).collect());
+    let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
+        Reply::Access(answers) if answers.iter().all(|it| *it == Answer::Dropped) => Fold::Count,
+        _ => Fold::Ignore,
+    };
+    gather::gather(env, at, Quorum::of(at.c(), body, (), fold)).await
 }
 
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow
@@ -273,6 +396,15 @@ pub fn element_bytes(c: &Configuration, length: u64) -> u64 {
         false => u64::from(c.dap().k()),
     };
     length.div_ceil(pieces)
+}
+
+/// Elements of different members that make the value.
+pub fn pieces(c: &Configuration, value: &Value) -> usize {
+    let small = u64::from(c.descriptor().copy_bytes);
+    match c.dap() {
+        Dap::Ec { k } if !value.deleted && value.content_bytes() > small => usize::from(k),
+        Dap::Abd | Dap::Removed | Dap::Ec { .. } => 1,
+    }
 }
 
 /// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.

@@ -10,20 +10,24 @@ pub mod decided_once;
 pub mod headers;
 pub mod large;
 pub mod listing;
+pub(crate) mod newest;
 mod propagated;
 pub mod removal;
+mod room;
 pub mod sweep;
 
 use crate::config::Configuration;
 use crate::dap::Known;
 use crate::element::Value;
 use crate::env::Env;
+use crate::limits;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
 use crate::tag::{ClientId, Tag, Writer};
 use propagated::Propagated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// A process that runs operations: its identity, and what it remembers. Cloned for each operation, with the
 /// operation's own [`Env`].
@@ -119,4 +123,11 @@ impl<E: Env> Client<E> {
         let mut propagated = self.memory.propagated.borrow_mut();
         propagated.remember(c, name, (tag, value));
     }
+}
+
+/// Before members are asked again that had no room: a random while, so that clients that met there do not meet again.
+async fn pause<E: Env>(client: &Client<E>) {
+    let most = u64::try_from(limits::ASK_AGAIN.as_micros()).expect("it is short");
+    let pause = most / 2 + client.env.random() % most;
+    client.env.sleep(Duration::from_micros(pause)).await;
 }

@@ -38,6 +38,8 @@ pub const UNCONFIRMED_ELEMENTS: usize = 64;
 /// Numbers of tags and ballots are below this (`[N-1]`): so many writes of one object do not happen, so that a larger number
 /// is a mistake or an attack, after which no write could follow.
 pub const NUMBER: u64 = 1 << 62;
+/// Versions of one object whose fate is being decided at once.
+pub const FATE_WINDOW: usize = 16;
 /// Tags that the list of one object has in EC-DAP as published, which forgets none: as many as a reply has room for. A put
 /// beyond this is refused.
 pub const LISTED_TAGS: usize = 32_768;

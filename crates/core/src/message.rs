@@ -104,6 +104,9 @@ pub enum Access {
         want: Want,
         /// The asker has the value of this tag: no element is sent for it or for smaller ones.
         have: Tag,
+        /// What the asker is going to put as a new version. A server that has no room for it refuses, so that no element is
+        /// sent unless a quorum has room (`[X-3]`).
+        announced: Option<Announced>,
     },
     /// The element of exactly this tag.
     Fetch {
@@ -122,8 +125,45 @@ pub enum Access {
         /// versions are here, because only completing one lets those go (`[X-3]`).
         write_back: bool,
     },
+    /// Hold this, which was decided to be kept: it is taken in whatever the fence and the number of versions (`[X-3]`).
+    Keep {
+        /// The version.
+        tag: Tag,
+        /// This server's element of it.
+        element: Element,
+    },
     /// As if what is held of this version in an earlier configuration were put here, by a write-back (ADOPT, `[X-17]`).
     Adopt(Tag),
+    /// Take in no version up to this tag that is not here yet, unless it is confirmed or decided to be kept; and say what you
+    /// hold (FENCE, `[X-3]`).
+    Fence {
+        /// Up to which tag.
+        upto: Tag,
+        /// The asker is about to put this version: it is let through, unless an earlier fence holds it back.
+        spared: Tag,
+    },
+    /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3]`).
+    Drop(Tag),
+}
+
+impl Access {
+    /// A query of a reader.
+    pub fn query(want: Want, have: Tag) -> Access {
+        Access::Query {
+            want,
+            have,
+            announced: None,
+        }
+    }
+}
+
+/// A new version that has not been sent yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Announced {
+    /// Length of the value in bytes.
+    pub length: u64,
+    /// Bytes of the largest element with its metadata.
+    pub element_bytes: u64,
 }
 
 /// A page of a listing.
@@ -266,6 +306,8 @@ pub enum Answer {
     Stored,
     /// To an adoption: there is nothing to make the element of. No acknowledgement (NEED, `[X-17]`).
     Needed,
+    /// To a drop: the version is not here, or is confirmed.
+    Dropped,
     /// This object was refused, the others of the request were not.
     Refused(Refusal),
 }
@@ -279,15 +321,17 @@ pub struct Held {
     pub floor: Tag,
     /// The largest tag known to be at a quorum (2.2; `confirmed` of `[F-3]`).
     pub stable: Tag,
+    /// Versions up to this tag are taken in only if they are here, confirmed, or decided to be kept (`[X-3]`).
+    pub fence: Tag,
     /// The element of the largest stored tag, where it was wanted.
     pub element: Option<(Tag, Carried)>,
 }
 
 impl Held {
-    /// What get-tag takes from this reply: `max(List, floor, stable)` (`[X-2]`).
+    /// What get-tag takes from this reply: `max(List, floor, stable, fence)` (`[X-2]`).
     pub fn max_tag(&self) -> Tag {
         let stored = self.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag);
-        stored.max(self.floor).max(self.stable)
+        stored.max(self.floor).max(self.stable).max(self.fence)
     }
 
     /// Whether this reply lists the tag with an element.

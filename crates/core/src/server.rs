@@ -18,7 +18,8 @@ mod registry;
 mod tenancy;
 
 use crate::config::{Configuration, Dap, ServerId};
-use crate::element::{Form, Handle};
+use crate::dap::versions::Arrival;
+use crate::element::{Element, Form, Handle};
 use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
@@ -47,6 +48,8 @@ pub struct Identity {
     pub durable: bool,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,
+    /// Unconfirmed versions of one object that it takes, `[X-3]`: [`limits::UNCONFIRMED_ELEMENTS`], but for tests.
+    pub max_unconfirmed: usize,
 }
 
 /// An element that a reply needs: where the answer is, and what it is of.
@@ -111,14 +114,9 @@ impl Server {
                     .or_default()
                     .recover_element(element, handle, damaged);
             }
-            Header::Marks {
-                key,
-                name,
-                floor,
-                stable,
-            } => {
+            Header::Marks { key, name, marks } => {
                 let tenancy = self.tenancies.entry(key).or_default();
-                tenancy.recover_marks(name, (floor, stable), handle);
+                tenancy.recover_marks(name, &marks, handle);
             }
             Header::Cell {
                 key,
@@ -291,7 +289,18 @@ impl Server {
             tag,
         };
         match access {
-            Access::Query { want, have } => match tenancy.query(name, want, have) {
+            Access::Query {
+                announced: Some(announced),
+                ..
+            } if announced.length > self.identity.max_value_bytes => {
+                Answer::Refused(Refusal::TooLarge)
+            }
+            Access::Query {
+                announced: Some(_), ..
+            } if tenancy.is_busy(name, self.identity.max_unconfirmed) => {
+                Answer::Refused(Refusal::Busy)
+            }
+            Access::Query { want, have, .. } => match tenancy.query(name, want, have) {
                 Ok(held) => {
                     reads.extend(held.element.as_ref().map(|(tag, _)| read(*tag)));
                     Answer::Held(held)
@@ -311,27 +320,56 @@ impl Server {
                 element,
                 write_back,
             } => {
-                // What a manifest stands for came in blocks.
-                let is_here = element.form != Form::Manifest;
-                let too_large = is_here && element.length > self.identity.max_value_bytes;
-                if too_large || tag.is_initial() {
-                    return Answer::Refused(Refusal::TooLarge);
-                }
-                let version = (tag, element, write_back);
-                match tenancy.put(now, (key, name), version, &mut self.ledger) {
-                    Ok(newest) => {
-                        self.await_quiet(now, key, name, newest);
-                        Answer::Stored
-                    }
+                let arrival = if write_back {
+                    Arrival::WriteBack
+                } else {
+                    Arrival::New
+                };
+                self.put(now, (key, name), (tag, element), arrival)
+            }
+            Access::Keep { tag, element } => {
+                self.put(now, (key, name), (tag, element), Arrival::Kept)
+            }
+            Access::Fence { upto, spared } => {
+                match tenancy.fence((key, name), (upto, spared), &mut self.ledger) {
+                    Ok(held) => Answer::Held(held),
                     Err(refusal) => Answer::Refused(refusal),
                 }
             }
+            Access::Drop(tag) => match tenancy.drop_version((key, name), tag, &mut self.ledger) {
+                Ok(()) => Answer::Dropped,
+                Err(refusal) => Answer::Refused(refusal),
+            },
             // What can be adopted came here as a put.
             Access::Adopt(tag) => match tenancy.supersedes(name, tag) {
                 Ok(true) => Answer::Stored,
                 Ok(false) => Answer::Needed,
                 Err(refusal) => Answer::Refused(refusal),
             },
+        }
+    }
+
+    fn put(
+        &mut self,
+        now: Instant,
+        (key, name): (Key, &Name),
+        (tag, element): (Tag, Element),
+        arrival: Arrival,
+    ) -> Answer {
+        // What a manifest stands for came in blocks.
+        let is_here = element.form != Form::Manifest;
+        let too_large = is_here && element.length > self.identity.max_value_bytes;
+        if too_large || tag.is_initial() {
+            return Answer::Refused(Refusal::TooLarge);
+        }
+        let arrival = (arrival, self.identity.max_unconfirmed);
+        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
+        match tenancy.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
+            Ok(newest) => {
+                self.await_quiet(now, key, name, newest);
+                Answer::Stored
+            }
+            Err(refusal) => Answer::Refused(refusal),
         }
     }
 

@@ -205,7 +205,7 @@ fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), Lost> {
     Ok(())
 }
 
-/// Whether handling the request needs room in the store.
+/// Whether handling the request needs room in the store, or asks for some.
 pub fn writes(request: &Request) -> bool {
     match request {
         Request::Know(_) => true,
@@ -220,15 +220,37 @@ pub fn writes(request: &Request) -> bool {
             descriptor.is_some()
                 || pointer.is_some()
                 || match body {
-                    Body::Access(accesses) => accesses
-                        .iter()
-                        .any(|(_, access)| matches!(access, Access::Put { .. } | Access::Adopt(_))),
+                    Body::Access(accesses) => accesses.iter().any(|(_, access)| match access {
+                        Access::Put { .. }
+                        | Access::Keep { .. }
+                        | Access::Adopt(_)
+                        | Access::Fence { .. }
+                        | Access::Drop(_) => true,
+                        Access::Query { announced, .. } => announced.is_some(),
+                        Access::Fetch { .. } => false,
+                    }),
                     Body::Cell { step, .. } => !matches!(step, CellRequest::Query),
                     Body::Register { step, .. } => *step != Enrolment::Ask,
                     Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => false,
                 }
         }
     }
+}
+
+/// Room in the store that the request asks for without writing anything yet, in bytes.
+pub fn announced_bytes(request: &Request) -> u64 {
+    let Request::Configured {
+        body: Body::Access(accesses),
+        ..
+    } = request
+    else {
+        return 0;
+    };
+    let announced = accesses.iter().filter_map(|(_, access)| match access {
+        Access::Query { announced, .. } => *announced,
+        _ => None,
+    });
+    announced.fold(0, |bytes, it| bytes.saturating_add(it.element_bytes))
 }
 
 /// Whether the request writes, and what it records is small and lets go of more, or of the whole domain: deleting,
@@ -240,8 +262,11 @@ pub fn frees(request: &Request) -> bool {
             body: Body::Access(accesses),
             ..
         } => accesses.iter().all(|(_, access)| match access {
-            Access::Put { element, .. } => element.deleted || is_manifest(element),
-            Access::Query { .. } | Access::Fetch { .. } => true,
+            Access::Put { element, .. } | Access::Keep { element, .. } => {
+                element.deleted || is_manifest(element)
+            }
+            Access::Query { announced, .. } => announced.is_none(),
+            Access::Fetch { .. } | Access::Fence { .. } | Access::Drop(_) => true,
             Access::Adopt(_) => false,
         }),
         Request::Know(_)
@@ -271,7 +296,8 @@ pub fn completes(request: &Request) -> bool {
             write_back,
             ..
         } => *write_back || is_small(element),
-        Access::Query { .. } | Access::Fetch { .. } => true,
+        Access::Query { announced, .. } => announced.is_none(),
+        Access::Keep { .. } | Access::Fetch { .. } | Access::Fence { .. } | Access::Drop(_) => true,
         Access::Adopt(_) => false,
     };
     accesses.iter().all(|(_, access)| completes(access)) && writes(request)

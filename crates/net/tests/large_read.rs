@@ -73,7 +73,7 @@ impl Service for Holder {
                     checksum: None,
                 }))
             }
-            Access::Put { .. } | Access::Adopt(_) => {
+            _ => {
                 panic!("the version is at the only server")
             }
         };

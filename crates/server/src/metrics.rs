@@ -339,6 +339,7 @@ pub(crate) fn word_of(refusal: Refusal) -> &'static str {
         Refusal::DeadlinePassed => "deadline_passed",
         Refusal::Removed => "removed",
         Refusal::Forked => "forked",
+        Refusal::Fenced => "fenced",
     }
 }
 

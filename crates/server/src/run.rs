@@ -363,6 +363,7 @@ fn open(
         root: identity.root.clone(),
         durable: !identity.memory,
         max_value_bytes: options.max_value_bytes,
+        max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
     });
     if identity.memory {
         return Ok((shard, Keep::Memory(MemoryRecords::default())));

@@ -244,7 +244,8 @@ impl History {
                 &format!("replaced {base}, older than {floor}, which had ended"),
             );
         }
-        if tag.number != base.number + 1 {
+        // Above it by more than one where members hold the next numbers back (`[X-3]`).
+        if tag.number <= base.number {
             self.violate(operation, &format!("made {tag} of {base}"));
         }
         !self.register(operation).covered.insert(base)

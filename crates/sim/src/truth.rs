@@ -3,6 +3,7 @@
 
 use crate::random::Table;
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
 use areo_core::object::DomainId;
 use areo_core::server::record::{Header, Key, Step};
@@ -83,6 +84,8 @@ pub(crate) enum Kept {
     },
     /// This configuration of its domain is final.
     Final { key: Key },
+    /// The fence of an object.
+    Fence { object: ObjectId, fence: Fence },
     /// Of no interest to any invariant.
     Other,
 }
@@ -107,6 +110,13 @@ impl Kept {
             },
             Header::Final(c) => Kept::Final {
                 key: Key::of(&c.id()),
+            },
+            Header::Marks { key, name, marks } => match &marks.fence {
+                Some(fence) => Kept::Fence {
+                    object: objects.number(*key, name.as_bytes()),
+                    fence: fence.clone(),
+                },
+                None => Kept::Other,
             },
             _ => Kept::Other,
         }
@@ -148,6 +158,8 @@ pub(crate) struct Truth {
     elements: Vec<Versions>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
+    /// Of each object the last fence that was ever durable here.
+    fences: BTreeMap<ObjectId, Fence>,
     /// Steps of the batch that is being written.
     pending: Vec<(u32, Option<Kept>)>,
     /// A copy is in the place of the server's own disk, which is this.
@@ -223,7 +235,7 @@ impl Truth {
             }),
             // A higher one may stand for it.
             Kept::Final { key } => self.final_index(domain_of(key)) < key.index,
-            Kept::Other => false,
+            Kept::Fence { .. } | Kept::Other => false,
         };
         before.into_iter().flatten().filter(missing).collect()
     }
@@ -232,6 +244,12 @@ impl Truth {
         if let Kept::Final { key } = &kept {
             let highest = self.finals.entry(domain_of(key)).or_default();
             *highest = key.index.max(*highest);
+        }
+        if let Kept::Fence { object, fence } = &kept {
+            let last = self.fences.entry(*object).or_default();
+            if (last.upto, last.turn) < (fence.upto, fence.turn) {
+                *last = fence.clone();
+            }
         }
         if let Kept::Element {
             object,
@@ -299,6 +317,12 @@ impl Truth {
     pub(crate) fn newest(&self, object: ObjectId) -> Tag {
         let newest = self.versions(object).last();
         newest.map_or(Tag::INITIAL, |copy| copy.tag)
+    }
+
+    /// Whether the version is behind the object's fence and not here: it was dropped, of which that was decided (`[X-3]`).
+    pub(crate) fn is_dropped(&self, object: ObjectId, tag: Tag) -> bool {
+        let fence = self.fences.get(&object);
+        fence.is_some_and(|fence| tag <= fence.upto && !fence.held.contains(&tag))
     }
 
     /// The largest durable version whose element is not damaged, and the largest that is.

@@ -16,6 +16,7 @@
 //! | `refusal` | refusals of the algorithms and of frames |
 
 mod error;
+mod held;
 mod note;
 pub(crate) mod parts;
 pub(crate) mod reader;

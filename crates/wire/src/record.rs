@@ -14,6 +14,7 @@ use crate::codec::reader::Reader;
 use crate::codec::writer::{Encode, Sink};
 use areo_core::config::Configuration;
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::Element;
 use areo_core::limits;
 use areo_core::object::DomainId;
@@ -105,16 +106,12 @@ impl Encode for Header {
                 out.put(configuration.encoded());
             }
             Header::Element(element) => put_element(out, element),
-            Header::Marks {
-                key,
-                name,
-                floor,
-                stable,
-            } => {
+            Header::Marks { key, name, marks } => {
                 out.put(&[VERSION, MARKS, 0]);
                 put_key(out, key);
-                parts::put_tag(out, *floor);
-                parts::put_tag(out, *stable);
+                parts::put_tag(out, marks.floor);
+                parts::put_tag(out, marks.stable);
+                put_fence(out, marks.fence.as_ref());
                 out.short(name.as_bytes().len());
                 out.put(name.as_bytes());
             }
@@ -223,19 +220,56 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
         ELEMENT => Header::Element(element(reader, flags)?),
         MARKS => {
             let key = key(reader)?;
-            let (floor, stable) = (parts::tag(reader)?, parts::tag(reader)?);
+            let marks = Marks {
+                floor: parts::tag(reader)?,
+                stable: parts::tag(reader)?,
+                fence: fence(reader)?,
+            };
             let name_bytes = reader.short()?;
             Header::Marks {
                 key,
                 name: parts::name(reader, name_bytes)?,
-                floor,
-                stable,
+                marks,
             }
         }
         CELL => cell(reader, flags)?,
         REGISTRY => Header::Registry(parts::server(&reader.rest())?),
         _ => unreachable!("the kind was checked with its flags"),
     })
+}
+
+/// The versions behind it are few: as many as a server takes unconfirmed, and those that were kept.
+fn put_fence<S: Sink>(out: &mut S, fence: Option<&Fence>) {
+    let Some(fence) = fence else {
+        return out.u64(0);
+    };
+    assert!(fence.turn > 0, "a fence was raised once");
+    out.u64(fence.turn);
+    parts::put_tag(out, fence.upto);
+    parts::put_tag(out, fence.spared);
+    out.long(fence.held.len());
+    for tag in &fence.held {
+        parts::put_tag(out, *tag);
+    }
+}
+
+fn fence(reader: &mut Reader<'_>) -> Result<Option<Fence>, DecodeError> {
+    let turn = reader.u64()?;
+    if turn == 0 {
+        return Ok(None);
+    }
+    let (upto, spared) = (parts::tag(reader)?, parts::tag(reader)?);
+    let count = reader.long()?;
+    let held = reader.list("versions", count, usize::MAX, parts::TAG_BYTES, parts::tag)?;
+    if !held.is_sorted_by(|a, b| a < b) {
+        return Err(DecodeError::VersionsOutOfOrder);
+    }
+    Ok(Some(Fence {
+        upto,
+        turn,
+        spared,
+        held,
+    }))
 }
 
 fn configuration(reader: &mut Reader<'_>) -> Result<Arc<Configuration>, DecodeError> {

@@ -46,6 +46,9 @@ pub fn request_name(request: &Request) -> &'static str {
 
 fn access_name(access: &Access) -> &'static str {
     match access {
+        Access::Query {
+            announced: Some(_), ..
+        } => "query-announced",
         Access::Query { want, .. } => match want {
             Want::Tags => "query-tags",
             Want::Metadata => "query-metadata",
@@ -60,7 +63,10 @@ fn access_name(access: &Access) -> &'static str {
         Access::Put {
             write_back: true, ..
         } => "put-write-back",
+        Access::Keep { .. } => "keep",
         Access::Adopt(_) => "adopt",
+        Access::Fence { .. } => "fence",
+        Access::Drop(_) => "drop",
     }
 }
 
@@ -70,11 +76,13 @@ pub fn reply_name(reply: &Reply) -> &'static str {
         Reply::Access(answers) => match answers.first() {
             None => "access-none",
             Some(Answer::Held(held)) if held.element.is_some() => "held-element",
+            Some(Answer::Held(held)) if !held.fence.is_initial() => "held-fence",
             Some(Answer::Held(_)) => "held",
             Some(Answer::Fetched(_)) => "fetched",
             Some(Answer::Evicted) => "evicted",
             Some(Answer::Stored) => "stored",
             Some(Answer::Needed) => "needed",
+            Some(Answer::Dropped) => "dropped",
             Some(Answer::Refused(_)) => "refused",
         },
         Reply::Listed(_) => "listed",

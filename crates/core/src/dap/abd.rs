@@ -18,14 +18,14 @@
 //! | `CONFIRM(t)` `[F-3]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
 
 use super::collect::{self, Collected};
-use super::store::{Outcome, Store};
+use super::store::Store;
 use super::versions::{Admission, Stored, Versions};
 use super::{Found, Known, Passed, PutError, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
 use crate::env::Env;
 use crate::error::Failed;
-use crate::gather::{self, Visit};
+use crate::gather::Visit;
 use crate::message::{Held, Want};
 use crate::object::Name;
 use crate::tag::Tag;
@@ -93,8 +93,9 @@ pub(super) fn largest(
     );
     let listed = replies.iter().flat_map(|held| &held.stored);
     let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
-    let candidate = listed.filter(|tag| !passed.unplaced.contains(tag)).max()?;
-    let accepted = passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate);
+    let candidate = listed.filter(|tag| !passed.contains(*tag)).max()?;
+    let accepted =
+        passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate, passed);
     accepted.then_some(candidate)
 }
 
@@ -107,6 +108,7 @@ pub(super) fn found(collected: Collected, known: Option<&Known>) -> Found {
         holders,
         damaged,
         unaware,
+        fence,
     } = collected;
     let element = elements.into_iter().next();
     let length = element.as_ref().map(|element| element.length);
@@ -127,6 +129,7 @@ pub(super) fn found(collected: Collected, known: Option<&Known>) -> Found {
         holders,
         damaged,
         unaware,
+        fence,
     }
 }
 
@@ -177,23 +180,7 @@ pub(super) async fn put_data<E: Env>(
     holders: &[bool],
 ) -> Result<(), PutError> {
     let elements = vec![copy_element(value); at.c().n()];
-    put_elements(env, at, name, tag, elements, holders).await
-}
-
-/// Brings one element to each member and waits for a quorum of acknowledgements.
-pub(super) async fn put_elements<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    tag: Tag,
-    elements: Vec<Element>,
-    holders: &[bool],
-) -> Result<(), PutError> {
-    let tally = Store::new(at.c(), name, tag, elements, holders);
-    match gather::gather(env, at, tally).await? {
-        Outcome::Stored => Ok(()),
-        Outcome::Unconfirmed => Err(PutError::Unconfirmed),
-    }
+    super::put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
 }
 
 // ---- server half ----------------------------------------------------------------------------------------------------

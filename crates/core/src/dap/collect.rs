@@ -75,6 +75,7 @@ pub(super) struct Collected {
     pub(super) holders: Vec<bool>,
     pub(super) damaged: bool,
     pub(super) unaware: bool,
+    pub(super) fence: Tag,
 }
 
 /// Collects a version that `rule` accepts; asks again as long as the operation has time (2.7). `wants` says what each
@@ -279,6 +280,8 @@ impl Collect {
                 .filter_map(|m| m.element.take())
                 .collect(),
         };
+        let fences = self.members.iter().flat_map(|member| &member.held);
+        let fence = fences.map(|held| held.fence).max().unwrap_or_default();
         // What nobody wrote is at every quorum.
         let complete = tag.is_initial() || stable || at_quorum;
         let mut answers = self
@@ -292,6 +295,7 @@ impl Collect {
             holders,
             damaged: self.damaged,
             unaware: complete && answers.any(|held| is_unaware(held, tag)),
+            fence,
         }
     }
 
@@ -319,9 +323,11 @@ impl Collect {
             }
             Answer::Evicted => Decision::Done(Outcome::Restart),
             Answer::Refused(refusal) => self.refused(from, refusal),
-            Answer::Held(_) | Answer::Fetched(_) | Answer::Stored | Answer::Needed => {
-                Decision::Pending
-            }
+            Answer::Held(_)
+            | Answer::Fetched(_)
+            | Answer::Stored
+            | Answer::Needed
+            | Answer::Dropped => Decision::Pending,
         }
     }
 
@@ -424,10 +430,7 @@ impl ConfiguredTally for Collect {
     fn ask(&mut self, position: usize) -> Option<Body> {
         let access = match self.members[position].asks {
             REFUSED => return None,
-            Asks::Query(want) => Access::Query {
-                want,
-                have: self.have,
-            },
+            Asks::Query(want) => Access::query(want, self.have),
             Asks::Fetch(tag) => Access::Fetch {
                 tag,
                 payload: self.scope == Scope::Whole,

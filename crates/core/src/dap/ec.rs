@@ -29,16 +29,16 @@
 
 pub mod published;
 
-use super::abd::{copy_element, copy_value, put_elements};
+use super::abd::{copy_element, copy_value};
 use super::collect::{self, Collected, Rule};
-use super::versions::{Admission, Stored, Versions};
+use super::store::Store;
+use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
 use super::{Found, Known, Passed, PutError, Scope};
 use crate::config::{Configuration, EcDap};
 use crate::element::{Element, Form, Value};
 use crate::env::{Env, Work};
 use crate::error::Failed;
 use crate::gather::Visit;
-use crate::limits;
 use crate::message::{Held, Want};
 use crate::object::Name;
 use crate::span;
@@ -124,8 +124,30 @@ pub(super) fn acceptable(
     tags.dedup();
     let candidate = tags
         .into_iter()
-        .rfind(|tag| readable(*tag) && !passed.unplaced.contains(tag))?;
-    super::is_newest_complete(c, &replies, candidate).then_some(candidate)
+        .rfind(|tag| readable(*tag) && !passed.contains(*tag))?;
+    super::is_newest_complete(c, &replies, candidate, passed).then_some(candidate)
+}
+
+/// Versions above `newest` and up to the fence `upto` that are not at a quorum, by the answers of a quorum behind the fence,
+/// and of which these members do not hold enough to read them. The members that do not list such a version refuse it from now
+/// on, and they are more than a put can do without.
+pub(super) fn stranded(c: &Configuration, answers: &[Held], newest: Tag, upto: Tag) -> Vec<Tag> {
+    let replies: Vec<&Held> = answers.iter().collect();
+    assert!(
+        replies.len() >= c.quorums().quorum(),
+        "a quorum has raised its fence"
+    );
+    let listed = replies.iter().flat_map(|held| &held.stored);
+    let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
+    tags.sort_unstable();
+    tags.dedup();
+    tags.retain(|tag| {
+        let supporting = replies.iter().filter(|held| held.supports(*tag)).count();
+        let confirmed = replies.iter().any(|held| held.stable >= *tag);
+        let incomplete = supporting < c.quorums().intersection() && !confirmed;
+        newest < *tag && *tag <= upto && incomplete && !decodable(c, &replies, *tag)
+    });
+    tags
 }
 
 /// One copy, or k distinct fragments of one form, are listed (`[X-1]`).
@@ -160,6 +182,7 @@ pub(super) fn found<E: Env>(
         holders,
         damaged,
         unaware,
+        fence,
     } = collected;
     let length = elements.first().map(|element| element.length);
     let value = match (
@@ -190,6 +213,7 @@ pub(super) fn found<E: Env>(
         holders,
         damaged,
         unaware,
+        fence,
     }
 }
 
@@ -269,7 +293,7 @@ pub(super) async fn put_data<E: Env>(
     // As published, a write-back goes to everybody.
     let to_all = vec![false; holders.len()];
     let holders = at.c().baseline().map_or(holders, |_| &to_all);
-    put_elements(env, at, name, tag, elements, holders).await
+    super::put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
 }
 
 /// As [`elements`], counted if there is anything to compute.
@@ -348,34 +372,33 @@ fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
 
 // ---- server half ----------------------------------------------------------------------------------------------------
 
-/// PUT: what is held already is acknowledged (`[X-1]`); what trimming would evict at once only raises the floor; too
-/// many unconfirmed versions are refused until a read has completed and confirmed one (`[X-3]`), which is why the
-/// write-back of a read is never refused.
-pub fn admit(versions: &Versions, tag: Tag, write_back: bool, delta: u16) -> Admission {
-    let kept = usize::from(delta) + 1;
-    let larger = versions
-        .stored()
-        .iter()
-        .filter(|stored| stored.tag > tag)
-        .count();
+/// PUT: what is held already is acknowledged (`[X-1]`); what trimming would evict at once only raises the floor. Where a fence
+/// is above it a version is refused unless it is decided to be kept. Too many unconfirmed versions are refused until one is
+/// completed and confirmed, or some are dropped (`[X-3]`); the write-back of a read is never refused for that.
+pub fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
+    let kept = usize::from(bounds.delta) + 1;
+    let stored = versions.stored();
+    let larger = stored.iter().filter(|stored| stored.tag > tag).count();
     let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
-    let unconfirmed = versions
-        .stored()
-        .iter()
-        .filter(|stored| stored.tag > versions.stable())
-        .count();
+    let is_unconfirmed = tag > versions.stable();
     if versions.find(tag).is_some() {
         Admission::Acknowledge
+    } else if arrival != Arrival::Kept && versions.fences_off(tag) {
+        Admission::Fenced
     } else if repairs {
         Admission::Store
     } else if tag < versions.stable() && larger >= kept {
         Admission::RaiseFloor
-    } else if !write_back && tag > versions.stable() && unconfirmed >= limits::UNCONFIRMED_ELEMENTS
-    {
+    } else if arrival == Arrival::New && is_unconfirmed && is_at_cap(versions, bounds) {
         Admission::Busy
     } else {
         Admission::Store
     }
+}
+
+/// Whether no further unconfirmed version is taken in (`[X-3]`).
+pub fn is_at_cap(versions: &Versions, bounds: Bounds) -> bool {
+    versions.unconfirmed() >= bounds.unconfirmed
 }
 
 /// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that

@@ -52,7 +52,7 @@ pub async fn get<E: Env>(
     }
     let query = |(name, have): &(Name, Tag)| {
         let (want, have) = (Want::Metadata, *have);
-        (name.clone(), Access::Query { want, have })
+        (name.clone(), Access::query(want, have))
     };
     let body = Body::Access(objects.iter().map(query).collect());
     // By object, then by member.

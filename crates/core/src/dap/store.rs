@@ -1,8 +1,10 @@
 //! The tally of put-data: one element to each member, acknowledged by a quorum.
 
 use super::single;
+use super::versions::Arrival;
 use crate::config::Configuration;
 use crate::element::Element;
+use crate::error::Response;
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::limits;
 use crate::message::{Access, Answer, Body, Refusal};
@@ -16,7 +18,7 @@ pub(super) struct Store {
     /// What each member is to hold, by position.
     elements: Vec<Element>,
     quorum: usize,
-    write_back: bool,
+    arrival: Arrival,
     members: Vec<State>,
 }
 
@@ -24,8 +26,7 @@ pub(super) struct Store {
 enum State {
     Asked,
     Stored,
-    Refused,
-    Unconfirmed,
+    Refused(Refusal),
 }
 
 /// How a put-data ends.
@@ -35,6 +36,9 @@ pub(super) enum Outcome {
     Stored,
     /// So many members refuse another unconfirmed version that no quorum is left (`[X-3]`).
     Unconfirmed,
+    /// No quorum is left, and a member has a fence above the version: it is to be decided whether it is kept (`[X-3]`).
+    /// What each member said, by position.
+    Fenced(Vec<Response>),
 }
 
 impl Store {
@@ -64,29 +68,56 @@ impl Store {
             tag,
             elements,
             quorum: c.quorums().quorum(),
-            write_back: !holders.is_empty(),
+            arrival: match holders.is_empty() {
+                true => Arrival::New,
+                false => Arrival::WriteBack,
+            },
             members,
         }
     }
 
-    fn count(&self, state: State) -> usize {
-        self.members
-            .iter()
-            .filter(|member| **member == state)
-            .count()
+    /// The same for a version that was decided to be kept.
+    pub(super) fn keeping(self) -> Store {
+        Store {
+            arrival: Arrival::Kept,
+            ..self
+        }
+    }
+
+    fn stored(&self) -> usize {
+        let stored = |member: &&State| **member == State::Stored;
+        self.members.iter().filter(stored).count()
+    }
+
+    fn refuses(&self, refusal: Refusal) -> bool {
+        self.members.contains(&State::Refused(refusal))
+    }
+
+    /// What each member said, by position.
+    fn responses(&self) -> Vec<Response> {
+        let response = |member: &State| match member {
+            State::Asked => Response::Silent,
+            State::Stored => Response::Answered,
+            State::Refused(refusal) => Response::Refused(*refusal),
+        };
+        self.members.iter().map(response).collect()
     }
 
     fn evaluate(&self) -> Decision<Outcome> {
-        let (refused, unconfirmed) = (self.count(State::Refused), self.count(State::Unconfirmed));
-        if self.count(State::Stored) >= self.quorum {
+        if self.stored() >= self.quorum {
             return Decision::Done(Outcome::Stored);
         }
-        if self.members.len() - refused - unconfirmed >= self.quorum {
+        let refused = |member: &&State| matches!(member, State::Refused(_));
+        let refused = self.members.iter().filter(refused).count();
+        if self.members.len() - refused >= self.quorum {
             return Decision::Pending;
         }
-        match unconfirmed {
-            0 => Decision::Impossible,
-            _ => Decision::Done(Outcome::Unconfirmed),
+        if self.refuses(Refusal::Fenced) {
+            return Decision::Done(Outcome::Fenced(self.responses()));
+        }
+        match self.refuses(Refusal::Busy) {
+            true => Decision::Done(Outcome::Unconfirmed),
+            false => Decision::Impossible,
         }
     }
 }
@@ -102,10 +133,14 @@ impl ConfiguredTally for Store {
         if self.members[position] != State::Asked {
             return None;
         }
-        let access = Access::Put {
-            tag: self.tag,
-            element: self.elements[position].clone(),
-            write_back: self.write_back,
+        let (tag, element) = (self.tag, self.elements[position].clone());
+        let access = match self.arrival {
+            Arrival::Kept => Access::Keep { tag, element },
+            Arrival::New | Arrival::WriteBack => Access::Put {
+                tag,
+                element,
+                write_back: self.arrival == Arrival::WriteBack,
+            },
         };
         Some(Body::Access(vec![(self.name.clone(), access)]))
     }
@@ -113,11 +148,11 @@ impl ConfiguredTally for Store {
     fn add(&mut self, from: usize, event: Event) -> Decision<Outcome> {
         let state = match event {
             Event::Unreachable => return self.evaluate(),
-            Event::Refused(_) => State::Refused,
+            Event::Refused(refusal) => State::Refused(refusal),
             Event::Reply(reply) => match single(reply) {
                 Some(Answer::Stored) => State::Stored,
-                Some(Answer::Refused(Refusal::Busy)) => State::Unconfirmed,
-                _ => State::Refused,
+                Some(Answer::Refused(refusal)) => State::Refused(refusal),
+                _ => State::Refused(Refusal::Malformed),
             },
         };
         // An acknowledgement stands whatever is said after it.
@@ -133,7 +168,7 @@ impl ConfiguredTally for Store {
     }
 
     fn patience(&self) -> Option<Duration> {
-        (self.count(State::Stored) >= self.quorum).then_some(limits::HEDGE)
+        (self.stored() >= self.quorum).then_some(limits::HEDGE)
     }
 }
 

@@ -34,19 +34,56 @@ pub struct Versions {
     stable: Tag,
     /// The largest version whose record is damaged: the object abstains until that or a larger one is put (`[X-11]`).
     damaged: Option<Damaged>,
-    /// The record that holds floor and stable, if they need one.
-    marks: Option<Marks>,
+    /// Few objects have one.
+    fence: Option<Box<Fence>>,
+    /// The record that holds floor, stable and fence, if they need one.
+    marks: Option<MarksRecord>,
     /// The object waits for its quiet time.
     pub queued: bool,
     /// The second in which its newest version was taken in, by this server's clock; 0 if it was there at the start.
     pub taken_in_s: u32,
 }
 
+/// Tags that are remembered of an object beside its versions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Marks {
+    /// The largest tag evicted.
+    pub floor: Tag,
+    /// The largest tag confirmed.
+    pub stable: Tag,
+    /// The fence, if it has one.
+    pub fence: Option<Fence>,
+}
+
+impl Marks {
+    /// Whether some execution produces these (`[N-1]`).
+    pub fn is_possible(&self) -> bool {
+        let fence = self.fence.iter();
+        let fenced = fence.flat_map(|fence| fence.held.iter().chain([&fence.upto, &fence.spared]));
+        fenced
+            .chain([&self.floor, &self.stable])
+            .all(Tag::is_possible)
+    }
+}
+
+/// A limit to what is taken in (`[X-3]`): versions up to a tag only if they are confirmed or decided to be kept.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fence {
+    /// Up to which tag. A later fence of the object reaches further, because the one before ended at a confirmed version.
+    pub upto: Tag,
+    /// Counts the changes behind it: of two records that say how far it reaches, the later is true.
+    pub turn: u64,
+    /// A version up to it that is let through.
+    pub spared: Tag,
+    /// The versions up to it that are here, ascending: one that was dropped and whose record comes back is not among them.
+    pub held: Vec<Tag>,
+}
+
 /// The record beside the elements' own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Marks {
+struct MarksRecord {
     record: Handle,
-    /// Floor and stable have not risen above what it says.
+    /// Floor, stable and fence have not risen above what it says.
     says_all: bool,
 }
 
@@ -56,6 +93,26 @@ struct Marks {
 struct Damaged {
     tag: Tag,
     record: Option<Handle>,
+}
+
+/// How a version comes to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// A writer puts it for the first time.
+    New,
+    /// A reader found it at other servers, or a transfer brings it.
+    WriteBack,
+    /// It was decided to be kept.
+    Kept,
+}
+
+/// How many versions of one object a server keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Versions below the confirmed one, beside the largest of them.
+    pub delta: u16,
+    /// New versions above the confirmed one.
+    pub unconfirmed: usize,
 }
 
 /// Whether a version is taken in.
@@ -71,6 +128,8 @@ pub enum Admission {
     StoreTag,
     /// Too many unconfirmed versions (`[X-3]`).
     Busy,
+    /// There is a fence above it (`[X-3]`).
+    Fenced,
     /// More tags than a reply can list.
     Full,
 }
@@ -145,14 +204,117 @@ impl Versions {
         repaired.and_then(|lost| lost.record)
     }
 
+    /// Versions up to this tag are taken in only if they are confirmed or decided to be kept.
+    pub fn fence(&self) -> Tag {
+        self.fence.as_ref().map_or(Tag::INITIAL, |fence| fence.upto)
+    }
+
+    /// Floor, confirmed tag and fence.
+    pub fn marks(&self) -> Marks {
+        Marks {
+            floor: self.floor,
+            stable: self.stable,
+            fence: self.fence.as_deref().cloned(),
+        }
+    }
+
+    /// Versions above the confirmed one.
+    pub fn unconfirmed(&self) -> usize {
+        let is_unconfirmed = |stored: &&Stored| stored.tag > self.stable;
+        self.stored.iter().filter(is_unconfirmed).count()
+    }
+
     /// Raises the confirmed tag. Returns whether it rose.
     pub fn confirm(&mut self, tag: Tag) -> bool {
         let rises = tag > self.stable;
         if rises {
             self.stable = tag;
+            // It holds back only what is above the confirmed version.
+            self.fence.take_if(|fence| fence.upto <= tag);
             self.marks_fall_behind();
         }
         rises
+    }
+
+    /// Raises the fence, which lets `spared` through unless the one before held it back: of such a version it may have been
+    /// decided that it is dropped. What was spared before is held back from now on, also if the fence stays where it is. Returns
+    /// whether anything changed.
+    pub fn raise_fence(&mut self, upto: Tag, spared: Tag) -> bool {
+        if upto <= self.stable {
+            return false;
+        }
+        let may_pass = spared > self.fence() || spared == self.spared();
+        let spared = if may_pass { spared } else { Tag::INITIAL };
+        let changes = upto > self.fence() || spared != self.spared();
+        if changes {
+            self.turn_fence(self.fence().max(upto), spared);
+        }
+        changes
+    }
+
+    fn spared(&self) -> Tag {
+        self.fence
+            .as_ref()
+            .map_or(Tag::INITIAL, |fence| fence.spared)
+    }
+
+    /// Whether the fence holds this version back if it comes as a put.
+    pub fn fences_off(&self, tag: Tag) -> bool {
+        tag > self.stable && tag <= self.fence() && tag != self.spared()
+    }
+
+    /// The fence, or the versions behind it, have changed.
+    fn turn_fence(&mut self, upto: Tag, spared: Tag) {
+        let stored = self.stored.iter().map(|stored| stored.tag);
+        let held = stored.take_while(|tag| *tag <= upto).collect();
+        let turn = self.fence.as_ref().map_or(0, |fence| fence.turn) + 1;
+        let fence = Fence {
+            upto,
+            turn,
+            spared,
+            held,
+        };
+        self.fence = Some(Box::new(fence));
+        self.marks_fall_behind();
+    }
+
+    /// Takes a version out that was decided never to be at a quorum, and lets no put that is late bring it back. No floor
+    /// remembers it: readers need not reckon with it any more. Returns its record.
+    #[must_use = "the record is to be freed"]
+    pub fn drop_version(&mut self, tag: Tag) -> Option<Handle> {
+        assert!(tag > self.stable, "what is confirmed stays");
+        let place = self.stored.iter().position(|stored| stored.tag == tag);
+        let dropped = place.map(|place| self.stored.remove(place));
+        if dropped.is_some() || tag > self.fence() {
+            let spared = Some(self.spared()).filter(|spared| *spared != tag);
+            self.turn_fence(self.fence().max(tag), spared.unwrap_or_default());
+        }
+        dropped.map(|dropped| dropped.handle)
+    }
+
+    /// A version behind the fence was taken in, because it was decided to be kept. Returns whether the fence says so only now.
+    pub fn keep_behind_fence(&mut self, tag: Tag) -> bool {
+        let turns = self.is_dropped(tag);
+        if turns {
+            self.turn_fence(self.fence(), self.spared());
+        }
+        turns
+    }
+
+    /// After recovery: takes out what had been dropped and came back with old records.
+    pub fn drop_again(&mut self) -> Vec<Handle> {
+        let stored = self.stored.iter().map(|stored| stored.tag);
+        let dropped: Vec<Tag> = stored.filter(|tag| self.is_dropped(*tag)).collect();
+        let dropped = self.stored.extract_if(.., |it| dropped.contains(&it.tag));
+        dropped.map(|stored| stored.handle).collect()
+    }
+
+    /// Whether a version is behind the fence and not here, as one that was dropped.
+    pub fn is_dropped(&self, tag: Tag) -> bool {
+        self.fence.as_ref().is_some_and(|fence| {
+            let is_behind = self.stable < tag && tag <= fence.upto;
+            is_behind && fence.held.binary_search(&tag).is_err()
+        })
     }
 
     /// Raises the floor.
@@ -178,26 +340,35 @@ impl Versions {
     #[must_use = "the record is to be let go"]
     pub fn mark(&mut self, record: Handle) -> Option<Handle> {
         let says_all = true;
-        let before = self.marks.replace(Marks { record, says_all });
+        let before = self.marks.replace(MarksRecord { record, says_all });
         before.map(|marks| marks.record)
     }
 
-    /// An element's record says the floor. Returns the record that did so before.
-    #[must_use = "the record is to be let go"]
+    /// An element's record says the floor. Returns the record that did so before, unless it says a fence, too.
+    #[must_use = "the record is to be freed"]
     pub fn unmark(&mut self) -> Option<Handle> {
-        self.marks.take().map(|marks| marks.record)
+        match self.fence {
+            None => self.marks.take().map(|marks| marks.record),
+            Some(_) => None,
+        }
     }
 
     /// A record that says these was found, the latest of the object or not. Returns one that is to go once another says
     /// everything: of two, one that says everything stays.
-    pub fn recover_marks(&mut self, floor: Tag, stable: Tag, record: Handle) -> Option<Handle> {
-        self.raise_floor(floor);
-        self.confirm(stable);
+    pub fn recover_marks(&mut self, marks: &Marks, record: Handle) -> Option<Handle> {
+        self.raise_floor(marks.floor);
+        self.confirm(marks.stable);
+        let place = |fence: &Fence| (fence.upto, fence.turn);
+        let ours = self.fence.as_deref().map(place);
+        if marks.fence.as_ref().map(place) > ours {
+            self.fence = marks.fence.clone().map(Box::new);
+            self.marks_fall_behind();
+        }
         if self.is_marked() {
             return Some(record);
         }
-        let says_all = (floor, stable) == (self.floor, self.stable);
-        let before = self.marks.replace(Marks { record, says_all });
+        let says_all = *marks == self.marks();
+        let before = self.marks.replace(MarksRecord { record, says_all });
         before.map(|marks| marks.record)
     }
 
@@ -296,114 +467,11 @@ impl Versions {
                 .collect(),
             floor: self.floor,
             stable: self.stable,
+            fence: self.fence(),
             element,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tag::Writer;
-
-    fn tag(number: u64) -> Tag {
-        Tag {
-            number,
-            writer: Writer::default(),
-        }
-    }
-
-    fn version(number: u64) -> Stored {
-        let handle = Handle(number as u32);
-        Stored {
-            tag: tag(number),
-            form: Form::Copy,
-            deleted: false,
-            length: 1,
-            bytes: 1,
-            handle,
-        }
-    }
-
-    #[test]
-    fn evicting_raises_the_floor_and_spares_the_largest() {
-        let mut versions = Versions::default();
-        for number in [2, 1, 3] {
-            assert_eq!(versions.insert(version(number)), None);
-        }
-        let evicted = versions.evict(|_, _| true);
-        assert_eq!(
-            evicted
-                .iter()
-                .map(|stored| stored.tag.number)
-                .collect::<Vec<_>>(),
-            [1, 2]
-        );
-        assert_eq!(
-            (versions.floor(), versions.largest().unwrap().tag),
-            (tag(2), tag(3))
-        );
-    }
-
-    #[test]
-    fn damage_means_abstain_until_repaired() {
-        let mut versions = Versions::default();
-        assert_eq!(versions.insert(version(1)), None);
-        assert_eq!(versions.insert(version(2)), None);
-        // An older one: gone as if it had been evicted.
-        assert_eq!(versions.damage(tag(1)), Some(Handle(1)));
-        assert_eq!((versions.damaged(), versions.floor()), (None, tag(1)));
-        // The largest: the object cannot speak, although an older one may be there.
-        assert_eq!(
-            versions.insert(Stored {
-                tag: tag(3),
-                ..version(3)
-            }),
-            None
-        );
-        assert_eq!(versions.damage(tag(3)), None);
-        assert_eq!(versions.damaged(), Some(tag(3)));
-        assert_eq!(versions.insert(version(1)), None);
-        assert_eq!(
-            versions.damaged(),
-            Some(tag(3)),
-            "an older version repairs nothing"
-        );
-        let repaired = versions.insert(version(4));
-        assert_eq!(repaired, Some(Handle(3)), "its record was kept until now");
-        assert_eq!(
-            (versions.damaged(), versions.floor()),
-            (None, tag(3)),
-            "a newer one does"
-        );
-    }
-
-    #[test]
-    fn every_lost_version_is_remembered_whatever_the_order_of_discovery() {
-        for order in [[2, 3], [3, 2]] {
-            let mut versions = Versions::default();
-            for number in 1..=3 {
-                assert_eq!(versions.insert(version(number)), None);
-            }
-            let gone: Vec<Handle> = order
-                .into_iter()
-                .filter_map(|number| versions.damage(tag(number)))
-                .collect();
-            assert_eq!(gone, [Handle(2)], "the record of the largest stays");
-            assert_eq!(versions.damaged(), Some(tag(3)));
-            // The same version again: the smaller one that was lost must not be forgotten by that.
-            assert_eq!(versions.insert(version(3)), Some(Handle(3)));
-            assert_eq!((versions.damaged(), versions.floor()), (None, tag(2)));
-        }
-        // Damage above the damage.
-        let mut versions = Versions::default();
-        assert_eq!(
-            (versions.damage(tag(2)), versions.damage(tag(3))),
-            (None, None)
-        );
-        assert_eq!(
-            (versions.damaged(), versions.floor()),
-            (Some(tag(3)), tag(2))
-        );
-    }
-}
+mod tests;

@@ -14,21 +14,22 @@
 //! | without piggybacking | 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
-use super::Client;
 use super::ahead::{self, Ahead};
+use super::newest::{Newest, newest, newest_past};
+use super::room::{self, Room, Unkept};
+use super::{Client, pause};
 use crate::config::{Configuration, EcDap};
-use crate::dap::{self, Found, Known, Passed, PutError, Scope};
+use crate::consensus::fate::Fate;
+use crate::dap::{self, Found, Known, Offered, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Failed, ReadError, Unavailable, WriteError};
 use crate::gather::Visit;
-use crate::limits;
 use crate::object::Name;
 use crate::reconfig::sequence;
 use crate::span;
 use crate::tag::Tag;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
 /// configuration of the domain.
@@ -72,8 +73,12 @@ pub async fn read_within<E: Env>(
         span::record_tag(tag);
         span::record_bytes(newest.found.length);
         match settle(client, newest, name).await {
-            Ok(Some(found)) => return Ok(found),
-            Ok(None) => {}
+            Ok(Ok(found)) => return Ok(found),
+            Ok(Err(Unsettled::Dropped)) => {
+                passed.dropped.push(tag);
+                continue;
+            }
+            Ok(Err(Unsettled::NoRoom)) => {}
             Err(ReadError::Unavailable(unavailable)) if unavailable.lacks_room() => {
                 full = Some(unavailable);
             }
@@ -84,27 +89,28 @@ pub async fn read_within<E: Env>(
     }
 }
 
-/// Before members are asked again that had no room: a random while, so that clients that met there do not meet again.
-pub(super) async fn pause<E: Env>(client: &Client<E>) {
-    let most = limits::ASK_AGAIN.as_micros() as u64;
-    let pause = most / 2 + client.env.random() % most;
-    client.env.sleep(Duration::from_micros(pause)).await;
+/// Why a version that a read found may not be returned: a later read may not see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unsettled {
+    /// Members have no room for it.
+    NoRoom,
+    /// It was decided that it never comes to a quorum.
+    Dropped,
 }
 
-/// Phase 2 of a read: makes sure that the version is at a quorum. None if members have no room for it: then it may not be
-/// returned, because a later read may not see it.
+/// Phase 2 of a read: makes sure that the version is at a quorum, if it can be.
 pub(super) async fn settle<E: Env>(
     client: &Client<E>,
     newest: Newest,
     name: &Name,
-) -> Result<Option<Found>, ReadError> {
+) -> Result<Result<Found, Unsettled>, ReadError> {
     if newest.at_quorum(client, name) {
         newest.confirm_again(client, name);
-        return Ok(Some(newest.found));
+        return Ok(Ok(newest.found));
     }
     let write_back = write_back(client, &newest, name);
     let written = span::watch!(span::of_phase!(span::PHASE2), write_back)?;
-    Ok(written.then_some(newest.found))
+    Ok(written.map(|()| newest.found))
 }
 
 /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
@@ -157,9 +163,19 @@ pub(crate) async fn write_over<E: Env>(
     value: &Value,
 ) -> Result<(Tag, Tag), WriteError> {
     let write = async {
-        let largest = largest_tag(client, c, name);
-        let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
-        let (max, last) = largest.map_err(WriteError::NotApplied)?;
+        let mut room = Room::default();
+        let (max, last) = loop {
+            let largest = largest_tag(client, c, name, Some(value));
+            let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
+            let (offered, last) = largest.map_err(WriteError::NotApplied)?;
+            match offered {
+                Offered::Room(max) => break (max, last),
+                Offered::Busy => {
+                    let made = room.make(client, &last, name, Tag::INITIAL).await;
+                    made.map_err(WriteError::NotApplied)?;
+                }
+            }
+        };
         let tag = max.next(client.next_writer());
         let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
         let written = write_as(client, &last, name, value, tag).await?;
@@ -204,32 +220,62 @@ pub(super) async fn write_as<E: Env>(
     Ok(tag)
 }
 
-/// Phase 1 of a write: the largest tag, and the configuration where the sequence ended.
+/// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
+/// a quorum there has room for it (`[X-3]`).
 pub(super) async fn largest_tag<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<(Tag, Arc<Configuration>), Unavailable> {
+    value: Option<&Value>,
+) -> Result<(Offered, Arc<Configuration>), Unavailable> {
     let (mut max, mut current) = (Tag::INITIAL, client.sequences().start(c));
     let env = &client.env;
-    let get_tag = |at: Visit| async move { dap::get_tag(env, &at, name).await };
-    let mut asked: Option<Ahead<'_, Tag>> = None;
+    let get_tag = |at: Visit| async move {
+        match value {
+            Some(value) => dap::get_tag_for(env, &at, name, value).await,
+            None => dap::get_tag(env, &at, name).await.map(Offered::Room),
+        }
+    };
+    let mut asked: Option<Ahead<'_, Offered>> = None;
     loop {
         let here = asked.and_then(|asked| asked.at(&current));
         let here = here.unwrap_or_else(|| Ahead::ask(&current, get_tag));
         let guess = client.sequences().guess(&current);
         asked = guess.map(|next| Ahead::ask(&next, get_tag));
         let (at, tag) = ahead::beside(here.answer(), &mut asked).await;
+        let (mut busy, mut full) = (false, None);
         match tag {
-            Ok(tag) => max = max.max(tag),
+            Ok(Offered::Room(tag)) => max = max.max(tag),
+            Ok(Offered::Busy) => busy = true,
             // What it held is in the configuration that the pointer leads to, and was perhaps not yet when that was asked.
             Err(Failed::Moved) => asked = None,
+            // Room is needed where the sequence ends, which members that refuse do not say.
+            Err(Failed::Unavailable(unavailable)) if unavailable.lacks_room() => {
+                full = Some(unavailable);
+                max = max.max(tag_of_moving(env, &at, name).await?);
+            }
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         }
         match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => return Ok((max, current)),
-            Some(next) => current = next,
+            None if busy => return Ok((Offered::Busy, current)),
+            None => return full.map_or(Ok((Offered::Room(max), current)), Err),
+            Some(next) => {
+                if busy {
+                    max = max.max(tag_of_moving(env, &at, name).await?);
+                }
+                current = next;
+            }
         }
+    }
+}
+
+/// The largest tag of a configuration where a new version need not have room, because another one comes after it.
+async fn tag_of_moving<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Unavailable> {
+    match dap::get_tag(env, at, name).await {
+        Ok(tag) => Ok(tag),
+        // What it held is there.
+        Err(Failed::Moved) => Ok(Tag::INITIAL),
+        Err(Failed::Unavailable(unavailable)) => Err(unavailable),
     }
 }
 
@@ -241,18 +287,36 @@ async fn put<E: Env>(
     (tag, value): (Tag, &Value),
     handed_over: &mut bool,
 ) -> Result<(), Unavailable> {
+    let mut room = Room::default();
     loop {
         let at = Visit::new(&current);
-        match dap::put_data(&client.env, &at, name, tag, value, &[]).await {
+        let mut stored = dap::put_data(&client.env, &at, name, tag, value, &[]).await;
+        if let Err(PutError::Fenced(unkept)) = stored {
+            *handed_over = true;
+            // What nobody else could read must not be kept: if this writer ended now, it would stay for ever.
+            let proposed = match unkept.answered() >= dap::pieces(&current, value) {
+                true => Fate::Kept,
+                false => Fate::Dropped,
+            };
+            stored = match room::keep(client, &at, name, (tag, value), proposed).await {
+                Ok(()) => Ok(()),
+                Err(Unkept::Put(error)) => Err(error),
+                // It may be on its way to the next configuration.
+                Err(Unkept::Dropped) => return Err(unkept),
+            };
+        }
+        match stored {
             Ok(()) | Err(PutError::Failed(Failed::Moved)) => *handed_over = true,
-            Err(PutError::Failed(Failed::Unavailable(unavailable))) => {
+            Err(
+                PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
+            ) => {
                 return Err(unavailable);
             }
             Err(PutError::Unconfirmed) => {
                 *handed_over = true;
                 if at.is_last() {
                     // Then the same pair again ([X-8]).
-                    make_room(client, &current, name).await?;
+                    room.make(client, &current, name, tag).await?;
                     continue;
                 }
             }
@@ -268,30 +332,6 @@ async fn put<E: Env>(
     }
 }
 
-/// Members are full of versions that nobody confirmed. A read finds one that is at a quorum, or brings it there;
-/// confirming that makes room, also where it was complete all along and only its confirmation was lost (`[X-3]`).
-async fn make_room<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<(), Unavailable> {
-    loop {
-        let newest = match newest(client, c, name, None, Scope::Whole).await {
-            Ok(newest) => newest,
-            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
-        };
-        if newest.at_quorum(client, name) {
-            dap::confirm(&client.env, &newest.last, name, newest.found.tag);
-            return Ok(());
-        }
-        match write_back(client, &newest, name).await {
-            Ok(true) => return Ok(()),
-            Ok(false) => pause(client).await,
-            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
-        }
-    }
-}
-
 /// `[X-9]`: not applied only if no put was handed to any connection.
 fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
     match failed.handed_over || handed_over {
@@ -300,146 +340,12 @@ fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
     }
 }
 
-/// What phase 1 of a read found.
-pub(super) struct Newest {
-    /// The newest version of all configurations on the way.
-    pub(super) found: Found,
-    /// The configuration where the sequence ended.
-    pub(super) last: Visit,
-    /// Some server holds it, or it is the initial one; and not only the caller claims to have it.
-    pub(super) exists: bool,
-    /// `found` was found there, and not only on the way: what is said of its holders is said of that configuration.
-    in_last: bool,
-}
-
-impl Newest {
-    /// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
-    /// there itself (`[F-2]`); all of that where nobody knew a later configuration (`[F-4]`), and said so with the same
-    /// replies; and nobody is to be repaired by writing it back.
-    fn at_quorum<E: Env>(&self, client: &Client<E>, name: &Name) -> bool {
-        let Newest {
-            found,
-            last,
-            in_last,
-            exists: _,
-        } = self;
-        if found.tag.is_initial() {
-            return true;
-        }
-        let complete = found.complete || client.has_propagated(last.c(), name, found.tag);
-        *in_last && last.c().options().piggyback && complete && !found.damaged
-    }
-
-    /// Writers confirm and do not wait for it; one that ends at once, or loses a connection, leaves members that keep
-    /// every version. Whoever sees that says it again (`[X-4]`).
-    fn confirm_again<E: Env>(&self, client: &Client<E>, name: &Name) {
-        if self.found.unaware {
-            dap::confirm(&client.env, &self.last, name, self.found.tag);
-        }
-    }
-}
-
-/// Some version of the object without its content: the newest of what a quorum holds, which may not be at a quorum itself.
-/// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
-///
-/// # Errors
-/// [`ReadError`].
-pub(crate) async fn glimpse<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, ReadError> {
-    let newest = newest(client, c, name, None, Scope::Metadata).await?;
-    Ok(newest.found)
-}
-
-/// Phase 1 of a read.
-pub(super) async fn newest<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-    scope: Scope,
-) -> Result<Newest, ReadError> {
-    let newest = newest_past(client, c, name, known, scope, &Passed::default()).await?;
-    Ok(newest.expect("a read that passes nothing over asks again"))
-}
-
-/// The same, but for the versions that are passed over. `None`: no other one may be returned.
-async fn newest_past<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-    scope: Scope,
-    passed: &Passed,
-) -> Result<Option<Newest>, ReadError> {
-    let mut current = client.sequences().start(c);
-    let (mut best, mut exists): (Option<Found>, _) = (None, false);
-    let mut asked: Option<Ahead<'_, Found>> = None;
-    let env = &client.env;
-    // Most of the time it is the version that the configuration before has and gives.
-    let get_version =
-        |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
-    loop {
-        let asked_before = asked.and_then(|asked| asked.at(&current));
-        let guess = client.sequences().guess(&current);
-        let guess = guess.filter(|_| *passed == Passed::default());
-        asked = guess.map(|next| Ahead::ask(&next, get_version));
-        let here = async {
-            if let (Some(version), Some(best)) = (asked_before, &best) {
-                let (at, version) = version.answer().await;
-                let version = version.map(|version| version.with_value_of(best));
-                if let Some(version) = version.transpose() {
-                    return (at, version.map(Some));
-                }
-            }
-            let at = Visit::new(&current);
-            let own = client.last_propagated(&current, name);
-            let known = known.or(own.as_ref());
-            let found = dap::get_data_past(env, &at, name, known, scope, passed).await;
-            (at, found)
-        };
-        let (at, found) = ahead::beside(here, &mut asked).await;
-        let here = match found {
-            Ok(None) => return Ok(None),
-            Ok(found) => found,
-            // What it held is in the configuration that the pointer leads to ([A-5]), as above.
-            Err(Failed::Moved) => {
-                asked = None;
-                None
-            }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
-        };
-        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
-        let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);
-        let in_last = here.as_ref().is_some_and(larger);
-        if in_last {
-            let held = |found: &Found| found.tag.is_initial() || found.holders.contains(&true);
-            let tag = |found: &Option<Found>| found.as_ref().map(|found| found.tag);
-            let is_same = tag(&best) == tag(&here);
-            exists = here.as_ref().is_some_and(held) || (exists && is_same);
-            best = here;
-        }
-        let Some(next) = next else {
-            let found = best.expect("a configuration without a successor does not withhold");
-            return Ok(Some(Newest {
-                found,
-                last: at,
-                in_last,
-                exists,
-            }));
-        };
-        current = next;
-    }
-}
-
-/// Brings the version found to a quorum of the last configuration; false if members have no room for it.
-async fn write_back<E: Env>(
+/// Brings the version found to a quorum of the last configuration, if it can be.
+pub(super) async fn write_back<E: Env>(
     client: &Client<E>,
     newest: &Newest,
     name: &Name,
-) -> Result<bool, ReadError> {
+) -> Result<Result<(), Unsettled>, ReadError> {
     let Newest {
         found,
         last,
@@ -457,21 +363,30 @@ async fn write_back<E: Env>(
         false => vec![false; at.c().n()],
     };
     loop {
-        let put = match skips_put(client, at.c(), name, found.tag) {
+        let mut put = match skips_put(client, at.c(), name, found.tag) {
             true => Ok(()),
             false => dap::put_data(&client.env, &at, name, found.tag, value, &holders).await,
         };
+        if let Err(PutError::Fenced(_)) = put {
+            put = match room::keep(client, &at, name, (found.tag, value), Fate::Kept).await {
+                Ok(()) => Ok(()),
+                Err(Unkept::Put(error)) => Err(error),
+                Err(Unkept::Dropped) => return Ok(Err(Unsettled::Dropped)),
+            };
+        }
         match put {
-            Err(PutError::Unconfirmed) if at.is_last() => return Ok(false),
+            Err(PutError::Unconfirmed) if at.is_last() => return Ok(Err(Unsettled::NoRoom)),
             Ok(()) | Err(PutError::Failed(Failed::Moved) | PutError::Unconfirmed) => {}
-            Err(PutError::Failed(Failed::Unavailable(unavailable))) => {
+            Err(
+                PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
+            ) => {
                 return Err(unavailable.into());
             }
         }
         let Some(next) = sequence::advance(&client.env, client.sequences(), &at).await? else {
             dap::confirm(&client.env, &at, name, found.tag);
             client.remember_propagated(at.c(), name, (found.tag, value));
-            return Ok(true);
+            return Ok(Ok(()));
         };
         at = Visit::new(&next);
         holders = vec![false; next.n()];

@@ -26,10 +26,11 @@
 //! | cvr-read | [`read`] |
 //! | cvr-write | [`write()`], [`remove`] |
 
-use super::Client;
-use super::atomic::{self, Newest};
+use super::atomic::{self, Unsettled};
+use super::newest::newest_past;
+use super::{Client, pause};
 use crate::config::Configuration;
-use crate::dap::{Found, Known, Scope};
+use crate::dap::{Found, Known, Passed, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, WriteError};
@@ -109,16 +110,19 @@ async fn write_or_read<E: Env>(
         tag: version,
         value: None,
     });
+    let mut passed = Passed::default();
     loop {
-        let newest = atomic::newest(client, c, name, have.as_ref(), Scope::Whole);
+        let newest = newest_past(client, c, name, have.as_ref(), Scope::Whole, &passed);
         let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
         let newest = newest.map_err(|ReadError::Unavailable(failed)| {
             // Nothing of this write was sent yet.
             WriteError::NotApplied(failed)
         })?;
+        let newest = newest.expect("only dropped versions are passed over");
         if newest.found.tag == version {
             if newest.exists {
-                let tag = next(version, client.next_writer());
+                // Above what members hold back, too.
+                let tag = next(version.max(newest.found.fence), client.next_writer());
                 let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
                 let written = atomic::write_as(client, newest.last.c(), name, value, tag).await;
                 return written.map(Covered::Changed);
@@ -128,19 +132,12 @@ async fn write_or_read<E: Env>(
             have = None;
             continue;
         }
-        if let Some(found) = settled(client, newest, name).await? {
-            return Ok(Covered::Unchanged(found));
+        let tag = newest.found.tag;
+        let settled = atomic::settle(client, newest, name).await;
+        match settled.map_err(|ReadError::Unavailable(failed)| WriteError::NotApplied(failed))? {
+            Ok(found) => return Ok(Covered::Unchanged(found)),
+            Err(Unsettled::Dropped) => passed.dropped.push(tag),
+            Err(Unsettled::NoRoom) => pause(client).await,
         }
-        atomic::pause(client).await;
     }
-}
-
-/// The rest of a read of what phase 1 found; none if members had no room for it, so that it is to be asked again.
-async fn settled<E: Env>(
-    client: &Client<E>,
-    newest: Newest,
-    name: &Name,
-) -> Result<Option<Found>, WriteError> {
-    let settled = atomic::settle(client, newest, name).await;
-    settled.map_err(|ReadError::Unavailable(failed)| WriteError::NotApplied(failed))
 }

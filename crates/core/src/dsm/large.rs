@@ -24,7 +24,7 @@
 
 use super::{Client, atomic, decided_once, removal};
 use crate::config::Configuration;
-use crate::dap::Found;
+use crate::dap::{Found, Offered};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable, WriteError};
@@ -117,8 +117,10 @@ pub async fn publish<E: Env>(
     metadata: Bytes,
 ) -> Result<Tag, PublishError> {
     let own = (blocks.upload, blocks.count() as u32);
-    let max = match atomic::largest_tag(client, c, name).await {
-        Ok((max, _)) => max,
+    // A manifest is short: it has room wherever one of its blocks had.
+    let max = match atomic::largest_tag(client, c, name, None).await {
+        Ok((Offered::Room(max), _)) => max,
+        Ok((Offered::Busy, _)) => unreachable!("no version was announced"),
         Err(failed) => return Err(not_applied(client, c, own, failed).await),
     };
     // Unique: this upload is published once.

@@ -13,7 +13,7 @@
 use super::block::{self, Home};
 use super::file;
 use crate::config::Configuration;
-use crate::dsm::{Client, atomic, headers, listing, removal};
+use crate::dsm::{Client, headers, listing, newest, removal};
 use crate::env::Env;
 use crate::error::{ReadError, Unavailable};
 use crate::gather;
@@ -119,7 +119,7 @@ impl<E: Env> Sweep<'_, E> {
             let value = match header {
                 Some(header) => header.value,
                 // It is the same in all versions.
-                None => atomic::glimpse(client, c, name).await?.value,
+                None => newest::glimpse(client, c, name).await?.value,
             };
             Ok(value.and_then(|value| Home::decode(&value.metadata)))
         });

@@ -17,6 +17,9 @@ impl Access {
         let (Access::Query { have: tag, .. }
         | Access::Fetch { tag, .. }
         | Access::Put { tag, .. }
+        | Access::Keep { tag, .. }
+        | Access::Fence { upto: tag, .. }
+        | Access::Drop(tag)
         | Access::Adopt(tag)) = self;
         tag.is_possible()
     }

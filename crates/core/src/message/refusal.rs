@@ -35,6 +35,8 @@ pub enum Refusal {
     Removed,
     /// The server knows another configuration of the same index ([`crate::pointer::Fork`]).
     Forked,
+    /// The object has a fence above this version (`[X-3]`): it is decided by consensus whether it is kept.
+    Fenced,
 }
 
 impl Refusal {
@@ -62,6 +64,7 @@ impl fmt::Display for Refusal {
             Refusal::DeadlinePassed => "too late",
             Refusal::Removed => "domain removed",
             Refusal::Forked => "knows another configuration of this index",
+            Refusal::Fenced => "is about to drop the version",
         })
     }
 }

@@ -42,6 +42,13 @@ impl Sequences {
         self.finals.borrow()[&domain_of(known)].clone()
     }
 
+    /// The highest final configuration of the domain of `c`, which need not be final itself: the operation began at one.
+    pub fn highest_final(&self, c: &Arc<Configuration>) -> Arc<Configuration> {
+        let finals = self.finals.borrow();
+        let highest = finals.get(&domain_of(c));
+        highest.expect("operations start at a final one").clone()
+    }
+
     /// Remembers a final configuration.
     pub fn learn(&self, c: &Arc<Configuration>) {
         let mut finals = self.finals.borrow_mut();

@@ -17,6 +17,7 @@ mod objects;
 
 use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
+use crate::consensus::fate;
 use crate::consensus::paxos::{self, Outcome};
 use crate::dap::{listing, registered};
 use crate::env::Env;
@@ -214,7 +215,8 @@ impl<E: Env> Source<'_, E> {
             let listed = paxos::list(self.env, &at, &Bytes::new(), &after).await;
             let page = listed.map_err(|failed| stop(failed, &at))?;
             for cell in page.cells.keys() {
-                if cell != SUCCESSOR_CELL {
+                // The fate of a version is that in one configuration.
+                if cell != SUCCESSOR_CELL && !fate::is_fate(cell) {
                     self.cell(cell).await?;
                 }
             }

@@ -3,6 +3,7 @@
 
 use crate::config::{Configuration, ConfigurationId};
 use crate::consensus::paxos::Acceptor;
+use crate::dap::versions::Marks;
 use crate::element::{Form, Handle};
 use crate::message::ServerRecord;
 use crate::object::{DomainId, Name};
@@ -41,16 +42,14 @@ pub enum Header {
     Configuration(Arc<Configuration>),
     /// An element; its payload is that of the record.
     Element(ElementHeader),
-    /// Floor and confirmed tag of an object, where no element's record says them.
+    /// Floor, confirmed tag and fence of an object, where no element's record says them.
     Marks {
         /// Of which configuration.
         key: Key,
         /// Of which object.
         name: Name,
-        /// The largest tag evicted.
-        floor: Tag,
-        /// The largest tag confirmed.
-        stable: Tag,
+        /// What they are.
+        marks: Marks,
     },
     /// An acceptor's state.
     Cell {

@@ -6,9 +6,10 @@ mod recovery;
 
 use super::record::{ElementHeader, Header, Key, Ledger};
 use crate::config::{Collect, Configuration};
+use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
-use crate::dap::ec::published;
-use crate::dap::versions::{Admission, Stored, Versions};
+use crate::dap::ec::{self, published};
+use crate::dap::versions::{Admission, Arrival, Stored, Versions};
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
 use crate::limits;
@@ -21,7 +22,8 @@ use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
 use bytes::Bytes;
 use keeping::{
-    admission, enqueue, forget, handles, is_removed_block, mark, object, tag_alone, take_in, trim,
+    admission, bounds, enqueue, forget, forget_fates, handles, has_fence, is_removed_block, mark,
+    object, tag_alone, take_in, trim,
 };
 use recovery::Found;
 use std::collections::BTreeMap;
@@ -38,6 +40,8 @@ pub(super) struct Tenancy {
     /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
     objects: BTreeMap<Bytes, Versions>,
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
+    /// Some of them may be fates of versions.
+    has_fates: bool,
     /// What comes next (`nextC`).
     next: Option<(Pointer, Handle)>,
     /// Since when something comes next; the start, of a server that knew it before.
@@ -156,8 +160,59 @@ impl Tenancy {
     /// Whether a write-back of this version would be acknowledged as it is.
     pub(super) fn supersedes(&self, name: &Name, tag: Tag) -> Result<bool, Refusal> {
         let c = self.configuration().expect(ADMITTED);
-        let admission = |versions| admission(c, versions, tag, true);
+        let arrival = (Arrival::WriteBack, usize::MAX);
+        let admission = |versions| admission(c, versions, tag, arrival);
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
+    }
+
+    /// Whether a new version of the object would be refused for those that nobody confirmed (`[X-3]`).
+    pub(super) fn is_busy(&self, name: &Name, max_unconfirmed: usize) -> bool {
+        let c = self.configuration().expect(ADMITTED);
+        let at_cap = |versions| ec::is_at_cap(versions, bounds(c, max_unconfirmed));
+        // With a successor known the version goes there.
+        let is_last = self.next.is_none() && has_fence(c);
+        is_last && self.objects.get(name.as_bytes()).is_some_and(at_cap)
+    }
+
+    /// From now on no version up to this tag is taken in that is not here, confirmed, spared, or decided to be kept. Returns
+    /// what is here.
+    pub(super) fn fence(
+        &mut self,
+        (key, name): (Key, &Name),
+        (upto, spared): (Tag, Tag),
+        ledger: &mut Ledger,
+    ) -> Result<Held, Refusal> {
+        self.sound(name)?;
+        if !has_fence(self.configuration().expect(ADMITTED)) {
+            return Err(Refusal::Malformed);
+        }
+        let versions = object(&mut self.objects, name);
+        if versions.raise_fence(upto, spared) {
+            mark(key, name, versions, ledger);
+        }
+        Ok(versions.held(Want::Tags, Tag::INITIAL))
+    }
+
+    /// Evicts a version that was decided never to be at a quorum. What is confirmed stays: then a larger one is.
+    pub(super) fn drop_version(
+        &mut self,
+        (key, name): (Key, &Name),
+        tag: Tag,
+        ledger: &mut Ledger,
+    ) -> Result<(), Refusal> {
+        self.sound(name)?;
+        if !has_fence(self.configuration().expect(ADMITTED)) {
+            return Err(Refusal::Malformed);
+        }
+        let versions = object(&mut self.objects, name);
+        if tag <= versions.stable() {
+            return Ok(());
+        }
+        let record = versions.drop_version(tag);
+        ledger.trimmed += u64::from(record.is_some());
+        ledger.supersede(record);
+        mark(key, name, versions, ledger);
+        Ok(())
     }
 
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
@@ -165,7 +220,7 @@ impl Tenancy {
         &mut self,
         now: Instant,
         (key, name): (Key, &Name),
-        (tag, element, write_back): (Tag, Element, bool),
+        (tag, element, arrival): (Tag, Element, (Arrival, usize)),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
@@ -173,10 +228,11 @@ impl Tenancy {
             Some(versions) => versions,
             None => object(&mut self.objects, name),
         };
-        let element = match admission(c, versions, tag, write_back) {
+        let element = match admission(c, versions, tag, arrival) {
             Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
             Admission::Acknowledge => return Ok(None),
             Admission::Busy => return Err(Refusal::Busy),
+            Admission::Fenced => return Err(Refusal::Fenced),
             Admission::Full => return Err(Refusal::TooLarge),
             Admission::RaiseFloor => {
                 versions.raise_floor(tag);
@@ -191,6 +247,9 @@ impl Tenancy {
         let evicted = trim((c, key, name), versions, false, ledger);
         ledger.trimmed += evicted.len() as u64;
         ledger.supersede(handles(&evicted));
+        if versions.keep_behind_fence(tag) {
+            mark(key, name, versions, ledger);
+        }
         // The element's record says the floor, so that an older record of it is no longer needed.
         ledger.supersede(versions.unmark());
         let floor = versions.floor();
@@ -211,6 +270,9 @@ impl Tenancy {
         // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
         let versions = self.objects.get_mut(name.as_bytes())?;
         if versions.confirm(tag) {
+            if self.has_fates {
+                forget_fates(&mut self.cells, (c, name), tag, ledger);
+            }
             let quiet = is_removed_block(name, versions);
             let evicted = trim((c, key, name), versions, quiet, ledger);
             ledger.trimmed += evicted.len() as u64;
@@ -372,6 +434,7 @@ impl Tenancy {
     fn keep_cell(&mut self, cell: &Bytes, acceptor: Acceptor, ledger: &mut Ledger) {
         let key = Key::of(&self.configuration().expect(ADMITTED).id());
         let cell = Bytes::copy_from_slice(cell);
+        self.has_fates |= fate::is_fate(&cell);
         let header = Header::Cell {
             key,
             cell: cell.clone(),

@@ -406,7 +406,7 @@ impl Subject {
         for at in 0..CONFIGURATIONS {
             for key in 0..KEYS.len() {
                 let (want, have) = (Want::Element, Tag::INITIAL);
-                if let Some(answer) = self.access(at, key, Access::Query { want, have }) {
+                if let Some(answer) = self.access(at, key, Access::query(want, have)) {
                     let newest = |tag| self.element(at, key, tag);
                     let newest = Promises::newest(&answer).map(newest);
                     self.promises.held((at, key), answer, newest.as_ref());

@@ -35,11 +35,17 @@ struct Run {
     procedure: Procedure,
     f: usize,
     rots: bool,
+    /// Disks become full, any number of them, and have room again; writers end between two messages.
+    fills: bool,
 }
 
 impl Run {
     fn new(c: &Arc<Configuration>, seed: u64, procedure: Procedure) -> Run {
         let world = World::new(c, seed);
+        Run::of(world, c, procedure)
+    }
+
+    fn of(world: World, c: &Arc<Configuration>, procedure: Procedure) -> Run {
         let lose = [0, 20, 100][world.below(3)];
         let duplicate = [0, 50][world.below(2)];
         let pass_time = [0, 20, 200][world.below(3)];
@@ -55,6 +61,7 @@ impl Run {
             procedure,
             f: c.quorums().f(),
             rots: world.below(4) == 0,
+            fills: false,
             world,
         }
     }
@@ -73,6 +80,9 @@ impl Run {
             self.world.step();
         }
         self.mend();
+        if self.fills {
+            self.write_at_last()?;
+        }
         for client in 0..CLIENTS {
             self.read(client);
             while self.busy.borrow()[client] {
@@ -179,12 +189,38 @@ impl Run {
             4 if self.rots => {
                 self.world.disk(victim, |disk| disk.rot(|_| true));
             }
+            5..=8 if self.fills => {
+                let (full, stuffed) = (self.world.below(2) == 0, self.world.below(4) == 0);
+                self.world.disk(victim, |disk| {
+                    (disk.is_full, disk.is_stuffed) = (full, full && stuffed);
+                });
+            }
             _ => {}
         }
     }
 
+    /// When all is mended every client can write, whatever was left before, and with no more calls than it takes.
+    fn write_at_last(&self) -> Result<(), String> {
+        for actor in &self.actors {
+            let before = self.world.gathers();
+            let text = format!("at last {before}");
+            let id = self.history.borrow_mut().begin(Kind::Write(text.clone()));
+            let written = self.world.run(actor.write(KEY, &text));
+            let calls = self.world.gathers() - before;
+            let tag = written.map_err(|error| format!("a write when all was mended: {error:?}"))?;
+            self.history.borrow_mut().end_write(id, Some(tag));
+            if calls > 200 {
+                return Err(format!("{calls} calls for one write"));
+            }
+        }
+        Ok(())
+    }
+
     fn mend(&self) {
         for number in 0..self.actors[0].c.n() {
+            self.world.disk(number, |disk| {
+                (disk.is_full, disk.is_stuffed) = (false, false);
+            });
             if !self.world.is_up(number) {
                 self.world.restart(number, false);
             }
@@ -219,6 +255,34 @@ fn every_history_is_linearizable() {
             if let Err(violation) = run.finish(20) {
                 panic!(
                     "seed {seed}, shape {shape}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+        }
+    }
+}
+
+/// A cap of one or two unconfirmed versions, and full disks: most puts leave versions that nobody can read. No history breaks
+/// linearizability, nothing that was returned is dropped, and when disks have room every write goes through.
+#[test]
+fn every_history_at_the_cap_is_linearizable_and_every_write_goes_through() {
+    let shapes = [(3, 1), (4, 2), (5, 3), (6, 4), (5, 2)].map(|(n, k)| {
+        let delta = u16::from(n == 5);
+        configuration(n, Dap::Ec { k }, delta, 0)
+    });
+    for seed in 0..SEEDS {
+        for (shape, c) in shapes.iter().enumerate() {
+            let cap = 1 + (seed % 3) as usize;
+            let world = World::capped(c, c.n(), seed << 8 | shape as u64, cap);
+            let run = Run {
+                fills: true,
+                rots: false,
+                ..Run::of(world, c, Procedure::Sound)
+            };
+            if let Err(violation) = run.finish(30) {
+                panic!(
+                    "seed {seed}, {:?}, cap {cap}: {violation}\n{}",
+                    c.dap(),
                     run.history.borrow()
                 );
             }

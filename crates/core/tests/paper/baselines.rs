@@ -188,10 +188,7 @@ fn an_optimized_query_is_answered_with_what_is_newer() {
     let (world, writer, reader) = world(EcDap::Optimized, 5);
     let mut tags: Vec<Tag> = (0..4).map(|_| writer.put("k", LONG)).collect();
     world.settle();
-    let query = |have| Access::Query {
-        want: areo_core::message::Want::Tags,
-        have,
-    };
+    let query = |have| Access::query(areo_core::message::Want::Tags, have);
     for (position, tag) in tags.iter().enumerate() {
         let Ok(Answer::Held(held)) = world.access(0, "k", query(*tag)) else {
             panic!("it answers")

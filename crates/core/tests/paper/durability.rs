@@ -4,6 +4,7 @@
 use crate::world::{Disk, World, configuration, identity, name, server, value};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap::ec;
+use areo_core::dap::versions::Marks;
 use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
@@ -48,13 +49,7 @@ fn put(c: &Arc<Configuration>, number: u64) -> Request {
 }
 
 fn query(c: &Arc<Configuration>) -> Request {
-    request(
-        c,
-        Access::Query {
-            want: Want::Element,
-            have: Tag::INITIAL,
-        },
-    )
+    request(c, Access::query(Want::Element, Tag::INITIAL))
 }
 
 fn shard(c: &Arc<Configuration>) -> Shard<&'static str> {
@@ -271,13 +266,7 @@ fn state_is_created_only_from_a_descriptor() {
             configuration: configuration.id(),
             descriptor: descriptor.cloned(),
             pointer: None,
-            body: Body::Access(vec![(
-                name("k"),
-                Access::Query {
-                    want: Want::Tags,
-                    have: Tag::INITIAL,
-                },
-            )]),
+            body: Body::Access(vec![(name("k"), Access::query(Want::Tags, Tag::INITIAL))]),
         };
         world.ask(0, request).map(|_| ())
     };
@@ -400,7 +389,7 @@ fn a_floor_outlives_the_second_record_of_a_version() {
             kept = records.into_values().collect();
             let floors = kept.iter().filter_map(|header| match header {
                 Header::Element(element) => Some(element.floor),
-                Header::Marks { floor, .. } => Some(*floor),
+                Header::Marks { marks, .. } => Some(marks.floor),
                 _ => None,
             });
             assert_eq!(
@@ -426,8 +415,11 @@ fn what_is_recorded_is_not_recorded_at_every_start() {
         let confirmed = Header::Marks {
             key: Key::of(&c.id()),
             name: name("k"),
-            floor: tag(2),
-            stable: tag(4),
+            marks: Marks {
+                floor: tag(2),
+                stable: tag(4),
+                fence: None,
+            },
         };
         let mut kept = vec![Header::Configuration(c.clone()), confirmed];
         kept.extend((1..=4).map(|number| recorded(&c, number, number - 1)));

@@ -69,7 +69,7 @@ fn a_number_that_is_not_possible_is_refused_and_the_object_stays_writable() {
                     put(number, false),
                     put(number, true),
                     Access::Adopt(tag),
-                    Access::Query { want, have: tag },
+                    Access::query(want, tag),
                     Access::Fetch { tag, payload: true },
                 ] {
                     assert_eq!(access(&world, server, hostile), refused);
@@ -160,13 +160,10 @@ fn a_record_that_is_not_possible_is_damage() {
                 _ => {}
             },
             Header::Marks {
-                name: of,
-                floor,
-                stable,
-                ..
+                name: of, marks, ..
             } if *of == name("k") => match field {
-                2 => *floor = tag(u64::MAX),
-                3 => *stable = tag(u64::MAX),
+                2 => marks.floor = tag(u64::MAX),
+                3 => marks.stable = tag(u64::MAX),
                 _ => {}
             },
             _ => {}

@@ -1,8 +1,18 @@
-//! Full disks: what a refused put leaves keeps no reader from the object (`algorithms.md` `[EC-11]`, `[X-1]`).
+//! Full disks and dead writers: what a refused put leaves keeps no reader and no writer from the object (`algorithms.md`
+//! `[EC-11]`, `[X-1]`, `[X-3]`).
 
-use crate::world::{Actor, World, configuration};
+use crate::world::{Actor, Message, World, configuration, name, successor, value};
 use areo_core::config::Dap;
+use areo_core::consensus::fate::{self, Fate};
+use areo_core::error::WriteError;
+use areo_core::gather::Visit;
+use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
+use areo_core::message::{Access, Answer, Refusal};
+use areo_core::pointer::Pointer;
+use areo_core::reconfig::sequence;
+use areo_core::server::record::Header;
 use areo_core::tag::Tag;
+use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be";
 /// Each kind with the members whose disks are full: more than may fail.
@@ -88,4 +98,224 @@ fn a_version_that_cannot_be_completed_is_passed_over() {
         }
         assert_eq!(reader.get("k").0, left);
     }
+}
+
+/// Six members, k = 4: a version at three of them cannot be read, and two busy members are more than a quorum can do without.
+fn wide() -> (World, Actor, Actor) {
+    let c = configuration(6, Dap::Ec { k: 4 }, 1, 0);
+    let world = World::new(&c, 1);
+    (world.clone(), world.actor(&c), world.actor(&c))
+}
+
+/// Fills members 0, 1, 2 up to the cap with versions of which the others hold nothing: their writers died in the middle.
+fn strand(world: &World, writer: &Actor) {
+    world.hold(|m| m.is_put() && m.at(&[3, 4, 5]));
+    for _ in 0..UNCONFIRMED_ELEMENTS {
+        assert!(world.run(writer.write("k", LONG)).is_err());
+        world.lose(|m| m.is_put() && m.at(&[3, 4, 5]));
+    }
+    world.release();
+    world.settle();
+    for number in 0..3 {
+        assert!(world.held(number, "k").stored.len() >= UNCONFIRMED_ELEMENTS);
+    }
+}
+
+/// Every put of such an object failed for ever, in a healthy cluster and after a restart: the read that should have made room
+/// confirmed the old version, which freed nothing.
+#[test]
+fn versions_that_nobody_can_read_do_not_keep_writers_out() {
+    for down in [None, Some(0), Some(5)] {
+        let (world, writer, reader) = wide();
+        let old = writer.put("k", LONG);
+        world.settle();
+        strand(&world, &writer);
+        if let Some(down) = down {
+            world.crash(down);
+        }
+        let calls = world.gathers();
+        let tag = world.actor(&reader.c).put("k", "it goes through now");
+        assert!(
+            tag > old && world.gathers() - calls < 150,
+            "{}",
+            world.gathers() - calls
+        );
+        assert_eq!(reader.get("k"), (tag, Some("it goes through now".into())));
+        world.settle();
+        world.pass(QUIET * 3);
+        for number in (0..6).filter(|number| Some(*number) != down) {
+            assert_eq!(world.numbers(number, "k"), [tag.number], "server {number}");
+        }
+        // The next ones take what puts take.
+        let calls = world.gathers();
+        writer.put("k", LONG);
+        assert_eq!(world.gathers() - calls, 2);
+    }
+}
+
+/// Fence, decision and drop survive restarts: a put that is late brings nothing back, and no cell stays for long.
+#[test]
+fn a_dropped_version_does_not_come_back() {
+    let (world, writer, reader) = wide();
+    writer.put("k", LONG);
+    world.settle();
+    strand(&world, &writer);
+    let stranded = world.held(0, "k").max_tag();
+    let element = areo_core::dap::ec::elements(&reader.c, &name("k"), &value(LONG));
+    world.actor(&reader.c).put("k", "it goes through now");
+    // Nobody says that it did: what is above the version confirmed before stays unconfirmed.
+    world.lose(Message::is_note);
+    for (number, element) in element.iter().enumerate() {
+        world.crash(number);
+        world.restart(number, true);
+        let put = Access::Put {
+            tag: stranded,
+            element: element.clone(),
+            write_back: number % 2 == 0,
+        };
+        let refused = world.access(number, "k", put);
+        assert_eq!(refused, Err(Refusal::Fenced), "server {number}");
+        assert!(!world.held(number, "k").stores(stranded));
+    }
+    let tag = writer.put("k", LONG);
+    world.settle();
+    for number in 0..6 {
+        assert_eq!(world.held(number, "k").stable, tag);
+        let cells = world.disk(number, |disk| {
+            let cell = |header: &&Header| matches!(header, Header::Cell { .. });
+            disk.headers().filter(cell).count()
+        });
+        assert_eq!(cells, 0, "what is superseded needs no fate");
+    }
+}
+
+/// Nothing is spared.
+fn fence(upto: Tag) -> Access {
+    let spared = Tag::INITIAL;
+    Access::Fence { upto, spared }
+}
+
+/// A writer whose version was fenced off in the middle of its put has it kept if others could complete it in its place. If
+/// not, it gives it up: kept by a writer that then dies, it would stay for ever and nobody could read it.
+#[test]
+fn a_writer_behind_the_fence_keeps_what_others_can_read() {
+    for holders in 1..=4 {
+        let (world, writer, reader) = wide();
+        let old = writer.put("k", LONG);
+        world.settle();
+        world.hold(move |m| m.is_put() && !m.is_reply() && !m.at(&[0, 1, 2, 3][..holders]));
+        let slow = world.spawn(writer.write("k", "the slow one, as long as it must be"));
+        world.settle();
+        let tag = world.held(0, "k").max_tag();
+        for number in holders..6 {
+            let fenced = world.access(number, "k", fence(tag));
+            assert!(matches!(fenced, Ok(Answer::Held(_))), "{fenced:?}");
+        }
+        world.release();
+        world.pass(Duration::from_millis(500));
+        let written = slow.borrow_mut().take().expect("it has ended");
+        let is_kept = holders == 4;
+        match written {
+            Ok(written) => assert!(is_kept && written == tag),
+            Err(WriteError::Unknown(_)) => assert!(!is_kept),
+            Err(error) => panic!("{error:?}"),
+        }
+        assert_eq!(reader.get("k").0, if is_kept { tag } else { old });
+    }
+}
+
+/// A reader can return what it alone could put together, although a fence is in its way; and passes over what was dropped.
+#[test]
+fn a_reader_behind_the_fence_decides() {
+    for dropped in [false, true] {
+        let (world, writer, reader) = wide();
+        let old = writer.put("k", LONG);
+        world.settle();
+        world.hold(|m| m.is_put() && !m.is_reply() && m.at(&[4, 5]));
+        assert!(world.run(writer.write("k", "four of six have it")).is_err());
+        world.lose(|m| m.is_put() && m.at(&[4, 5]));
+        world.release();
+        world.settle();
+        let tag = world.held(0, "k").max_tag();
+        for number in [4, 5] {
+            let fenced = world.access(number, "k", fence(tag));
+            assert!(matches!(fenced, Ok(Answer::Held(_))), "{fenced:?}");
+        }
+        if dropped {
+            let (client, c) = (writer.client(), reader.c.clone());
+            let fate = world.run(async move {
+                let (at, name) = (Visit::new(&c), name("k"));
+                let writer = || client.next_writer();
+                fate::decide(&client.env, &at, (&name, tag), Fate::Dropped, writer).await
+            });
+            assert_eq!(fate, Ok(Fate::Dropped));
+        }
+        let expected = if dropped { old } else { tag };
+        assert_eq!(reader.get("k").0, expected);
+        assert_eq!(reader.get("k").0, expected);
+    }
+}
+
+/// A put that would be refused is not sent: a cluster whose disks are full keeps nothing of it, and the writer knows that.
+#[test]
+fn a_version_is_not_sent_where_no_quorum_has_room() {
+    for (dap, full) in KINDS {
+        let (world, writer, reader) = world(dap);
+        let old = writer.put("k", LONG);
+        world.settle();
+        for number in full {
+            world.disk(*number, |disk| disk.is_full = true);
+        }
+        let bytes = world.put_bytes();
+        let refused = world.run(writer.write("k", LONG));
+        let Err(WriteError::NotApplied(unavailable)) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(unavailable.lacks_room());
+        assert_eq!(world.put_bytes(), bytes);
+        assert!((0..5).all(|number| world.held(number, "k").max_tag() == old));
+        // A removal frees, and needs no room.
+        world.run(reader.delete("k")).unwrap();
+    }
+}
+
+/// A coverable write has its tag from the version that it is based on. Versions above it that nobody can read fill the cap: they
+/// go, and its own is spared.
+#[test]
+fn a_coverable_write_makes_room_above_its_own_version() {
+    let (world, writer, reader) = wide();
+    let old = writer.put("k", LONG);
+    world.settle();
+    strand(&world, &writer);
+    let tag = reader.change("k", "based on the old version, which is the newest", old);
+    assert_eq!(tag.number, old.number + 1);
+    assert_eq!(reader.get("k").0, tag);
+    world.settle();
+    world.pass(QUIET * 3);
+    for number in 0..6 {
+        assert_eq!(world.numbers(number, "k"), [tag.number]);
+    }
+}
+
+/// The configuration at whose end members are full need not be final. A client that took it for one read nothing of the one
+/// before any more: what was complete there was gone for it.
+#[test]
+fn room_in_a_pending_configuration_makes_it_no_final_one() {
+    let (world, writer, reader) = wide();
+    let old = writer.put("other", LONG);
+    world.settle();
+    let next = successor(&writer.c, 0, 6, Dap::Ec { k: 4 });
+    let (client, c, pending) = (writer.client(), writer.c.clone(), Pointer::pending(&next));
+    let known = world.run(async move { sequence::put_config(&client.env, &c, &pending).await });
+    known.unwrap();
+    // From here on the versions are those of the second configuration.
+    world.hold(|m| m.is_put() && m.at(&[3, 4, 5]));
+    for _ in 0..UNCONFIRMED_ELEMENTS {
+        assert!(world.run(writer.write("k", LONG)).is_err());
+        world.lose(|m| m.is_put() && m.at(&[3, 4, 5]));
+    }
+    world.release();
+    world.settle();
+    let _ = world.run(reader.write("k", LONG));
+    assert_eq!(reader.get("other"), (old, Some(LONG.into())));
 }

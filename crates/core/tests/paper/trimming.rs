@@ -172,7 +172,7 @@ fn a_write_at_the_cap_goes_through_although_every_confirmation_was_lost() {
     assert_eq!(
         world.gathers() - rounds,
         4,
-        "get-tag, put, the read, and the same put"
+        "get-tag, the read, get-tag again, and the put"
     );
     rest(&world);
     for number in 0..5 {
@@ -200,8 +200,21 @@ fn a_read_completes_a_version_at_members_that_are_full() {
         for _ in 0..UNCONFIRMED_ELEMENTS {
             straggler(&world, &writer, &[0, 1]);
         }
-        straggler(&world, &writer, elsewhere);
-        let newest = world.held(4, "k").max_tag();
+        let element =
+            areo_core::dap::ec::elements(&reader.c, &name("k"), &crate::world::value(LONG));
+        let newest = Tag {
+            number: world.held(0, "k").max_tag().number + 1,
+            ..first
+        };
+        // Its writer asked before the members were full.
+        for number in elsewhere {
+            let put = Access::Put {
+                tag: newest,
+                element: element[*number].clone(),
+                write_back: false,
+            };
+            assert_eq!(world.access(*number, "k", put), Ok(Answer::Stored));
+        }
         assert!(newest > first && !world.held(0, "k").stores(newest));
         // A put of its own is busy there ...
         let busy = Tag {
@@ -211,8 +224,6 @@ fn a_read_completes_a_version_at_members_that_are_full() {
                 ..Writer::default()
             },
         };
-        let element =
-            areo_core::dap::ec::elements(&reader.c, &name("k"), &crate::world::value(LONG));
         let put = |write_back| Access::Put {
             tag: busy,
             element: element[0].clone(),

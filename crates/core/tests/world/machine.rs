@@ -33,6 +33,7 @@ pub fn identity(id: ServerId, incarnation: u64, root: &Arc<Configuration>) -> Id
         root: root.clone(),
         durable: true,
         max_value_bytes: 16 << 20,
+        max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
     }
 }
 
@@ -93,7 +94,11 @@ impl World {
         let machine = machines.get_mut(&id).expect("servers are known");
         assert!(machine.shard.is_none(), "it was down");
         machine.incarnation += 1;
-        let mut shard = Shard::new(identity(id, machine.incarnation, &machine.root));
+        let identity = Identity {
+            max_unconfirmed: self.0.cap.get(),
+            ..identity(id, machine.incarnation, &machine.root)
+        };
+        let mut shard = Shard::new(identity);
         let below = &mut |limit| self.below(limit);
         machine.disk.recover(&mut shard, resurrect, below);
         if serves {
@@ -182,7 +187,7 @@ impl World {
     /// What a server says that it holds of an object, or why it says nothing.
     pub fn query(&self, number: usize, key: &str) -> Result<Held, Refusal> {
         let (want, have) = (Want::Tags, Tag::INITIAL);
-        match self.access(number, key, Access::Query { want, have })? {
+        match self.access(number, key, Access::query(want, have))? {
             Answer::Held(held) => Ok(held),
             answer => panic!("{answer:?} answers no query"),
         }

@@ -59,6 +59,8 @@ struct Inner {
     put_bytes: Cell<usize>,
     outside: RefCell<Outside>,
     bent: RefCell<Option<Bend>>,
+    /// Unconfirmed versions of one object that a server takes.
+    cap: Cell<usize>,
 }
 
 /// What is done to the replies of servers on their way.
@@ -150,6 +152,11 @@ impl World {
 
     /// So many servers, of which the first ones are the members of `root`.
     pub fn of(root: &Arc<Configuration>, servers: usize, seed: u64) -> World {
+        World::capped(root, servers, seed, limits::UNCONFIRMED_ELEMENTS)
+    }
+
+    /// The same; a server takes so many unconfirmed versions of one object.
+    pub fn capped(root: &Arc<Configuration>, servers: usize, seed: u64, cap: usize) -> World {
         let world = World(Rc::new(Inner {
             machines: RefCell::default(),
             flight: RefCell::default(),
@@ -167,6 +174,7 @@ impl World {
             put_bytes: Cell::default(),
             outside: RefCell::default(),
             bent: RefCell::default(),
+            cap: Cell::new(cap),
         }));
         for id in (0..servers).map(server) {
             let machine = Machine::new(root);

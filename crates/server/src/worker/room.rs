@@ -3,7 +3,7 @@
 use super::{Job, Keep, Worker};
 use crate::error::ServeError;
 use areo_core::config::Configuration;
-use areo_core::message::{Access, Body, CellRequest, Note, Request, ServerRecord};
+use areo_core::message::{Access, Announced, Body, CellRequest, Note, Request, ServerRecord};
 use areo_core::pointer::Pointer;
 use areo_core::shard::{completes, frees};
 use areo_store::records::{Records, element_footprint, small_footprint};
@@ -102,6 +102,12 @@ pub(super) fn footprint(job: &Job) -> u64 {
     }
 }
 
+/// No more than a batch takes: what is larger is refused for its length when the server looks at it.
+fn announced_bytes(announced: &Announced) -> usize {
+    let bytes = announced.element_bytes.min(super::BATCH_BYTES);
+    usize::try_from(bytes).expect("a batch fits into memory")
+}
+
 fn record_footprint(record: &ServerRecord) -> u64 {
     small_footprint(record.name.len() + record.address.len() + record.admin.len())
 }
@@ -120,12 +126,16 @@ fn body_footprint(body: &Body) -> u64 {
         Body::Access(accesses) => accesses
             .iter()
             .map(|(name, access)| match access {
-                Access::Put { element, .. } => element_footprint(
+                Access::Put { element, .. } | Access::Keep { element, .. } => element_footprint(
                     name.as_bytes().len(),
                     element.metadata.len(),
                     element.payload.len(),
                 ),
-                Access::Query { .. } | Access::Fetch { .. } | Access::Adopt(_) => 0,
+                Access::Query { announced, .. } => announced.as_ref().map_or(0, |announced| {
+                    element_footprint(name.as_bytes().len(), 0, announced_bytes(announced))
+                }),
+                Access::Fence { .. } | Access::Drop(_) => small_footprint(name.as_bytes().len()),
+                Access::Fetch { .. } | Access::Adopt(_) => 0,
             })
             .sum(),
         Body::Cell { cell, step } => match step {

@@ -42,6 +42,7 @@ fn every_turn_takes_something_however_much_is_owed() {
         root: root.clone(),
         durable: true,
         max_value_bytes: 1 << 20,
+        max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
     });
     shard.recover(Header::Configuration(root.clone()), false);
     let objects = BATCH_BYTES as usize / limits::KEY_BYTES;

@@ -105,6 +105,7 @@ impl LiveServer {
             root: root.expect("a case has a configuration").clone(),
             durable: true,
             max_value_bytes: 1 << 20,
+            max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
         };
         let mut shard = Shard::new(identity);
         shard.serve();
@@ -159,10 +160,7 @@ impl LiveServer {
             of(c, Body::Access(vec![(name.clone(), access)]))
         };
         for (c, name) in subjects {
-            let query = Access::Query {
-                want: Want::Tags,
-                have: Tag::INITIAL,
-            };
+            let query = Access::query(Want::Tags, Tag::INITIAL);
             let answer = self.ask(access(c, name, query));
             let mut stored = Vec::new();
             let answers = answer.as_ref().ok().and_then(Reply::answers);

@@ -39,6 +39,9 @@ pub(super) fn message(message: &Message) -> String {
 
 fn one(key: &str, access: &Access) -> String {
     match access {
+        Access::Query {
+            announced: Some(_), ..
+        } => format!("query {key}, announcing a version"),
         Access::Query { want, .. } => match want {
             Want::Tags => format!("query {key}"),
             Want::Metadata => format!("query {key}, with metadata"),
@@ -52,7 +55,10 @@ fn one(key: &str, access: &Access) -> String {
             true => format!("put {tag} of {key}, writing back"),
             false => format!("put {tag} of {key}"),
         },
+        Access::Keep { tag, .. } => format!("keep {tag} of {key}"),
         Access::Adopt(tag) => format!("adopt {tag} of {key}"),
+        Access::Fence { upto, .. } => format!("fence off {key} up to {upto}"),
+        Access::Drop(tag) => format!("drop {tag} of {key}"),
     }
 }
 
@@ -76,6 +82,7 @@ pub(super) fn answer(answered: &Answered) -> String {
                 Answer::Evicted => "evicted".to_owned(),
                 Answer::Stored => "stored".to_owned(),
                 Answer::Needed => "needed".to_owned(),
+                Answer::Dropped => "dropped".to_owned(),
                 Answer::Refused(refusal) => format!("refused: {refusal}"),
             });
             answers.collect::<Vec<_>>().join(", ")

@@ -1,5 +1,6 @@
 //! `[C-3]`, `[X-10]`: what a server acknowledged is on its disk, is found again there after every crash, and is not
-//! forgotten by its answers. A newer version may stand for an older one.
+//! forgotten by its answers. A newer version may stand for an older one; a version of which it was decided that it is dropped
+//! may be gone (`[X-3]`).
 
 use super::{Context, Invariant, Marks, Observation};
 
@@ -21,8 +22,9 @@ impl Invariant for Rule {
                 tag,
             } => {
                 self.acknowledged.raise(server, object, tag);
-                let newest = context.truths[server].newest(object);
-                (newest < tag).then(|| {
+                let truth = &context.truths[server];
+                let newest = truth.newest(object);
+                (newest < tag && !truth.is_dropped(object, tag)).then(|| {
                     let object = context.objects.describe(object);
                     format!("server {server} acknowledged {tag} of {object}, its disk has {newest}")
                 })
@@ -37,7 +39,9 @@ impl Invariant for Rule {
                     .last()
                     .map_or_else(Default::default, |(tag, _)| *tag);
                 let acknowledged = self.acknowledged.at(server, object);
-                (shown < acknowledged).then(|| {
+                let truth = &context.truths[server];
+                let dropped = truth.is_dropped(object, acknowledged);
+                (shown < acknowledged && !dropped).then(|| {
                     let object = context.objects.describe(object);
                     format!("server {server} shows {shown} of {object}, and has acknowledged {acknowledged}")
                 })

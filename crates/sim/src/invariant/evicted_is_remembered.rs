@@ -1,5 +1,6 @@
 //! `[EC-11]`, `[X-2]`: a server of an erasure-coded configuration that acknowledged a version still lists it or says, by
-//! its floor, that it may have evicted it. Acceptance of reads rests on that.
+//! its floor, that it may have evicted it. Acceptance of reads rests on that. The exception is a version of which it was
+//! decided that it is dropped (`[X-3]`).
 
 use super::{Context, Invariant, Observation, PerServer};
 use areo_core::config::Dap;
@@ -36,7 +37,8 @@ impl Invariant for Rule {
                 held,
             } => {
                 let tags = self.acknowledged.at(server, object);
-                tags.retain(|tag| *tag > held.floor);
+                let truth = &context.truths[server];
+                tags.retain(|tag| *tag > held.floor && !truth.is_dropped(object, *tag));
                 let forgotten = tags.iter().find(|tag| !held.stores(**tag))?;
                 let (object, floor) = (context.objects.describe(object), held.floor);
                 Some(format!(

@@ -1,5 +1,5 @@
 //! I1 of section 1.1: what a server answers about an object never becomes older: neither its newest version, nor the
-//! floor below which it may have evicted (`[X-2]`).
+//! floor below which it may have evicted (`[X-2]`). A newest version of which it was decided that it is dropped may be gone.
 //!
 //! The confirmed tag is left out: it comes one-way, its loss costs time only, and it is durable when something else is.
 
@@ -34,7 +34,7 @@ impl Invariant for Rule {
             ("floor", &mut self.floors, held.floor),
         ] {
             let before = marks.at(server, object);
-            if now < before {
+            if now < before && !context.truths[server].is_dropped(object, before) {
                 let object = context.objects.describe(object);
                 return Some(format!(
                     "the {what} of {object} at server {server} went from {before} back to {now}"

@@ -15,6 +15,7 @@ use crate::random::Random;
 use crate::truth::{ObjectId, Truth};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Access, Body as Asked, Refusal, Request, ServerRecord};
 use areo_core::server::record::{Header, Key, Step};
 use areo_core::shard::{Shard, writes};
@@ -98,6 +99,8 @@ pub(super) struct Machines {
     pub(super) harmed: Option<usize>,
     root: Arc<Configuration>,
     commit_us: (u64, u64),
+    /// Unconfirmed versions of one object that a server takes: usually few, so that clients meet the cap.
+    max_unconfirmed: usize,
 }
 
 impl Machines {
@@ -118,6 +121,8 @@ impl Machines {
             harmed: None,
             truths: (0..servers).map(|_| Truth::default()).collect(),
             root: root.clone(),
+            // Not fewer than there are writers at once: those would starve each other, and rightly so.
+            max_unconfirmed: [6, 9, UNCONFIRMED_ELEMENTS][random.index(3)],
             commit_us: (fast, fast * random.between(1, 10)),
         }
     }
@@ -229,10 +234,16 @@ impl World {
                         .objects
                         .number(key, name.as_bytes());
                     let put = match access {
-                        Access::Put { tag, .. } | Access::Adopt(tag) => Some(*tag),
-                        Access::Query { .. } | Access::Fetch { .. } => None,
+                        Access::Put { tag, .. } | Access::Keep { tag, .. } | Access::Adopt(tag) => {
+                            Some(*tag)
+                        }
+                        Access::Query { .. }
+                        | Access::Fetch { .. }
+                        | Access::Fence { .. }
+                        | Access::Drop(_) => None,
                     };
-                    if let Access::Put { tag, element, .. } = access {
+                    if let Access::Put { tag, element, .. } | Access::Keep { tag, element } = access
+                    {
                         let (tag, element) = (*tag, element);
                         let submitted = Observation::Submitted {
                             object,

@@ -60,6 +60,7 @@ impl Server {
             root: c.clone(),
             durable: true,
             max_value_bytes: 1 << 20,
+            max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
         });
         let options = LogOptions {
             segment_bytes: SEGMENT_BYTES,
@@ -220,10 +221,7 @@ impl Cluster {
 
     /// The newest version that a server shows, once it was asked for its element, too.
     pub fn newest_at(&self, server: usize, name: &Name) -> Result<Tag, Refusal> {
-        let query = Access::Query {
-            want: Want::Element,
-            have: Tag::INITIAL,
-        };
+        let query = Access::query(Want::Element, Tag::INITIAL);
         let c = self.configuration();
         let request = Request::Configured {
             configuration: c.id(),

@@ -23,10 +23,7 @@ fn hasty(c: &Arc<Configuration>, name: &Name) -> Operation {
     Operation::new("read", Kind::Read, move |client| {
         let (c, name) = (c.clone(), name.clone());
         async move {
-            let query = Access::Query {
-                want: Want::Tags,
-                have: Tag::INITIAL,
-            };
+            let query = Access::query(Want::Tags, Tag::INITIAL);
             let body = Body::Access(vec![(name, query)]);
             let fold = |found: &mut Tag, _: usize, reply: Reply| match reply {
                 Reply::Access(answers) => {

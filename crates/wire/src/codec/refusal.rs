@@ -21,6 +21,7 @@ impl From<Refusal> for frame::Refusal {
             Refusal::DeadlinePassed => frame::Refusal::DeadlinePassed,
             Refusal::Removed => frame::Refusal::Removed,
             Refusal::Forked => frame::Refusal::Forked,
+            Refusal::Fenced => frame::Refusal::Fenced,
         }
     }
 }
@@ -44,6 +45,7 @@ impl From<frame::Refusal> for Refusal {
             frame::Refusal::DeadlinePassed => Refusal::DeadlinePassed,
             frame::Refusal::Removed => Refusal::Removed,
             frame::Refusal::Forked => Refusal::Forked,
+            frame::Refusal::Fenced => Refusal::Fenced,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Replies.
 
 use super::error::DecodeError;
-use super::parts::{self, FORM_BYTES, Part, TAG_BYTES};
+use super::held;
+use super::parts::{self, Part, TAG_BYTES};
 use super::reader::Reader;
 use super::status;
 use super::writer::{Encode, Sink};
@@ -9,7 +10,7 @@ use crate::frame;
 use areo_core::element::{Carried, Element};
 use areo_core::limits;
 use areo_core::message::{
-    Answer, Ballot, CellReply, CellSummary, Directory, Held, ListEntry, Listed, Reply, ServerRecord,
+    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, Listed, Reply, ServerRecord,
 };
 use areo_core::pointer::Pointer;
 use bytes::Bytes;
@@ -47,14 +48,13 @@ const EVICTED: u8 = 3;
 const STORED: u8 = 4;
 const REFUSED: u8 = 5;
 const NEEDED: u8 = 6;
+const DROPPED: u8 = 7;
 
-const HELD_ELEMENT: u8 = 1;
 const ENTRY_DELETED: u8 = 1;
 const ENTRY_DAMAGED: u8 = 2;
 const SUMMARY_DECIDED: u8 = 1;
 
 const ANSWER_LEAST_BYTES: usize = 2;
-const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES;
 const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8 + 4;
 const SUMMARY_FIXED_BYTES: usize = 1 + 2 + 4;
 const SERVER_LEAST_BYTES: usize = 4;
@@ -125,7 +125,10 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, pointer: Option<&Pointer>) {
 
 fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
     match answer {
-        Answer::Held(held) => put_held(out, held),
+        Answer::Held(held) => {
+            out.put(&[HELD, held::flags(held)]);
+            held::put_held(out, held);
+        }
         Answer::Fetched(carried) => {
             out.put(&[FETCHED, 0]);
             parts::put_element(out, whole(carried), Part::Any);
@@ -133,6 +136,7 @@ fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
         Answer::Evicted => out.put(&[EVICTED, 0]),
         Answer::Stored => out.put(&[STORED, 0]),
         Answer::Needed => out.put(&[NEEDED, 0]),
+        Answer::Dropped => out.put(&[DROPPED, 0]),
         Answer::Refused(refusal) => {
             out.put(&[REFUSED, 0]);
             out.u16(frame::Refusal::from(*refusal).code());
@@ -140,31 +144,11 @@ fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
     }
 }
 
-fn put_held<S: Sink>(out: &mut S, held: &Held) {
-    assert!(
-        is_ascending(held.stored.iter().map(|(tag, _)| tag)),
-        "a server keeps versions in order"
-    );
-    out.u8(HELD);
-    out.u8(held.element.as_ref().map_or(0, |_| HELD_ELEMENT));
-    parts::put_tag(out, held.floor);
-    parts::put_tag(out, held.stable);
-    out.long(held.stored.len());
-    for (tag, form) in &held.stored {
-        parts::put_tag(out, *tag);
-        parts::put_form(out, *form);
-    }
-    if let Some((tag, carried)) = &held.element {
-        parts::put_tag(out, *tag);
-        parts::put_element(out, whole(carried), Part::Any);
-    }
-}
-
-fn is_ascending<T: PartialOrd>(items: impl IntoIterator<Item = T>) -> bool {
+pub(super) fn is_ascending<T: PartialOrd>(items: impl IntoIterator<Item = T>) -> bool {
     items.into_iter().is_sorted_by(|a, b| a < b)
 }
 
-fn whole(carried: &Carried) -> &Element {
+pub(super) fn whole(carried: &Carried) -> &Element {
     match carried {
         Carried::Whole(element) => element,
         Carried::Stored { .. } => {
@@ -299,7 +283,11 @@ pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
     let elements = answers.iter().filter_map(|answer| match answer {
         Answer::Held(held) => held.element.as_ref().map(|(_, carried)| carried),
         Answer::Fetched(carried) => Some(carried),
-        Answer::Evicted | Answer::Stored | Answer::Needed | Answer::Refused(_) => None,
+        Answer::Evicted
+        | Answer::Stored
+        | Answer::Needed
+        | Answer::Refused(_)
+        | Answer::Dropped => None,
     });
     let segments = elements.filter_map(|carried| parts::segment(whole(carried)));
     segments.collect()
@@ -381,17 +369,18 @@ fn unknown(what: &'static str, value: u16) -> DecodeError {
 fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        HELD => HELD_ELEMENT,
-        FETCHED | EVICTED | STORED | REFUSED | NEEDED => 0,
+        HELD => held::FLAGS,
+        FETCHED | EVICTED | STORED | REFUSED | NEEDED | DROPPED => 0,
         kind => return Err(unknown("kind of answer", kind.into())),
     };
     let flags = reader.flags("answer", known_flags)?;
     Ok(match kind {
-        HELD => Answer::Held(held(reader, flags)?),
+        HELD => Answer::Held(held::held(reader, flags)?),
         FETCHED => Answer::Fetched(carried(reader)?),
         EVICTED => Answer::Evicted,
         STORED => Answer::Stored,
         NEEDED => Answer::Needed,
+        DROPPED => Answer::Dropped,
         REFUSED => {
             let code = reader.u16()?;
             let refusal = frame::Refusal::from_code(code);
@@ -401,28 +390,7 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
     })
 }
 
-fn held(reader: &mut Reader<'_>, flags: u8) -> Result<Held, DecodeError> {
-    let (floor, stable) = (parts::tag(reader)?, parts::tag(reader)?);
-    let count = reader.long()?;
-    let version = |reader: &mut Reader<'_>| Ok((parts::tag(reader)?, parts::form(reader)?));
-    // How many versions a server keeps is the configuration's business: the body itself is the limit.
-    let stored = reader.list("versions", count, usize::MAX, VERSION_BYTES, version)?;
-    if !is_ascending(stored.iter().map(|(tag, _)| tag)) {
-        return Err(DecodeError::VersionsOutOfOrder);
-    }
-    let element = match flags & HELD_ELEMENT {
-        0 => None,
-        _ => Some((parts::tag(reader)?, carried(reader)?)),
-    };
-    Ok(Held {
-        stored,
-        floor,
-        stable,
-        element,
-    })
-}
-
-fn carried(reader: &mut Reader<'_>) -> Result<Carried, DecodeError> {
+pub(super) fn carried(reader: &mut Reader<'_>) -> Result<Carried, DecodeError> {
     parts::element(reader, Part::Any).map(Carried::Whole)
 }
 

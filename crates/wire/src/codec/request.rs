@@ -6,7 +6,9 @@ use super::reader::Reader;
 use super::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::limits;
-use areo_core::message::{Access, Body, CellRequest, Enrolment, ListRequest, Request, Want};
+use areo_core::message::{
+    Access, Announced, Body, CellRequest, Enrolment, ListRequest, Request, Want,
+};
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -39,12 +41,17 @@ const QUERY: u8 = 1;
 const FETCH: u8 = 2;
 const PUT: u8 = 3;
 const ADOPT: u8 = 4;
+const KEEP: u8 = 5;
+const FENCE: u8 = 6;
+const DROP: u8 = 7;
 
 const WANT_TAGS: u8 = 0;
 const WANT_METADATA: u8 = 1;
 const WANT_FRAGMENT: u8 = 2;
 const WANT_ELEMENT: u8 = 3;
 const WANT_MASK: u8 = 3;
+/// What the asker is going to put follows the name: the length of the value, and that of an element.
+const QUERY_ANNOUNCED: u8 = 4;
 const FETCH_PAYLOAD: u8 = 1;
 const PUT_WRITE_BACK: u8 = 1;
 
@@ -144,20 +151,41 @@ fn put_body<S: Sink>(out: &mut S, body: &Body) {
 
 fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
     let (kind, flags, tag) = match access {
-        Access::Query { want, have } => (QUERY, want_byte(*want), *have),
+        Access::Query {
+            want,
+            have,
+            announced,
+        } => {
+            let announced = announced.map_or(0, |_| QUERY_ANNOUNCED);
+            (QUERY, want_byte(*want) | announced, *have)
+        }
         Access::Fetch { tag, payload } => (FETCH, if *payload { FETCH_PAYLOAD } else { 0 }, *tag),
         Access::Put {
             tag, write_back, ..
         } => (PUT, if *write_back { PUT_WRITE_BACK } else { 0 }, *tag),
+        Access::Keep { tag, .. } => (KEEP, 0, *tag),
         Access::Adopt(tag) => (ADOPT, 0, *tag),
+        Access::Fence { upto, .. } => (FENCE, 0, *upto),
+        Access::Drop(tag) => (DROP, 0, *tag),
     };
     out.u8(kind);
     out.u8(flags);
     out.short(name.as_bytes().len());
     parts::put_tag(out, tag);
     out.put(name.as_bytes());
-    if let Access::Put { element, .. } = access {
-        parts::put_element(out, element, Part::All);
+    match access {
+        Access::Put { element, .. } | Access::Keep { element, .. } => {
+            parts::put_element(out, element, Part::All);
+        }
+        Access::Query {
+            announced: Some(announced),
+            ..
+        } => {
+            out.u64(announced.length);
+            out.u64(announced.element_bytes);
+        }
+        Access::Fence { spared, .. } => parts::put_tag(out, *spared),
+        Access::Query { .. } | Access::Fetch { .. } | Access::Adopt(_) | Access::Drop(_) => {}
     }
 }
 
@@ -208,8 +236,12 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
         return Vec::new();
     };
     let elements = accesses.iter().filter_map(|(_, access)| match access {
-        Access::Put { element, .. } => parts::segment(element),
-        Access::Query { .. } | Access::Fetch { .. } | Access::Adopt(_) => None,
+        Access::Put { element, .. } | Access::Keep { element, .. } => parts::segment(element),
+        Access::Query { .. }
+        | Access::Fetch { .. }
+        | Access::Adopt(_)
+        | Access::Fence { .. }
+        | Access::Drop(_) => None,
     });
     elements.collect()
 }
@@ -309,10 +341,10 @@ fn register(reader: &mut Reader<'_>, step: Enrolment) -> Result<Body, DecodeErro
 fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        QUERY => WANT_MASK,
+        QUERY => WANT_MASK | QUERY_ANNOUNCED,
         FETCH => FETCH_PAYLOAD,
         PUT => PUT_WRITE_BACK,
-        ADOPT => 0,
+        ADOPT | KEEP | FENCE | DROP => 0,
         kind => return Err(unknown("kind of access", kind)),
     };
     let flags = reader.flags("access", known_flags)?;
@@ -320,7 +352,7 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
     let tag = parts::tag(reader)?;
     let name = parts::name(reader, name_bytes)?;
     let access = match kind {
-        QUERY => query(flags, tag),
+        QUERY => query(reader, flags, tag)?,
         FETCH => Access::Fetch {
             tag,
             payload: flags & FETCH_PAYLOAD != 0,
@@ -330,13 +362,22 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
             element: parts::element(reader, Part::All)?,
             write_back: flags & PUT_WRITE_BACK != 0,
         },
+        KEEP => Access::Keep {
+            tag,
+            element: parts::element(reader, Part::All)?,
+        },
         ADOPT => Access::Adopt(tag),
+        FENCE => Access::Fence {
+            upto: tag,
+            spared: parts::tag(reader)?,
+        },
+        DROP => Access::Drop(tag),
         _ => unreachable!("the kind was checked with its flags"),
     };
     Ok((name, access))
 }
 
-fn query(flags: u8, have: Tag) -> Access {
+fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, DecodeError> {
     let want = match flags & WANT_MASK {
         WANT_TAGS => Want::Tags,
         WANT_METADATA => Want::Metadata,
@@ -344,7 +385,18 @@ fn query(flags: u8, have: Tag) -> Access {
         WANT_ELEMENT => Want::Element,
         _ => unreachable!("two bits have four values"),
     };
-    Access::Query { want, have }
+    let announced = match flags & QUERY_ANNOUNCED {
+        0 => None,
+        _ => Some(Announced {
+            length: reader.u64()?,
+            element_bytes: reader.u64()?,
+        }),
+    };
+    Ok(Access::Query {
+        want,
+        have,
+        announced,
+    })
 }
 
 fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> {

@@ -312,13 +312,7 @@ fn typical_bodies_are_small() {
         encode_request(&request).body.len()
     };
     let (tag, have) = (Tag::INITIAL, Tag::INITIAL);
-    assert_eq!(
-        of(Access::Query {
-            want: Want::Tags,
-            have
-        }),
-        75
-    );
+    assert_eq!(of(Access::query(Want::Tags, have)), 75);
     assert_eq!(
         of(Access::Put {
             tag,

@@ -44,11 +44,13 @@ pub enum Refusal {
     Removed = 16,
     /// The server knows another configuration of the index that was named.
     Forked = 17,
+    /// The object has a fence above this version: it is decided by consensus whether it is kept.
+    Fenced = 18,
 }
 
 impl Refusal {
     /// Every code, in the order of its number.
-    pub const ALL: [Refusal; 17] = [
+    pub const ALL: [Refusal; 18] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -66,6 +68,7 @@ impl Refusal {
         Refusal::UnsupportedVersion,
         Refusal::Removed,
         Refusal::Forked,
+        Refusal::Fenced,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -102,6 +105,7 @@ impl fmt::Display for Refusal {
             Refusal::UnsupportedVersion => "unsupported version",
             Refusal::Removed => "domain removed",
             Refusal::Forked => "forked configuration",
+            Refusal::Fenced => "fenced",
         })
     }
 }

@@ -6,11 +6,12 @@ use areo_core::config::{
     Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
-    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Enrolment, Held,
-    ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus,
-    Want,
+    Access, Announced, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
+    Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
+    ServerStatus, Want,
 };
 use areo_core::object::{Blocks, DomainId, Kind, Metadata, Name};
 use areo_core::pointer::Pointer;
@@ -193,11 +194,40 @@ fn register(step: Enrolment, resumed: bool) -> Body {
     Body::Register { step, record }
 }
 
+fn write_back() -> Access {
+    Access::Put {
+        tag: tag(0x16),
+        element: fragment(3),
+        write_back: true,
+    }
+}
+
+/// What is asked about room for versions.
+fn room() -> [Access; 4] {
+    let announcing = Access::Query {
+        want: Want::Tags,
+        have: Tag::INITIAL,
+        announced: Some(Announced {
+            length: 0x0102,
+            element_bytes: 0x81,
+        }),
+    };
+    let fence = Access::Fence {
+        upto: tag(0x1a),
+        spared: tag(0x1b),
+    };
+    let keep = Access::Keep {
+        tag: tag(0x19),
+        element: fragment(2),
+    };
+    [announcing, keep, fence, Access::Drop(tag(0x1a))]
+}
+
 /// One request of every variant.
 pub fn requests() -> Vec<Request> {
     let query = |want| {
         let have = tag(0x11);
-        (name("photos/ä.jpg"), Access::Query { want, have })
+        (name("photos/ä.jpg"), Access::query(want, have))
     };
     let fetch = |payload| {
         let tag = tag(0x12);
@@ -211,13 +241,8 @@ pub fn requests() -> Vec<Request> {
         };
         (name(key), put)
     };
-    let write_back = Access::Put {
-        tag: tag(0x16),
-        element: fragment(3),
-        write_back: true,
-    };
     let cell_step = |step| Body::Cell { cell: cell(), step };
-    let bodies = [
+    let mut bodies = vec![
         Body::Access(Vec::new()),
         Body::Access(vec![query(Want::Tags)]),
         Body::Access(vec![query(Want::Metadata)]),
@@ -230,9 +255,12 @@ pub fn requests() -> Vec<Request> {
             put("b", 0x14, copy()),
             put("c", 0x15, tombstone()),
         ]),
-        Body::Access(vec![(name("d"), write_back)]),
+        Body::Access(vec![(name("d"), write_back())]),
         Body::Access(vec![put("e", 0x17, manifest())]),
         Body::Access(vec![(name("f"), Access::Adopt(tag(0x18)))]),
+    ];
+    bodies.extend(room().map(|access| Body::Access(vec![(name("h"), access)])));
+    bodies.extend([
         Body::List(ListRequest {
             kind: Kind::Block,
             prefix: "photos/".into(),
@@ -255,7 +283,7 @@ pub fn requests() -> Vec<Request> {
         register(Enrolment::Register, true),
         register(Enrolment::HandOn, true),
         Body::Servers,
-    ];
+    ]);
     let configured = bodies.into_iter().map(|body| Request::Configured {
         configuration: id(),
         descriptor: matches!(body, Body::List(_)).then(configuration),
@@ -374,7 +402,12 @@ fn answers() -> Vec<Reply> {
         stored: vec![(tag(0x31), fragment(2).form), (tag(0x32), Form::Copy)],
         floor: tag(0x30),
         stable: tag(0x31),
+        fence: Tag::INITIAL,
         element: None,
+    };
+    let fenced = Held {
+        fence: tag(0x33),
+        ..held.clone()
     };
     let with = |element| Held {
         element: Some((tag(0x32), Carried::Whole(element))),
@@ -394,6 +427,8 @@ fn answers() -> Vec<Reply> {
         vec![Answer::Evicted],
         vec![Answer::Stored],
         vec![Answer::Needed],
+        vec![Answer::Held(fenced)],
+        vec![Answer::Dropped],
         vec![Answer::Refused(Refusal::Damaged)],
     ]
     .map(Reply::Access)
@@ -432,6 +467,19 @@ pub fn notes() -> Vec<Note> {
         cell: cell(),
     };
     vec![confirm, decided, next, forget]
+}
+
+fn marks() -> Marks {
+    Marks {
+        floor: tag(0x62),
+        stable: tag(0x63),
+        fence: Some(Fence {
+            upto: tag(0x65),
+            turn: 2,
+            spared: tag(0x66),
+            held: vec![tag(0x61), tag(0x64)],
+        }),
+    }
 }
 
 /// One record header of every variant.
@@ -474,8 +522,7 @@ pub fn headers() -> Vec<Header> {
         Header::Marks {
             key,
             name: name("k"),
-            floor: tag(0x62),
-            stable: tag(0x63),
+            marks: marks(),
         },
         cell_of(Acceptor {
             promised: ballot(9),

@@ -6,12 +6,13 @@ use areo_core::config::{
     Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::{Carried, Element, Form};
 use areo_core::limits;
 use areo_core::message::{
-    Access, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory, Enrolment, Held,
-    ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord, ServerStatus,
-    Want,
+    Access, Announced, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
+    Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
+    ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::pointer::Pointer;
@@ -73,8 +74,18 @@ fn access() -> impl Strategy<Value = Access> {
         Just(Want::Fragment),
         Just(Want::Element)
     ];
+    let announced = option::of(
+        (any::<u64>(), any::<u64>()).prop_map(|(length, element_bytes)| Announced {
+            length,
+            element_bytes,
+        }),
+    );
     prop_oneof![
-        (want, tag()).prop_map(|(want, have)| Access::Query { want, have }),
+        (want, tag(), announced).prop_map(|(want, have, announced)| Access::Query {
+            want,
+            have,
+            announced,
+        }),
         (tag(), any::<bool>()).prop_map(|(tag, payload)| Access::Fetch { tag, payload }),
         (tag(), element(), any::<bool>()).prop_map(|(tag, element, write_back)| Access::Put {
             tag,
@@ -82,6 +93,9 @@ fn access() -> impl Strategy<Value = Access> {
             write_back,
         }),
         tag().prop_map(Access::Adopt),
+        (tag(), element()).prop_map(|(tag, element)| Access::Keep { tag, element }),
+        (tag(), tag()).prop_map(|(upto, spared)| Access::Fence { upto, spared }),
+        tag().prop_map(Access::Drop),
     ]
 }
 
@@ -138,6 +152,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         Just(Answer::Evicted),
         Just(Answer::Stored),
         Just(Answer::Needed),
+        Just(Answer::Dropped),
         refusal().prop_map(Answer::Refused),
     ]
 }
@@ -145,10 +160,13 @@ fn answer() -> impl Strategy<Value = Answer> {
 fn held() -> impl Strategy<Value = Held> {
     let stored = btree_map(tag(), listed_form(), 0..8);
     let element = option::of((tag(), answered_element()));
-    (stored, tag(), tag(), element).prop_map(|(stored, floor, stable, element)| Held {
+    let fence = prop_oneof![Just(Tag::INITIAL), tag()];
+    let fields = (stored, tag(), tag(), fence, element);
+    fields.prop_map(|(stored, floor, stable, fence, element)| Held {
         stored: stored.into_iter().collect(),
         floor,
         stable,
+        fence,
         element,
     })
 }
@@ -268,7 +286,19 @@ pub fn note() -> impl Strategy<Value = Note> {
 /// Any header of a record.
 pub fn header() -> impl Strategy<Value = Header> {
     let element = (key(), name(), tag(), tag(), element());
-    let marks = (key(), name(), tag(), tag());
+    let held = btree_set(tag(), 0..4).prop_map(|held| held.into_iter().collect());
+    let fence = (tag(), 1_u64.., tag(), held).prop_map(|(upto, turn, spared, held)| Fence {
+        upto,
+        turn,
+        spared,
+        held,
+    });
+    let marks = (tag(), tag(), option::of(fence)).prop_map(|(floor, stable, fence)| Marks {
+        floor,
+        stable,
+        fence,
+    });
+    let marks = (key(), name(), marks);
     prop_oneof![
         1 => configuration().prop_map(Header::Configuration),
         4 => element.prop_map(|(key, name, tag, floor, element)| Header::Element(ElementHeader {
@@ -282,12 +312,7 @@ pub fn header() -> impl Strategy<Value = Header> {
             bytes: element.payload.len() as u64,
             metadata: element.metadata,
         })),
-        2 => marks.prop_map(|(key, name, floor, stable)| Header::Marks {
-            key,
-            name,
-            floor,
-            stable,
-        }),
+        2 => marks.prop_map(|(key, name, marks)| Header::Marks { key, name, marks }),
         2 => (key(), cell(), acceptor()).prop_map(|(key, cell, acceptor)| Header::Cell {
             key,
             cell,

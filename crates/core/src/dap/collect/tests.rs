@@ -70,7 +70,7 @@ impl Members {
         match (&accesses[0].1, does) {
             (_, Does::Refuse) => vec![Event::Refused(Refusal::Full)],
             (_, Does::Vanish) => vec![Event::Unreachable],
-            (Access::Query { want, have }, _) => {
+            (Access::Query { want, have, .. }, _) => {
                 let form = |number: &u64| (tag(*number), element(*number).form);
                 let newest = self.hold[position].last().copied();
                 let newest = newest.filter(|number| tag(*number) > *have);
@@ -100,7 +100,7 @@ impl Members {
                     vec![reply(Answer::Fetched(element))]
                 }
             },
-            (Access::Put { .. } | Access::Adopt(_), _) => panic!("a get-data puts nothing"),
+            _ => panic!("a get-data puts nothing"),
         }
     }
 

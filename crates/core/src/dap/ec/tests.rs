@@ -4,6 +4,7 @@
 use super::*;
 use crate::config::{Dap, Decider, Descriptor, Options, ServerId};
 use crate::element::Handle;
+use crate::limits;
 use crate::object::DomainId;
 use crate::tag::{ClientId, Writer};
 use std::sync::Arc;
@@ -47,6 +48,7 @@ fn held(c: &Configuration, position: usize, numbers: &[u64], floor: u64, stable:
         stored: numbers.iter().map(|number| (tag(*number), form)).collect(),
         floor: named(floor),
         stable: named(stable),
+        fence: Tag::INITIAL,
         element: None,
     }
 }
@@ -201,6 +203,7 @@ fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
     let (old, new) = (tag(1), tag(2));
     let passed = Passed {
         unplaced: vec![new],
+        ..Passed::default()
     };
     let at_three = |position| {
         held(
@@ -334,7 +337,11 @@ impl Model {
 
     fn put(&mut self, position: usize, number: u64) {
         let (delta, versions) = (self.c.descriptor().delta, &mut self.members[position]);
-        match admit(versions, tag(number), false, delta) {
+        let bounds = Bounds {
+            delta,
+            unconfirmed: limits::UNCONFIRMED_ELEMENTS,
+        };
+        match admit(versions, tag(number), Arrival::New, bounds) {
             Admission::Store => {
                 self.handles += 1;
                 // Every other version is a tombstone.

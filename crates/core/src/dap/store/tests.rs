@@ -30,6 +30,7 @@ enum Does {
     Store,
     Refuse,
     Busy,
+    Fenced,
     Vanish,
     StoreLate,
 }
@@ -39,6 +40,7 @@ fn events(does: Does) -> Vec<Event> {
         Does::Store => vec![answer(Answer::Stored)],
         Does::Refuse => vec![answer(Answer::Refused(Refusal::Full))],
         Does::Busy => vec![answer(Answer::Refused(Refusal::Busy))],
+        Does::Fenced => vec![answer(Answer::Refused(Refusal::Fenced))],
         Does::Vanish => vec![Event::Unreachable],
         Does::StoreLate => vec![Event::Unreachable, answer(Answer::Stored)],
     }
@@ -68,10 +70,11 @@ fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
             Does::Store,
             Does::Refuse,
             Does::Busy,
+            Does::Fenced,
             Does::Vanish,
             Does::StoreLate,
         ];
-        for does in assignments(n, &choices[..if n < 4 { 5 } else { 4 }]) {
+        for does in assignments(n, &choices[..if n < 4 { 6 } else { 5 }]) {
             let answers = |position: usize, _: &Body| events(does[position]);
             explore(
                 n,
@@ -82,11 +85,22 @@ fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
                     let stored = said(happened, &Answer::Stored);
                     let refused = said(happened, &Answer::Refused(Refusal::Full));
                     let busy = said(happened, &Answer::Refused(Refusal::Busy));
-                    let expected = match (stored >= quorum, n - refused - busy < quorum, busy) {
-                        (true, ..) => Decision::Done(Outcome::Stored),
-                        (false, false, _) => Decision::Pending,
-                        (false, true, 0) => Decision::Impossible,
-                        (false, true, _) => Decision::Done(Outcome::Unconfirmed),
+                    let fenced = said(happened, &Answer::Refused(Refusal::Fenced));
+                    let expected = if stored >= quorum {
+                        Decision::Done(Outcome::Stored)
+                    } else if n - refused - busy - fenced >= quorum {
+                        Decision::Pending
+                    } else if fenced > 0 {
+                        let Decision::Done(Outcome::Fenced(said)) = decision else {
+                            panic!("{does:?}: {happened:?}")
+                        };
+                        let acknowledged = |it: &&Response| **it == Response::Answered;
+                        assert_eq!(said.iter().filter(acknowledged).count(), stored);
+                        return;
+                    } else if busy > 0 {
+                        Decision::Done(Outcome::Unconfirmed)
+                    } else {
+                        Decision::Impossible
                     };
                     assert_eq!(decision, expected, "{does:?}: {happened:?}");
                 },

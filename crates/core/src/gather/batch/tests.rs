@@ -12,10 +12,7 @@ type Call = Quorum<Vec<usize>, fn(&mut Vec<usize>, usize, Reply) -> Fold>;
 /// Counts what is stored; a call that begins with `skipped` members asks those nothing.
 fn call(key: &str) -> Call {
     let c = configuration(3, Dap::Abd);
-    let query = Access::Query {
-        want: Want::Tags,
-        have: Tag::INITIAL,
-    };
+    let query = Access::query(Want::Tags, Tag::INITIAL);
     let body = Body::Access(vec![(Name::user(key).unwrap(), query)]);
     let fold: fn(&mut Vec<usize>, usize, Reply) -> Fold = |from, member, reply| match reply {
         Reply::Access(answers) if answers == [Answer::Stored] => {

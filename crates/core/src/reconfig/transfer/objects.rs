@@ -174,10 +174,16 @@ impl<E: Env> Source<'_, E> {
         let puts: Vec<Put<'_>> = moved.iter().map(Moved::put).collect();
         let stored = many::put_data(self.env, to, &puts).await;
         let stored = stored.map_err(|failed| stop(failed, to))?;
-        let alone = moved.iter().zip(stored).filter(|(_, stored)| !stored);
-        let alone = alone.map(|(moved, _)| self.put_data(to, moved));
-        let put = gather::join(limits::TRANSFER_WINDOW, alone).await;
-        put.into_iter().collect::<Result<(), Stop>>()?;
+        let alone = moved.iter().zip(stored).map(|(moved, stored)| async move {
+            match stored {
+                true => Ok(true),
+                false => self.put_data(to, moved).await,
+            }
+        });
+        let stored = gather::join(limits::TRANSFER_WINDOW, alone).await;
+        let stored = stored.into_iter().collect::<Result<Vec<bool>, Stop>>()?;
+        let mut stored = stored.into_iter();
+        moved.retain(|_| stored.next().expect("one for each"));
         Ok(moved)
     }
 
@@ -199,8 +205,9 @@ impl<E: Env> Source<'_, E> {
         Ok(())
     }
 
-    /// Not a new version: it is taken in however many are there.
-    async fn put_data(&self, to: &Visit, moved: &Moved<'_>) -> Result<(), Stop> {
+    /// Not a new version: it is taken in however many are there. False where members have a fence above it. Clients raise
+    /// fences only in configurations that are final, so that another transfer has brought this version, or a larger one.
+    async fn put_data(&self, to: &Visit, moved: &Moved<'_>) -> Result<bool, Stop> {
         let Put {
             name,
             tag,
@@ -209,8 +216,9 @@ impl<E: Env> Source<'_, E> {
         } = moved.put();
         loop {
             match dap::put_data(self.env, to, name, tag, value, holders).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(true),
                 Err(PutError::Unconfirmed) => self.env.sleep(limits::ASK_AGAIN).await,
+                Err(PutError::Fenced(_)) => return Ok(false),
                 Err(PutError::Failed(failed)) => return Err(stop(failed, to)),
             }
         }

@@ -3,8 +3,10 @@
 
 use super::super::record::{ElementHeader, Header, Key, Ledger};
 use crate::config::{Configuration, Dap};
+use crate::consensus::fate;
+use crate::consensus::paxos::Acceptor;
 use crate::dap::ec::published;
-use crate::dap::versions::{Admission, Stored, Versions};
+use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
 use crate::dap::{abd, ec};
 use crate::element::{Element, Form, Handle};
 use crate::object::{Kind, Name};
@@ -45,14 +47,25 @@ pub(super) fn admission(
     c: &Configuration,
     versions: &Versions,
     tag: Tag,
-    write_back: bool,
+    (arrival, max_unconfirmed): (Arrival, usize),
 ) -> Admission {
     let delta = c.descriptor().delta;
     match (c.dap(), c.baseline()) {
         (Dap::Abd | Dap::Removed, _) => abd::admit(versions, tag),
-        (Dap::Ec { .. }, None) => ec::admit(versions, tag, write_back, delta),
+        (Dap::Ec { .. }, None) => ec::admit(versions, tag, arrival, bounds(c, max_unconfirmed)),
         (Dap::Ec { .. }, Some(_)) => published::admit(versions, tag, delta),
     }
+}
+
+/// How many versions of one object are kept.
+pub(super) fn bounds(c: &Configuration, unconfirmed: usize) -> Bounds {
+    let delta = c.descriptor().delta;
+    Bounds { delta, unconfirmed }
+}
+
+/// Whether versions of an object can be fenced off and dropped: only where a cap refuses new ones.
+pub(super) fn has_fence(c: &Configuration) -> bool {
+    matches!((c.dap(), c.baseline()), (Dap::Ec { .. }, None))
 }
 
 /// Lets versions go, or their elements, as the server half of the configuration's kind says. Returns what went.
@@ -160,7 +173,7 @@ pub(super) fn forget(
     }
 }
 
-/// Records floor and confirmed tag, unless they are.
+/// Records floor, confirmed tag and fence, unless they are.
 pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut Ledger) {
     if versions.is_marked() {
         return;
@@ -168,8 +181,23 @@ pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut 
     let handle = ledger.append(Header::Marks {
         key,
         name: name.clone(),
-        floor: versions.floor(),
-        stable: versions.stable(),
+        marks: versions.marks(),
     });
     ledger.supersede(versions.mark(handle));
+}
+
+/// Frees the cells of versions that a confirmed one supersedes. Whatever is decided of such a version from now on, by a late
+/// proposer, changes nothing: readers return a larger one (`[X-3]`). Of the confirmed version itself the fate stays.
+pub(super) fn forget_fates(
+    cells: &mut BTreeMap<Bytes, (Acceptor, Handle)>,
+    (c, name): (&Configuration, &Name),
+    stable: Tag,
+    ledger: &mut Ledger,
+) {
+    let (first, end) = (
+        fate::cell(c, name, Tag::INITIAL),
+        fate::cell(c, name, stable),
+    );
+    let superseded = cells.extract_if(first..end, |_, _| true);
+    ledger.supersede(superseded.map(|(_, (_, handle))| handle));
 }

@@ -5,8 +5,9 @@
 use super::super::record::{ElementHeader, Key, Ledger};
 use super::Tenancy;
 use super::keeping::{forget, handles, object, trim};
+use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
-use crate::dap::versions::{Stored, Versions};
+use crate::dap::versions::{Marks, Stored, Versions};
 use crate::element::{Form, Handle};
 use crate::object::{Name, UPLOAD_PREFIX};
 use crate::tag::Tag;
@@ -66,17 +67,12 @@ impl Tenancy {
         }
     }
 
-    pub(in crate::server) fn recover_marks(
-        &mut self,
-        name: Name,
-        (floor, stable): (Tag, Tag),
-        handle: Handle,
-    ) {
-        if !(floor.is_possible() && stable.is_possible()) {
+    pub(in crate::server) fn recover_marks(&mut self, name: Name, marks: &Marks, handle: Handle) {
+        if !marks.is_possible() {
             return self.recover_impossible(name, handle);
         }
         let mut object = entered(&mut self.objects, name);
-        if let Some(another) = object.get_mut().recover_marks(floor, stable, handle) {
+        if let Some(another) = object.get_mut().recover_marks(marks, handle) {
             let records = self.found.marks.entry(name_of(&object)).or_default();
             records.push(another);
         }
@@ -103,6 +99,7 @@ impl Tenancy {
         handle: Handle,
         ledger: &mut Ledger,
     ) {
+        self.has_fates |= fate::is_fate(cell);
         let Some((known, record)) = self.cells.get(cell) else {
             let first = (found, handle);
             self.cells.insert(Bytes::copy_from_slice(cell), first);
@@ -122,8 +119,11 @@ impl Tenancy {
         };
         // Of a cell that was forgotten and begun anew records of two lives may come back, of which neither is the later one. No
         // decision about it matters, so that either record will do.
-        let is_upload = cell.starts_with(UPLOAD_PREFIX.as_bytes());
-        assert!(joined == found || is_upload, "one record is the later one");
+        let is_forgotten = cell.starts_with(UPLOAD_PREFIX.as_bytes()) || fate::is_fate(cell);
+        assert!(
+            joined == found || is_forgotten,
+            "one record is the later one"
+        );
         ledger.supersede([*record]);
         self.cells
             .insert(Bytes::copy_from_slice(cell), (found, handle));
@@ -134,13 +134,20 @@ impl Tenancy {
         for (name, stored) in damaged {
             let (tag, record) = (stored.tag, stored.handle);
             let versions = object(&mut self.objects, &name);
-            if versions.find(tag).is_some() {
-                // It was repaired under another record, which may say a smaller floor.
+            if versions.find(tag).is_some() || versions.is_dropped(tag) {
+                // It was repaired under another record, which may say a smaller floor; or nobody needs it.
                 forget(key, &name, versions, [record], ledger);
                 continue;
             }
             let gone = [versions.insert(stored), versions.damage(tag)];
             forget(key, &name, versions, gone.into_iter().flatten(), ledger);
+        }
+        for (bytes, versions) in &mut self.objects {
+            let dropped = versions.drop_again();
+            if !dropped.is_empty() {
+                let name = Name::from_bytes(bytes.clone()).expect("it was a name before");
+                forget(key, &name, versions, dropped, ledger);
+            }
         }
         for (name, records) in marks {
             let versions = object(&mut self.objects, &name);

@@ -62,7 +62,7 @@ fn config(
 
 fn query(key: &str) -> Body {
     let (want, have) = (Want::Element, Tag::INITIAL);
-    Body::Access(vec![(name(key), Access::Query { want, have })])
+    Body::Access(vec![(name(key), Access::query(want, have))])
 }
 
 fn tag(number: u64) -> Tag {

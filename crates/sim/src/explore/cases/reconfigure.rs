@@ -109,7 +109,9 @@ async fn install<E: Env>(
         match dap::put_data(env, &to, name, found.tag, value, &holders).await {
             Ok(()) => {}
             Err(PutError::Failed(failed)) => return Err(failed),
-            Err(PutError::Unconfirmed) => unreachable!("there is one version"),
+            Err(PutError::Unconfirmed | PutError::Fenced(_)) => {
+                unreachable!("there is one version")
+            }
         }
     }
     sequence::put_config(env, c, &Pointer::finalized(next)).await?;

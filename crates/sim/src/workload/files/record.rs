@@ -84,7 +84,7 @@ impl Watch for Recorder {
                     element,
                     write_back: false,
                 } => self.puts(name, *tag, element),
-                Access::Put { .. } | Access::Fetch { .. } | Access::Adopt(_) => {}
+                _ => {}
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::world::World;
 use areo_core::element::Element;
 use areo_core::message::{Access, Body, Request};
 use areo_core::object::Name;
+use areo_core::shard::announced_bytes;
 use areo_core::tag::Tag;
 
 /// An element that a server took from an earlier configuration.
@@ -27,7 +28,8 @@ impl Live {
         if !wanted.is_empty() {
             self.shard.adopt(request, &self.records);
         }
-        let mut bytes = *payload_bytes + REQUEST_BYTES * (about.len() as u64).max(1);
+        let mut bytes =
+            *payload_bytes + announced_bytes(request) + REQUEST_BYTES * (about.len() as u64).max(1);
         for place in wanted {
             if let Access::Put { tag, element, .. } = &accesses(request)[place].1 {
                 bytes += element.payload.len() as u64;

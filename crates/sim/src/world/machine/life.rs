@@ -20,13 +20,14 @@ use std::time::Duration;
 /// How often the store is looked after, as in `server`.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 
-fn identity(platter: &Platter, root: &Arc<Configuration>) -> Identity {
+fn identity(platter: &Platter, root: &Arc<Configuration>, max_unconfirmed: usize) -> Identity {
     Identity {
         id: platter.id,
         incarnation: Starting::new(platter.starts).incarnation(),
         root: root.clone(),
         durable: true,
         max_value_bytes: 1 << 20,
+        max_unconfirmed,
     }
 }
 
@@ -47,7 +48,11 @@ impl World {
                 let operation = machine.platter.disk.operations() + self.random().below(6);
                 machine.platter.disk.power_off_at(operation);
             }
-            let mut shard = Shard::new(identity(&machine.platter, &machines.root));
+            let mut shard = Shard::new(identity(
+                &machine.platter,
+                &machines.root,
+                machines.max_unconfirmed,
+            ));
             let objects = &mut self.0.watch.borrow_mut().objects;
             let mut found = Vec::new();
             let options = LogOptions {

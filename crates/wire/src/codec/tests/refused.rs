@@ -127,8 +127,10 @@ fn unknown_flags_are_refused() {
         let end = if of_no_configuration { 8 } else { 7 };
         refuses_flags(&encode_reply(&reply), 1, u32::from(flagged)..end, "reply");
         match name {
-            "held" | "held-element" => refuses_flags(&encode_reply(&reply), 5, 1..8, "answer"),
-            "fetched" | "evicted" | "stored" | "refused" => {
+            "held" | "held-element" | "held-fence" => {
+                refuses_flags(&encode_reply(&reply), 5, 2..8, "answer");
+            }
+            "fetched" | "evicted" | "stored" | "dropped" | "refused" => {
                 refuses_flags(&encode_reply(&reply), 5, 0..8, "answer");
             }
             "listed" => refuses_flags(&encode_reply(&reply), 4, 2..8, "entry of a listing"),
@@ -143,7 +145,7 @@ fn unknown_flags_are_refused() {
     refuses_flags(
         &encode_request(&example("query-tags")),
         access + 1,
-        2..8,
+        3..8,
         "access",
     );
     refuses_flags(

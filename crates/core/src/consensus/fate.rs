@@ -1,0 +1,131 @@
+//! The fate of a version that is at too few members: kept or dropped, decided once in its configuration (`algorithms.md`
+//! `[X-3]`, with the cell of `[X-20]`).
+//!
+//! Writers that end half way leave versions that nobody can read and nobody may evict, because their writers may still be at
+//! work. A client that finds members full of them raises a *fence* at a quorum: behind it members take in no such version any
+//! more. What of them less than the intersection of two quorums holds then is not at a quorum, and cannot come there by puts
+//! alone. The client proposes to drop these versions, and members evict those of which that is decided. A writer or reader
+//! that meets the fence proposes to keep its version if members hold enough of it to read it; if that is decided, members take
+//! it in whatever the fence. So whoever comes later can complete what was kept.
+//!
+//! Both cannot be decided, so that a version that somebody returned or acknowledged is never dropped. A writer whose version
+//! is dropped ends with an unknown outcome: the version may be on its way to the next configuration, and come to a quorum
+//! there.
+//!
+//! The cell belongs to one configuration and is not transferred: in the next one there is no fence before somebody raises
+//! one. A member frees the cells of versions below its confirmed one. What a late proposer decides of such a version changes
+//! nothing, because readers return a larger one.
+
+use super::paxos::{self, Outcome};
+use crate::config::Configuration;
+use crate::env::Env;
+use crate::error::Failed;
+use crate::gather::Visit;
+use crate::object::Name;
+use crate::tag::{Tag, Writer};
+use bytes::Bytes;
+
+/// How the names of these cells begin.
+const PREFIX: &[u8] = b"fate-";
+/// Bytes of an object's name that stand in the name of a cell, beside a hash of all.
+const NAME_BYTES: usize = 128;
+
+/// What becomes of a version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Members take it in.
+    Kept,
+    /// Members evict it.
+    Dropped,
+}
+
+impl Fate {
+    fn encode(self) -> Bytes {
+        Bytes::from_static(match self {
+            Fate::Kept => b"kept",
+            Fate::Dropped => b"dropped",
+        })
+    }
+}
+
+/// The cell for this version of the object. Names of cells of one object are ordered as their versions are.
+pub fn cell(c: &Configuration, name: &Name, tag: Tag) -> Bytes {
+    let Tag { number, writer } = tag;
+    let hash = name.placement_hash(c.descriptor().domain);
+    let key = name.as_bytes();
+    let key = &key[..key.len().min(NAME_BYTES)];
+    let (client, counter) = (writer.client.0, writer.counter);
+    let version = format!("-{number:016x}{client:016x}{counter:016x}");
+    let hash = format!("{hash:016x}-");
+    [PREFIX, hash.as_bytes(), key, version.as_bytes()]
+        .concat()
+        .into()
+}
+
+/// Whether this is the name of such a cell.
+pub fn is_fate(cell: &[u8]) -> bool {
+    cell.starts_with(PREFIX)
+}
+
+/// Decides what becomes of the version: `proposed`, or what was decided before.
+///
+/// # Errors
+/// [`Failed`]; [`Failed::Moved`] also where members know a successor: they decide nothing any more, and the operation goes on
+/// there.
+pub async fn decide<E: Env>(
+    env: &E,
+    at: &Visit,
+    (name, tag): (&Name, Tag),
+    proposed: Fate,
+    proposer: impl FnMut() -> Writer,
+) -> Result<Fate, Failed> {
+    let (cell, value) = (cell(at.c(), name, tag), proposed.encode());
+    match paxos::propose(env, at, &cell, &value, None, proposer).await? {
+        Outcome::Decided(decided) if decided == Fate::Kept.encode() => Ok(Fate::Kept),
+        Outcome::Decided(_) => Ok(Fate::Dropped),
+        Outcome::Closed => Err(Failed::Moved),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Dap, Descriptor, ServerId};
+    use crate::limits;
+    use crate::object::DomainId;
+    use crate::tag::ClientId;
+
+    fn tag(number: u64, client: u64, counter: u64) -> Tag {
+        let client = ClientId(client);
+        let writer = Writer { client, counter };
+        Tag { number, writer }
+    }
+
+    #[test]
+    fn cells_are_ordered_as_versions_are_and_tell_objects_apart() {
+        let members = (1..=3).map(ServerId).collect();
+        let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 1 });
+        let c = Configuration::new(descriptor).unwrap();
+        let long = "k".repeat(limits::KEY_BYTES);
+        let longer = format!("{}l", &long[1..]);
+        let names = ["a", "ab", &long, &longer].map(|key| Name::user(key).unwrap());
+        let tags = [
+            Tag::INITIAL,
+            tag(1, u64::MAX, u64::MAX),
+            tag(2, 0, 1),
+            tag(2, 1, 0),
+            tag(16, 0, 0),
+        ];
+        let mut all = Vec::new();
+        for name in &names {
+            let cells = tags.map(|tag| cell(&c, name, tag));
+            assert!(cells.is_sorted_by(|a, b| a < b));
+            assert!(cells.iter().all(|cell| is_fate(cell)));
+            assert!(cells.iter().all(|it| it.len() <= limits::CELL_NAME_BYTES));
+            all.extend(cells);
+        }
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), names.len() * tags.len());
+    }
+}

@@ -1,0 +1,172 @@
+//! The tally of get-tag for a new version: a quorum of members that have room for it (`[X-3]`). A put that would be refused
+//! for lack of room is not sent, so that it leaves nothing behind.
+
+use super::single;
+use crate::config::Configuration;
+use crate::gather::{ConfiguredTally, Decision, Event};
+use crate::message::{Access, Announced, Answer, Body, Refusal, Reply, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+
+pub(super) struct Offer {
+    name: Name,
+    announced: Announced,
+    quorum: usize,
+    largest: Tag,
+    members: Vec<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Asked,
+    HasRoom,
+    Busy,
+    Refused,
+}
+
+/// What members say to a version that is announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// A quorum has room for it; the largest tag of that quorum.
+    Room(Tag),
+    /// So many members hold too many unconfirmed versions that no quorum is left.
+    Busy,
+}
+
+impl Offer {
+    pub(super) fn new(c: &Configuration, name: &Name, announced: Announced) -> Offer {
+        Offer {
+            name: name.clone(),
+            announced,
+            quorum: c.quorums().quorum(),
+            largest: Tag::INITIAL,
+            members: vec![State::Asked; c.n()],
+        }
+    }
+
+    fn count(&self, state: State) -> usize {
+        self.members.iter().filter(|it| **it == state).count()
+    }
+
+    fn evaluate(&self) -> Decision<Offered> {
+        let (refused, busy) = (self.count(State::Refused), self.count(State::Busy));
+        if self.count(State::HasRoom) >= self.quorum {
+            return Decision::Done(Offered::Room(self.largest));
+        }
+        if self.members.len() - refused - busy >= self.quorum {
+            return Decision::Pending;
+        }
+        match busy {
+            0 => Decision::Impossible,
+            _ => Decision::Done(Offered::Busy),
+        }
+    }
+
+    fn reply(&mut self, reply: Reply) -> State {
+        match single(reply) {
+            Some(Answer::Held(held)) => {
+                self.largest = held.max_tag().max(self.largest);
+                State::HasRoom
+            }
+            Some(Answer::Refused(Refusal::Busy)) => State::Busy,
+            _ => State::Refused,
+        }
+    }
+}
+
+impl ConfiguredTally for Offer {
+    type Output = Offered;
+
+    fn needed(&self) -> usize {
+        self.quorum
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Body> {
+        let query = Access::Query {
+            want: Want::Tags,
+            have: Tag::INITIAL,
+            announced: Some(self.announced),
+        };
+        let is_asked = self.members[position] != State::HasRoom;
+        is_asked.then(|| Body::Access(vec![(self.name.clone(), query)]))
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Offered> {
+        let state = match event {
+            Event::Unreachable => return self.evaluate(),
+            Event::Refused(_) => State::Refused,
+            Event::Reply(reply) => self.reply(reply),
+        };
+        // An answer stands whatever is said after it.
+        if self.members[from] != State::HasRoom {
+            self.members[from] = state;
+        }
+        self.evaluate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Dap, Descriptor, ServerId};
+    use crate::message::Held;
+    use crate::object::DomainId;
+    use crate::tag::Writer;
+
+    /// Every order in which members answer, each in one of three ways: decided as soon as it can be, and never otherwise.
+    #[test]
+    fn a_version_is_announced_until_a_quorum_has_room_or_none_can_have() {
+        let members = (1..=4).map(ServerId).collect();
+        let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 2 });
+        let c = Configuration::new(descriptor).unwrap();
+        let name = Name::user("k").unwrap();
+        let announced = Announced {
+            length: 9,
+            element_bytes: 5,
+        };
+        let tag = |number| Tag {
+            number,
+            writer: Writer::default(),
+        };
+        let quorum = c.quorums().quorum();
+        for answers in 0..3_usize.pow(4) {
+            let answer = |member: usize| answers / 3_usize.pow(member as u32) % 3;
+            let mut tally = Offer::new(&c, &name, announced);
+            let mut decided = false;
+            for member in 0..4 {
+                let event = match answer(member) {
+                    0 => Event::Reply(Reply::Access(vec![Answer::Held(Held {
+                        stable: tag(member as u64),
+                        ..Held::default()
+                    })])),
+                    1 => Event::Reply(Reply::Access(vec![Answer::Refused(Refusal::Busy)])),
+                    _ => Event::Refused(Refusal::Full),
+                };
+                let decision = tally.add(member, event);
+                let said = |kind| {
+                    (0..=member)
+                        .filter(|member| answer(*member) == kind)
+                        .count()
+                };
+                let (room, busy, full) = (said(0), said(1), said(2));
+                let expected = if room >= quorum {
+                    Decision::Done(Offered::Room(tag((0..=member)
+                        .rfind(|it| answer(*it) == 0)
+                        .unwrap() as u64)))
+                } else if 4 - busy - full >= quorum {
+                    Decision::Pending
+                } else if busy > 0 {
+                    Decision::Done(Offered::Busy)
+                } else {
+                    Decision::Impossible
+                };
+                assert_eq!(decision, expected, "{answers} {member}");
+                decided |= decision != Decision::Pending;
+                if decided {
+                    break;
+                }
+            }
+            assert!(decided, "{answers}");
+        }
+    }
+}

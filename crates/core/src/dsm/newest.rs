@@ -1,0 +1,146 @@
+//! Phase 1 of a read: the newest version of all configurations on the way.
+
+use super::Client;
+use super::ahead::{self, Ahead};
+use crate::config::Configuration;
+use crate::dap::{self, Found, Known, Passed, Scope};
+use crate::env::Env;
+use crate::error::{Failed, ReadError};
+use crate::gather::Visit;
+use crate::object::Name;
+use crate::reconfig::sequence;
+use std::sync::Arc;
+
+/// What phase 1 of a read found.
+pub(super) struct Newest {
+    /// The newest version of all configurations on the way.
+    pub(super) found: Found,
+    /// The configuration where the sequence ended.
+    pub(super) last: Visit,
+    /// Some server holds it, or it is the initial one; and not only the caller claims to have it.
+    pub(super) exists: bool,
+    /// `found` was found there, and not only on the way: what is said of its holders is said of that configuration.
+    pub(super) in_last: bool,
+}
+
+impl Newest {
+    /// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
+    /// there itself (`[F-2]`); all of that where nobody knew a later configuration (`[F-4]`), and said so with the same
+    /// replies; and nobody is to be repaired by writing it back.
+    pub(super) fn at_quorum<E: Env>(&self, client: &Client<E>, name: &Name) -> bool {
+        let Newest {
+            found,
+            last,
+            in_last,
+            exists: _,
+        } = self;
+        if found.tag.is_initial() {
+            return true;
+        }
+        let complete = found.complete || client.has_propagated(last.c(), name, found.tag);
+        *in_last && last.c().options().piggyback && complete && !found.damaged
+    }
+
+    /// Writers confirm and do not wait for it; one that ends at once, or loses a connection, leaves members that keep
+    /// every version. Whoever sees that says it again (`[X-4]`).
+    pub(super) fn confirm_again<E: Env>(&self, client: &Client<E>, name: &Name) {
+        if self.found.unaware {
+            dap::confirm(&client.env, &self.last, name, self.found.tag);
+        }
+    }
+}
+
+/// Some version of the object without its content: the newest of what a quorum holds, which may not be at a quorum itself.
+/// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
+///
+/// # Errors
+/// [`ReadError`].
+pub(crate) async fn glimpse<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<Found, ReadError> {
+    let newest = newest(client, c, name, None, Scope::Metadata).await?;
+    Ok(newest.found)
+}
+
+/// Phase 1 of a read.
+pub(super) async fn newest<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Result<Newest, ReadError> {
+    let newest = newest_past(client, c, name, known, scope, &Passed::default()).await?;
+    Ok(newest.expect("a read that passes nothing over asks again"))
+}
+
+/// The same, but for the versions that are passed over. `None`: no other one may be returned.
+pub(super) async fn newest_past<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    known: Option<&Known>,
+    scope: Scope,
+    passed: &Passed,
+) -> Result<Option<Newest>, ReadError> {
+    let mut current = client.sequences().start(c);
+    let (mut best, mut exists): (Option<Found>, _) = (None, false);
+    let mut asked: Option<Ahead<'_, Found>> = None;
+    let env = &client.env;
+    // Most of the time it is the version that the configuration before has and gives.
+    let get_version =
+        |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
+    loop {
+        let asked_before = asked.and_then(|asked| asked.at(&current));
+        let guess = client.sequences().guess(&current);
+        let guess = guess.filter(|_| *passed == Passed::default());
+        asked = guess.map(|next| Ahead::ask(&next, get_version));
+        let here = async {
+            if let (Some(version), Some(best)) = (asked_before, &best) {
+                let (at, version) = version.answer().await;
+                let version = version.map(|version| version.with_value_of(best));
+                if let Some(version) = version.transpose() {
+                    return (at, version.map(Some));
+                }
+            }
+            let at = Visit::new(&current);
+            let own = client.last_propagated(&current, name);
+            let known = known.or(own.as_ref());
+            let found = dap::get_data_past(env, &at, name, known, scope, passed).await;
+            (at, found)
+        };
+        let (at, found) = ahead::beside(here, &mut asked).await;
+        let here = match found {
+            Ok(None) => return Ok(None),
+            Ok(found) => found,
+            // What it held is in the configuration that the pointer leads to ([A-5]), as above.
+            Err(Failed::Moved) => {
+                asked = None;
+                None
+            }
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
+        };
+        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
+        let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);
+        let in_last = here.as_ref().is_some_and(larger);
+        if in_last {
+            let held = |found: &Found| found.tag.is_initial() || found.holders.contains(&true);
+            let tag = |found: &Option<Found>| found.as_ref().map(|found| found.tag);
+            let is_same = tag(&best) == tag(&here);
+            exists = here.as_ref().is_some_and(held) || (exists && is_same);
+            best = here;
+        }
+        let Some(next) = next else {
+            let found = best.expect("a configuration without a successor does not withhold");
+            return Ok(Some(Newest {
+                found,
+                last: at,
+                in_last,
+                exists,
+            }));
+        };
+        current = next;
+    }
+}

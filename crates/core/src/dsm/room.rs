@@ -1,0 +1,157 @@
+//! Versions that nobody can read, and room for new ones beside them (`algorithms.md` `[X-3]`).
+//!
+//! Members keep every version above the confirmed one, up to a cap. At the cap a new version is refused until one is confirmed.
+//! A read does that if it can: it finds the newest version that can be read, completes and confirms it, and what is below goes.
+//! What is above it and cannot be read stays, and may fill the cap by itself: put-data that ended half way, because disks
+//! were full or writers died. Then the versions above are dropped one by one, each by a decision ([`fate`]).
+//!
+//! | step | rounds |
+//! |---|---|
+//! | the read, its write-back and its confirmation | 1 or 2 |
+//! | where the read before found the same version: the largest tag, the fence | 2 |
+//! | the fate of each version above, at once | 2 |
+//! | the drops | 1 |
+
+use super::atomic::{self, Unsettled};
+use super::newest::newest_past;
+use super::{Client, pause};
+use crate::config::Configuration;
+use crate::consensus::fate::{self, Fate};
+use crate::dap::{self, Passed, PutError, Scope};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{Failed, ReadError, Unavailable};
+use crate::gather::{self, Visit};
+use crate::limits;
+use crate::object::Name;
+use crate::tag::Tag;
+use std::sync::Arc;
+
+/// How far an operation has come that found members full.
+#[derive(Default)]
+pub(super) struct Room {
+    /// The version that the last attempt confirmed.
+    confirmed: Option<Tag>,
+}
+
+impl Room {
+    /// Makes room for a new version at `c`, the last configuration of the domain, which need not be final. `own` is the version
+    /// that the caller is putting, if it has a tag already. The second time it waits a random while first, so that clients that
+    /// met at the cap do not meet again at once.
+    pub(super) async fn make<E: Env>(
+        &mut self,
+        client: &Client<E>,
+        c: &Arc<Configuration>,
+        name: &Name,
+        own: Tag,
+    ) -> Result<(), Unavailable> {
+        let (newest, last) = complete_newest(client, c, name).await?;
+        if self.confirmed.replace(newest) != Some(newest) {
+            return Ok(());
+        }
+        pause(client).await;
+        match drop_stranded(client, &last, name, (newest, own)).await {
+            // A successor is known: there is room there, or none is needed here.
+            Ok(()) | Err(Failed::Moved) => Ok(()),
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+        }
+    }
+}
+
+/// Finds the newest version that can be read, makes sure that it is at a quorum, and confirms it. Returns it, and the
+/// configuration where it is.
+async fn complete_newest<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+) -> Result<(Tag, Arc<Configuration>), Unavailable> {
+    let mut passed = Passed::default();
+    let start = client.sequences().highest_final(c);
+    loop {
+        let found = newest_past(client, &start, name, None, Scope::Whole, &passed).await;
+        let found = match found {
+            Ok(found) => found.expect("only dropped versions are passed over"),
+            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
+        };
+        let (tag, last) = (found.found.tag, found.last.c().clone());
+        if found.at_quorum(client, name) {
+            if !tag.is_initial() {
+                dap::confirm(&client.env, &found.last, name, tag);
+            }
+            return Ok((tag, last));
+        }
+        match atomic::write_back(client, &found, name).await {
+            Ok(Ok(())) => return Ok((tag, last)),
+            Ok(Err(Unsettled::Dropped)) => passed.dropped.push(tag),
+            Ok(Err(Unsettled::NoRoom)) => pause(client).await,
+            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
+        }
+    }
+}
+
+/// Drops the versions above `newest` that nobody can read and that are at too few members.
+async fn drop_stranded<E: Env>(
+    client: &Client<E>,
+    c: &Arc<Configuration>,
+    name: &Name,
+    (newest, own): (Tag, Tag),
+) -> Result<(), Failed> {
+    let env = &client.env;
+    // Before it is final a transfer may be bringing versions here that are complete elsewhere.
+    if client.sequences().highest_final(c) != *c {
+        return Ok(());
+    }
+    let at = Visit::new(c);
+    let largest = dap::get_tag(env, &at, name).await?.max(own);
+    if largest <= newest {
+        return Ok(());
+    }
+    let stranded = dap::fence(env, &at, name, (newest, largest), own).await?;
+    // Members that answered with a successor may have closed before they raised the fence.
+    if !at.is_last() {
+        return Err(Failed::Moved);
+    }
+    let fates = stranded.iter().map(|tag| async {
+        let fate = fate::decide(env, &at, (name, *tag), Fate::Dropped, || {
+            client.next_writer()
+        });
+        fate.await.map(|fate| (*tag, fate))
+    });
+    let fates = gather::join(limits::FATE_WINDOW, fates).await;
+    let fates = fates.into_iter().collect::<Result<Vec<_>, Failed>>()?;
+    let dropped = fates.into_iter().filter(|(_, fate)| *fate == Fate::Dropped);
+    let dropped: Vec<Tag> = dropped.map(|(tag, _)| tag).collect();
+    match dropped.is_empty() {
+        true => Ok(()),
+        false => dap::drop_versions(env, &at, name, &dropped).await,
+    }
+}
+
+/// Why a version did not come to a quorum, where members had raised a fence above it.
+pub(super) enum Unkept {
+    /// It was decided that it is dropped.
+    Dropped,
+    /// As a put-data.
+    Put(PutError),
+}
+
+/// Brings a version to a quorum that met a fence, if it is decided to be kept. `proposed` is that if members hold enough of it
+/// to read it.
+pub(super) async fn keep<E: Env>(
+    client: &Client<E>,
+    at: &Visit,
+    name: &Name,
+    (tag, value): (Tag, &Value),
+    proposed: Fate,
+) -> Result<(), Unkept> {
+    let env = &client.env;
+    let decided = fate::decide(env, at, (name, tag), proposed, || client.next_writer());
+    let decided = decided.await;
+    match decided.map_err(|failed| Unkept::Put(failed.into()))? {
+        Fate::Dropped => Err(Unkept::Dropped),
+        Fate::Kept => {
+            let kept = dap::keep_data(env, at, name, tag, value).await;
+            kept.map_err(Unkept::Put)
+        }
+    }
+}

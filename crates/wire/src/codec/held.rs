@@ -1,0 +1,69 @@
+//! What a server holds of one object, as an answer.
+
+use super::error::DecodeError;
+use super::parts::{self, FORM_BYTES, Part, TAG_BYTES};
+use super::reader::Reader;
+use super::reply::{carried, is_ascending, whole};
+use super::writer::Sink;
+use areo_core::message::Held;
+use areo_core::tag::Tag;
+
+const ELEMENT: u8 = 1;
+/// The fence follows the confirmed tag.
+const FENCE: u8 = 2;
+/// All flags.
+pub(super) const FLAGS: u8 = ELEMENT | FENCE;
+const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES;
+
+pub(super) fn flags(held: &Held) -> u8 {
+    let element = held.element.as_ref().map_or(0, |_| ELEMENT);
+    let fence = if held.fence.is_initial() { 0 } else { FENCE };
+    element | fence
+}
+
+pub(super) fn put_held<S: Sink>(out: &mut S, held: &Held) {
+    assert!(
+        is_ascending(held.stored.iter().map(|(tag, _)| tag)),
+        "a server keeps versions in order"
+    );
+    parts::put_tag(out, held.floor);
+    parts::put_tag(out, held.stable);
+    if !held.fence.is_initial() {
+        parts::put_tag(out, held.fence);
+    }
+    out.long(held.stored.len());
+    for (tag, form) in &held.stored {
+        parts::put_tag(out, *tag);
+        parts::put_form(out, *form);
+    }
+    if let Some((tag, carried)) = &held.element {
+        parts::put_tag(out, *tag);
+        parts::put_element(out, whole(carried), Part::Any);
+    }
+}
+
+pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<Held, DecodeError> {
+    let (floor, stable) = (parts::tag(reader)?, parts::tag(reader)?);
+    let fence = match flags & FENCE {
+        0 => Tag::INITIAL,
+        _ => parts::tag(reader)?,
+    };
+    let count = reader.long()?;
+    let version = |reader: &mut Reader<'_>| Ok((parts::tag(reader)?, parts::form(reader)?));
+    // How many versions a server keeps is the configuration's business: the body itself is the limit.
+    let stored = reader.list("versions", count, usize::MAX, VERSION_BYTES, version)?;
+    if !is_ascending(stored.iter().map(|(tag, _)| tag)) {
+        return Err(DecodeError::VersionsOutOfOrder);
+    }
+    let element = match flags & ELEMENT {
+        0 => None,
+        _ => Some((parts::tag(reader)?, carried(reader)?)),
+    };
+    Ok(Held {
+        stored,
+        floor,
+        stable,
+        fence,
+        element,
+    })
+}
