@@ -11,6 +11,9 @@
 //! no larger one can be complete, judged by the lists *and* the floors (`[EC-11]`); that needs no assumption on the
 //! number of writers.
 //!
+//! Versions above `stable` stay, up to a cap, at which a member refuses new ones. A write asks for room before it sends
+//! anything. Where versions that nobody can read fill the cap, clients have them dropped: [`crate::consensus::fate`] (`[X-3]`).
+//!
 //! | | rounds | bytes for a value of s bytes |
 //! |---|---|---|
 //! | get-tag | 1 | tags |
@@ -22,6 +25,7 @@
 //! | get-tag, QUERY-TAG | [`super::get_tag`]; server: [`super::versions::Versions::held`] |
 //! | get-data, QUERY-LIST | [`get_data`], [`acceptable`] (`[EC-11]`); server: [`super::versions::Versions::held`] |
 //! | put-data, PUT | [`put_data`], [`elements`]; server: [`admit`], [`trim`] (`[X-3]`) |
+//! | FENCE, DROP | [`super::fence`], [`stranded`], [`super::drop_versions`]; server: [`super::versions::Versions::raise_fence`], [`super::versions::Versions::drop_version`] |
 //! | `CONFIRM(t)` | [`super::put_data`]; server: [`super::versions::Versions::confirm`], [`trim`] |
 //!
 //! What the papers compare with is an option of a configuration ([`Configuration::baseline`]), and is what [`published`]
