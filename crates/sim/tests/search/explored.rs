@@ -253,7 +253,7 @@ fn written() -> Script {
     assert_eq!(
         script.on_way(0)[..2],
         [
-            "server 2: query x",
+            "server 2: query x, announcing a version",
             "server 2: put 1-00000000000000011 of x"
         ]
     );
