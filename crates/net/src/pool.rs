@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 /// The largest buffer that is kept, in bytes; larger ones are allocated and freed each time.
 pub const MAX_POOLED_BYTES: usize = 64 << 20;
-/// Bytes that a process keeps for reuse at most. A server at [5,3] that is sent values of 64 MiB, one after the other,
+/// Bytes that a process keeps for reuse at most. A server at `[5,3]` that is sent values of 64 MiB, one after the other,
 /// frees and needs half of it within a second.
 pub const IDLE_BYTES: usize = 256 << 20;
 /// How long a buffer stays that is not needed: so long at least, and twice as long at most.
