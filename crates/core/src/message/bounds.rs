@@ -21,7 +21,11 @@ impl Access {
         | Access::Fence { upto: tag, .. }
         | Access::Drop(tag)
         | Access::Adopt(tag)) = self;
-        tag.is_possible()
+        let spared = match self {
+            Access::Fence { spared, .. } => *spared,
+            _ => Tag::INITIAL,
+        };
+        tag.is_possible() && spared.is_possible()
     }
 }
 

@@ -319,3 +319,23 @@ fn room_in_a_pending_configuration_makes_it_no_final_one() {
     let _ = world.run(reader.write("k", LONG));
     assert_eq!(reader.get("other"), (old, Some(LONG.into())));
 }
+
+/// `[N-1]`: what a fence spares is recorded, and a record that says an impossible tag is damage.
+#[test]
+fn a_fence_spares_no_impossible_version() {
+    let (world, writer, _) = wide();
+    let tag = writer.put("k", LONG);
+    let impossible = Tag {
+        number: u64::MAX,
+        ..tag
+    };
+    let upto = Tag {
+        number: tag.number + 1,
+        ..tag
+    };
+    for (upto, spared) in [(upto, impossible), (impossible, upto)] {
+        let refused = world.access(0, "k", Access::Fence { upto, spared });
+        assert_eq!(refused, Err(Refusal::TooLarge));
+    }
+    assert!(world.held(0, "k").fence.is_initial());
+}
