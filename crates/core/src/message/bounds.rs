@@ -45,7 +45,7 @@ impl Held {
     fn is_possible(&self) -> bool {
         let element = self.element.iter().map(|(tag, _)| tag);
         let stored = self.stored.iter().map(|(tag, _)| tag);
-        let marks = [&self.floor, &self.stable];
+        let marks = [&self.floor, &self.stable, &self.fence];
         stored.chain(marks).chain(element).all(Tag::is_possible)
     }
 }

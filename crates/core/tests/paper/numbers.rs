@@ -123,7 +123,7 @@ fn a_reply_that_is_not_possible_is_not_believed() {
     let (world, actor) = world(Dap::Abd);
     let before = actor.put("k", "before");
     world.settle();
-    for field in 0..3 {
+    for field in 0..4 {
         world.bend_replies(move |from, reply| {
             let bends = from == server(0) || from == server(1);
             let Some(answers) = reply.answers_mut().filter(|_| bends) else {
@@ -134,6 +134,7 @@ fn a_reply_that_is_not_possible_is_not_believed() {
                     match field {
                         0 => held.stored.push((tag(u64::MAX), Form::Copy)),
                         1 => held.floor = tag(limits::NUMBER),
+                        2 => held.fence = tag(u64::MAX),
                         _ => held.stable = tag(u64::MAX),
                     }
                 }
