@@ -17,9 +17,11 @@ use tracing::Instrument;
 
 pub use crate::tally::{Decision, Event, Tally};
 pub use batch::Batch;
+pub use call::{Call, Deadline, Outgoing};
 pub use visit::{Visit, gather};
 
 mod batch;
+mod call;
 mod visit;
 
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.

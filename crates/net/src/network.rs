@@ -21,6 +21,9 @@ use crate::metrics::{Calls, Peers};
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
 use crate::pool::{IDLE_BYTES, Pool};
 
+/// Farther away than any deadline.
+const FAR: Duration = Duration::from_hours(24 * 365 * 30);
+
 /// All servers that are known, by id. Clones are the same network; belongs to one thread.
 #[derive(Clone)]
 pub struct Network {
@@ -283,6 +286,12 @@ impl Network {
     pub(crate) fn now(&self) -> CoreInstant {
         let nanos = self.shared.started.elapsed().as_nanos();
         CoreInstant(u64::try_from(nanos).expect("585 years of uptime do not happen"))
+    }
+
+    /// The same point in time as the runtime names it; one that never comes is far away.
+    pub(crate) fn instant(&self, at: CoreInstant) -> Instant {
+        let time = Duration::from_nanos(at.0);
+        self.shared.started + time.min(FAR)
     }
 
     /// `splitmix64` from a seed of the operating system.

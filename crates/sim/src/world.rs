@@ -72,12 +72,10 @@ struct Watch {
 /// Something that happens at a time.
 enum Event {
     Deliver(Message),
-    /// A task's timer; with the caller whose it is, as the next two.
+    /// A task's timer; with the caller whose it is, as the next one.
     Wake(usize, Waker),
-    /// A quorum call's patience of this number has run out.
-    Impatient(usize, Weak<dyn Sink>, u64),
-    /// A quorum call's deadline.
-    Deadline(usize, Weak<dyn Sink>),
+    /// The time for which a quorum call waits; the number tells its timers apart.
+    Time(usize, Weak<dyn Sink>, u64),
     /// The connection of a call was lost; it goes out again.
     Resend(u64),
     /// A server's commit has been handed to the disk for long enough. The number tells lives of a server apart.
@@ -102,9 +100,7 @@ impl Event {
     /// The caller whose timer it is.
     fn timer_of(&self) -> Option<usize> {
         match self {
-            Event::Wake(caller, _) | Event::Impatient(caller, ..) | Event::Deadline(caller, _) => {
-                Some(*caller)
-            }
+            Event::Wake(caller, _) | Event::Time(caller, ..) => Some(*caller),
             _ => None,
         }
     }
@@ -239,14 +235,9 @@ impl World {
         match event {
             Event::Deliver(message) => self.deliver(message),
             Event::Wake(_, waker) => waker.wake(),
-            Event::Impatient(_, sink, number) => {
+            Event::Time(_, sink, number) => {
                 if let Some(sink) = sink.upgrade() {
-                    sink.impatient(number);
-                }
-            }
-            Event::Deadline(_, sink) => {
-                if let Some(sink) = sink.upgrade() {
-                    sink.deadline();
+                    sink.on_time(number);
                 }
             }
             Event::Resend(call) => self.resend(call),

@@ -3,10 +3,11 @@
 use super::{Content, Reached, World};
 use areo_core::config::{Decider, Members, ServerId};
 use areo_core::env::Env;
-use areo_core::error::{Response, Unavailable, Undecided};
+use areo_core::error::{Unavailable, Undecided};
+use areo_core::gather::{Call, Deadline};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply};
-use areo_core::tally::{Decision, Event, Tally};
+use areo_core::tally::{Event, Tally};
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -18,17 +19,14 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct WorldEnv {
     pub world: World,
-    started: Instant,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 impl WorldEnv {
     pub fn new(world: World, timeout: Duration) -> WorldEnv {
-        let started = world.now();
         WorldEnv {
-            deadline: started.plus(timeout),
+            deadline: Deadline::after(world.now(), timeout),
             world,
-            started,
         }
     }
 }
@@ -60,150 +58,56 @@ impl Sink for () {
     fn event(&self, _position: usize, _event: Event) {}
 }
 
-struct Call<T: Tally> {
+struct Gather<T: Tally> {
     env: WorldEnv,
-    members: Members,
-    myself: Weak<Call<T>>,
-    state: RefCell<State<T>>,
+    myself: Weak<Gather<T>>,
+    call: RefCell<Call<T>>,
 }
 
-struct State<T: Tally> {
-    /// `None` once it is decided: a tally is dropped with its call.
-    tally: Option<T>,
-    needed: usize,
-    responses: Vec<Response>,
-    handed_over: bool,
-    outcome: Outcome<T::Output>,
-    last_event: Instant,
-}
-
-enum Outcome<T> {
-    Open,
-    Done(T),
-    /// Impossible, or out of time.
-    Failed,
-}
-
-impl<T: Tally + 'static> Call<T> {
-    fn carry_out(&self, decision: Decision<T::Output>) {
-        let mut decisions = vec![decision];
-        while let Some(decision) = decisions.pop() {
-            match decision {
-                Decision::Pending => {}
-                Decision::Done(output) => self.finish(Outcome::Done(output)),
-                Decision::Impossible => self.finish(Outcome::Failed),
-                Decision::Ask(positions) => {
-                    for position in positions {
-                        if let Some(event) = self.ask(position) {
-                            decisions.push(self.fold(position, event));
-                        }
-                    }
-                }
+impl<T: Tally + 'static> Gather<T> {
+    fn send(&self) {
+        let (world, call) = (&self.env.world, &mut *self.call.borrow_mut());
+        while let Some(next) = call.next_request() {
+            let sink: Rc<dyn Sink> = self.myself.upgrade().expect("whoever asks holds it");
+            let content = Content::Request(Origin(sink, next.position), next.request);
+            if world.is_server_up(next.server) {
+                call.sent();
+                world.send(next.server, content);
+            } else {
+                world.park(next.server, content);
+                call.held_back(next.position, Event::Unreachable, world.now());
             }
         }
     }
 
-    fn finish(&self, outcome: Outcome<T::Output>) {
-        let mut state = self.state.borrow_mut();
-        if state.tally.take().is_some() {
-            state.outcome = outcome;
-        }
-    }
-
-    fn fold(&self, position: usize, event: Event) -> Decision<T::Output> {
-        let mut state = self.state.borrow_mut();
-        state.last_event = self.env.world.now();
-        state.responses[position] = match &event {
-            Event::Reply(reply) => reply
-                .refusal()
-                .map_or(Response::Answered, Response::Refused),
-            Event::Refused(refusal) => Response::Refused(*refusal),
-            Event::Unreachable => Response::Unreachable,
-        };
-        match &mut state.tally {
-            Some(tally) => tally.add(position, event),
-            None => Decision::Pending,
-        }
-    }
-
-    fn ask(&self, position: usize) -> Option<Event> {
-        let mut state = self.state.borrow_mut();
-        let request = state.tally.as_mut()?.ask(position)?;
-        let server = self.members[position];
-        let sink: Rc<dyn Sink> = self.myself.upgrade().expect("whoever asks holds it");
-        let content = Content::Request(Origin(sink, position), request);
-        let world = &self.env.world;
-        if !world.is_server_up(server) {
-            world.park(server, content);
-            return Some(Event::Unreachable);
-        }
-        state.handed_over = true;
-        world.send(server, content);
-        None
-    }
-
-    /// Ends the call if its time has come; lets the tally tick if it has waited long enough.
+    /// Lets time pass for the call; the result, if there is one.
     fn poll(&self) -> Option<Result<T::Output, Unavailable>> {
-        let (world, deadline) = (&self.env.world, self.env.deadline);
-        let now = world.now();
-        let patience = {
-            let state = self.state.borrow();
-            state
-                .tally
-                .as_ref()
-                .and_then(|tally| Some(state.last_event.plus(tally.patience()?)))
-        };
-        if patience.is_some_and(|patience| patience <= now) {
-            let decision = {
-                let mut state = self.state.borrow_mut();
-                state.last_event = now;
-                state.tally.as_mut().map_or(Decision::Pending, Tally::tick)
-            };
-            self.carry_out(decision);
-            return self.poll();
+        let world = &self.env.world;
+        self.call.borrow_mut().pass(world.now(), |_| 0);
+        self.send();
+        let call = &mut *self.call.borrow_mut();
+        let outcome = call.take();
+        if outcome.is_none() {
+            world.0.timers.borrow_mut().insert(call.next_time());
         }
-        if deadline <= now {
-            self.finish(Outcome::Failed);
-        }
-        let mut timers = world.0.timers.borrow_mut();
-        timers.extend(
-            [deadline]
-                .into_iter()
-                .chain(patience)
-                .filter(|time| *time > now),
-        );
-        let mut state = self.state.borrow_mut();
-        match std::mem::replace(&mut state.outcome, Outcome::Open) {
-            Outcome::Open => None,
-            Outcome::Done(output) => Some(Ok(output)),
-            Outcome::Failed => Some(Err(Unavailable {
-                configuration: None,
-                needed: state.needed,
-                servers: (self.members.iter().copied())
-                    .zip(state.responses.iter().copied())
-                    .collect(),
-                waited: now.since(self.env.started),
-                handed_over: state.handed_over,
-                obstacle: None,
-            })),
-        }
+        outcome
     }
 }
 
-impl<T: Tally + 'static> Sink for Call<T> {
+impl<T: Tally + 'static> Sink for Gather<T> {
     fn event(&self, position: usize, event: Event) {
-        self.state.borrow_mut().handed_over |= event != Event::Unreachable;
-        let decision = self.fold(position, event);
-        self.carry_out(decision);
+        let now = self.env.world.now();
+        self.call.borrow_mut().hear(position, event, now);
+        self.send();
     }
 }
 
 /// Dropped calls fold nothing any more.
-struct Abandon<T: Tally + 'static>(Rc<Call<T>>);
+struct Abandon<T: Tally + 'static>(Rc<Gather<T>>);
 
 impl<T: Tally + 'static> Drop for Abandon<T> {
     fn drop(&mut self) {
-        self.0.finish(Outcome::Failed);
+        self.0.call.borrow_mut().abandon();
     }
 }
 
@@ -213,28 +117,18 @@ impl Env for WorldEnv {
         to: &Members,
         tally: T,
     ) -> impl Future<Output = Result<T::Output, Unavailable>> {
-        let state = State {
-            needed: tally.needed(),
-            tally: Some(tally),
-            responses: vec![Response::Silent; to.len()],
-            handed_over: false,
-            outcome: Outcome::Open,
-            last_event: self.world.now(),
-        };
-        let (env, members) = (self.clone(), to.clone());
-        let call = Rc::new_cyclic(|myself| Call {
-            env,
-            members,
+        let call = Call::new(to, tally, &self.deadline, self.world.now());
+        let gather = Rc::new_cyclic(|myself| Gather {
+            env: self.clone(),
             myself: myself.clone(),
-            state: RefCell::new(state),
+            call: RefCell::new(call),
         });
         let gathers = &self.world.0.gathers;
         gathers.set(gathers.get() + 1);
         async move {
-            let call = Abandon(call);
-            call.0
-                .carry_out(Decision::Ask((0..call.0.members.len()).collect()));
-            poll_fn(|_| call.0.poll().map_or(Poll::Pending, Poll::Ready)).await
+            let gather = Abandon(gather);
+            gather.0.send();
+            poll_fn(|_| gather.0.poll().map_or(Poll::Pending, Poll::Ready)).await
         }
     }
 

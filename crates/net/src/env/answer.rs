@@ -1,6 +1,5 @@
 //! What came back, in the terms of the algorithms.
 
-use areo_core::error::Response;
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
 use areo_wire::codec;
@@ -25,17 +24,6 @@ pub(super) fn event_of(answer: Answer<'_>) -> Event {
                 }
             }
         }
-    }
-}
-
-/// What an error says of the server.
-pub(super) fn response_of(event: &Event) -> Response {
-    match event {
-        Event::Reply(reply) => reply
-            .refusal()
-            .map_or(Response::Answered, Response::Refused),
-        Event::Refused(refusal) => Response::Refused(*refusal),
-        Event::Unreachable => Response::Unreachable,
     }
 }
 

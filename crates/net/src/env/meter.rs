@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use areo_core::config::ConfigurationId;
 use areo_core::env::Work;
@@ -29,8 +29,6 @@ pub struct Counts {
 pub(super) struct Meter {
     counts: Cell<Counts>,
     asked: RefCell<Vec<ConfigurationId>>,
-    /// When a call was last decided.
-    moved_on: Cell<Option<Instant>>,
     /// Of all operations of the process, if somebody counts them.
     all: Option<Rc<Calls>>,
 }
@@ -40,7 +38,6 @@ impl Meter {
         Meter {
             counts: Cell::default(),
             asked: RefCell::default(),
-            moved_on: Cell::default(),
             all,
         }
     }
@@ -50,14 +47,6 @@ impl Meter {
             configurations: self.asked.borrow().len() as u64,
             ..self.counts.get()
         }
-    }
-
-    pub(super) fn moved_on(&self) -> Option<Instant> {
-        self.moved_on.get()
-    }
-
-    pub(super) fn move_on(&self) {
-        self.moved_on.set(Some(Instant::now()));
     }
 
     pub(super) fn count_round(&self) {

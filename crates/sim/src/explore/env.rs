@@ -3,10 +3,11 @@
 
 use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
-use areo_core::error::{Response, Unavailable};
+use areo_core::error::Unavailable;
+use areo_core::gather::{Call, Deadline};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Request};
-use areo_core::tally::{Decision, Event, Tally};
+use areo_core::tally::{Event, Tally};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::{Rc, Weak};
@@ -124,82 +125,53 @@ impl World {
 
 struct Gather<T: Tally> {
     world: Rc<World>,
-    members: Members,
     number: usize,
-    state: RefCell<State<T>>,
-}
-
-struct State<T: Tally> {
-    tally: T,
-    responses: Vec<Response>,
-    outcome: Option<Result<T::Output, ()>>,
-    over: bool,
+    call: RefCell<Call<T>>,
 }
 
 impl<T: Tally> Gather<T> {
-    fn carry_out(&self, decision: Decision<T::Output>) {
-        let state = &mut *self.state.borrow_mut();
-        match decision {
-            Decision::Pending => {}
-            Decision::Ask(positions) => {
-                for position in positions {
-                    let Some(request) = state.tally.ask(position) else {
-                        continue;
-                    };
-                    let sent = Sent {
-                        to: self.members[position],
-                        call: Some((self.number, position)),
-                        what: Message::Request(request),
-                    };
-                    self.world.sent.borrow_mut().push(sent);
-                    self.world.show();
-                }
-            }
-            Decision::Done(output) => self.decide(state, Ok(output)),
-            Decision::Impossible => self.decide(state, Err(())),
+    /// Puts what is to be sent into the list.
+    fn carry_out(&self) {
+        let mut call = self.call.borrow_mut();
+        while let Some(next) = call.next_request() {
+            call.sent();
+            let sent = Sent {
+                to: next.server,
+                call: Some((self.number, next.position)),
+                what: Message::Request(next.request),
+            };
+            self.world.sent.borrow_mut().push(sent);
+            self.world.show();
         }
-    }
-
-    fn decide(&self, state: &mut State<T>, outcome: Result<T::Output, ()>) {
-        (state.outcome, state.over) = (Some(outcome), true);
-        self.world.show();
+        if !call.is_open() {
+            self.world.show();
+        }
     }
 }
 
 impl<T: Tally> Sink for Gather<T> {
     fn feed(&self, position: usize, event: Event) {
-        let mut state = self.state.borrow_mut();
-        if state.over {
-            return;
+        if self.is_open() {
+            let mut call = self.call.borrow_mut();
+            call.hear(position, event, Instant::default());
+            drop(call);
+            self.carry_out();
         }
-        state.responses[position] = match &event {
-            Event::Reply(reply) => reply
-                .refusal()
-                .map_or(Response::Answered, Response::Refused),
-            Event::Refused(refusal) => Response::Refused(*refusal),
-            Event::Unreachable => Response::Unreachable,
-        };
-        let decision = state.tally.add(position, event);
-        drop(state);
-        self.carry_out(decision);
     }
 
     fn tick(&self) {
-        let mut state = self.state.borrow_mut();
-        if state.over {
-            return;
+        if self.is_open() {
+            self.call.borrow_mut().tick();
+            self.carry_out();
         }
-        let decision = state.tally.tick();
-        drop(state);
-        self.carry_out(decision);
     }
 
     fn is_open(&self) -> bool {
-        !self.state.borrow().over
+        self.call.borrow().is_open()
     }
 
     fn wants_tick(&self) -> bool {
-        self.state.borrow().tally.patience().is_some()
+        self.call.borrow().is_impatient()
     }
 }
 
@@ -212,38 +184,20 @@ impl Env for ExploreEnv {
         let (world, members) = (Rc::clone(&self.0), to.clone());
         async move {
             let number = world.calls.borrow().len();
+            let now = Instant::default();
+            let call = Call::new(&members, tally, &Deadline::after(now, Duration::MAX), now);
             let gather = Rc::new(Gather {
-                state: RefCell::new(State {
-                    tally,
-                    responses: vec![Response::Silent; members.len()],
-                    outcome: None,
-                    over: false,
-                }),
+                call: RefCell::new(call),
                 world: Rc::clone(&world),
-                members,
                 number,
             });
             let sink: Rc<dyn Sink> = gather.clone();
             world.calls.borrow_mut().push(Rc::downgrade(&sink));
             drop(sink);
-            gather.carry_out(Decision::Ask((0..gather.members.len()).collect()));
+            gather.carry_out();
             poll_fn(|_| {
-                let mut state = gather.state.borrow_mut();
-                match state.outcome.take() {
-                    None => Poll::Pending,
-                    Some(Ok(output)) => Poll::Ready(Ok(output)),
-                    Some(Err(())) => {
-                        let responses = state.responses.iter().copied();
-                        Poll::Ready(Err(Unavailable {
-                            configuration: None,
-                            needed: state.tally.needed(),
-                            servers: gather.members.iter().copied().zip(responses).collect(),
-                            waited: Duration::ZERO,
-                            handed_over: true,
-                            obstacle: None,
-                        }))
-                    }
-                }
+                let outcome = gather.call.borrow_mut().take();
+                outcome.map_or(Poll::Pending, Poll::Ready)
             })
             .await
         }

@@ -6,10 +6,11 @@ use super::{Event as Happening, World};
 use crate::fault::Fault;
 use areo_core::config::{Members, ServerId};
 use areo_core::env::{Env, Work};
-use areo_core::error::{Response, Unavailable};
+use areo_core::error::Unavailable;
+use areo_core::gather::{Call, Deadline, Outgoing};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Request};
-use areo_core::tally::{Decision, Event, Tally};
+use areo_core::tally::{Event, Tally};
 use areo_wire::codec;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -22,8 +23,7 @@ use std::time::Duration;
 pub(crate) struct SimEnv {
     world: World,
     client: usize,
-    started: Instant,
-    deadline: Instant,
+    deadline: Deadline,
     pace: Rc<Pace>,
     watch: Option<Rc<dyn Watch>>,
 }
@@ -38,12 +38,10 @@ pub(crate) trait Watch {
 
 impl SimEnv {
     pub(crate) fn new(world: &World, client: usize, timeout: Duration) -> SimEnv {
-        let started = world.clock(client);
         SimEnv {
             world: world.clone(),
             client,
-            started,
-            deadline: started.plus(timeout),
+            deadline: Deadline::after(world.clock(client), timeout),
             pace: Rc::default(),
             watch: None,
         }
@@ -76,8 +74,8 @@ pub(super) trait Sink {
     fn on_event(&self, position: usize, event: Event);
     /// What could not be sent before goes out now.
     fn sent(&self);
-    fn impatient(&self, number: u64);
-    fn deadline(&self);
+    /// The timer of this number has run out.
+    fn on_time(&self, number: u64);
 }
 
 /// A request that may still be answered.
@@ -90,187 +88,108 @@ pub(super) struct Outstanding {
     pub(super) answered: bool,
 }
 
+/// One quorum call.
 struct Gather<T: Tally> {
     env: SimEnv,
-    members: Members,
     /// For the answers that make it ask more.
     myself: Weak<Gather<T>>,
     state: RefCell<State<T>>,
 }
 
 struct State<T: Tally> {
-    tally: T,
-    calls: Vec<u64>,
-    responses: Vec<Response>,
-    handed_over: bool,
-    outcome: Outcome<T::Output>,
-    /// The patience for which a timer runs, and how many timers there were.
-    armed: Option<Duration>,
+    call: Call<T>,
+    /// Requests that may still be answered.
+    asked: Vec<u64>,
+    /// What the timer runs for, and how many timers there were.
+    armed: Option<Instant>,
     timers: u64,
     waker: Option<Waker>,
 }
 
-enum Outcome<T> {
-    Open,
-    Done(T),
-    /// Impossible, or out of time.
-    Failed,
-    /// Handed to the operation, or given up by it.
-    Over,
-}
-
 impl<T: Tally + 'static> Gather<T> {
-    fn carry_out(&self, decision: Decision<T::Output>) {
-        let mut decisions = vec![decision];
-        while let Some(decision) = decisions.pop() {
-            match decision {
-                Decision::Pending => {}
-                Decision::Done(output) => return self.finish(Outcome::Done(output)),
-                Decision::Impossible => return self.finish(Outcome::Failed),
-                Decision::Ask(positions) => {
-                    for position in positions {
-                        let Some(event) = self.ask(position) else {
-                            continue;
-                        };
-                        decisions.push(self.state.borrow_mut().tally.add(position, event));
-                    }
-                }
-            }
+    /// Does what the call wants done: sends, waits for another time, ends.
+    fn carry_out(&self) {
+        while let Some(next) = self.next_request() {
+            self.send(&next);
         }
-        self.rearm();
+        let mut state = self.state.borrow_mut();
+        if !state.call.is_open() {
+            let (asked, waker) = (std::mem::take(&mut state.asked), state.waker.take());
+            drop(state);
+            self.env.world.forget(&asked);
+            return waker.into_iter().for_each(Waker::wake);
+        }
+        let time = state.call.next_time();
+        if state.armed.replace(time) != Some(time) {
+            state.timers += 1;
+            let sink: Weak<dyn Sink> = self.myself.clone();
+            let timer = Happening::Time(self.env.client, sink, state.timers);
+            self.env.world.at(time.since(self.env.now()), timer);
+        }
     }
 
-    /// Asks one server. An event says that this came to nothing for now.
-    fn ask(&self, position: usize) -> Option<Event> {
-        let mut state = self.state.borrow_mut();
-        if !matches!(state.outcome, Outcome::Open) {
-            return None;
+    fn next_request(&self) -> Option<Outgoing> {
+        self.state.borrow_mut().call.next_request()
+    }
+
+    fn send(&self, next: &Outgoing) {
+        let held_back = self.try_send(next);
+        let state = &mut *self.state.borrow_mut();
+        match held_back {
+            None => state.call.sent(),
+            Some(event) => state.call.held_back(next.position, event, self.env.now()),
         }
-        let request = state.tally.ask(position)?;
-        let Some(server) = self.env.world.find(self.members[position]) else {
-            state.responses[position] = Response::Unreachable;
+    }
+
+    /// An event says that this came to nothing, for now or for good.
+    fn try_send(&self, next: &Outgoing) -> Option<Event> {
+        let Some(server) = self.env.world.find(next.server) else {
             return Some(Event::Unreachable);
         };
         if self.env.world.strikes(Fault::QueueFull) {
-            state.responses[position] = Response::Refused(Refusal::Busy);
             return Some(Event::Refused(Refusal::Busy));
         }
         if let Some(watch) = &self.env.watch {
-            watch.asks(&request);
+            watch.asks(&next.request);
         }
-        let codec::Encoded { body, payload } = codec::encode_request(&request);
+        let codec::Encoded { body, payload } = codec::encode_request(&next.request);
         let outstanding = Outstanding {
             sink: self.myself.upgrade().expect("whoever asks holds it"),
-            position,
+            position: next.position,
             client: self.env.client,
             server,
             request: Body { body, payload },
             answered: false,
         };
-        let (call, reachable) = self.env.world.call(outstanding);
-        state.calls.push(call);
-        if reachable {
-            state.handed_over = true;
-            return None;
-        }
-        state.responses[position] = Response::Unreachable;
-        Some(Event::Unreachable)
-    }
-
-    fn finish(&self, outcome: Outcome<T::Output>) {
-        let mut state = self.state.borrow_mut();
-        if !matches!(state.outcome, Outcome::Open) {
-            return;
-        }
-        state.outcome = outcome;
-        let (calls, waker) = (std::mem::take(&mut state.calls), state.waker.take());
-        drop(state);
-        self.env.world.forget(&calls);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Sets a timer if the tally's patience has changed.
-    fn rearm(&self) {
-        let mut state = self.state.borrow_mut();
-        let wanted = state.tally.patience();
-        if wanted == state.armed || !matches!(state.outcome, Outcome::Open) {
-            return;
-        }
-        state.armed = wanted;
-        state.timers += 1;
-        if let Some(patience) = wanted {
-            let sink: Weak<dyn Sink> = self.myself.clone();
-            let timer = Happening::Impatient(self.env.client, sink, state.timers);
-            self.env.world.at(patience, timer);
-        }
-    }
-
-    /// The result, if there is one; otherwise whom to wake.
-    fn take(&self, waker: &Waker) -> Poll<Result<T::Output, Unavailable>> {
-        let mut state = self.state.borrow_mut();
-        match std::mem::replace(&mut state.outcome, Outcome::Over) {
-            Outcome::Done(output) => Poll::Ready(Ok(output)),
-            Outcome::Failed => {
-                let responses = state.responses.iter().copied();
-                Poll::Ready(Err(Unavailable {
-                    configuration: None,
-                    needed: state.tally.needed(),
-                    servers: self.members.iter().copied().zip(responses).collect(),
-                    waited: self.env.now().since(self.env.started),
-                    handed_over: state.handed_over,
-                    obstacle: None,
-                }))
-            }
-            Outcome::Open => {
-                state.outcome = Outcome::Open;
-                state.waker = Some(waker.clone());
-                Poll::Pending
-            }
-            Outcome::Over => unreachable!("a quorum call is awaited once"),
-        }
+        let (number, is_reachable) = self.env.world.call(outstanding);
+        self.state.borrow_mut().asked.push(number);
+        (!is_reachable).then_some(Event::Unreachable)
     }
 }
 
 impl<T: Tally + 'static> Sink for Gather<T> {
     fn on_event(&self, position: usize, event: Event) {
-        let decision = {
-            let mut state = self.state.borrow_mut();
-            if !matches!(state.outcome, Outcome::Open) {
-                return;
-            }
-            state.responses[position] = match &event {
-                Event::Reply(reply) => reply
-                    .refusal()
-                    .map_or(Response::Answered, Response::Refused),
-                Event::Refused(refusal) => Response::Refused(*refusal),
-                Event::Unreachable => Response::Unreachable,
-            };
-            state.handed_over |= !matches!(event, Event::Unreachable);
-            state.tally.add(position, event)
-        };
-        self.carry_out(decision);
+        let now = self.env.now();
+        let is_news = self.state.borrow_mut().call.hear(position, event, now);
+        if is_news {
+            self.carry_out();
+        }
     }
 
     fn sent(&self) {
-        self.state.borrow_mut().handed_over = true;
+        self.state.borrow_mut().call.sent();
     }
 
-    fn impatient(&self, number: u64) {
-        let decision = {
-            let mut state = self.state.borrow_mut();
-            if number != state.timers || !matches!(state.outcome, Outcome::Open) {
+    fn on_time(&self, number: u64) {
+        {
+            let state = &mut *self.state.borrow_mut();
+            if number != state.timers || !state.call.is_open() {
                 return;
             }
             state.armed = None;
-            state.tally.tick()
-        };
-        self.carry_out(decision);
-    }
-
-    fn deadline(&self) {
-        self.finish(Outcome::Failed);
+            state.call.pass(self.env.now(), |_| 0);
+        }
+        self.carry_out();
     }
 }
 
@@ -280,10 +199,10 @@ struct Abandon<T: Tally + 'static>(Rc<Gather<T>>);
 impl<T: Tally + 'static> Drop for Abandon<T> {
     fn drop(&mut self) {
         let mut state = self.0.state.borrow_mut();
-        state.outcome = Outcome::Over;
-        let calls = std::mem::take(&mut state.calls);
+        state.call.abandon();
+        let asked = std::mem::take(&mut state.asked);
         drop(state);
-        self.0.env.world.forget(&calls);
+        self.0.env.world.forget(&asked);
     }
 }
 
@@ -295,30 +214,29 @@ impl Env for SimEnv {
     ) -> impl Future<Output = Result<T::Output, Unavailable>> {
         let (env, members) = (self.clone(), to.clone());
         async move {
+            env.keep_pace();
+            let call = Call::new(&members, tally, &env.deadline, env.now());
             let gather = Abandon(Rc::new_cyclic(|myself| Gather {
                 state: RefCell::new(State {
-                    tally,
-                    calls: Vec::new(),
-                    responses: vec![Response::Silent; members.len()],
-                    handed_over: false,
-                    outcome: Outcome::Open,
+                    call,
+                    asked: Vec::new(),
                     armed: None,
                     timers: 0,
                     waker: None,
                 }),
                 env,
-                members,
                 myself: myself.clone(),
             }));
-            let call = &gather.0;
-            call.env.keep_pace();
-            call.carry_out(Decision::Ask((0..call.members.len()).collect()));
-            let remaining = call.env.deadline.since(call.env.now());
-            let sink: Weak<dyn Sink> = call.myself.clone();
-            call.env
-                .world
-                .at(remaining, Happening::Deadline(call.env.client, sink));
-            poll_fn(|context| call.take(context.waker())).await
+            gather.0.carry_out();
+            poll_fn(|context| {
+                let state = &mut *gather.0.state.borrow_mut();
+                if let Some(outcome) = state.call.take() {
+                    return Poll::Ready(outcome);
+                }
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            })
+            .await
         }
     }
 

@@ -3,14 +3,15 @@
 
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Members, Options, ServerId};
 use areo_core::env::Env;
-use areo_core::error::{Response, Unavailable};
+use areo_core::error::Unavailable;
+use areo_core::gather::{Call, Deadline};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Note, Refusal, Reply, Request, Want};
 use areo_core::object::{DomainId, Name};
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
-use areo_core::tally::{Decision, Event, Tally};
+use areo_core::tally::{Event, Tally};
 use areo_store::disk::Survive;
 use areo_store::records::Records;
 use areo_store::{Disk, LogOptions, MemoryDisk, StepOutcome};
@@ -159,7 +160,7 @@ impl Cluster {
     pub fn env(&self) -> Operation {
         Operation {
             cluster: self.clone(),
-            deadline: self.0.now.get().plus(TIMEOUT),
+            deadline: Deadline::after(self.0.now.get(), TIMEOUT),
         }
     }
 
@@ -271,60 +272,37 @@ pub fn run<T>(operation: impl Future<Output = T>) -> T {
 #[derive(Clone)]
 pub struct Operation {
     cluster: Cluster,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 impl Operation {
-    fn decide<T: Tally>(&self, to: &Members, mut tally: T) -> Result<T::Output, Unavailable> {
+    fn decide<T: Tally>(&self, to: &Members, tally: T) -> Result<T::Output, Unavailable> {
         let inner = &self.cluster.0;
-        let mut responses = vec![Response::Silent; to.len()];
-        let mut asked: Vec<usize> = (0..to.len()).collect();
-        // Any order of arrival.
-        for place in (1..asked.len()).rev() {
-            asked.swap(place, self.cluster.below(place + 1));
-        }
-        let mut decision = Decision::Ask(asked);
+        let now = || inner.now.get();
+        let mut call = Call::new(to, tally, &self.deadline, now());
         let mut replies = VecDeque::new();
         loop {
-            match decision {
-                Decision::Done(output) => return Ok(output),
-                Decision::Impossible => break,
-                // All requests are on their way before the first reply comes.
-                Decision::Ask(positions) => {
-                    let sent = positions.into_iter().filter_map(|position| {
-                        let request = tally.ask(position)?;
-                        Some((position, self.cluster.send(to[position], &request)))
-                    });
-                    replies.extend(sent);
-                }
-                Decision::Pending => {}
+            // All requests are on their way before the first reply comes; they arrive in any order.
+            let mut asked = Vec::new();
+            while let Some(next) = call.next_request() {
+                call.sent();
+                asked.insert(self.cluster.below(asked.len() + 1), next);
             }
-            if inner.now.get() > self.deadline {
-                break;
+            let sent = asked.into_iter();
+            replies.extend(sent.map(|asked| {
+                let event = self.cluster.send(asked.server, &asked.request);
+                (asked.position, event)
+            }));
+            if let Some(outcome) = call.take() {
+                return outcome;
             }
             if let Some((position, event)) = replies.pop_front() {
-                responses[position] = match &event {
-                    Event::Unreachable => Response::Unreachable,
-                    Event::Refused(refusal) => Response::Refused(*refusal),
-                    Event::Reply(_) => Response::Answered,
-                };
-                decision = tally.add(position, event);
-                continue;
+                call.hear(position, event, now());
+            } else {
+                self.cluster.pass(call.next_time().since(now()));
+                call.pass(now(), |_| 0);
             }
-            let Some(patience) = tally.patience() else {
-                break;
-            };
-            self.cluster.pass(patience);
-            decision = tally.tick();
         }
-        Err(Unavailable {
-            configuration: None,
-            needed: tally.needed(),
-            servers: to.iter().copied().zip(responses).collect(),
-            waited: TIMEOUT,
-            handed_over: true,
-            obstacle: None,
-        })
     }
 }
 

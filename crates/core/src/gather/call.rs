@@ -1,0 +1,340 @@
+//! What drives a tally: one quorum call, as pure as the tally.
+//!
+//! A world hands in what happened ([`Call::hear`], [`Call::sent`], [`Call::pass`]), sends what [`Call::next_request`] says, and
+//! waits until [`Call::next_time`] or for a reply, whichever comes first. Patience, the deadline and what an
+//! [`Unavailable`] says are here and nowhere else: over TCP, in the simulator, in the explorer and in the tests the same
+//! lines drive the same tallies.
+
+use crate::config::{Members, ServerId};
+use crate::error::{Response, Unavailable};
+use crate::instant::Instant;
+use crate::message::{Access, Body, Request};
+use crate::tally::{Decision, Event, Tally};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long an operation may take. Clones belong to the same operation.
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    begun: Instant,
+    limit: Limit,
+    /// When a call of the operation was last decided.
+    moved_on: Rc<Cell<Option<Instant>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// So long in all.
+    Total(Duration),
+    /// Any time, as long as none of its calls waits for so long.
+    Idle(Duration),
+}
+
+impl Deadline {
+    /// An operation that begins now and gives up after this time.
+    pub fn after(now: Instant, time: Duration) -> Deadline {
+        Deadline::new(now, Limit::Total(time))
+    }
+
+    /// An operation that may take any time as long as it gets on: it gives up when none of its calls was decided for so
+    /// long.
+    pub fn idle(now: Instant, time: Duration) -> Deadline {
+        Deadline::new(now, Limit::Idle(time))
+    }
+
+    fn new(begun: Instant, limit: Limit) -> Deadline {
+        let moved_on = Rc::default();
+        Deadline {
+            begun,
+            limit,
+            moved_on,
+        }
+    }
+
+    /// When the operation gives up, if nothing can put that off.
+    pub fn at(&self) -> Option<Instant> {
+        match self.limit {
+            Limit::Total(time) => Some(self.begun.plus(time)),
+            Limit::Idle(_) => None,
+        }
+    }
+
+    /// When a call that began at `begun` gives up, as things are.
+    pub fn of_call(&self, begun: Instant) -> Instant {
+        let (Limit::Total(time) | Limit::Idle(time)) = self.limit;
+        self.waiting_since(begun).plus(time)
+    }
+
+    /// Since when a call that began at `begun` has been waiting, in the terms of the limit.
+    fn waiting_since(&self, begun: Instant) -> Instant {
+        match self.limit {
+            Limit::Total(_) => self.begun,
+            Limit::Idle(_) => begun.max(self.moved_on.get().unwrap_or(begun)),
+        }
+    }
+}
+
+/// A request that is to be sent.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// Whom to, by position.
+    pub position: usize,
+    /// Whom to.
+    pub server: ServerId,
+    /// What.
+    pub request: Request,
+}
+
+impl Outgoing {
+    /// Whether the answer may be large: elements that come with the answer to a query are small
+    /// ([`crate::limits::INLINE_BYTES`]), those that are fetched need not be.
+    pub fn expects_bulk(&self) -> bool {
+        let Request::Configured { body, .. } = &self.request else {
+            return false;
+        };
+        let fetches = |access: &Access| matches!(access, Access::Fetch { payload: true, .. });
+        matches!(body, Body::Access(accesses) if accesses.iter().any(|(_, access)| fetches(access)))
+    }
+}
+
+/// One quorum call.
+pub struct Call<T: Tally> {
+    members: Members,
+    deadline: Deadline,
+    begun: Instant,
+    needed: usize,
+    state: State<T>,
+    /// Whom the tally wants asked, in this order.
+    to_ask: VecDeque<usize>,
+    responses: Vec<Response>,
+    handed_over: bool,
+    /// Who owes a large answer, and how much had come from there when that was last looked at.
+    owing: Vec<(usize, u64)>,
+    /// The tally's patience for which a timer runs, and when it is over.
+    patience: Option<Duration>,
+    tick_at: Instant,
+    now: Instant,
+}
+
+enum State<T: Tally> {
+    Open(T),
+    Done(T::Output),
+    /// Impossible, or out of time.
+    Failed,
+    /// The outcome was handed out.
+    Over,
+}
+
+impl<T: Tally> Call<T> {
+    /// A call to these members, which wants to ask all of them.
+    pub fn new(members: &Members, tally: T, deadline: &Deadline, now: Instant) -> Call<T> {
+        let needed = tally.needed();
+        Call {
+            members: members.clone(),
+            deadline: deadline.clone(),
+            begun: now,
+            needed,
+            state: State::Open(tally),
+            to_ask: (0..members.len()).collect(),
+            responses: vec![Response::Silent; members.len()],
+            handed_over: false,
+            owing: Vec::new(),
+            patience: None,
+            tick_at: now,
+            now,
+        }
+    }
+
+    /// What is to be sent next, until there is nothing. Whoever takes it says what became of it: [`Call::sent`] or
+    /// [`Call::held_back`].
+    pub fn next_request(&mut self) -> Option<Outgoing> {
+        while let State::Open(tally) = &mut self.state {
+            let Some(position) = self.to_ask.pop_front() else {
+                self.set_timer();
+                return None;
+            };
+            let Some(request) = tally.ask(position) else {
+                continue;
+            };
+            let server = self.members[position];
+            return Some(Outgoing {
+                position,
+                server,
+                request,
+            });
+        }
+        None
+    }
+
+    /// A request was handed to a connection: it may have its effect.
+    pub fn sent(&mut self) {
+        self.handed_over = true;
+    }
+
+    /// The server at this position owes a large answer. So many bytes have come from there before.
+    pub fn owes(&mut self, position: usize, received_bytes: u64) {
+        assert!(position < self.members.len(), "a member owes");
+        self.owing.retain(|(owing, _)| *owing != position);
+        self.owing.push((position, received_bytes));
+    }
+
+    /// The request to the server at this position was not handed to a connection: the server is out of reach for now, and
+    /// the request goes out later; or the queue to it is full, and it does not.
+    pub fn held_back(&mut self, position: usize, event: Event, now: Instant) {
+        assert!(!matches!(event, Event::Reply(_)), "nobody was asked");
+        self.add(position, event, now);
+    }
+
+    /// Takes in what became of the request to the server at this position. True if there is something to do: a request to
+    /// send, another time to wait for, an outcome.
+    pub fn hear(&mut self, position: usize, event: Event, now: Instant) -> bool {
+        self.handed_over |= !matches!(event, Event::Unreachable);
+        self.add(position, event, now)
+    }
+
+    fn add(&mut self, position: usize, event: Event, now: Instant) -> bool {
+        assert!(position < self.members.len(), "a member answers");
+        self.clock(now);
+        let State::Open(tally) = &mut self.state else {
+            return false;
+        };
+        self.responses[position] = match &event {
+            Event::Reply(reply) => match reply.refusal() {
+                None => Response::Answered,
+                Some(refusal) => Response::Refused(refusal),
+            },
+            Event::Refused(refusal) => Response::Refused(*refusal),
+            Event::Unreachable => Response::Unreachable,
+        };
+        self.owing.retain(|(owing, _)| *owing != position);
+        let decision = tally.add(position, event);
+        self.carry_out(decision)
+    }
+
+    /// Time has passed. `received` says how many bytes have come so far from a server: one that is
+    /// sending something large is not late.
+    pub fn pass(&mut self, now: Instant, received: impl Fn(ServerId) -> u64) {
+        self.clock(now);
+        if !matches!(self.state, State::Open(_)) {
+            return;
+        }
+        if self.deadline.of_call(self.begun) <= now {
+            self.state = State::Failed;
+            return;
+        }
+        if self.patience.is_none() || now < self.tick_at {
+            return;
+        }
+        let mut is_receiving = false;
+        for (position, seen) in &mut self.owing {
+            let bytes = received(self.members[*position]);
+            is_receiving |= std::mem::replace(seen, bytes) < bytes;
+        }
+        match is_receiving {
+            true => self.tick_at = now.plus(self.patience.expect("a timer ran for it")),
+            false => self.tick(),
+        }
+    }
+
+    /// The tally's patience is over.
+    pub fn tick(&mut self) {
+        self.patience = None;
+        if let State::Open(tally) = &mut self.state {
+            let decision = tally.tick();
+            self.carry_out(decision);
+        }
+    }
+
+    /// When [`Call::pass`] is wanted, if nothing happens before.
+    pub fn next_time(&self) -> Instant {
+        let until = self.deadline.of_call(self.begun);
+        match self.patience {
+            Some(_) => until.min(self.tick_at),
+            None => until,
+        }
+    }
+
+    /// Whether the tally waits for time to pass.
+    pub fn is_impatient(&self) -> bool {
+        self.patience.is_some()
+    }
+
+    /// Whether nothing is decided yet.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// The outcome, once there is one.
+    pub fn take(&mut self) -> Option<Result<T::Output, Unavailable>> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Done(output) => Some(Ok(output)),
+            State::Failed => Some(Err(self.unavailable())),
+            State::Open(tally) => {
+                self.state = State::Open(tally);
+                None
+            }
+            State::Over => unreachable!("a quorum call has one outcome"),
+        }
+    }
+
+    /// Nobody waits for it any more: what still comes is not counted.
+    pub fn abandon(&mut self) {
+        self.state = State::Over;
+    }
+
+    /// What each server did so far, by position.
+    pub fn responses(&self) -> &[Response] {
+        &self.responses
+    }
+
+    fn clock(&mut self, now: Instant) {
+        assert!(self.now <= now, "time never goes back");
+        self.now = now;
+    }
+
+    fn carry_out(&mut self, decision: Decision<T::Output>) -> bool {
+        match decision {
+            Decision::Pending => return self.set_timer(),
+            Decision::Ask(positions) => {
+                let n = self.members.len();
+                assert!(positions.iter().all(|p| *p < n), "members are asked");
+                self.to_ask.extend(positions);
+                self.set_timer();
+            }
+            Decision::Done(output) => {
+                self.deadline.moved_on.set(Some(self.now));
+                self.state = State::Done(output);
+            }
+            Decision::Impossible => self.state = State::Failed,
+        }
+        true
+    }
+
+    /// The timer runs for the patience that the tally has now; true if that has changed.
+    fn set_timer(&mut self) -> bool {
+        let State::Open(tally) = &self.state else {
+            return false;
+        };
+        let patience = tally.patience();
+        let has_changed = patience != self.patience;
+        if let (true, Some(patience)) = (has_changed, patience) {
+            self.tick_at = self.now.plus(patience);
+        }
+        self.patience = patience;
+        has_changed
+    }
+
+    fn unavailable(&self) -> Unavailable {
+        let responses = self.responses.iter().copied();
+        Unavailable {
+            configuration: None,
+            needed: self.needed,
+            servers: self.members.iter().copied().zip(responses).collect(),
+            waited: self.now.since(self.deadline.waiting_since(self.begun)),
+            handed_over: self.handed_over,
+            obstacle: None,
+        }
+    }
+}
