@@ -1,5 +1,5 @@
 //! Runs seeds until one breaks a rule:
-//! `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|replay|replay-random|replay-pct|random|pct|twice]`.
+//! `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|replay|replay-random|replay-pct|replay-nofaults|random|pct|twice]`.
 //! Ends with 1 if one did. With `plain` there are neither faults nor reconfigurations, with `registers` no files and no
 //! values in blocks either, and five servers in each domain. With `twice` each seed is run twice, and both runs must be the
 //! same. With `replay`, FIRST is run once and its schedule is printed; with `random` or `pct`, that is the scheduler of all.
@@ -22,14 +22,17 @@ fn main() -> ExitCode {
         first_seed: number(0, 0),
         seeds: number(1, 100),
         operations: number(2, 300),
-        faults: !matches!(how, Some("nofaults" | "plain" | "registers")),
+        faults: !matches!(
+            how,
+            Some("nofaults" | "replay-nofaults" | "plain" | "registers")
+        ),
         work: match how {
             Some("plain") => Work::Settled,
             Some("registers") => Work::Registers,
             _ => Work::Drawn,
         },
         scheduler: match how {
-            Some("random" | "replay-random") => Scheduler::Random,
+            Some("random" | "replay-random" | "replay-nofaults") => Scheduler::Random,
             Some("pct" | "replay-pct") => Scheduler::Pct { depth: None },
             _ => Scheduler::Mixed,
         },

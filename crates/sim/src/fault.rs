@@ -1,5 +1,6 @@
 //! The faults, and how often each fired: a fault that never fires in a full run is a test that cannot fail.
 
+use crate::cluster::Cluster;
 use crate::random::Random;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -199,10 +200,10 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Each fault is in about half of all seeds, so that every combination of two turns up soon.
-    pub(crate) fn drawn(random: &Random, restriction: Restriction) -> Plan {
+    pub(crate) fn drawn(random: &Random, restriction: Restriction, cluster: &Cluster) -> Plan {
         let rate = |fault: &Fault| {
             let (often, strength) = (random.chance(500), random.between(1, 4));
-            match often {
+            match often && may_strike(*fault, cluster) {
                 true => strength * usual_rate(*fault),
                 false => 0,
             }
@@ -273,6 +274,21 @@ impl Plan {
 
     pub(crate) fn fired(&self) -> Fired {
         self.fired.borrow().clone()
+    }
+}
+
+/// Whether the cluster may lose by it what the fault takes.
+fn may_strike(fault: Fault, cluster: &Cluster) -> bool {
+    match fault {
+        Fault::DiskWiped
+        | Fault::DiskRolledBack
+        | Fault::DiskCopied
+        | Fault::BitFlip
+        | Fault::ReadError
+        | Fault::HintFlip
+        | Fault::HintMissing
+        | Fault::SegmentMissing => cluster.may_lose_data(),
+        _ => true,
     }
 }
 

@@ -13,6 +13,7 @@
 //! Reading order: [`run`](run()), [`fault`], `workload`, `world`, `invariant`, `history`. How to use it, reproduce a seed
 //! and add a fault or an invariant stands in `docs/simulator.md`.
 
+mod cluster;
 pub mod explore;
 pub mod fault;
 mod history;

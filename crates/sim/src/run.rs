@@ -1,9 +1,10 @@
 //! One seed, and many.
 
+use crate::cluster::Cluster;
 use crate::fault::{Fault, Fired, Restriction};
 use crate::opinion;
 use crate::random::{Random, mix};
-use crate::workload::{self, PROCESSES, SERVERS, Workload};
+use crate::workload::{self, PROCESSES, Workload};
 use crate::world::{Setup, World};
 use areo_core::instant::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -212,12 +213,17 @@ pub fn restricted(
     restriction: &Restriction,
     traced: bool,
 ) -> Outcome {
-    let root = workload::root();
+    let cluster = match options.work {
+        Work::Registers => Cluster::USUAL,
+        Work::Drawn | Work::Settled => Cluster::drawn(seed),
+    };
+    let root = workload::root(&cluster);
     let setup = Setup {
         faults: options.faults,
         restriction: restriction.clone(),
         scheduler: options.scheduler,
-        size: (PROCESSES, SERVERS),
+        clients: PROCESSES,
+        cluster,
         traced,
     };
     let world = World::new(seed, &root, setup);
@@ -290,7 +296,9 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
     pass(world, Duration::from_secs(3));
     // A server that is still starting would miss the finale, and what confirms the versions that it has.
     let patience = world.now().plus(Duration::from_mins(1));
-    while (0..SERVERS).any(|server| !world.is_serving(server)) && world.violation().is_none() {
+    while (0..world.cluster().servers).any(|server| !world.is_serving(server))
+        && world.violation().is_none()
+    {
         if world.now() > patience {
             return world.violate("liveness: a server does not start".to_owned());
         }

@@ -1,5 +1,6 @@
 //! The clients: processes with two tasks each, that work on a few keys of two domains.
 
+use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{History, Operation};
 use crate::random::Random;
@@ -32,8 +33,6 @@ use operation::One;
 pub(crate) const PROCESSES: usize = 3;
 /// Tasks of each process, which share its identity.
 const TASKS: usize = 2;
-/// Servers.
-pub(crate) const SERVERS: usize = 5;
 /// The two domains.
 const DOMAINS: [&str; 2] = ["copies", "coded"];
 /// How long a reconfiguration may take.
@@ -66,9 +65,11 @@ pub(crate) struct Workload {
 
 /// What a seed draws about its clients.
 struct Shape {
-    coded: (usize, u8),
+    /// The servers of the coded domain, and how they keep it.
+    coded: (Vec<usize>, Dap),
     /// The servers of the other domain.
     copied: Vec<usize>,
+    delta: u16,
     copy_bytes: u32,
     keys: usize,
     timeout: Duration,
@@ -87,8 +88,8 @@ struct Shape {
 }
 
 /// The root configuration of every run.
-pub(crate) fn root() -> Arc<Configuration> {
-    configuration(DomainId(1), &[0, 1, 2], Dap::Abd, 0)
+pub(crate) fn root(cluster: &Cluster) -> Arc<Configuration> {
+    configuration(DomainId(1), &cluster.root(), Dap::Abd, 0)
 }
 
 fn configuration(
@@ -126,6 +127,21 @@ fn drawn_options(random: &Random) -> config::Options {
     }
 }
 
+/// The servers of a domain's first configuration, and how they keep it: often the usual five, four or three.
+fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) {
+    let (random, cluster) = (world.random(), world.cluster());
+    let all: Vec<usize> = (0..cluster.servers).collect();
+    if *cluster == Cluster::USUAL && random.chance(500) {
+        let (n, k) = [(5, 3), (5, 3), (4, 2)][random.index(3)];
+        return match is_coded {
+            true => (all[cluster.servers - n..].to_vec(), Dap::Ec { k }),
+            false => (vec![0, 2, 4], Dap::Abd),
+        };
+    }
+    let (n, dap) = cluster.shape(random, cluster.servers, is_coded);
+    (Cluster::members(random, all, n, &[]), dap)
+}
+
 /// What an operation came to.
 enum End {
     Done,
@@ -137,8 +153,9 @@ impl Workload {
     pub(crate) fn new(world: &World, root: &Arc<Configuration>, options: &Options) -> Rc<Workload> {
         let random = world.random();
         let mut shape = Shape {
-            coded: [(5, 3), (5, 3), (4, 2)][random.index(3)],
-            copied: vec![0, 2, 4],
+            coded: drawn_members(world, true),
+            copied: drawn_members(world, false).0,
+            delta: [0, 1, 1, 5][random.index(4)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
             keys: [1, 2, 4][random.index(3)],
             timeout: Duration::from_millis(random.between(200, 1500)),
@@ -155,8 +172,9 @@ impl Workload {
             shape.moves_per_mille = 0;
         }
         if options.work == Work::Registers {
-            shape.coded = (SERVERS, 3);
-            shape.copied = (0..SERVERS).collect();
+            let everywhere: Vec<usize> = (0..world.cluster().servers).collect();
+            shape.coded = (everywhere.clone(), Dap::Ec { k: 3 });
+            shape.copied = everywhere;
             (shape.blocks_per_mille, shape.files_per_mille) = (0, 0);
         }
         Rc::new(Workload {
@@ -381,12 +399,9 @@ impl Workload {
     async fn create(&self, client: &Client<SimEnv>, name: &str) -> Option<Arc<Configuration>> {
         let random = self.world.random();
         let domain = DomainId(u128::from(random.draw()) << 64 | u128::from(random.draw()));
-        let (n, k) = self.shape.coded;
+        let (coded, dap) = &self.shape.coded;
         let first = match name == DOMAINS[1] {
-            true => {
-                let members: Vec<usize> = (SERVERS - n..SERVERS).collect();
-                self.first(domain, &members, Dap::Ec { k }, self.shape.copy_bytes)
-            }
+            true => self.first(domain, coded, *dap, self.shape.copy_bytes),
             false => self.first(domain, &self.shape.copied, Dap::Abd, 0),
         };
         let created = manager::create_domain(client, &self.root, name, &first).await;
@@ -421,24 +436,20 @@ impl Workload {
         let plain = configuration(domain, servers, dap, copy_bytes);
         let descriptor = Descriptor {
             options: self.shape.options,
+            delta: self.shape.delta,
             ..plain.descriptor().clone()
         };
         Configuration::new(descriptor).expect("a valid descriptor")
     }
 
-    /// Any configuration that tolerates a crash, of the servers that there are.
+    /// Any configuration that tolerates what may fail, of the servers that there are.
     fn any_configuration(&self, like: &Configuration) -> Descriptor {
-        let random = self.world.random();
-        let (n, dap) = match random.index(4) {
-            0 => (3, Dap::Abd),
-            1 => (5, Dap::Abd),
-            2 => (4, Dap::Ec { k: 2 }),
-            _ => (5, Dap::Ec { k: 3 }),
-        };
-        let mut servers: Vec<usize> = (0..SERVERS).collect();
-        while servers.len() > n {
-            servers.swap_remove(random.index(servers.len()));
-        }
+        let (random, cluster) = (self.world.random(), self.world.cluster());
+        let (n, dap) = cluster.shape(random, cluster.servers, random.chance(500));
+        let all: Vec<usize> = (0..cluster.servers).collect();
+        let is_in_use = |server: &usize| like.position(id_of(*server)).is_some();
+        let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
+        let servers = Cluster::members(random, all, n, &in_use);
         Descriptor {
             members: servers.into_iter().map(id_of).collect(),
             dap,

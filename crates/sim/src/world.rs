@@ -12,6 +12,7 @@ mod queue;
 mod rot;
 mod trouble;
 
+use crate::cluster::Cluster;
 use crate::fault::{Fault, Plan, Restriction};
 use crate::invariant::{self, Context, Invariant, Observation};
 use crate::random::{Random, Table, digest, mix};
@@ -43,6 +44,7 @@ pub(crate) struct World(Rc<Inner>);
 
 struct Inner {
     now: Cell<Instant>,
+    cluster: Cluster,
     random: Random,
     plan: Plan,
     queue: RefCell<Queue>,
@@ -111,8 +113,8 @@ pub(crate) struct Setup {
     pub(crate) faults: bool,
     pub(crate) restriction: Restriction,
     pub(crate) scheduler: Scheduler,
-    /// Clients and servers.
-    pub(crate) size: (usize, usize),
+    pub(crate) clients: usize,
+    pub(crate) cluster: Cluster,
     /// Whether somebody is going to read the schedule.
     pub(crate) traced: bool,
 }
@@ -132,18 +134,19 @@ impl World {
     pub(crate) fn new(seed: u64, root: &Arc<Configuration>, setup: Setup) -> World {
         let random = Random::new(mix(seed ^ 0x5eed));
         let plan = match setup.faults {
-            true => Plan::drawn(&random, setup.restriction),
+            true => Plan::drawn(&random, setup.restriction, &setup.cluster),
             false => Plan::none(&random),
         };
         // Servers call, too: each other, to register.
-        let (clients, servers) = setup.size;
-        let callers = clients + servers;
+        let servers = setup.cluster.servers;
+        let callers = setup.clients + servers;
         let links = Links::new(callers, servers, &random);
         let depth = setup.scheduler.depth(&random);
         let world = World(Rc::new(Inner {
             now: Cell::default(),
             machines: RefCell::new(Machines::new(servers, root, &random)),
             links: RefCell::new(links),
+            cluster: setup.cluster,
             random,
             plan,
             queue: RefCell::new(Queue::new(seed, depth)),
@@ -174,6 +177,10 @@ impl World {
 
     pub(crate) fn random(&self) -> &Random {
         &self.0.random
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.0.cluster
     }
 
     pub(crate) fn plan(&self) -> &Plan {

@@ -43,6 +43,14 @@ pub const ALL: &[Entry] = &[
         make: ec,
     },
     Entry {
+        name: "ec-2-1",
+        make: ec_two,
+    },
+    Entry {
+        name: "ec-3-2",
+        make: ec_odd,
+    },
+    Entry {
         name: "ec-4-2-crash",
         make: ec_crash,
     },
@@ -135,6 +143,22 @@ fn abd_writers() -> Case {
 
 fn ec() -> Case {
     register(&configuration(4, Dap::Ec { k: 2 }), &[&["a"], &["R", "R"]])
+}
+
+/// n + k is odd, and a quorum of one less would not meet another.
+fn ec_two() -> Case {
+    register(
+        &configuration(2, Dap::Ec { k: 1 }),
+        &[&["a", "R"], &["b", "R"]],
+    )
+}
+
+/// n + k is odd: a quorum is the larger half, here all of them.
+fn ec_odd() -> Case {
+    register(
+        &configuration(3, Dap::Ec { k: 2 }),
+        &[&["a"], &["b"], &["R"]],
+    )
 }
 
 fn ec_crash() -> Case {

@@ -2,10 +2,11 @@
 
 use super::operation::One;
 use super::{DOMAINS, End, MOVING, Workload};
+use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{Change, Ended, Operation};
 use crate::world::id_of;
-use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::config::{Configuration, Descriptor};
 use areo_core::manager::reconfiguration;
 use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
 use areo_core::reconfig::transfer::Progress;
@@ -109,21 +110,14 @@ impl One<'_> {
 }
 
 impl Workload {
-    /// Any configuration of the root domain that tolerates a crash.
+    /// Any configuration of the root domain that tolerates what may fail.
     fn any_root(&self) -> Descriptor {
-        let random = self.world.random();
-        let mut servers: Vec<usize> = (0..self.world.size().1).collect();
-        let n = [3, servers.len()][random.index(2)];
-        while servers.len() > n {
-            servers.swap_remove(random.index(servers.len()));
-        }
+        let (random, cluster) = (self.world.random(), self.world.cluster());
+        let candidates: Vec<usize> = (0..cluster.servers).collect();
         // Three servers may stay the same: their places change.
-        let first = random.index(n);
-        servers.rotate_left(first);
-        let dap = match random.index(3) {
-            0 => Dap::Ec { k: n as u8 - 2 },
-            _ => Dap::Abd,
-        };
+        let is_coded = random.index(3) == 0;
+        let (n, dap) = cluster.shape(random, candidates.len(), is_coded);
+        let servers = Cluster::members(random, candidates, n, &[]);
         Descriptor {
             members: servers.into_iter().map(id_of).collect(),
             dap,

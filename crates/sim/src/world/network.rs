@@ -2,6 +2,7 @@
 
 use super::call::Outstanding;
 use super::{Event as Happening, World};
+use crate::cluster::SERVERS_MAX;
 use crate::fault::Fault;
 use crate::random::{Random, digest};
 use areo_core::instant::Instant;
@@ -59,7 +60,7 @@ impl Content {
 }
 
 /// Channels below this are the servers' disks.
-const FIRST_LINK: usize = 8;
+const FIRST_LINK: usize = SERVERS_MAX;
 
 impl Message {
     /// The same link carries this instead.

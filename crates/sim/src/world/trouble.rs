@@ -45,8 +45,6 @@ const DRAWN: &[Fault] = &[
     Fault::Pause,
 ];
 
-/// Servers that may be away at the same time, unless all are: of three, and of five with k = 3.
-const MAY_FAIL: usize = 1;
 /// The one server of a run whose disk may rot: more than may fail would lose data, and rightly so.
 pub(super) const ROTTEN: usize = 1;
 
@@ -133,7 +131,7 @@ impl World {
             Fault::Partition | Fault::OneSidedPartition | Fault::LongPartition => {
                 self.partition(fault);
             }
-            Fault::IsolateFew => self.isolate(fault, MAY_FAIL),
+            Fault::IsolateFew => self.isolate(fault, self.cluster().may_fail()),
             Fault::IsolateMajority => self.isolate(fault, servers / 2 + 1),
             Fault::Kill => {
                 self.plan().note(fault);
@@ -181,7 +179,7 @@ impl World {
         let harmed = self.0.machines.borrow().harmed;
         let away = (0..servers).filter(|server| !self.is_serving(*server));
         let away = away.filter(|server| Some(*server) != harmed);
-        self.is_up(server) && away.count() < MAY_FAIL
+        self.is_up(server) && away.count() < self.cluster().may_fail()
     }
 
     /// No other server has lost data, or runs with a copy.
