@@ -99,6 +99,8 @@ faults! {
     Drain = "drain",
     /// A client has too much under way for a server, and is refused at once.
     QueueFull = "queue full",
+    /// A server that owes a large answer sends something, and not yet the end of it, when a client grows impatient.
+    SlowBulk = "slow bulk",
     /// A process stands still and goes on.
     Pause = "pause",
     /// A server that starts waits before it serves.
@@ -305,7 +307,7 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::Drop | Fault::CrashBeforeReply | Fault::SyncError | Fault::LongPartition => 2,
         Fault::CrashInCommit | Fault::DisksFull => 3,
         Fault::CrashInRecovery => 60,
-        Fault::SlowStart => 200,
+        Fault::SlowStart | Fault::SlowBulk => 200,
         Fault::SlowDisk | Fault::WrongHint => 20,
         Fault::IsolateMajority | Fault::KillAll => 4,
         Fault::BitFlip => 100,

@@ -6,7 +6,7 @@ use crate::run::{Options, Outcome, restricted};
 use std::collections::BTreeSet;
 
 /// Runs that a search takes at most.
-pub const RUNS: u64 = 1000;
+pub const RUNS: u64 = 500;
 
 /// A violation with little around it.
 #[derive(Clone, Debug)]

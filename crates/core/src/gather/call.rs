@@ -338,3 +338,6 @@ impl<T: Tally> Call<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! [`Env`] in the simulated world. The quorum call is that of `net`, with events in place of connections.
+//! [`Env`] in the simulated world: [`Call`] drives the quorum call, with events in place of connections.
 
 use super::network::Body;
 use super::pace::Pace;
@@ -135,10 +135,18 @@ impl<T: Tally + 'static> Gather<T> {
     fn send(&self, next: &Outgoing) {
         let held_back = self.try_send(next);
         let state = &mut *self.state.borrow_mut();
+        if next.expects_bulk() {
+            state.call.owes(next.position, self.received_bytes());
+        }
         match held_back {
             None => state.call.sent(),
             Some(event) => state.call.held_back(next.position, event, self.env.now()),
         }
+    }
+
+    /// What a connection that is never idle has carried so far: it grows as time does.
+    fn received_bytes(&self) -> u64 {
+        self.env.world.now().0
     }
 
     /// An event says that this came to nothing, for now or for good.
@@ -187,7 +195,11 @@ impl<T: Tally + 'static> Sink for Gather<T> {
                 return;
             }
             state.armed = None;
-            state.call.pass(self.env.now(), |_| 0);
+            let received = |_| match self.env.world.strikes(Fault::SlowBulk) {
+                true => self.received_bytes(),
+                false => 0,
+            };
+            state.call.pass(self.env.now(), received);
         }
         self.carry_out();
     }

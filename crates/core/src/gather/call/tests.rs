@@ -1,0 +1,218 @@
+//! The driver, with a tally that does what it is told.
+
+use super::*;
+use crate::config::Dap;
+use crate::gather::tests::configuration;
+use crate::message::{Refusal, Reply, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+
+const PATIENCE: Duration = Duration::from_millis(15);
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Wants answers of all three members. At the end of its patience it asks the first one again; it is impossible once the
+/// last one refuses.
+struct Told {
+    heard: Vec<(usize, Event)>,
+    patience: Option<Duration>,
+    fetches: bool,
+}
+
+impl Tally for Told {
+    type Output = Vec<(usize, Event)>;
+
+    fn needed(&self) -> usize {
+        3
+    }
+
+    fn ask(&mut self, _position: usize) -> Option<Request> {
+        let access = match self.fetches {
+            true => Access::Fetch {
+                tag: Tag::INITIAL,
+                payload: true,
+            },
+            false => Access::query(Want::Element, Tag::INITIAL),
+        };
+        let c = configuration(3, Dap::Abd);
+        Some(Request::Configured {
+            configuration: c.id(),
+            descriptor: None,
+            pointer: None,
+            body: Body::Access(vec![(Name::user("k").expect("a key"), access)]),
+        })
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output> {
+        let is_final = event == Event::Refused(Refusal::Full);
+        self.heard.push((from, event));
+        match self.heard.len() {
+            _ if is_final => Decision::Impossible,
+            3 => Decision::Done(std::mem::take(&mut self.heard)),
+            _ => Decision::Pending,
+        }
+    }
+
+    fn tick(&mut self) -> Decision<Self::Output> {
+        Decision::Ask(vec![0])
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.patience
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::default().plus(Duration::from_millis(ms))
+}
+
+fn call(patience: Option<Duration>, fetches: bool, deadline: &Deadline) -> Call<Told> {
+    let members: Members = (1..=3).map(ServerId).collect();
+    let told = Told {
+        heard: Vec::new(),
+        patience,
+        fetches,
+    };
+    Call::new(&members, told, deadline, at(0))
+}
+
+/// Sends what there is to send; says to whom.
+fn send(call: &mut Call<Told>) -> Vec<usize> {
+    let mut asked = Vec::new();
+    while let Some(next) = call.next_request() {
+        assert_eq!(next.server, ServerId(next.position as u128 + 1));
+        call.sent();
+        asked.push(next.position);
+    }
+    asked
+}
+
+fn patient() -> Deadline {
+    Deadline::after(at(0), TIMEOUT)
+}
+
+#[test]
+fn everybody_is_asked_once_and_the_last_reply_decides() {
+    let mut call = call(None, false, &patient());
+    assert_eq!(send(&mut call), [0, 1, 2]);
+    assert!(send(&mut call).is_empty() && call.take().is_none());
+    assert!(
+        !call.hear(2, Event::Reply(Reply::Config), at(1)),
+        "nothing to do"
+    );
+    assert!(!call.hear(0, Event::Unreachable, at(2)));
+    assert!(call.hear(1, Event::Refused(Refusal::Busy), at(3)));
+    let heard = call.take().expect("it is decided").expect("it went well");
+    assert_eq!(
+        heard.iter().map(|(from, _)| *from).collect::<Vec<_>>(),
+        [2, 0, 1]
+    );
+    assert!(
+        !call.hear(0, Event::Reply(Reply::Config), at(4)),
+        "too late"
+    );
+    assert!(call.next_request().is_none());
+}
+
+#[test]
+fn what_is_impossible_says_what_each_server_did() {
+    let mut call = call(None, false, &patient());
+    send(&mut call);
+    call.hear(0, Event::Reply(Reply::Config), at(1));
+    call.hear(2, Event::Refused(Refusal::Full), at(5));
+    let failed = call.take().expect("it has ended").unwrap_err();
+    let said: Vec<Response> = failed.servers.iter().map(|(_, said)| *said).collect();
+    let full = Response::Refused(Refusal::Full);
+    assert_eq!(said, [Response::Answered, Response::Silent, full]);
+    assert_eq!(failed.waited, Duration::from_millis(5));
+    assert!(failed.handed_over && failed.needed == 3);
+}
+
+#[test]
+fn a_request_that_left_nobody_had_no_effect() {
+    let mut call = call(None, false, &patient());
+    while let Some(next) = call.next_request() {
+        // The tally hears of a full queue as of a refusal.
+        let event = match next.position {
+            2 => Event::Refused(Refusal::Full),
+            _ => Event::Unreachable,
+        };
+        call.held_back(next.position, event, at(0));
+    }
+    let failed = call.take().expect("it has ended").unwrap_err();
+    assert!(!failed.handed_over);
+}
+
+#[test]
+fn time_runs_out_at_the_deadline_of_the_operation_not_of_the_call() {
+    let deadline = Deadline::after(at(0), TIMEOUT);
+    let members: Members = (1..=3).map(ServerId).collect();
+    let told = Told {
+        heard: Vec::new(),
+        patience: None,
+        fetches: false,
+    };
+    let mut call = Call::new(&members, told, &deadline, at(900));
+    send(&mut call);
+    assert_eq!(call.next_time(), at(1000));
+    call.pass(at(999), |_| 0);
+    assert!(call.is_open());
+    call.pass(at(1000), |_| 0);
+    let failed = call.take().expect("its time is over").unwrap_err();
+    assert_eq!(failed.waited, TIMEOUT);
+}
+
+#[test]
+fn an_operation_that_gets_on_may_take_any_time() {
+    let deadline = Deadline::idle(at(0), TIMEOUT);
+    assert_eq!(deadline.at(), None);
+    let mut first = call(None, false, &deadline);
+    let mut second = call(None, false, &deadline);
+    send(&mut first);
+    send(&mut second);
+    for from in 0..3 {
+        first.hear(from, Event::Reply(Reply::Config), at(800));
+    }
+    assert_eq!(second.next_time(), at(1800), "another call was decided");
+    second.pass(at(1799), |_| 0);
+    assert!(second.is_open());
+    second.pass(at(1800), |_| 0);
+    let failed = second.take().expect("its time is over").unwrap_err();
+    assert_eq!(failed.waited, TIMEOUT);
+}
+
+#[test]
+fn at_the_end_of_its_patience_the_tally_asks_again_and_is_patient_again() {
+    let mut call = call(Some(PATIENCE), false, &patient());
+    send(&mut call);
+    for round in 1..=3 {
+        assert_eq!(call.next_time(), at(15 * round));
+        call.pass(at(15 * round - 1), |_| 0);
+        assert!(send(&mut call).is_empty(), "it is not over yet");
+        call.pass(at(15 * round), |_| 0);
+        assert_eq!(send(&mut call), [0]);
+    }
+}
+
+/// What a connection had carried before the request was taken for progress, so that each first hedge came after twice its
+/// time.
+#[test]
+fn only_what_comes_after_the_request_puts_patience_off() {
+    let mut call = call(Some(PATIENCE), true, &patient());
+    while let Some(next) = call.next_request() {
+        assert!(next.expects_bulk());
+        call.sent();
+        call.owes(next.position, 1000);
+    }
+    call.pass(at(15), |_| 1000);
+    assert_eq!(send(&mut call), [0], "nothing has come");
+    call.owes(0, 1000);
+    call.pass(at(30), |server| 1000 + u64::from(server == ServerId(2)));
+    assert!(send(&mut call).is_empty(), "the second one is sending");
+    assert_eq!(call.next_time(), at(45));
+    // Who has answered owes nothing: what comes from there is for others.
+    call.hear(1, Event::Reply(Reply::Config), at(31));
+    call.pass(at(45), |server| 1001 + u64::from(server == ServerId(2)));
+    assert!(send(&mut call).is_empty(), "the others have sent something");
+    call.pass(at(60), |server| 1001 + 5 * u64::from(server == ServerId(2)));
+    assert_eq!(send(&mut call), [0]);
+}
