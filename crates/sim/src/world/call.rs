@@ -6,7 +6,7 @@ use super::{Event as Happening, World};
 use crate::fault::Fault;
 use areo_core::config::{Members, ServerId};
 use areo_core::env::{Env, Work};
-use areo_core::error::Unavailable;
+use areo_core::error::{Response, Unavailable};
 use areo_core::gather::{Call, Deadline, Outgoing};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Request};
@@ -100,6 +100,8 @@ struct State<T: Tally> {
     call: Call<T>,
     /// Requests that may still be answered.
     asked: Vec<u64>,
+    /// Servers that could not be asked because of a full queue, by position.
+    refused: Vec<usize>,
     /// What the timer runs for, and how many timers there were.
     armed: Option<Instant>,
     timers: u64,
@@ -138,9 +140,23 @@ impl<T: Tally + 'static> Gather<T> {
         if next.expects_bulk() {
             state.call.owes(next.position, self.received_bytes());
         }
+        if matches!(held_back, Some(Event::Refused(_))) {
+            state.refused.push(next.position);
+        }
         match held_back {
             None => state.call.sent(),
             Some(event) => state.call.held_back(next.position, event, self.env.now()),
+        }
+    }
+
+    /// Who was not asked because of a full queue is not silent: whoever asks would wait for it, and blame it.
+    fn check(&self, outcome: &Result<T::Output, Unavailable>, refused: &[usize]) {
+        let Err(unavailable) = outcome else { return };
+        let said = |position: &usize| unavailable.servers[*position];
+        let silent = |(_, response): &(ServerId, Response)| *response == Response::Silent;
+        if let Some((server, _)) = refused.iter().map(said).find(silent) {
+            let sentence = format!("blamed: {server} counts as silent and was not asked");
+            self.env.world.violate(sentence);
         }
     }
 
@@ -232,6 +248,7 @@ impl Env for SimEnv {
                 state: RefCell::new(State {
                     call,
                     asked: Vec::new(),
+                    refused: Vec::new(),
                     armed: None,
                     timers: 0,
                     waker: None,
@@ -243,6 +260,7 @@ impl Env for SimEnv {
             poll_fn(|context| {
                 let state = &mut *gather.0.state.borrow_mut();
                 if let Some(outcome) = state.call.take() {
+                    gather.0.check(&outcome, &state.refused);
                     return Poll::Ready(outcome);
                 }
                 state.waker = Some(context.waker().clone());
