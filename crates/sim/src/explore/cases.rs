@@ -2,11 +2,13 @@
 
 use super::{Case, Operation, linearizable};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::object::{DomainId, Name};
 use reconfigure::Transfer;
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub mod cap;
 pub mod reconfigure;
 pub mod start;
 
@@ -71,6 +73,14 @@ pub const ALL: &[Entry] = &[
         make: || reconfigure::case(Dap::Ec { k: 2 }, 4, Transfer::Closing),
     },
     Entry {
+        name: "two-reconfigure",
+        make: || reconfigure::two(2, Transfer::Closing),
+    },
+    Entry {
+        name: "cap-2-2",
+        make: cap::two,
+    },
+    Entry {
         name: "rolled-back-start",
         make: start::rolled_back,
     },
@@ -128,6 +138,7 @@ pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
         crashes: 0,
         ticks: 1,
         notes: true,
+        max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         judge: linearizable(),
     }

@@ -105,7 +105,7 @@ impl LiveServer {
             root: root.expect("a case has a configuration").clone(),
             durable: true,
             max_value_bytes: 1 << 20,
-            max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
+            max_unconfirmed: case.max_unconfirmed,
         };
         let mut shard = Shard::new(identity);
         shard.serve();

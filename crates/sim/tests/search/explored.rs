@@ -297,3 +297,28 @@ fn a_script_that_does_not_fit_fails() {
     script.invoke(1);
     script.take(1, 0, "put");
 }
+
+#[test]
+fn a_server_at_its_cap_keeps_no_writer_and_no_reader_out() {
+    let explored = all(cases::find("cap-2-2").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+}
+
+#[test]
+fn two_reconfigurers_lose_nothing_and_one_may_find_the_domain_moved() {
+    let explored = all(cases::find("two-reconfigure").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    let finds = |of: &Observed| matches!(&of.ended, Some(Ended::Other(what)) if what.contains("finds the domain moved"));
+    let found = explored.outcomes.iter().any(|seen| seen.iter().any(finds));
+    assert!(found, "a reconfigurer that comes too late");
+    // A writer of two servers asks both: of three it may miss the one that knows.
+    let explored = all(cases::reconfigure::two(3, Transfer::Open));
+    let violation = explored.violation.expect("an open transfer loses a write");
+    assert!(
+        violation.rule.starts_with("linearizable"),
+        "{}",
+        violation.rule
+    );
+}

@@ -10,6 +10,7 @@ use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::error::Failed;
 use areo_core::gather::Visit;
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::Request;
 use areo_core::object::Name;
 use areo_core::pointer::Pointer;
@@ -64,8 +65,25 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
         crashes: 0,
         ticks: 0,
         notes: false,
+        max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         judge,
+    }
+}
+
+/// The same with a second reconfigurer, which wants the same and may find the domain moved half way.
+pub fn two(n: usize, transfer: Transfer) -> Case {
+    let case = case(Dap::Abd, n, transfer);
+    let [c, next] = &case.configurations[..] else {
+        unreachable!("there are two");
+    };
+    let other = reconfigure(c, next, &object(), transfer);
+    let mut clients = case.clients.clone();
+    clients.push(Rc::new([other]));
+    Case {
+        description: format!("{}; another reconfigures, too", case.description),
+        clients,
+        ..case
     }
 }
 
@@ -81,6 +99,7 @@ fn reconfigure(
         async move {
             match install(&client, &c, &next, &name, transfer).await {
                 Ok(()) => Ended::Other("has moved the domain".to_owned()),
+                Err(Failed::Moved) => Ended::Other("finds the domain moved".to_owned()),
                 Err(failed) => Ended::Failed(format!("{failed:?}")),
             }
         }

@@ -4,6 +4,7 @@
 use super::super::{Case, Ended, Judge, Kind, Observed, Operation};
 use super::{configuration, object};
 use areo_core::config::{Configuration, Dap, ServerId};
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::manager::{self, Registration};
 use areo_core::message::{Body, Request, ServerRecord};
 use areo_core::starts::{Starting, Starts};
@@ -73,6 +74,7 @@ fn case(processes: usize) -> Case {
         crashes: 0,
         ticks: 0,
         notes: false,
+        max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         judge: super::linearizable(),
     }
