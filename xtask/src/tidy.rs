@@ -4,6 +4,7 @@ mod claims;
 mod code;
 mod decisions;
 mod links;
+mod rules;
 mod text;
 
 use crate::findings::{Finding, report};
@@ -56,6 +57,10 @@ const CHECKS: &[Check] = &[
     Check {
         name: "claim",
         find: claims::unresolved,
+    },
+    Check {
+        name: "rule",
+        find: rules::misnamed,
     },
 ];
 

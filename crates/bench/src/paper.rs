@@ -1,4 +1,4 @@
-//! The papers' experiments, repeated with real servers (`algorithms.md` section 7).
+//! The papers' experiments, repeated with real servers (`docs/spec` section 7).
 //!
 //! | module | what |
 //! |---|---|

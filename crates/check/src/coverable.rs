@@ -1,4 +1,5 @@
-//! Coverable, weakly (`[V-1]`, `[V-2]`): two concurrent writes of one version may both succeed, and one prevails.
+//! Coverable, weakly (`[V-1 weak-coverability]`, `[V-2 coverable-properties]`): two concurrent writes of one version may
+//! both succeed, and one prevails.
 //!
 //! - *Validity*: a write that succeeds creates a new version, larger than the one that it covers.
 //! - *Continuity*: the covered version existed.

@@ -73,7 +73,8 @@ pub enum Kind {
     Read,
     /// Writes a value.
     Write,
-    /// Writes a value if the version is still `based_on`, weakly: concurrent ones may both succeed (`[V-1]`).
+    /// Writes a value if the version is still `based_on`, weakly: concurrent ones may both succeed
+    /// (`[V-1 weak-coverability]`).
     CvrWrite,
     /// Writes a value if the version is `based_on` (none: if the object is absent), with at most one winner.
     ConditionalWrite,

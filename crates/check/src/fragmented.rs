@@ -1,10 +1,10 @@
-//! Fragmented coverable: files that are linked lists of blocks, each block a coverable object (`algorithms.md` 4.2 to
+//! Fragmented coverable: files that are linked lists of blocks, each block a coverable object (`docs/spec` 4.2 to
 //! 4.4). Each block is judged on its own as a coverable object; this judges what holds them together (oracle O5).
 //!
-//! - *Created first* (`[B-3]`): a block exists before a write that makes it reachable is invoked. New blocks may be created
-//!   in any order, as long as nothing leads to them.
-//! - *Connected* (`[B-1]`): a write that covers a version keeps the block that followed in that version: it links to
-//!   it directly, or through new blocks as they were created.
+//! - *Created first* (`[B-3 create-first]`): a block exists before a write that makes it reachable is invoked. New blocks
+//!   may be created in any order, as long as nothing leads to them.
+//! - *Connected* (`[B-1 never-unlinked]`): a write that covers a version keeps the block that followed in that version: it
+//!   links to it directly, or through new blocks as they were created.
 //! - *Acyclic*: new blocks do not lead back.
 //! - *One link per version*: a read returns the link that was written.
 

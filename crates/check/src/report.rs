@@ -12,11 +12,12 @@ pub enum Property {
     Linearizable,
     /// Versions agree with values and with real time (oracle O1).
     VersionOrder,
-    /// Coverable writes: validity, consolidation, continuity, evolution (`[V-1]`, `[V-2]`).
+    /// Coverable writes: validity, consolidation, continuity, evolution (`[V-1 weak-coverability]`,
+    /// `[V-2 coverable-properties]`).
     Coverable,
     /// At most one conditional write of a version takes effect.
     OneWinner,
-    /// Files of blocks: created first, connected, acyclic (`[B-1]`, `[B-3]`, oracle O5).
+    /// Files of blocks: created first, connected, acyclic (`[B-1 never-unlinked]`, `[B-3 create-first]`, oracle O5).
     Fragmented,
     /// Configurations of a domain: uniqueness, subsequence, progress.
     Configurations,

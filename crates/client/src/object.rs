@@ -119,7 +119,7 @@ pub struct Placement {
     pub server: ServerId,
     /// Its name.
     pub name: String,
-    /// Index of its element, from 0; rotates over the objects (`[X-6]`).
+    /// Index of its element, from 0; rotates over the objects (`[X-6 rotating-index]`).
     pub element: u8,
     /// What that element is.
     pub role: ElementRole,

@@ -477,7 +477,7 @@ impl Work {
     }
 }
 
-/// Members of the new configuration that have to be sent their element (`[X-17]`).
+/// Members of the new configuration that have to be sent their element (`[X-17 adopted-elements]`).
 fn needing(configurations: (&Configuration, &Configuration), name: &Name, length: u64) -> u64 {
     let needs = |position: &usize| {
         let kept = (length, false);

@@ -1,4 +1,4 @@
-//! Configurations: who holds a domain, and how (`algorithms.md` 3.1; "Formats with room" in ARCHITECTURE.md).
+//! Configurations: who holds a domain, and how (`docs/spec` 3.1; "Formats with room" in ARCHITECTURE.md).
 
 use crate::hash::stable_hash;
 use crate::limits;
@@ -141,7 +141,8 @@ impl fmt::Debug for Configuration {
     }
 }
 
-/// Names a configuration in requests and records. The digest tells two descriptors of one index apart (`[X-13]`).
+/// Names a configuration in requests and records. The digest tells two descriptors of one index apart
+/// (`[X-13 highest-final]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ConfigurationId {
     /// The domain.
@@ -322,7 +323,7 @@ impl Configuration {
     }
 
     /// The index of the element that the member at `position` holds of an object: rotates over the objects, so that the
-    /// `k` data positions and the load do too (`[X-6]`, amending `[EC-1]`).
+    /// `k` data positions and the load do too (`[X-6 rotating-index]`, amending `[EC-1 element-index]`).
     pub fn element_index(&self, position: usize, placement_hash: u64) -> u8 {
         assert!(position < self.n(), "positions are of this configuration");
         let n = self.n() as u64;

@@ -1,4 +1,5 @@
-//! Consensus: decided-once cells, kept by the members of a configuration (`algorithms.md` `[X-16]`, `[X-20]`).
+//! Consensus: decided-once cells, kept by the members of a configuration (`docs/spec` `[X-16 decider-in-descriptor]`,
+//! `[X-20 decided-once]`).
 //!
 //! What must have one winner is decided here and never by a tagged write: the first configuration of a domain, and each
 //! further one; the fate of an upload, and that of a version at too few members ([`fate`]). [`paxos`] needs no log and no leader.
@@ -79,7 +80,7 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for Members<F> {
     }
 }
 
-/// Whom the configuration names ([`Decider`], `[X-16]`).
+/// Whom the configuration names ([`Decider`], `[X-16 decider-in-descriptor]`).
 pub struct AsDescribed<F>(
     /// Draws a writer that was never used before.
     pub F,

@@ -1,4 +1,4 @@
-//! Data access primitives: get-tag, get-data and put-data in one configuration (`algorithms.md` 2).
+//! Data access primitives: get-tag, get-data and put-data in one configuration (`docs/spec` 2).
 //!
 //! They promise (C1) that after a completed put-data(t) every later get returns a tag of at least t, and (C2) that a
 //! returned pair was put, or is the initial one. How, is the business of the configuration's kind: [`abd`], [`ec`].
@@ -33,7 +33,7 @@ use store::{Outcome, Store};
 
 pub use offer::Offered;
 
-/// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4]`).
+/// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4 known-not-sent]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
     /// The version.
@@ -72,15 +72,17 @@ pub struct Found {
     pub value: Option<Value>,
     /// Length of the content in bytes.
     pub length: u64,
-    /// The version is at a quorum, so that a read may return it without writing it back (`[F-1]`, `[F-3]`).
+    /// The version is at a quorum, so that a read may return it without writing it back (`[F-1 quorum-agrees]`,
+    /// `[F-3 confirmed-tag]`).
     pub complete: bool,
     /// Members that hold it, by position: those need no write-back.
     pub holders: Vec<bool>,
-    /// A member cannot speak for the object: a write-back repairs it, and is due even if the version is at a quorum (`[X-11]`).
+    /// A member cannot speak for the object: a write-back repairs it, and is due even if the version is at a quorum
+    /// (`[X-11 damage-abstains]`).
     pub damaged: bool,
     /// The version is at a quorum, and a member keeps older ones because nobody has told it: the confirmation was lost.
     pub unaware: bool,
-    /// The highest fence that a member showed: a new version up to there would be held back (`[X-3]`).
+    /// The highest fence that a member showed: a new version up to there would be held back (`[X-3 unconfirmed-cap]`).
     pub fence: Tag,
 }
 
@@ -112,9 +114,9 @@ impl Found {
 pub enum PutError {
     /// No quorum in time, or the configuration has a final successor.
     Failed(Failed),
-    /// Too many members hold too many unconfirmed versions of the object (`[X-3]`).
+    /// Too many members hold too many unconfirmed versions of the object (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
-    /// A fence was raised above the version: it is to be decided whether it is kept (`[X-3]`).
+    /// A fence was raised above the version: it is to be decided whether it is kept (`[X-3 unconfirmed-cap]`).
     Fenced(Unavailable),
 }
 
@@ -139,7 +141,8 @@ impl ErrorType for PutError {
 /// # Errors
 /// [`Failed`].
 pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Failed> {
-    // QUERY-TAG is the same for both kinds: max(List, floor, stable) of each member ([X-2]), the maximum over a quorum.
+    // QUERY-TAG is the same for both kinds: max(List, floor, stable) of each member ([X-2 get-tag-maximum]), the maximum
+    // over a quorum.
     let query = Access::query(Want::Tags, Tag::INITIAL);
     let body = Body::Access(vec![(name.clone(), query)]);
     let fold = |max: &mut Tag, _from: usize, reply: Reply| match single(reply) {
@@ -154,8 +157,8 @@ pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Fa
     span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
 }
 
-/// The largest tag at a quorum that has room for the value as a new version (`[X-3]`). Where nothing is held back that is
-/// [`get_tag`]: a tombstone has room on full disks, and a manifest is short.
+/// The largest tag at a quorum that has room for the value as a new version (`[X-3 unconfirmed-cap]`). Where nothing is held
+/// back that is [`get_tag`]: a tombstone has room on full disks, and a manifest is short.
 ///
 /// # Errors
 /// [`Failed`]: also where too many members refuse, for a full disk for instance.
@@ -220,7 +223,8 @@ pub async fn get_data_past<E: Env>(
     span::watch!(span::in_configuration!(span::GET_DATA, at.c()), get)
 }
 
-/// Whether no version above this one can be at a quorum, by the answers of single members (`[EC-11]`, `[X-1]`).
+/// Whether no version above this one can be at a quorum, by the answers of single members (`[EC-11 acceptance-test]`,
+/// `[X-1 support-threshold]`).
 ///
 /// A put that completed before the answers left its tag at q members, of which at most n - r are not among the r that
 /// answered. Each of the others still lists it or has trimmed up to it. So a tag with less support than q - (n - r) is not
@@ -303,7 +307,7 @@ async fn put<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), PutError> 
 
 /// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or `spared`,
 /// which the caller is about to put. Returns the other versions above `newest` that cannot come to a quorum any more but by such a decision, and cannot be read by these
-/// answers (`[X-3]`).
+/// answers (`[X-3 unconfirmed-cap]`).
 ///
 /// # Errors
 /// [`Failed`].
@@ -350,8 +354,8 @@ pub async fn drop_versions<E: Env>(
 }
 
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow
-/// member could vouch for a version after the state was transferred without it (`[F-5]`, `[X-4]`). EC-DAP as published knows
-/// no confirmations.
+/// member could vouch for a version after the state was transferred without it (`[F-5 clean-confirm]`,
+/// `[X-4 confirm-write-backs]`). EC-DAP as published knows no confirmations.
 pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
     assert!(
         at.is_last(),
@@ -419,7 +423,7 @@ pub fn is_adoptable(
     held == Some(Form::Copy) || held == Some(form(new, name, position, kept))
 }
 
-/// The element in the form that this configuration wants, if it can be made of this one alone (`[X-17]`).
+/// The element in the form that this configuration wants, if it can be made of this one alone (`[X-17 adopted-elements]`).
 pub fn adapted(c: &Configuration, form: Form, element: Element) -> Option<Element> {
     match (element.form, form) {
         (held, wanted) if held == wanted => Some(element),

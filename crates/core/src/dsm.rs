@@ -84,7 +84,7 @@ impl<E: Env> Client<E> {
         &self.memory.sequences
     }
 
-    /// A writer that was never returned before (`[X-7]`).
+    /// A writer that was never returned before (`[X-7 writer-per-write]`).
     pub fn next_writer(&self) -> Writer {
         let counter = self.memory.counter.get() + 1;
         self.memory.counter.set(counter);
@@ -108,7 +108,8 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// This client completed a put of `tag`, or of a larger one, in this configuration (`[F-2]`, `[F-6]`).
+    /// This client completed a put of `tag`, or of a larger one, in this configuration (`[F-2 own-puts]`,
+    /// `[F-6 puts-not-reads]`).
     fn has_propagated(&self, c: &Configuration, name: &Name, tag: Tag) -> bool {
         self.memory.propagated.borrow().has(c, name, tag)
     }
@@ -118,7 +119,7 @@ impl<E: Env> Client<E> {
         self.memory.propagated.borrow().last(c, name)
     }
 
-    /// Remembers a put that completed; never one that was only read (`[F-6]`).
+    /// Remembers a put that completed; never one that was only read (`[F-6 puts-not-reads]`).
     fn remember_propagated(&self, c: &Configuration, name: &Name, (tag, value): (Tag, &Value)) {
         let mut propagated = self.memory.propagated.borrow_mut();
         propagated.remember(c, name, (tag, value));

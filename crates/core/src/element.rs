@@ -1,11 +1,11 @@
-//! Values, and the elements that servers keep of them (`algorithms.md` 2.1, `[X-1]`).
+//! Values, and the elements that servers keep of them (`docs/spec` 2.1, `[X-1 support-threshold]`).
 
 use bytes::Bytes;
 
 /// One version of an object as users see it: what a tag stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Value {
-    /// A tombstone: an ordinary version that says that the object is gone (`[X-18]`). It has no content.
+    /// A tombstone: an ordinary version that says that the object is gone (`[X-18 tombstone-versions]`). It has no content.
     pub deleted: bool,
     /// Encoded [`crate::object::Metadata`].
     pub metadata: Bytes,

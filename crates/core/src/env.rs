@@ -30,7 +30,7 @@ pub enum Work {
     AskedAgain,
     /// Two configurations of one index were seen ([`crate::pointer::Fork`]).
     Forked,
-    /// Servers of a new configuration took over elements that they held in earlier ones (`[X-17]`).
+    /// Servers of a new configuration took over elements that they held in earlier ones (`[X-17 adopted-elements]`).
     Adopted {
         /// How many.
         elements: u64,

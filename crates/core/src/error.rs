@@ -19,7 +19,7 @@ pub struct Unavailable {
     pub servers: Vec<(ServerId, Response)>,
     /// How long the operation waited.
     pub waited: Duration,
-    /// Some request was handed to a connection: it may have had its effect (`[X-9]`).
+    /// Some request was handed to a connection: it may have had its effect (`[X-9 honest-outcome]`).
     pub handed_over: bool,
     /// What ended the operation at once, if it was not for want of answers.
     pub obstacle: Option<Box<Obstacle>>,
@@ -28,7 +28,7 @@ pub struct Unavailable {
 /// What ends an operation at once, because more answers and more time would not help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
-    /// The object cannot have another version (`[N-1]`).
+    /// The object cannot have another version (`[N-1 bounded-numbers]`).
     NumbersUsedUp(NumbersUsedUp),
     /// One index of the domain has two configurations.
     Forked(Fork),

@@ -1,4 +1,4 @@
-//! Files as lists of blocks (`algorithms.md` 4.2 to 4.5; `CoBFS`, `CoAresF`).
+//! Files as lists of blocks (`docs/spec` 4.2 to 4.5; `CoBFS`, `CoAresF`).
 //!
 //! A file is a linked list of blocks, each a coverable object of its own, so that people who edit different parts of it do
 //! not disturb each other. Content is cut where the content says so ([`divide`]), so that an insertion moves the cuts with

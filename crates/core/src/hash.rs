@@ -1,7 +1,8 @@
 //! A stable hash: part of what is stored and sent, so it may never change.
 
 /// 64 bits over `bytes`: FNV-1a, finished by the mixer of `splitmix64` so that its low bits may be used as a remainder.
-/// Not for adversarial input. Used for the digest of a configuration and for the rotation of element indices (`[X-6]`).
+/// Not for adversarial input. Used for the digest of a configuration and for the rotation of element indices
+/// (`[X-6 rotating-index]`).
 pub fn stable_hash(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in bytes {

@@ -33,10 +33,10 @@ pub const HEADERS_WINDOW: usize = 4;
 pub const CELL_BYTES: usize = 12 << 10;
 /// Bytes of the name of a decided-once cell.
 pub const CELL_NAME_BYTES: usize = 256;
-/// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3]`).
+/// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3 unconfirmed-cap]`).
 pub const UNCONFIRMED_ELEMENTS: usize = 64;
-/// Numbers of tags and ballots are below this (`[N-1]`): so many writes of one object do not happen, so that a larger number
-/// is a mistake or an attack, after which no write could follow.
+/// Numbers of tags and ballots are below this (`[N-1 bounded-numbers]`): so many writes of one object do not happen, so that
+/// a larger number is a mistake or an attack, after which no write could follow.
 pub const NUMBER: u64 = 1 << 62;
 /// Versions of one object whose fate is being decided at once.
 pub const FATE_WINDOW: usize = 16;
@@ -50,7 +50,7 @@ pub const REGISTERED_SERVERS: usize = 4096;
 /// `delta` of a configuration unless the user says otherwise (2.2).
 pub const DEFAULT_DELTA: u16 = 5;
 
-/// How long an object must be quiet before versions below its confirmed one go (`[X-3]`).
+/// How long an object must be quiet before versions below its confirmed one go (`[X-3 unconfirmed-cap]`).
 pub const QUIET: Duration = Duration::from_secs(2);
 /// How long a get-data waits for the servers that it asked for elements before it asks others too.
 pub const HEDGE: Duration = Duration::from_millis(15);

@@ -22,9 +22,9 @@ pub enum Request {
     Configured {
         /// Which.
         configuration: ConfigurationId,
-        /// Its descriptor, for a server that has not heard of it (`[C-7]`).
+        /// Its descriptor, for a server that has not heard of it (`[C-7 describe-unknown]`).
         descriptor: Option<Arc<Configuration>>,
-        /// What the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8]`): the reply then shows
+        /// What the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8 closed-get]`): the reply then shows
         /// this pointer, or a larger one.
         pointer: Option<Pointer>,
         /// What.
@@ -37,7 +37,7 @@ pub enum Request {
     Know(ServerRecord),
     /// How this server is.
     Status,
-    /// Where the domain is: its highest final configuration, as far as this server knows (3.6, `[X-21]`).
+    /// Where the domain is: its highest final configuration, as far as this server knows (3.6, `[X-21 directory-join]`).
     Latest {
         /// The domain.
         domain: DomainId,
@@ -105,7 +105,7 @@ pub enum Access {
         /// The asker has the value of this tag: no element is sent for it or for smaller ones.
         have: Tag,
         /// What the asker is going to put as a new version. A server that has no room for it refuses, so that no element is
-        /// sent unless a quorum has room (`[X-3]`).
+        /// sent unless a quorum has room (`[X-3 unconfirmed-cap]`).
         announced: Option<Announced>,
     },
     /// The element of exactly this tag.
@@ -122,27 +122,27 @@ pub enum Access {
         /// This server's element of it.
         element: Element,
         /// A reader found the version at other servers and completes it: it is taken in however many unconfirmed
-        /// versions are here, because only completing one lets those go (`[X-3]`).
+        /// versions are here, because only completing one lets those go (`[X-3 unconfirmed-cap]`).
         write_back: bool,
     },
-    /// Hold this, which was decided to be kept: it is taken in whatever the fence and the number of versions (`[X-3]`).
+    /// Hold this, which was decided to be kept: it is taken in whatever the fence and the number of versions (`[X-3 unconfirmed-cap]`).
     Keep {
         /// The version.
         tag: Tag,
         /// This server's element of it.
         element: Element,
     },
-    /// As if what is held of this version in an earlier configuration were put here, by a write-back (ADOPT, `[X-17]`).
+    /// As if what is held of this version in an earlier configuration were put here, by a write-back (ADOPT, `[X-17 adopted-elements]`).
     Adopt(Tag),
     /// Take in no version up to this tag that is not here yet, unless it is confirmed or decided to be kept; and say what you
-    /// hold (FENCE, `[X-3]`).
+    /// hold (FENCE, `[X-3 unconfirmed-cap]`).
     Fence {
         /// Up to which tag.
         upto: Tag,
         /// The asker is about to put this version: it is let through, unless an earlier fence holds it back.
         spared: Tag,
     },
-    /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3]`).
+    /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3 unconfirmed-cap]`).
     Drop(Tag),
 }
 
@@ -231,7 +231,7 @@ pub enum Reply {
     Servers(Vec<ServerRecord>),
     /// The registration is durable here; to [`Enrolment::Ask`]: it would be admitted.
     Registered,
-    /// A later start of that server is registered, or another one of the incarnation: this one runs on a copy (`[X-11]`).
+    /// A later start of that server is registered, or another one of the incarnation: this one runs on a copy (`[X-11 damage-abstains]`).
     Outdated {
         /// The incarnation that is registered.
         registered: u64,
@@ -241,7 +241,7 @@ pub enum Reply {
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
     /// The envelope of an answer by a server that knows what comes after the configuration: the pointer and the answer are
-    /// one snapshot (`[C-2]`).
+    /// one snapshot (`[C-2 atomic-snapshot]`).
     Next {
         /// What comes next.
         pointer: Pointer,
@@ -304,7 +304,7 @@ pub enum Answer {
     Evicted,
     /// To a put or an adoption: the tag is held, or below what was trimmed here.
     Stored,
-    /// To an adoption: there is nothing to make the element of. No acknowledgement (NEED, `[X-17]`).
+    /// To an adoption: there is nothing to make the element of. No acknowledgement (NEED, `[X-17 adopted-elements]`).
     Needed,
     /// To a drop: the version is not here, or is confirmed.
     Dropped,
@@ -312,23 +312,23 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// What a server holds of one object: a snapshot (`[C-2]`).
+/// What a server holds of one object: a snapshot (`[C-2 atomic-snapshot]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Held {
     /// The versions whose elements are here, ascending; and those of which only the tag is ([`Form::Trimmed`]).
     pub stored: Vec<(Tag, Form)>,
     /// The largest tag whose element was evicted or refused here (2.2).
     pub floor: Tag,
-    /// The largest tag known to be at a quorum (2.2; `confirmed` of `[F-3]`).
+    /// The largest tag known to be at a quorum (2.2; `confirmed` of `[F-3 confirmed-tag]`).
     pub stable: Tag,
-    /// Versions up to this tag are taken in only if they are here, confirmed, or decided to be kept (`[X-3]`).
+    /// Versions up to this tag are taken in only if they are here, confirmed, or decided to be kept (`[X-3 unconfirmed-cap]`).
     pub fence: Tag,
     /// The element of the largest stored tag, where it was wanted.
     pub element: Option<(Tag, Carried)>,
 }
 
 impl Held {
-    /// What get-tag takes from this reply: `max(List, floor, stable, fence)` (`[X-2]`).
+    /// What get-tag takes from this reply: `max(List, floor, stable, fence)` (`[X-2 get-tag-maximum]`).
     pub fn max_tag(&self) -> Tag {
         let stored = self.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag);
         stored.max(self.floor).max(self.stable).max(self.fence)
@@ -344,7 +344,7 @@ impl Held {
         self.listed(tag).filter(|form| *form != Form::Trimmed)
     }
 
-    /// Whether this reply supports the tag: lists it, or may have trimmed it (`[EC-11]`, `[X-1]`).
+    /// Whether this reply supports the tag: lists it, or may have trimmed it (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
     pub fn supports(&self, tag: Tag) -> bool {
         self.floor >= tag || self.listed(tag).is_some()
     }
@@ -358,7 +358,7 @@ impl Held {
 /// A page of the objects that a server holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listed {
-    /// By key, tombstones included (`[X-18]`).
+    /// By key, tombstones included (`[X-18 tombstone-versions]`).
     pub entries: Vec<ListEntry>,
     /// There are more after the last entry.
     pub truncated: bool,
@@ -378,7 +378,7 @@ pub struct ListEntry {
     pub age_s: u32,
     /// It is a tombstone.
     pub deleted: bool,
-    /// This server cannot speak for the object until it is repaired: it counts in no quorum (`[X-11]`).
+    /// This server cannot speak for the object until it is repaired: it counts in no quorum (`[X-11 damage-abstains]`).
     pub damaged: bool,
 }
 
@@ -399,7 +399,7 @@ pub enum CellReply {
     },
     /// The cell is decided.
     Decided(Bytes),
-    /// A configuration comes after this one: nothing is promised or accepted here any more (`[X-20]`). What was accepted in
+    /// A configuration comes after this one: nothing is promised or accepted here any more (`[X-20 decided-once]`). What was accepted in
     /// the highest ballot stays so.
     Closed {
         /// Ballot and value.
@@ -461,7 +461,7 @@ pub struct ServerStatus {
 /// One-way: nobody waits for it and its loss costs only time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// The version is at a quorum of this configuration (2.6 CONFIRM, `[F-3]`).
+    /// The version is at a quorum of this configuration (2.6 CONFIRM, `[F-3 confirmed-tag]`).
     Confirm {
         /// Where.
         configuration: ConfigurationId,

@@ -18,7 +18,8 @@ impl fmt::Debug for DomainId {
     }
 }
 
-/// What an object is for. User keys and the store's own objects can never collide, and no listing mixes them (`[X-24]`).
+/// What an object is for. User keys and the store's own objects can never collide, and no listing mixes them
+/// (`[X-24 kind-byte]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -149,7 +150,7 @@ impl Name {
         std::str::from_utf8(&self.0[1..]).expect("checked when the name was made")
     }
 
-    /// A stable number by which placement rotates over the members of a configuration (`[X-6]`).
+    /// A stable number by which placement rotates over the members of a configuration (`[X-6 rotating-index]`).
     pub fn placement_hash(&self, domain: DomainId) -> u64 {
         stable_hash(&self.0) ^ stable_hash(&domain.0.to_le_bytes())
     }

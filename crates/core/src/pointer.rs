@@ -1,4 +1,5 @@
-//! What comes after a configuration: pointers, and their one order (`algorithms.md` 3.2, `[A-2]`, `[A-3]`).
+//! What comes after a configuration: pointers, and their one order (`docs/spec` 3.2, `[A-2 pointers-rise]`,
+//! `[A-3 merge-by-rank]`).
 //!
 //! ```text
 //! none  <  (k+1, pending)  <  (k+1, final)  <  (k+2, final)  <  (k+3, final)  < ...
@@ -26,7 +27,7 @@ pub enum Status {
 /// The next configuration, as a server or a client knows it (`nextC`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pointer {
-    /// Which configuration, in full: whoever gets the pointer may have to describe it to others (`[X-13]`).
+    /// Which configuration, in full: whoever gets the pointer may have to describe it to others (`[X-13 highest-final]`).
     pub configuration: Arc<Configuration>,
     /// How far it is installed.
     pub status: Status,
@@ -65,7 +66,7 @@ impl Pointer {
     }
 
     /// Whether it may stand at configuration `k`: it leads upwards within the same domain, and a pending one leads to the
-    /// very next configuration (`[A-2]`).
+    /// very next configuration (`[A-2 pointers-rise]`).
     pub fn leads_on_from(&self, k: &ConfigurationId) -> bool {
         let to = self.configuration.id();
         let same_sequence = (to.domain, to.partition) == (k.domain, k.partition);
@@ -77,12 +78,12 @@ impl Pointer {
     }
 }
 
-/// Whether `new` takes the place of `known`: the order of `[A-2]`, and of nothing else.
+/// Whether `new` takes the place of `known`: the order of `[A-2 pointers-rise]`, and of nothing else.
 pub fn rises(known: Option<&Pointer>, new: &Pointer) -> bool {
     known.is_none_or(|known| new.rank() > known.rank())
 }
 
-/// Keeps the larger of the two (`[A-3]`). Returns whether it was the new one.
+/// Keeps the larger of the two (`[A-3 merge-by-rank]`). Returns whether it was the new one.
 ///
 /// # Errors
 /// [`Fork`], and the known one is kept.

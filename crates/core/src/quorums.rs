@@ -1,4 +1,4 @@
-//! Quorum systems: how many replies make a quorum, and why two of them meet (`algorithms.md` 0.2).
+//! Quorum systems: how many replies make a quorum, and why two of them meet (`docs/spec` 0.2).
 
 /// Any `quorum` of `n` members form a quorum.
 ///
@@ -36,7 +36,8 @@ impl Quorums {
         self.quorum
     }
 
-    /// Members that any two quorums share at least, `2q - n`: the support threshold of `[EC-11]` (`[X-1]`).
+    /// Members that any two quorums share at least, `2q - n`: the support threshold of `[EC-11 acceptance-test]`
+    /// (`[X-1 support-threshold]`).
     pub fn intersection(self) -> usize {
         2 * self.quorum - self.n
     }
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_known_triples_hold() {
-        // (n, m) -> (q, f), rule [EC-3].
+        // (n, m) -> (q, f), rule [EC-3 code-quorums].
         for (n, m, q, f) in [
             (3, 1, 3, 0),
             (5, 2, 4, 1),

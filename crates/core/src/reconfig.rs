@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`sequence`] | going from one configuration to the next: what every operation does |
-//! | [`ares`] | appending a configuration: decide, announce, transfer, finalize, collect (`algorithms.md` 3.3, 3.4) |
+//! | [`ares`] | appending a configuration: decide, announce, transfer, finalize, collect (`docs/spec` 3.3, 3.4) |
 //! | [`transfer`] | bringing the state of a domain into a configuration |
 
 pub mod ares;

@@ -48,7 +48,8 @@ pub struct Identity {
     pub durable: bool,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,
-    /// Unconfirmed versions of one object that it takes, `[X-3]`: [`limits::UNCONFIRMED_ELEMENTS`], but for tests.
+    /// Unconfirmed versions of one object that it takes, `[X-3 unconfirmed-cap]`: [`limits::UNCONFIRMED_ELEMENTS`], but for
+    /// tests.
     pub max_unconfirmed: usize,
 }
 
@@ -66,7 +67,7 @@ pub struct Server {
     identity: Identity,
     /// Set once a quorum of the root domain has confirmed the incarnation.
     serving: bool,
-    /// Records were lost of which not even the key is known: nothing is answered for any object (`[X-11]`).
+    /// Records were lost of which not even the key is known: nothing is answered for any object (`[X-11 damage-abstains]`).
     unreadable: bool,
     tenancies: BTreeMap<Key, Tenancy>,
     finals: Finals,
@@ -394,7 +395,7 @@ impl Server {
             let _ = self.hear(now, key, pointer.clone());
             return;
         }
-        // Of another configuration of the same index nothing is believed ([X-13]).
+        // Of another configuration of the same index nothing is believed ([X-13 highest-final]).
         let is_meant = |tenancy: &&mut Tenancy| {
             let known = tenancy.configuration();
             known.is_some_and(|known| known.id() == *configuration)
@@ -431,7 +432,7 @@ impl Server {
         }
     }
 
-    /// Lets superseded versions of quiet objects go (`[X-3]`). To be called about once a second.
+    /// Lets superseded versions of quiet objects go (`[X-3 unconfirmed-cap]`). To be called about once a second.
     pub(crate) fn tick(&mut self, now: Instant) {
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");

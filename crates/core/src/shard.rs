@@ -1,6 +1,6 @@
 //! The order of durability and acknowledgement, decided here and nowhere else: requests change the server's state in
 //! memory, what they changed becomes durable as one batch, then their replies are released. A reply to a query, too,
-//! waits for everything it reflects (`[C-3]`, `[X-10]`).
+//! waits for everything it reflects (`[C-3 durable-first]`, `[X-10 durable-replies]`).
 //!
 //! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
 
@@ -84,7 +84,8 @@ impl<C> Shard<C> {
     }
 
     /// Before a request is received, and while its batch is open: puts elements that are held here already in place of the
-    /// adoptions that it asks for (`[X-17]`). Those that stay are answered with [`Answer::Needed`]. Returns how many it put.
+    /// adoptions that it asks for (`[X-17 adopted-elements]`). Those that stay are answered with [`Answer::Needed`]. Returns
+    /// how many it put.
     pub fn adopt(&self, request: &mut Request, heap: &impl Heap) -> usize {
         assert!(
             !self.committing,
@@ -303,7 +304,7 @@ pub fn completes(request: &Request) -> bool {
     accesses.iter().all(|(_, access)| completes(access)) && writes(request)
 }
 
-/// Until a commit that was decided is put, neither its blocks nor those before them can be swept (`[X-22]`).
+/// Until a commit that was decided is put, neither its blocks nor those before them can be swept (`[X-22 upload-fate]`).
 fn is_manifest(element: &Element) -> bool {
     let stands_for = |metadata: Metadata| metadata.blocks.is_some();
     Metadata::decode(&element.metadata).is_ok_and(stands_for) && element.payload.is_empty()

@@ -1,4 +1,4 @@
-//! Tags order the writes of one object (`algorithms.md` 0.2, `[C-4]`, `[X-7]`).
+//! Tags order the writes of one object (`docs/spec` 0.2, `[C-4 unique-writers]`, `[X-7 writer-per-write]`).
 
 use crate::limits;
 use std::fmt;
@@ -15,7 +15,7 @@ impl fmt::Debug for ClientId {
 }
 
 /// Who wrote a version: a client and that client's own counter, so that it is unique per write, also between tasks of
-/// one process, without any memory per object (`[X-7]`, which replaces `[C-8]`).
+/// one process, without any memory per object (`[X-7 writer-per-write]`, which replaces `[C-8 no-tag-reuse]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Writer {
     /// The client.
@@ -83,7 +83,7 @@ impl Tag {
     /// The tag of a write by `writer` whose query returned `self` as the maximum.
     ///
     /// # Errors
-    /// [`NumbersUsedUp`], `[N-1]`.
+    /// [`NumbersUsedUp`], `[N-1 bounded-numbers]`.
     pub fn next(self, writer: Writer) -> Result<Tag, NumbersUsedUp> {
         assert!(writer.counter > 0, "writers count their writes from 1");
         self.numbered(self.number.checked_add(1), writer)
@@ -110,8 +110,8 @@ impl Tag {
             .ok_or(NumbersUsedUp { largest: self })
     }
 
-    /// Whether an execution can produce the tag: its number is below [`limits::NUMBER`] (`[N-1]`). No server takes another
-    /// one, and a record or a reply that says one is damaged.
+    /// Whether an execution can produce the tag: its number is below [`limits::NUMBER`] (`[N-1 bounded-numbers]`). No server
+    /// takes another one, and a record or a reply that says one is damaged.
     pub fn is_possible(&self) -> bool {
         self.number < limits::NUMBER
     }
@@ -136,7 +136,7 @@ impl fmt::Debug for Tag {
     }
 }
 
-/// An object has a version after which none can come (`[N-1]`).
+/// An object has a version after which none can come (`[N-1 bounded-numbers]`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumbersUsedUp {
     /// That version.

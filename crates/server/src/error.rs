@@ -33,7 +33,7 @@ pub enum ServeError {
         /// The data directory.
         path: PathBuf,
     },
-    /// The directory belongs to a server that keeps nothing on disk, and that was started before (`[X-12]`).
+    /// The directory belongs to a server that keeps nothing on disk, and that was started before (`[X-12 memory-identity]`).
     MemoryRestart {
         /// The data directory.
         path: PathBuf,
@@ -82,7 +82,8 @@ pub enum ServeError {
         /// The incarnation that is registered.
         registered: u64,
     },
-    /// A batch could not be made durable: what was acknowledged is safe, what is in memory may not be (`[X-10]`).
+    /// A batch could not be made durable: what was acknowledged is safe, what is in memory may not be
+    /// (`[X-10 durable-replies]`).
     Commit(CommitError),
     /// The store cannot go on.
     Step(StepError),

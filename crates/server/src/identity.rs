@@ -24,7 +24,7 @@ pub struct Identity {
     pub name: String,
     /// Counts its starts.
     pub starts: Starts,
-    /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12]`).
+    /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12 memory-identity]`).
     pub memory: bool,
     /// The configuration of the root domain that it knows.
     pub root: Arc<Configuration>,

@@ -286,7 +286,7 @@ impl Worker {
                     records.finish_commit(committed);
                 }
             }
-            // Nothing that may not be durable is ever shown: the process ends (`[X-10]`).
+            // Nothing that may not be durable is ever shown: the process ends (`[X-10 durable-replies]`).
             Err(error) => return self.fail(ServeError::Commit(error)),
         }
         self.release(batch);

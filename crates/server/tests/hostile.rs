@@ -187,7 +187,8 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
     });
 }
 
-/// `[N-1]`: one put with number 2^64-1 made an object unwritable for ever, and ended every process that wrote it.
+/// `[N-1 bounded-numbers]`: one put with number 2^64-1 made an object unwritable for ever, and ended every process that
+/// wrote it.
 #[test]
 fn a_version_number_that_is_not_possible_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -69,9 +69,10 @@ pub struct Case {
     pub ticks: usize,
     /// Whether notes such as CONFIRM arrive, each at any moment or never; otherwise all are lost.
     pub notes: bool,
-    /// Unconfirmed versions of one object that a server takes (`[X-3]`).
+    /// Unconfirmed versions of one object that a server takes (`[X-3 unconfirmed-cap]`).
     pub max_unconfirmed: usize,
-    /// Whether servers may let superseded versions go at any moment, as they do after a quiet time (`[X-3]`).
+    /// Whether servers may let superseded versions go at any moment, as they do after a quiet time
+    /// (`[X-3 unconfirmed-cap]`).
     pub quiet: bool,
     /// What must hold.
     pub judge: Judge,

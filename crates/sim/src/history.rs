@@ -1,5 +1,5 @@
 //! What clients saw: written down as JSON lines, one event each, and judged as it is written by the order of tags
-//! (oracle O1 of `algorithms.md` section 8). A version's tag places its operation; that order must respect real time and
+//! (oracle O1 of `docs/spec` section 8). A version's tag places its operation; that order must respect real time and
 //! every read must return the value that was written under its tag.
 
 use areo_core::config::Configuration;
@@ -233,7 +233,8 @@ impl History {
         self.judge_read(operation, tag, value);
     }
 
-    /// A coverable write ended with this version. Returns whether another one has replaced the same version (`[V-1]`).
+    /// A coverable write ended with this version. Returns whether another one has replaced the same version
+    /// (`[V-1 weak-coverability]`).
     pub(crate) fn end_covered(&mut self, ended: &Ended, operation: &Operation, tag: Tag) -> bool {
         let base = operation.kind.base().expect("it is coverable");
         self.end_write(ended, operation, tag);
@@ -244,7 +245,7 @@ impl History {
                 &format!("replaced {base}, older than {floor}, which had ended"),
             );
         }
-        // Above it by more than one where members hold the next numbers back (`[X-3]`).
+        // Above it by more than one where members hold the next numbers back (`[X-3 unconfirmed-cap]`).
         if tag.number <= base.number {
             self.violate(operation, &format!("made {tag} of {base}"));
         }
@@ -319,8 +320,8 @@ impl History {
         }
     }
 
-    /// Regular listing (`[X-19]`): what was complete before it began is in it, as that version or a newer one, unless a
-    /// tombstone may be.
+    /// Regular listing (`[X-19 regular-listing]`): what was complete before it began is in it, as that version or a newer
+    /// one, unless a tombstone may be.
     pub(crate) fn end_listing(&mut self, listing: &Listing, entries: &[ListEntry]) {
         let shown: BTreeMap<&str, Tag> = entries
             .iter()

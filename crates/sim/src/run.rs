@@ -106,7 +106,7 @@ pub struct Outcome {
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
-    /// Elements that servers took from earlier configurations (`[X-17]`).
+    /// Elements that servers took from earlier configurations (`[X-17 adopted-elements]`).
     pub adopted: u64,
     /// Things that happened: messages, commits, timers, faults.
     pub events: u64,
@@ -133,7 +133,7 @@ pub struct Report {
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
-    /// Elements that servers took from earlier configurations (`[X-17]`).
+    /// Elements that servers took from earlier configurations (`[X-17 adopted-elements]`).
     pub adopted: u64,
     /// Their events.
     pub events: u64,

@@ -319,7 +319,8 @@ impl Truth {
         newest.map_or(Tag::INITIAL, |copy| copy.tag)
     }
 
-    /// Whether the version is behind the object's fence and not here: it was dropped, of which that was decided (`[X-3]`).
+    /// Whether the version is behind the object's fence and not here: it was dropped, of which that was decided
+    /// (`[X-3 unconfirmed-cap]`).
     pub(crate) fn is_dropped(&self, object: ObjectId, tag: Tag) -> bool {
         let fence = self.fences.get(&object);
         fence.is_some_and(|fence| tag <= fence.upto && !fence.held.contains(&tag))

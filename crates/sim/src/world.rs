@@ -342,7 +342,7 @@ impl World {
         self.observe(&machines, &Observation::Completed { homes, tag });
     }
 
-    /// At rest one version of each object is stored (`[X-3]`): everything was confirmed and has been quiet.
+    /// At rest one version of each object is stored (`[X-3 unconfirmed-cap]`): everything was confirmed and has been quiet.
     pub(crate) fn at_rest(&self) {
         let machines = self.0.machines.borrow();
         let watch = self.0.watch.borrow();

@@ -87,7 +87,7 @@ pub enum CommitError {
 pub enum ReadError {
     /// The handle names no live record (it was freed).
     Unknown,
-    /// The bytes on disk do not match their checksum: abstain, do not call it missing `[X-11]`.
+    /// The bytes on disk do not match their checksum: abstain, do not call it missing `[X-11 damage-abstains]`.
     Damaged {
         /// The number of the segment.
         segment: u64,

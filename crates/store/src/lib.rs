@@ -9,9 +9,9 @@
 //! - A record is a *join*: applying it twice, or in another order, changes nothing. So recovery reports records in any
 //!   order, may report one twice (a crash while it was being copied), and may report one that was freed.
 //! - A record is durable once [`Log::finish_commit`] has returned for the batch it was appended to; nothing that
-//!   reflects it may be told to anybody before that `[X-10]`.
+//!   reflects it may be told to anybody before that `[X-10 durable-replies]`.
 //! - Damage is reported, never repaired by guessing: [`PayloadState::PayloadDamaged`], [`ReadError::Damaged`], and, when
-//!   it is not even known which record was lost, [`OpenReport::unknown_damaged`] `[X-11]`.
+//!   it is not even known which record was lost, [`OpenReport::unknown_damaged`] `[X-11 damage-abstains]`.
 //!
 //! The byte format is drawn in `docs/data-file.md`. Reading order: [`disk`], `format`, `batch`, `index`, `log` and below
 //! it `log/space`, `log/scan`, `log/open`, `log/step`; on top of it [`records`], the typed layer; [`directory`] stands beside the log.

@@ -42,7 +42,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Records were lost of which not even the key is known: nothing may be answered for any object (`[X-11]`).
+    /// Records were lost of which not even the key is known: nothing may be answered for any object
+    /// (`[X-11 damage-abstains]`).
     pub fn is_unreadable(&self) -> bool {
         self.log.unknown_damaged > 0 || self.unknown_records > 0
     }

@@ -116,6 +116,18 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         "# A\n\n`core/src/dap/abd.rs`\n",
         "docs/paper-map.md:3",
     ),
+    (
+        "rule",
+        "a.rs",
+        concat!("fn f() {}\n// As `[Z", "-1 gone]` says.\n"),
+        "a.rs:2",
+    ),
+    (
+        "rule",
+        "docs/spec/a.md",
+        concat!("# A\n\n### [Z", "-1 cited-nowhere]\n"),
+        "docs/spec/a.md:3",
+    ),
 ];
 
 fn findings(name: &str, tree: &Tree) -> Vec<String> {
@@ -206,6 +218,15 @@ fn a_clean_tree_has_no_findings() {
             "#[test]\nfn lemma_1() { f().unwrap(); }\n",
         ),
         (
+            "docs/spec/a.md",
+            concat!(
+                "# A\n\n### [Z",
+                "-1 a-name]\n\nSee [Z",
+                "-1 a-name](#z-1-a-name), [UTF-8x].\n"
+            ),
+        ),
+        ("b.rs", concat!("//! As `[Z", "-1 a-name]` says.\n")),
+        (
             "a.rs",
             "// Not todo!() and not .unwrap() in comments, nor `$HOME/a`, `crates/work/a`.\nfn f() {}\n",
         ),
@@ -246,6 +267,55 @@ fn two_decisions_with_one_number_are_caught() {
     let found = findings("decision", &tree);
     assert!(
         found.len() == 1 && found[0].starts_with("docs/decisions/0001-c.md: "),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_rule_that_is_cited_under_another_name_is_caught() {
+    let page = concat!("# A\n\n### [Z", "-1 a-name]\n");
+    let code = concat!("// `[Z", "-1 a-name]`\n");
+    let found = |path: &str, text: &str| {
+        let files = [("docs/spec/a.md", page), ("a.rs", code), (path, text)];
+        findings("rule", &Tree::planted(&files))
+    };
+    assert_eq!(found("b.md", code), [""; 0]);
+    for wrong in [
+        concat!("`[Z", "-1]`"),
+        concat!("[Z", "-1]."),
+        concat!("`[Z", "-1 another-name]`"),
+        concat!("`[Z", "-1 a-name, so]`"),
+        concat!("`[Z", "-1\n// a-name]`"),
+        concat!("`[Z", "-1  a-name]`"),
+        concat!("`[Z", "-2 a-name]`"),
+        concat!("`[ZZ", "-1 a-name]`"),
+    ] {
+        for path in ["b.rs", "b.md", "b.patch", "b.toml"] {
+            let found = found(path, &format!("\n// {wrong}\n"));
+            assert!(
+                found.len() == 1 && found[0].starts_with(&format!("{path}:2: ")),
+                "{wrong} in {path}: {found:?}"
+            );
+        }
+    }
+    for twice in [
+        concat!("### [Z", "-1 other-name]\n"),
+        concat!("### [Z", "-2 a-name]\n"),
+    ] {
+        let found = found("docs/spec/b.md", twice);
+        let says = |found: &String| found.contains("defined twice");
+        assert!(found.iter().any(says), "{twice}: {found:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_only_documents_cite_is_caught() {
+    let page = concat!("# A\n\n### [Z", "-1 a-name]\n");
+    let document = concat!("As [Z", "-1 a-name] says.\n");
+    let tree = Tree::planted(&[("docs/spec/a.md", page), ("docs/b.md", document)]);
+    let found = findings("rule", &tree);
+    assert!(
+        found.len() == 1 && found[0].starts_with("docs/spec/a.md:3: "),
         "{found:?}"
     );
 }

@@ -32,7 +32,8 @@ fn rot(log: &Path, value: &[u8]) -> usize {
     found
 }
 
-/// `[X-11]`: a replica whose newest version is damaged counts in no quorum, and never answers with an older one.
+/// `[X-11 damage-abstains]`: a replica whose newest version is damaged counts in no quorum, and never answers with an older
+/// one.
 #[test]
 fn a_replica_that_rots_abstains_until_it_is_repaired() {
     let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);

@@ -276,7 +276,7 @@ fn edit(editor: &mut Editor<'_>, seed: u64, goes_on: &AtomicBool) {
     while edits < EDITS || goes_on.load(Ordering::Relaxed) {
         content = edited(content, seed * 1000 + edits as u64);
         let pushed = editor.push(&content);
-        // Who has lost reads, and goes on from there (`[B-6]`).
+        // Who has lost reads, and goes on from there (`[B-6 reread-after-loss]`).
         if !pushed.conflicts.is_empty() || edits % 4 == 3 {
             content = editor.pull();
         }

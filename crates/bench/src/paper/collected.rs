@@ -155,7 +155,7 @@ async fn reconfigure(
 pub(super) fn laws(of: &Measured, costs: &[Cost]) -> Vec<Law> {
     let (name, at) = (of.name(), of.at());
     // Without collection one after the other, unless a server has missed one altogether: asked for it, that server answers
-    // with the last final one of the domain ([X-13]).
+    // with the last final one of the domain ([X-13 highest-final]).
     let (what, configurations) = match of.variant.extras {
         Extras::Plain | Extras::Piggyback => (
             "configurations from the first to the last one: at most all",

@@ -1,4 +1,4 @@
-//! What holds on any machine: counts (`algorithms.md` 7.5, and the hops of E7).
+//! What holds on any machine: counts (`docs/spec` 7.5, and the hops of E7).
 
 use super::actor::{Actor, Cost};
 use super::report::Law;

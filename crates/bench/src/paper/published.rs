@@ -1,4 +1,4 @@
-//! What the publication reports (`algorithms.md` 7.1): latency of READ in milliseconds.
+//! What the publication reports (`docs/spec` 7.1): latency of READ in milliseconds.
 
 use super::collected::Left;
 use super::compare::{Order, Relation};

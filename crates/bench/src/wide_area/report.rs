@@ -164,7 +164,7 @@ impl Point {
         ]
     }
 
-    /// The counts that do not depend on the machine (`algorithms.md` 7.5): a put takes two rounds, and a get of what is
+    /// The counts that do not depend on the machine (`docs/spec` 7.5): a put takes two rounds, and a get of what is
     /// everywhere one.
     fn broken(&self) -> Vec<String> {
         let expected = match (self.operation, &self.beside) {

@@ -1,4 +1,4 @@
-//! Coverable writes (`[V-1]`, `[V-2]`).
+//! Coverable writes (`[V-1 weak-coverability]`, `[V-2 coverable-properties]`).
 
 use crate::{holds, violated};
 use areo_check::Property::Coverable;
@@ -16,7 +16,7 @@ fn writes_that_cover_what_they_saw() {
 
 #[test]
 fn two_concurrent_writes_of_one_version_may_both_succeed() {
-    // Weak coverability: not a violation [V-1].
+    // Weak coverability: not a violation [V-1 weak-coverability].
     holds(
         "a  0..1  cvr_write x @1-a <0
          a  2..9  cvr_write y @2-a <1-a

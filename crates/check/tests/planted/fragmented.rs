@@ -1,4 +1,4 @@
-//! Files of blocks (`[B-1]`, `[B-3]`, O5). The first block is `f`.
+//! Files of blocks (`[B-1 never-unlinked]`, `[B-3 create-first]`, O5). The first block is `f`.
 
 use crate::{holds, violated};
 use areo_check::Property::Fragmented;
@@ -34,7 +34,7 @@ fn two_concurrent_splits_lead_to_either_chain() {
     ));
 }
 
-/// `[B-3]`: new blocks are created all at once, before anything leads to the first of them.
+/// `[B-3 create-first]`: new blocks are created all at once, before anything leads to the first of them.
 #[test]
 fn new_blocks_are_created_in_any_order_before_the_first_is_linked() {
     let created = |y_ends| {

@@ -306,7 +306,7 @@ async fn hand_out(
     Ok(())
 }
 
-/// Bytes of the version were handed out, and what follows is gone: a newer one is complete (`[X-23]`).
+/// Bytes of the version were handed out, and what follows is gone: a newer one is complete (`[X-23 replaced-blocks]`).
 async fn conflict(call: &Call, expected: Version) -> Error {
     let key = call.name.key();
     let found = match manager::stat(&call.session.client, call.c(), &call.name).await {

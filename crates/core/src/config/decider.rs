@@ -4,7 +4,7 @@ use crate::limits;
 use std::fmt;
 use std::str::FromStr;
 
-/// Who decides which configuration comes after one; the one itself says so (`[X-16]`).
+/// Who decides which configuration comes after one; the one itself says so (`[X-16 decider-in-descriptor]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Decider {
     /// Its members, by Paxos: the consensus of Ares.

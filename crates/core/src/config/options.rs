@@ -1,6 +1,6 @@
 //! What of the published algorithms a configuration makes use of.
 
-/// Which optimisations of Ares II operations and servers make use of (`algorithms.md` 3.3, 3.4). The default is Ares II as
+/// Which optimisations of Ares II operations and servers make use of (`docs/spec` 3.3, 3.4). The default is Ares II as
 /// it should be; [`Options::ARES`] is the protocol that it was derived from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
@@ -15,7 +15,7 @@ pub struct Options {
 /// What servers do with a configuration that has a final successor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Collect {
-    /// They drop its state, and remember for the whole domain the highest final pointer, for ever (`[X-13]`).
+    /// They drop its state, and remember for the whole domain the highest final pointer, for ever (`[X-13 highest-final]`).
     On,
     /// They keep its state and go on to answer.
     Off,

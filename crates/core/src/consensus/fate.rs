@@ -1,5 +1,5 @@
-//! The fate of a version that is at too few members: kept or dropped, decided once in its configuration (`algorithms.md`
-//! `[X-3]`, with the cell of `[X-20]`).
+//! The fate of a version that is at too few members: kept or dropped, decided once in its configuration (`docs/spec`
+//! `[X-3 unconfirmed-cap]`, with the cell of `[X-20 decided-once]`).
 //!
 //! Writers that end half way leave versions that nobody can read and nobody may evict, because their writers may still be at
 //! work. A client that finds members full of them raises a *fence* at a quorum: behind it members take in no such version any

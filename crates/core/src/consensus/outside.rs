@@ -1,6 +1,6 @@
 //! Consensus outside: a service that decides for everybody who asks, by create-if-absent on a key for each domain and index
-//! (Ares II, `algorithms.md` 3.1). Which service, is said by the configuration whose successor is decided (`[X-16]`), so that
-//! two reconfigurers never ask different ones.
+//! (Ares II, `docs/spec` 3.1). Which service, is said by the configuration whose successor is decided
+//! (`[X-16 decider-in-descriptor]`), so that two reconfigurers never ask different ones.
 //!
 //! The service knows nothing of final pointers: it decides an index once, for ever, and whoever proposes it late is told what
 //! was decided. Announcing that to the members then shows what became of it, as with Paxos.

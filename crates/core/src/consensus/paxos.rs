@@ -1,5 +1,5 @@
-//! Single-decree Paxos on the members of a configuration, one instance per cell (Lamport; `algorithms.md` 6.5 Rambo,
-//! `[R-9]`, `[R-10]`, `[X-16]`).
+//! Single-decree Paxos on the members of a configuration, one instance per cell (Lamport; `docs/spec` 6.5 Rambo,
+//! `[R-9 random-backoff]`, `[R-10 one-value-per-ballot]`, `[X-16 decider-in-descriptor]`).
 //!
 //! A proposer asks a quorum to promise a ballot and to say what they accepted before; it then asks a quorum to accept the
 //! value of the highest ballot that it was told of, or its own if there is none. Two quorums share a member, so that a
@@ -32,7 +32,7 @@ use std::time::Duration;
 pub enum Outcome {
     /// The cell is decided, with this value.
     Decided(Bytes),
-    /// A configuration comes after this one, and with it other acceptors (`[X-20]`); the visit knows which.
+    /// A configuration comes after this one, and with it other acceptors (`[X-20 decided-once]`); the visit knows which.
     Closed,
 }
 
@@ -75,15 +75,15 @@ pub async fn propose<E: Env>(
                 }
             }
         };
-        // Above whoever is ahead, after a random while, so that one of the two gets through ([R-9]).
+        // Above whoever is ahead, after a random while, so that one of the two gets through ([R-9 random-backoff]).
         number = rejected.number.max(number + 1);
         env.sleep(Duration::from_micros(env.random() % 5000)).await;
     }
 }
 
 /// Decides the cell with `value` in one round, if nobody else has proposed anything: `owner` alone may use ballot 0, with
-/// one value for ever. Below it nothing can have been accepted, so that there is nothing to ask for first (`[X-22]`). `None`:
-/// others were here, or a configuration comes after this one; go on with [`propose`].
+/// one value for ever. Below it nothing can have been accepted, so that there is nothing to ask for first
+/// (`[X-22 upload-fate]`). `None`: others were here, or a configuration comes after this one; go on with [`propose`].
 ///
 /// # Errors
 /// As [`propose`].
@@ -139,7 +139,7 @@ impl State {
 }
 
 /// Asks a quorum for the cell, and promises nothing. In a visit that closes the configuration the acceptors that answer
-/// accept nothing afterwards, so that whatever was decided here is what this returns (`[X-20]`).
+/// accept nothing afterwards, so that whatever was decided here is what this returns (`[X-20 decided-once]`).
 ///
 /// What was accepted in a later configuration goes before it whatever the ballots are: a ballot of this configuration may
 /// be larger than those with which proposers who did not hear of it decided the cell in the next one.
@@ -339,14 +339,15 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Whether its ballots are; one whose are not abstains, because what it promised is not known (`[N-1]`, `[X-11]`).
+    /// Whether its ballots are; one whose are not abstains, because what it promised is not known (`[N-1 bounded-numbers]`,
+    /// `[X-11 damage-abstains]`).
     pub fn is_possible(&self) -> bool {
         let accepted = self.accepted.iter().map(|(ballot, _)| ballot);
         accepted.chain([&self.promised]).all(Ballot::is_possible)
     }
 
     /// One step. Returns the answer and whether the state changed, which must be durable before the answer leaves. `closed`:
-    /// a configuration comes after this one, and nothing changes here any more (`[X-20]`).
+    /// a configuration comes after this one, and nothing changes here any more (`[X-20 decided-once]`).
     pub fn receive(&mut self, step: CellRequest, closed: bool) -> (CellReply, bool) {
         if let (true, Some((_, value))) = (self.decided, &self.accepted) {
             return (CellReply::Decided(value.clone()), false);
@@ -375,7 +376,8 @@ impl Acceptor {
                 )
             }
             CellRequest::Accept { ballot, value } if ballot >= self.promised => {
-                // Ballots are unique per attempt, so that one ballot brings one value, however often it comes ([R-10]).
+                // Ballots are unique per attempt, so that one ballot brings one value, however often it comes
+                // ([R-10 one-value-per-ballot]).
                 let accepted = Some((ballot, value));
                 let changed = self.accepted != accepted;
                 (self.promised, self.accepted) = (ballot, accepted);

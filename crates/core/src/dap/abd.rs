@@ -1,4 +1,4 @@
-//! MW-ABD: atomic storage by replication (`algorithms.md` 1.1 and 1.2; Attiya, Bar-Noy, Dolev, for several writers by
+//! MW-ABD: atomic storage by replication (`docs/spec` 1.1 and 1.2; Attiya, Bar-Noy, Dolev, for several writers by
 //! Lynch and Shvartsman).
 //!
 //! Every member holds the newest pair it has seen. A write asks a majority for their tags and brings the value under a
@@ -15,7 +15,7 @@
 //! |---|---|
 //! | QUERY(wantValue, have) | [`super::get_tag`], [`get_data`]; server: [`super::versions::Versions::held`] |
 //! | PUT(t, v) | [`put_data`]; server: [`admit`], [`trim`] |
-//! | `CONFIRM(t)` `[F-3]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
+//! | `CONFIRM(t)` `[F-3 confirmed-tag]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
 
 use super::collect::{self, Collected};
 use super::store::Store;

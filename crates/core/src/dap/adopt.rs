@@ -1,4 +1,5 @@
-//! The tally of an adoption (`[X-17]`): which members hold the version afterwards, without its having been sent to them.
+//! The tally of an adoption (`[X-17 adopted-elements]`): which members hold the version afterwards, without its having been
+//! sent to them.
 
 use super::single;
 use crate::config::Configuration;

@@ -1,5 +1,5 @@
 //! The tally of get-data: a few members are asked for elements, the others for tags only; a rule of the configuration's
-//! kind says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5]`).
+//! kind says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
 
 use super::{Passed, Scope, single};
 use crate::config::{Configuration, Dap};
@@ -33,14 +33,14 @@ pub(super) struct Collect {
     ticks: u32,
     /// Ticks after which members that are late are no longer hoped for; a multiple of that while elements are fetched.
     hope: u32,
-    /// A member could not speak for the object: it is to be repaired by the write-back (`[X-11]`).
+    /// A member could not speak for the object: it is to be repaired by the write-back (`[X-11 damage-abstains]`).
     damaged: bool,
 }
 
 /// What is known of one member.
 struct Member {
     asks: Asks,
-    /// Its one answer to the query (`[X-5]`: by one single reply).
+    /// Its one answer to the query (`[X-5 single-reply]`: by one single reply).
     held: Option<Held>,
     element: Option<(Tag, Element)>,
     /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
@@ -331,7 +331,8 @@ impl Collect {
         }
     }
 
-    /// Whether this is an element that the member at this position can hold (`[EC-2]`), and as long as it must be.
+    /// Whether this is an element that the member at this position can hold (`[EC-2 self-describing-elements]`), and as long
+    /// as it must be.
     fn fits(&self, from: usize, element: &Element) -> bool {
         let c = &self.configuration;
         let Ok(length) = usize::try_from(element.length) else {
@@ -369,7 +370,7 @@ impl Collect {
     }
 }
 
-/// Whether the member keeps older versions because it does not know that `tag` is at a quorum (`[X-3]`).
+/// Whether the member keeps older versions because it does not know that `tag` is at a quorum (`[X-3 unconfirmed-cap]`).
 pub(super) fn is_unaware(held: &Held, tag: Tag) -> bool {
     let keeps_older = held.stored.first().is_some_and(|(oldest, _)| *oldest < tag);
     keeps_older && held.stable < tag

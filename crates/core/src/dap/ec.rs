@@ -1,18 +1,19 @@
-//! EC-DAP: erasure-coded storage, as corrected in `algorithms.md` 2.6 with the amendments of section 10 (after the
-//! EC-DAP of Ares and EC-DAP II of Ares II; the published trimming loses the newest complete version, `[EC-6]`).
+//! EC-DAP: erasure-coded storage, as corrected in `docs/spec` 2.6 with the amendments of section 10 (after the
+//! EC-DAP of Ares and EC-DAP II of Ares II; the published trimming loses the newest complete version, `[EC-6 stale-trim]`).
 //!
 //! A value is cut into k fragments and n - k parity fragments are computed; member i holds one of them of each of the
 //! newest versions, its *list*. Quorums have ⌈(n+k)/2⌉ members, so that two of them share k: whatever a put left at one
 //! quorum can be decoded from every other. Values up to the configuration's `copy_bytes` are held as full copies inside
-//! the same quorums, so that small objects cost no decoding and no padding (`[X-1]`).
+//! the same quorums, so that small objects cost no decoding and no padding (`[X-1 support-threshold]`).
 //!
 //! Writes that are not complete fill lists up, so versions must go. A member evicts only below the largest version known
 //! to be at a quorum (`stable`), and remembers the largest that it evicted (`floor`). A reader accepts a version only if
-//! no larger one can be complete, judged by the lists *and* the floors (`[EC-11]`); that needs no assumption on the
-//! number of writers.
+//! no larger one can be complete, judged by the lists *and* the floors (`[EC-11 acceptance-test]`); that needs no assumption
+//! on the number of writers.
 //!
 //! Versions above `stable` stay, up to a cap, at which a member refuses new ones. A write asks for room before it sends
-//! anything. Where versions that nobody can read fill the cap, clients have them dropped: [`crate::consensus::fate`] (`[X-3]`).
+//! anything. Where versions that nobody can read fill the cap, clients have them dropped: [`crate::consensus::fate`]
+//! (`[X-3 unconfirmed-cap]`).
 //!
 //! | | rounds | bytes for a value of s bytes |
 //! |---|---|---|
@@ -23,8 +24,8 @@
 //! | pseudocode | here |
 //! |---|---|
 //! | get-tag, QUERY-TAG | [`super::get_tag`]; server: [`super::versions::Versions::held`] |
-//! | get-data, QUERY-LIST | [`get_data`], [`acceptable`] (`[EC-11]`); server: [`super::versions::Versions::held`] |
-//! | put-data, PUT | [`put_data`], [`elements`]; server: [`admit`], [`trim`] (`[X-3]`) |
+//! | get-data, QUERY-LIST | [`get_data`], [`acceptable`] (`[EC-11 acceptance-test]`); server: [`super::versions::Versions::held`] |
+//! | put-data, PUT | [`put_data`], [`elements`]; server: [`admit`], [`trim`] (`[X-3 unconfirmed-cap]`) |
 //! | FENCE, DROP | [`super::fence`], [`stranded`], [`super::drop_versions`]; server: [`super::versions::Versions::raise_fence`], [`super::versions::Versions::drop_version`] |
 //! | `CONFIRM(t)` | [`super::put_data`]; server: [`super::versions::Versions::confirm`], [`trim`] |
 //!
@@ -111,8 +112,8 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
     positions
 }
 
-/// The acceptance test `[EC-11]`: the largest version that can be read and is not passed over, if no larger one can be
-/// complete ([`super::is_newest_complete`]).
+/// The acceptance test `[EC-11 acceptance-test]`: the largest version that can be read and is not passed over, if no larger
+/// one can be complete ([`super::is_newest_complete`]).
 pub(super) fn acceptable(
     c: &Configuration,
     held: &[Option<Held>],
@@ -154,7 +155,7 @@ pub(super) fn stranded(c: &Configuration, answers: &[Held], newest: Tag, upto: T
     tags
 }
 
-/// One copy, or k distinct fragments of one form, are listed (`[X-1]`).
+/// One copy, or k distinct fragments of one form, are listed (`[X-1 support-threshold]`).
 fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
     let forms: Vec<Form> = replies
         .iter()
@@ -376,9 +377,10 @@ fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
 
 // ---- server half ----------------------------------------------------------------------------------------------------
 
-/// PUT: what is held already is acknowledged (`[X-1]`); what trimming would evict at once only raises the floor. Where a fence
-/// is above it a version is refused unless it is decided to be kept. Too many unconfirmed versions are refused until one is
-/// completed and confirmed, or some are dropped (`[X-3]`); the write-back of a read is never refused for that.
+/// PUT: what is held already is acknowledged (`[X-1 support-threshold]`); what trimming would evict at once only raises the
+/// floor. Where a fence is above it a version is refused unless it is decided to be kept. Too many unconfirmed versions are
+/// refused until one is completed and confirmed, or some are dropped (`[X-3 unconfirmed-cap]`); the write-back of a read is
+/// never refused for that.
 pub fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
     let kept = usize::from(bounds.delta) + 1;
     let stored = versions.stored();
@@ -400,14 +402,15 @@ pub fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) ->
     }
 }
 
-/// Whether no further unconfirmed version is taken in (`[X-3]`).
+/// Whether no further unconfirmed version is taken in (`[X-3 unconfirmed-cap]`).
 pub fn is_at_cap(versions: &Versions, bounds: Bounds) -> bool {
     versions.unconfirmed() >= bounds.unconfirmed
 }
 
 /// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that
-/// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3]`), but for what is below a
-/// tombstone of a quiet object: nobody reads what was removed, so that nobody would say a lost confirmation again.
+/// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3 unconfirmed-cap]`), but for
+/// what is below a tombstone of a quiet object: nobody reads what was removed, so that nobody would say a lost confirmation
+/// again.
 pub fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
     let (kept, stable) = (usize::from(delta) + 1, versions.stable());
     let superseding = versions.superseding();

@@ -1,8 +1,8 @@
 //! Get-data of many objects at once, without their content: one message to each server and one back.
 //!
 //! A quorum answers for every object as in a get-data of its own; each is judged by the same rule of its configuration's
-//! kind. What is at a quorum by these answers needs no write-back (`[F-1]`, `[F-3]`), and is found; of anything else the
-//! caller is told nothing, and reads it alone.
+//! kind. What is at a quorum by these answers needs no write-back (`[F-1 quorum-agrees]`, `[F-3 confirmed-tag]`), and is
+//! found; of anything else the caller is told nothing, and reads it alone.
 //!
 //! | | rounds | bytes |
 //! |---|---|---|

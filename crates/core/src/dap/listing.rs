@@ -1,5 +1,5 @@
 //! Listing the objects of one configuration: a quorum answers, and it meets every quorum that a put left its tag at, so
-//! that the page contains every object whose put completed before (`algorithms.md` `[X-19]`).
+//! that the page contains every object whose put completed before (`docs/spec` `[X-19 regular-listing]`).
 
 use crate::config::Configuration;
 use crate::env::Env;
@@ -8,7 +8,7 @@ use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Body, ListEntry, ListRequest, Listed, Reply};
 use std::collections::BTreeMap;
 
-/// A page of what a quorum lists, tombstones included (`[X-18]`).
+/// A page of what a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listing {
     /// Of each object its largest version, in order of the keys.

@@ -83,8 +83,8 @@ pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<V
     Ok(stored.into_iter().map(is_stored).collect())
 }
 
-/// Has the members hold what they hold of these versions in earlier configurations (`[X-17]`). Says of each version which
-/// members acknowledged it, as they would a put; nothing is said of the others.
+/// Has the members hold what they hold of these versions in earlier configurations (`[X-17 adopted-elements]`). Says of each
+/// version which members acknowledged it, as they would a put; nothing is said of the others.
 ///
 /// # Errors
 /// [`Failed`].

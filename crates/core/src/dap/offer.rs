@@ -1,5 +1,5 @@
-//! The tally of get-tag for a new version: a quorum of members that have room for it (`[X-3]`). A put that would be refused
-//! for lack of room is not sent, so that it leaves nothing behind.
+//! The tally of get-tag for a new version: a quorum of members that have room for it (`[X-3 unconfirmed-cap]`). A put that
+//! would be refused for lack of room is not sent, so that it leaves nothing behind.
 
 use super::single;
 use crate::config::Configuration;

@@ -1,5 +1,5 @@
-//! The register of servers in one configuration of the root domain: a join by incarnation (`[X-21]`), kept beside the
-//! objects.
+//! The register of servers in one configuration of the root domain: a join by incarnation (`[X-21 directory-join]`), kept
+//! beside the objects.
 
 use crate::config::{Configuration, ServerId};
 use crate::env::Env;

@@ -34,10 +34,10 @@ enum State {
 pub(super) enum Outcome {
     /// A quorum holds the element, or trimmed it.
     Stored,
-    /// So many members refuse another unconfirmed version that no quorum is left (`[X-3]`).
+    /// So many members refuse another unconfirmed version that no quorum is left (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
-    /// No quorum is left, and a member has a fence above the version: it is to be decided whether it is kept (`[X-3]`).
-    /// What each member said, by position.
+    /// No quorum is left, and a member has a fence above the version: it is to be decided whether it is kept
+    /// (`[X-3 unconfirmed-cap]`). What each member said, by position.
     Fenced(Vec<Response>),
 }
 

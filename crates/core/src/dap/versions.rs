@@ -32,7 +32,8 @@ pub struct Versions {
     floor: Tag,
     /// The largest tag known to be at a quorum.
     stable: Tag,
-    /// The largest version whose record is damaged: the object abstains until that or a larger one is put (`[X-11]`).
+    /// The largest version whose record is damaged: the object abstains until that or a larger one is put
+    /// (`[X-11 damage-abstains]`).
     damaged: Option<Damaged>,
     /// Few objects have one.
     fence: Option<Box<Fence>>,
@@ -56,7 +57,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether some execution produces these (`[N-1]`).
+    /// Whether some execution produces these (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let fence = self.fence.iter();
         let fenced = fence.flat_map(|fence| fence.held.iter().chain([&fence.upto, &fence.spared]));
@@ -66,7 +67,8 @@ impl Marks {
     }
 }
 
-/// A limit to what is taken in (`[X-3]`): versions up to a tag only if they are confirmed or decided to be kept.
+/// A limit to what is taken in (`[X-3 unconfirmed-cap]`): versions up to a tag only if they are confirmed or decided to be
+/// kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fence {
     /// Up to which tag. A later fence of the object reaches further, because the one before ended at a confirmed version.
@@ -126,9 +128,9 @@ pub enum Admission {
     RaiseFloor,
     /// Trimming would take its element at once: store its tag alone.
     StoreTag,
-    /// Too many unconfirmed versions (`[X-3]`).
+    /// Too many unconfirmed versions (`[X-3 unconfirmed-cap]`).
     Busy,
-    /// There is a fence above it (`[X-3]`).
+    /// There is a fence above it (`[X-3 unconfirmed-cap]`).
     Fenced,
     /// More tags than a reply can list.
     Full,
@@ -152,7 +154,7 @@ impl Versions {
 
     /// Versions below this one are not needed once the object is quiet: the largest known to be at a quorum, or a larger
     /// tombstone, wherever else that is. A tombstone is whole at each server that holds it, so that whoever misses here what
-    /// went for its sake finds the tombstone, which is newer (`[EC-11]` judges it like any other version).
+    /// went for its sake finds the tombstone, which is newer (`[EC-11 acceptance-test]` judges it like any other version).
     pub fn superseding(&self) -> Tag {
         let tombstone = self.stored.iter().rfind(|stored| stored.deleted);
         tombstone.map_or(self.stable, |stored| stored.tag.max(self.stable))

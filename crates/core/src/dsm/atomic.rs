@@ -1,15 +1,15 @@
 //! Atomic read and write: two phases over the configurations of a domain's sequence, in each of them by its data access
-//! primitives (`algorithms.md` 1.1, 3.3, 3.4).
+//! primitives (`docs/spec` 1.1, 3.3, 3.4).
 //!
 //! Both phases go along the sequence from the freshest final configuration that the client knows; the second one starts
-//! where the first one ended (`[A-6]`). A phase is over at a configuration whose servers answered without knowing a next
-//! one. With piggybacking they say so with every reply; without (Ares), a round of its own asks them.
+//! where the first one ended (`[A-6 second-phase-start]`). A phase is over at a configuration whose servers answered without
+//! knowing a next one. With piggybacking they say so with every reply; without (Ares), a round of its own asks them.
 //!
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
 //! | [`write()`] | 2 | |
 //! | [`put_version`] | 1 | |
-//! | [`read`] | 1, when the version is known to be at a quorum (`[F-1]` to `[F-4]`) | 2 |
+//! | [`read`] | 1, when the version is known to be at a quorum (`[F-1 quorum-agrees]` to `[F-4 last-configuration]`) | 2 |
 //! | [`stat`] | 1 | 2, with the content |
 //! | without piggybacking | 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
@@ -114,7 +114,7 @@ pub(super) async fn settle<E: Env>(
 }
 
 /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
-/// content after all, to write it back (`[X-2]`: never get-tag).
+/// content after all, to write it back (`[X-2 get-tag-maximum]`: never get-tag).
 ///
 /// # Errors
 /// [`ReadError`].
@@ -185,8 +185,8 @@ pub(crate) async fn write_over<E: Env>(
 }
 
 /// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
-/// known to nobody else, which needs no query; and for one whose tag consensus has settled (`[X-22]`). It may be done again,
-/// also by others: it is the same version.
+/// known to nobody else, which needs no query; and for one whose tag consensus has settled (`[X-22 upload-fate]`). It may be
+/// done again, also by others: it is the same version.
 ///
 /// # Errors
 /// [`WriteError`] says whether the value may have been written.
@@ -221,7 +221,7 @@ pub(super) async fn write_as<E: Env>(
 }
 
 /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
-/// a quorum there has room for it (`[X-3]`).
+/// a quorum there has room for it (`[X-3 unconfirmed-cap]`).
 pub(super) async fn largest_tag<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
@@ -315,7 +315,7 @@ async fn put<E: Env>(
             Err(PutError::Unconfirmed) => {
                 *handed_over = true;
                 if at.is_last() {
-                    // Then the same pair again ([X-8]).
+                    // Then the same pair again ([X-8 same-pair-retry]).
                     room.make(client, &current, name, tag).await?;
                     continue;
                 }
@@ -332,7 +332,7 @@ async fn put<E: Env>(
     }
 }
 
-/// `[X-9]`: not applied only if no put was handed to any connection.
+/// `[X-9 honest-outcome]`: not applied only if no put was handed to any connection.
 fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
     match failed.handed_over || handed_over {
         true => WriteError::Unknown(failed),

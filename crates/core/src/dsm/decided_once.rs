@@ -1,4 +1,4 @@
-//! Decided-once cells over the configurations of a domain's sequence (`algorithms.md` `[X-20]`).
+//! Decided-once cells over the configurations of a domain's sequence (`docs/spec` `[X-20 decided-once]`).
 //!
 //! A configuration that has a successor promises and accepts nothing any more; what a quorum of its closed acceptors had
 //! accepted is carried along to the next one. There it counts only as long as nothing was accepted: acceptances of a later

@@ -49,7 +49,7 @@ async fn read_part<E: Env>(
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
         };
         let next = sequence::advance(&client.env, client.sequences(), &at).await?;
-        // [F-4]: only where nobody knew a later configuration, and said so with the same replies.
+        // [F-4 last-configuration]: only where nobody knew a later configuration, and said so with the same replies.
         let is_last = next.is_none() && current.options().piggyback;
         if let Some(found) = found.filter(|_| is_last) {
             confirm_again(client, &at, objects, &found);
@@ -62,7 +62,8 @@ async fn read_part<E: Env>(
     }
 }
 
-/// As a read of one object does: members that do not know that a version is at a quorum are told (`[X-4]`).
+/// As a read of one object does: members that do not know that a version is at a quorum are told
+/// (`[X-4 confirm-write-backs]`).
 fn confirm_again<E: Env>(
     client: &Client<E>,
     at: &Visit,

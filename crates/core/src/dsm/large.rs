@@ -1,4 +1,4 @@
-//! Large objects: a value in blocks, and a manifest that is written last (`algorithms.md` 10.6).
+//! Large objects: a value in blocks, and a manifest that is written last (`docs/spec` 10.6).
 //!
 //! The value is cut into blocks. Each becomes an object of [`Kind::Block`] whose name derives from the *upload*, a writer
 //! that was never used before, and its index; it is written once and never changed. The user's object then gets a version
@@ -6,10 +6,10 @@
 //! the one version that its manifest is, and is linearizable because that is.
 //!
 //! Between the two the upload has to win its **cell**: commit(tag, manifest), once all blocks are at quorums and before any
-//! put of the manifest (`[X-22]`). Whoever wants to remove the blocks of a writer that seems to be gone proposes abort
-//! instead, and removes nothing that was committed ([`super::sweep`]). The cell holds all that is needed to finish the put.
-//! It goes when the upload is written over and its blocks are removed: whatever anybody decides about it then does no harm
-//! (`docs/decisions/0021-cells-go-with-their-uploads.md`).
+//! put of the manifest (`[X-22 upload-fate]`). Whoever wants to remove the blocks of a writer that seems to be gone proposes
+//! abort instead, and removes nothing that was committed ([`super::sweep`]). The cell holds all that is needed to finish the
+//! put. It goes when the upload is written over and its blocks are removed: whatever anybody decides about it then does no
+//! harm (`docs/decisions/0021-cells-go-with-their-uploads.md`).
 //!
 //! | | rounds | bytes |
 //! |---|---|---|
@@ -20,7 +20,7 @@
 //! Who has the whole value in memory uses [`write()`] and [`read`]; who streams it has a window of blocks of its own.
 //!
 //! A reader may find that a block is gone ([`get_block`]: `None`): a larger version is complete then, and it reads the
-//! manifest again, unless it has handed bytes of the old one on (`[X-23]`).
+//! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
 use super::{Client, atomic, decided_once, removal};
 use crate::config::Configuration;

@@ -1,6 +1,6 @@
 //! Listing the objects of a domain: regular, not atomic. A listing contains every object whose write completed before it
-//! began (`algorithms.md` `[X-19]`). It goes along the sequence as a read does, and shows a key if the largest version of
-//! it, wherever it was found, is no tombstone.
+//! began (`docs/spec` `[X-19 regular-listing]`). It goes along the sequence as a read does, and shows a key if the largest
+//! version of it, wherever it was found, is no tombstone.
 
 use super::Client;
 use crate::config::Configuration;

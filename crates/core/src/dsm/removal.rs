@@ -2,8 +2,8 @@
 //!
 //! | blocks | why nobody will read them |
 //! |---|---|
-//! | of an upload that is not committed | only its writer proposes to commit it, and this is its writer, which does not any more (`[X-22]`) |
-//! | of the version that a write replaced | the write is complete, so that every later read returns its version or a larger one (`[X-23]`) |
+//! | of an upload that is not committed | only its writer proposes to commit it, and this is its writer, which does not any more (`[X-22 upload-fate]`) |
+//! | of the version that a write replaced | the write is complete, so that every later read returns its version or a larger one (`[X-23 replaced-blocks]`) |
 //!
 //! Where the outcome is unknown nothing is removed: what was sent may be read from now on, or what it replaces still is. Nor
 //! does anything rest on a removal: what is left, for want of a quorum or because the process ends, is left to a sweep
@@ -84,7 +84,7 @@ pub(super) fn is_abort(decided: &Bytes) -> bool {
     Fate::decode(decided) == Ok(Fate::Abort)
 }
 
-/// Writes tombstones over blocks, each in one round; they stay (`[X-18]`).
+/// Writes tombstones over blocks, each in one round; they stay (`[X-18 tombstone-versions]`).
 pub(super) async fn remove_blocks<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,

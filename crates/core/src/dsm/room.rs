@@ -1,4 +1,4 @@
-//! Versions that nobody can read, and room for new ones beside them (`algorithms.md` `[X-3]`).
+//! Versions that nobody can read, and room for new ones beside them (`docs/spec` `[X-3 unconfirmed-cap]`).
 //!
 //! Members keep every version above the confirmed one, up to a cap. At the cap a new version is refused until one is confirmed.
 //! A read does that if it can: it finds the newest version that can be read, completes and confirms it, and what is below goes.

@@ -1,4 +1,4 @@
-//! Sweeping: what becomes of blocks that no object needs (`algorithms.md` `[X-22]`, `[X-23]`).
+//! Sweeping: what becomes of blocks that no object needs (`docs/spec` `[X-22 upload-fate]`, `[X-23 replaced-blocks]`).
 //!
 //! Writers remove what they replace and what they give up ([`super::removal`]). Blocks are left over where they cannot, or
 //! do not: when a writer ends between its first block and its manifest, or before it has removed what it replaced; when two

@@ -1,8 +1,8 @@
 //! Blocks as objects: their names, and what is written with their data (4.2).
 //!
-//! The name of a data block is that of the write that created it, which is unique (`[X-7]`); the genesis block's is that of
-//! the file. What follows, and what the data is, stands in the metadata of a block's version, so that it can be read
-//! without the data.
+//! The name of a data block is that of the write that created it, which is unique (`[X-7 writer-per-write]`); the genesis
+//! block's is that of the file. What follows, and what the data is, stands in the metadata of a block's version, so that it
+//! can be read without the data.
 //!
 //! The genesis block has no data. In the place of it stands a *hint*: the blocks of the file when it was written. It says
 //! what to ask for before the links are known, and is never believed.

@@ -2,8 +2,8 @@
 //!
 //! The list is walked first, then data is fetched ahead, a window at a time. A block may be written between the two. Then
 //! the version that came counts, with the link that came with it, and the list from there on is asked for again: what is
-//! delivered is connected by links that were read with the data (`[B-8]`), and is never taken back. A read of a file is as
-//! the papers have it: each block is read atomically, the file as a whole is not.
+//! delivered is connected by links that were read with the data (`[B-8 links-read-now]`), and is never taken back. A read of
+//! a file is as the papers have it: each block is read atomically, the file as a whole is not.
 
 use super::block::{self, Metadata};
 use super::file::{self, Block, Chain, FileError};

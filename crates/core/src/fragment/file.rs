@@ -3,7 +3,7 @@
 //! The papers go from block to block, each with its own rounds. Here the blocks that the reader knows from before are asked
 //! for at once, a thousand in a message, and say nothing but that they are what they were. Where the reader knows nothing,
 //! the genesis block's hint says what to ask for. The list itself is gone along links that were read in this operation,
-//! and no others (`[B-8]`), to a block that has none.
+//! and no others (`[B-8 links-read-now]`), to a block that has none.
 //!
 //! | | rounds, quiet | bytes |
 //! |---|---|---|
@@ -175,7 +175,7 @@ pub async fn walk<E: Env>(
 }
 
 /// The blocks from `first` on, which was just read. What follows it there may be reached from no other version of it: of two
-/// concurrent writes one prevails, and the new blocks of the other go with it (`[V-1]`).
+/// concurrent writes one prevails, and the new blocks of the other go with it (`[V-1 weak-coverability]`).
 ///
 /// # Errors
 /// [`FileError`].

@@ -7,7 +7,7 @@
 //!
 //! What lies between two blocks that stay is a *gap*. The blocks in a gap, empty ones among them, take the chunks in their
 //! order; chunks that are left over become new blocks after the last of them, or after the block before the gap; blocks
-//! that are left over become empty. None is ever unlinked (`[B-1]`).
+//! that are left over become empty. None is ever unlinked (`[B-1 never-unlinked]`).
 
 use super::Digest;
 use std::collections::{BTreeMap, VecDeque};

@@ -141,7 +141,7 @@ impl<E: Env> Sweep<'_, E> {
 
     /// Writes tombstones over blocks, each in one round: writers who still go on with them stay below ([`Tag::next_era`]).
     async fn remove(&self, blocks: Vec<(Name, Tag)>) -> Result<(), Unavailable> {
-        // One after which no era comes stays: it keeps no other from being removed ([N-1]).
+        // One after which no era comes stays: it keeps no other from being removed ([N-1 bounded-numbers]).
         let removals = blocks.into_iter().filter_map(|(name, version)| {
             let tag = version.next_era(self.client.next_writer());
             Some((name, tag.ok()?))

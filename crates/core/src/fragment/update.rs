@@ -1,12 +1,13 @@
 //! Writing a file: the blocks that changed, and no others (4.4).
 //!
-//! New blocks come first. Nobody knows their names, so that each takes one round and all go at once (`[B-3]`). When all of
-//! them are there, the blocks that lead to them, and those whose data changed, are written coverably on the versions that
-//! the writer's content is based on, again all at once (`[B-4]`): three rounds, whatever the number of blocks. Where
-//! somebody else has written the block meanwhile, the write is a read: the writer is told. The new blocks that it would have
-//! led to are removed at once, as are those of an update that ends before its links: no server was ever sent anything that
-//! leads there. Those stay whose link may have been written, and those that a link of the same version with a larger tag
-//! hides (`[V-1]`): a third writer may have read them, and be about to write what leads there again.
+//! New blocks come first. Nobody knows their names, so that each takes one round and all go at once (`[B-3 create-first]`).
+//! When all of them are there, the blocks that lead to them, and those whose data changed, are written coverably on the
+//! versions that the writer's content is based on, again all at once (`[B-4 independent-links]`): three rounds, whatever the
+//! number of blocks. Where somebody else has written the block meanwhile, the write is a read: the writer is told. The new
+//! blocks that it would have led to are removed at once, as are those of an update that ends before its links: no server was
+//! ever sent anything that leads there. Those stay whose link may have been written, and those that a link of the same
+//! version with a larger tag hides (`[V-1 weak-coverability]`): a third writer may have read them, and be about to write
+//! what leads there again.
 //!
 //! The update of a file as a whole is not atomic. Its list is connected at every moment: the only link that is ever written
 //! leads to new blocks that end in the old link, or is the old link, and it covers the very version that the old link was
@@ -61,7 +62,7 @@ pub enum UpdateError<S> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Updated<S> {
     /// The file as the writer's content is based on it now. Blocks in conflict are in it as they were, so that writing them
-    /// again is told again; read the file first (`[B-6]`).
+    /// again is told again; read the file first (`[B-6 reread-after-loss]`).
     pub chain: Chain,
     /// Blocks that were written: changed and new ones.
     pub written: usize,
@@ -74,8 +75,8 @@ pub struct Updated<S> {
 }
 
 impl<S> Updated<S> {
-    /// The papers' update success ratio (`[B-7]`): of the blocks that were to be written, new ones among them, those that
-    /// were. 1 if there were none.
+    /// The papers' update success ratio (`[B-7 success-ratio]`): of the blocks that were to be written, new ones among them,
+    /// those that were. 1 if there were none.
     pub fn success_ratio(&self) -> f64 {
         let lost: usize = self.conflicts.iter().map(|conflict| conflict.lost).sum();
         let attempted = self.written + lost + self.failed.len();

@@ -1,5 +1,6 @@
 //! Many calls of one object in one: each member gets one request with an access of every call that asks something of it,
-//! and every call takes its own answer out of the reply. So moving many small objects costs the messages of one (`[X-15]`).
+//! and every call takes its own answer out of the reply. So moving many small objects costs the messages of one
+//! (`[X-15 batch-snapshot]`).
 
 use super::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Body, Refusal, Reply};

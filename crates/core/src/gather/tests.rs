@@ -234,8 +234,8 @@ fn a_quorum_call_is_decided_exactly_when_a_quorum_is_in() {
     }
 }
 
-/// `[C-7]`: a server that does not know the configuration is sent its descriptor; answers to the first question that come
-/// late or twice are no refusals.
+/// `[C-7 describe-unknown]`: a server that does not know the configuration is sent its descriptor; answers to the first
+/// question that come late or twice are no refusals.
 #[test]
 fn unknown_configurations_are_described_and_never_counted_as_refusals() {
     let c = configuration(3, Dap::Abd);
@@ -264,8 +264,9 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
     assert_eq!(Tally::add(&mut tally, 2, reply()), Decision::Done(Some(())));
 }
 
-/// `[A-8]`, `[A-11]`: an answer is withheld only with a final pointer, and one to a closing request shows that pointer or a
-/// larger one; a pointer that does not lead on is none. Whoever answers otherwise is in no quorum.
+/// `[A-8 closed-get]`, `[A-11 drop-when-final]`: an answer is withheld only with a final pointer, and one to a closing
+/// request shows that pointer or a larger one; a pointer that does not lead on is none. Whoever answers otherwise is in no
+/// quorum.
 #[test]
 fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
     let c = configuration(3, Dap::Abd);

@@ -1,5 +1,5 @@
 //! Visits: the envelope around what is asked of a configuration. Pointers are put on requests and taken off replies here
-//! and nowhere else (`algorithms.md` 3.4).
+//! and nowhere else (`docs/spec` 3.4).
 
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
@@ -21,7 +21,7 @@ pub struct Visit(Rc<Place>);
 
 struct Place {
     configuration: Arc<Configuration>,
-    /// Goes with every request, so that only servers that know it answer (`[A-8]`).
+    /// Goes with every request, so that only servers that know it answer (`[A-8 closed-get]`).
     closing: Option<Pointer>,
     heard: RefCell<Heard>,
 }
@@ -42,7 +42,8 @@ impl Visit {
         Visit::make(configuration, None)
     }
 
-    /// A visit that closes the configuration: every server that answers knows the pointer by then, and says so (`[A-8]`).
+    /// A visit that closes the configuration: every server that answers knows the pointer by then, and says so
+    /// (`[A-8 closed-get]`).
     pub fn closing(configuration: &Arc<Configuration>, pointer: &Pointer) -> Visit {
         assert!(
             pointer.leads_on_from(&configuration.id()),
@@ -75,7 +76,7 @@ impl Visit {
         self.0.heard.borrow().best.clone()
     }
 
-    /// Whether no reply showed a pointer so far (`[F-4]`, `[F-5]`).
+    /// Whether no reply showed a pointer so far (`[F-4 last-configuration]`, `[F-5 clean-confirm]`).
     pub fn is_last(&self) -> bool {
         self.0.heard.borrow().best.is_none()
     }
@@ -121,8 +122,8 @@ impl Visit {
 }
 
 /// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
-/// know the configuration is sent the descriptor (`[C-7]`), one that refuses for a reason that may pass is asked again,
-/// and what servers know of the configuration's successor is taken from their replies.
+/// know the configuration is sent the descriptor (`[C-7 describe-unknown]`), one that refuses for a reason that may pass is
+/// asked again, and what servers know of the configuration's successor is taken from their replies.
 ///
 /// # Errors
 /// As [`Env::gather`]; or [`Failed::Moved`], if a quorum answered and one of them knows a final successor. With
@@ -221,7 +222,7 @@ impl<T: ConfiguredTally> Addressed<T> {
     }
 
     fn replied(&mut self, from: usize, reply: Reply) -> Decision<T::Output> {
-        // No execution produces what it says: it is damaged there ([N-1]).
+        // No execution produces what it says: it is damaged there ([N-1 bounded-numbers]).
         if !reply.is_possible() {
             return self.tally.add(from, Event::Refused(Refusal::Damaged));
         }

@@ -1,8 +1,8 @@
 //! The directory in the root domain: which servers there are, and where domains are by now.
 //!
-//! Both are joins at the servers, not objects: of a server the record of its latest start (`[X-21]`), of a domain the
-//! highest configuration known to be final. The latter is a hint (3.6): an old one costs hops, nothing else, and it never
-//! names a configuration that is not final.
+//! Both are joins at the servers, not objects: of a server the record of its latest start (`[X-21 directory-join]`), of a
+//! domain the highest configuration known to be final. The latter is a hint (3.6): an old one costs hops, nothing else, and
+//! it never names a configuration that is not final.
 
 use crate::config::{Configuration, ServerId};
 use crate::dap::registered;

@@ -1,5 +1,5 @@
 //! Domains by name. A name is decided by consensus among the members of the root domain, so that of two creators one wins
-//! and the other is told (`[X-20]`). A removed domain has a last configuration that keeps nothing.
+//! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
 use super::{directory, reconfiguration};
 use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};

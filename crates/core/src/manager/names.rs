@@ -1,9 +1,9 @@
 //! Names of servers, for people. A server that joins takes a name that no other server of the cluster has.
 //!
 //! The registry is a join by id ([`super::directory`]), in which two servers may register with equal names. A joining server
-//! therefore has its name decided first, as that of a domain is (`[X-20]`): of two servers that want one name one wins. The
-//! servers with which a cluster begins have their names before there is anything that could decide; the registry knows them,
-//! and of a first member that was never started it is assumed that its name is one of `s1` to `sn`.
+//! therefore has its name decided first, as that of a domain is (`[X-20 decided-once]`): of two servers that want one name
+//! one wins. The servers with which a cluster begins have their names before there is anything that could decide; the
+//! registry knows them, and of a first member that was never started it is assumed that its name is one of `s1` to `sn`.
 
 use super::directory;
 use crate::config::{Configuration, ServerId};

@@ -1,4 +1,5 @@
-//! Numbers that no execution produces (`[N-1]`): a server refuses what says one, and a client believes no reply that does.
+//! Numbers that no execution produces (`[N-1 bounded-numbers]`): a server refuses what says one, and a client believes no
+//! reply that does.
 
 use super::{Access, Answer, Ballot, CellReply, CellRequest, Held, Reply};
 use crate::limits;

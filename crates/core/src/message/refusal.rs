@@ -5,11 +5,11 @@ use std::fmt;
 /// Why a server does not answer. A closed list; the server did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// Too much is under way, or too many unconfirmed versions of this object (`[X-3]`). May pass.
+    /// Too much is under way, or too many unconfirmed versions of this object (`[X-3 unconfirmed-cap]`). May pass.
     Busy,
     /// The disk is full.
     Full,
-    /// What is asked for is damaged here (`[X-11]`).
+    /// What is asked for is damaged here (`[X-11 damage-abstains]`).
     Damaged,
     /// The server is stopping. May pass.
     Draining,
@@ -23,7 +23,7 @@ pub enum Refusal {
     Unauthorised,
     /// The server does not know the configuration: ask again with the descriptor.
     UnknownConfiguration,
-    /// Larger than the server takes: a value, or the number of a tag or a ballot (`[N-1]`).
+    /// Larger than the server takes: a value, or the number of a tag or a ballot (`[N-1 bounded-numbers]`).
     TooLarge,
     /// The request could not be read.
     Malformed,
@@ -35,7 +35,7 @@ pub enum Refusal {
     Removed,
     /// The server knows another configuration of the same index ([`crate::pointer::Fork`]).
     Forked,
-    /// The object has a fence above this version (`[X-3]`): it is decided by consensus whether it is kept.
+    /// The object has a fence above this version (`[X-3 unconfirmed-cap]`): it is decided by consensus whether it is kept.
     Fenced,
 }
 

@@ -1,10 +1,10 @@
-//! Reconfiguration by Ares and Ares II (`algorithms.md` 3.3 and 3.4; Nicolaou, Cadambe, Prakash and others).
+//! Reconfiguration by Ares and Ares II (`docs/spec` 3.3 and 3.4; Nicolaou, Cadambe, Prakash and others).
 //!
 //! Consensus, among the members of the last configuration or outside, says which one comes next. It is announced as pending at a quorum
 //! of its predecessor, so that every operation that goes on from there sees it. Then it receives the state of all
 //! configurations that may have some, each *closed* by the very requests that read it; without that, a write that
-//! was under way could complete in the old configuration behind the back of the transfer (`[A-8]`, 3.5 item 1). Now it is
-//! final: operations may start there, and its predecessors may forget what they hold.
+//! was under way could complete in the old configuration behind the back of the transfer (`[A-8 closed-get]`, 3.5 item 1).
+//! Now it is final: operations may start there, and its predecessors may forget what they hold.
 //!
 //! No step needs to be taken by the one who began. Whoever finds a pending configuration can finish it ([`resume`]), and two
 //! who do so at once do each other no harm (3.5 items 12 and 16).
@@ -312,7 +312,8 @@ async fn finish<E: Env, C: Consensus<E>>(
     }
 }
 
-/// The target has everything: whoever starts there misses nothing. Only said after the whole transfer (`[X-14]`).
+/// The target has everything: whoever starts there misses nothing. Only said after the whole transfer
+/// (`[X-14 final-after-transfer]`).
 async fn finalize<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     predecessor: &Arc<Configuration>,

@@ -1,8 +1,9 @@
-//! The configuration sequence of a domain: reading it, and going along it (`algorithms.md` 3.1 to 3.4).
+//! The configuration sequence of a domain: reading it, and going along it (`docs/spec` 3.1 to 3.4).
 //!
 //! Every configuration's servers know which one comes next, pending or final ([`crate::pointer`]). An operation starts at
-//! the freshest final configuration that its client knows (`[A-7]`), and goes on from the configuration that it has just
-//! asked, never from the largest that anybody knows (`[A-4]`), until one's servers know of no next.
+//! the freshest final configuration that its client knows (`[A-7 freshest-start]`), and goes on from the configuration that
+//! it has just asked, never from the largest that anybody knows (`[A-4 from-the-asked]`), until one's servers know of no
+//! next.
 //!
 //! | pseudocode | here | rounds |
 //! |---|---|---|
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a client remembers of sequences: of each domain the highest final configuration that it saw. Operations of one
-/// client share it, so that none goes a way again that another one went (`[A-7]`).
+/// client share it, so that none goes a way again that another one went (`[A-7 freshest-start]`).
 #[derive(Default, Debug)]
 pub struct Sequences {
     finals: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
@@ -84,7 +85,7 @@ fn domain_of(c: &Configuration) -> (DomainId, u32) {
 }
 
 /// After a call at a configuration: the one to go on at, if any server knows one. A pending one is first made known to a
-/// quorum of the configuration that was just asked (`[A-4]`).
+/// quorum of the configuration that was just asked (`[A-4 from-the-asked]`).
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum in time.

@@ -1,15 +1,15 @@
-//! Transfer: bringing the state of a domain's configurations into the next one (update-config; `algorithms.md` 3.4 and 3.5
+//! Transfer: bringing the state of a domain's configurations into the next one (update-config; `docs/spec` 3.4 and 3.5
 //! items 1, 7 and 13 to 15).
 //!
-//! The whole domain moves: its objects, tombstones included (`[X-18]`), its decided-once cells (`[X-20]`), and the register
-//! of servers if it is the root domain. What there is
+//! The whole domain moves: its objects, tombstones included (`[X-18 tombstone-versions]`), its decided-once cells
+//! (`[X-20 decided-once]`), and the register of servers if it is the root domain. What there is
 //! to move is said by a quorum of each source that knows by then what comes next. An object created before that is
 //! listed by one of them; whoever creates one later sees the pointer, and repeats the put in the target.
 //!
 //! Every request to a source carries the pointer to its successor, which the server takes in before it answers: *closing*
-//! (`[A-8]`). A put that a closed server handles later is acknowledged with the pointer, and so goes on. Of a put that
-//! completed without having seen the pointer, a quorum answered before it was closed; the transfer's quorum shares a member
-//! with that one, which showed what was put.
+//! (`[A-8 closed-get]`). A put that a closed server handles later is acknowledged with the pointer, and so goes on. Of a put
+//! that completed without having seen the pointer, a quorum answered before it was closed; the transfer's quorum shares a
+//! member with that one, which showed what was put.
 //!
 //! Memory is bounded: objects move in groups, of which each ends before the next one begins.
 

@@ -1,6 +1,6 @@
-//! Adoption (`[X-17]`): a version that this server holds in an earlier configuration of the domain need not be sent to it
-//! again. What it has becomes an ordinary put of the later configuration, with a record of its own, before the request is
-//! handled; so it is acknowledged like one, and the earlier configuration may go.
+//! Adoption (`[X-17 adopted-elements]`): a version that this server holds in an earlier configuration of the domain need not
+//! be sent to it again. What it has becomes an ordinary put of the later configuration, with a record of its own, before the
+//! request is handled; so it is acknowledged like one, and the earlier configuration may go.
 
 use super::Server;
 use super::record::Key;

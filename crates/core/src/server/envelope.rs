@@ -1,5 +1,5 @@
 //! The envelope: what a server knows of a domain's sequence is put around every answer, and decides what it keeps
-//! (`algorithms.md` 3.4, 10.4).
+//! (`docs/spec` 3.4, 10.4).
 
 use super::record::{Header, Key};
 use super::tenancy::Tenancy;
@@ -12,8 +12,8 @@ use crate::pointer::{self, Fork, Pointer};
 use std::sync::Arc;
 
 impl Server {
-    /// A request to a configuration: the pointer that comes with it is taken in first (`[A-8]`), what is known of the
-    /// successor goes with the answer. Both are one step, so that the reply is one snapshot (`[C-2]`).
+    /// A request to a configuration: the pointer that comes with it is taken in first (`[A-8 closed-get]`), what is known of
+    /// the successor goes with the answer. Both are one step, so that the reply is one snapshot (`[C-2 atomic-snapshot]`).
     pub(super) fn enveloped(
         &mut self,
         now: Instant,
@@ -25,7 +25,7 @@ impl Server {
         if pointer.as_ref().is_some_and(|p| !p.leads_on_from(&id)) {
             return Err(Refusal::Malformed);
         }
-        // Below the highest final configuration nothing is created (`[X-13]`).
+        // Below the highest final configuration nothing is created (`[X-13 highest-final]`).
         if self.known(&key).is_some() || self.finals.after(&key).is_none() {
             self.admit(id, descriptor)?;
         }
@@ -126,7 +126,7 @@ impl Server {
     }
 
     /// Lets go of what the configuration need not keep: everything if a later one of its domain is final and that is
-    /// remembered for the whole domain; its state if its own pointer is final (`[A-11]`).
+    /// remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
     pub(super) fn collect(&mut self, key: Key) {
         let Some(tenancy) = self.tenancies.get_mut(&key) else {
             return;
@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// Where a domain is; what the asker knows is known here afterwards (`[X-21]`).
+    /// Where a domain is; what the asker knows is known here afterwards (`[X-21 directory-join]`).
     pub(super) fn latest(
         &mut self,
         domain: DomainId,
@@ -175,7 +175,7 @@ impl Server {
         descriptor: Option<Arc<Configuration>>,
     ) -> Result<(), Refusal> {
         if let Some(known) = self.known(&Key::of(&id)) {
-            // Another configuration of the same index: its descriptor would not help ([X-13]).
+            // Another configuration of the same index: its descriptor would not help ([X-13 highest-final]).
             if known.id() == id {
                 return Ok(());
             }

@@ -1,5 +1,5 @@
 //! The highest final configuration of each domain that a server has heard of: kept for ever, because it is what the server
-//! answers with when it is asked for a configuration that it let go (`[X-13]`, `[A-12]`).
+//! answers with when it is asked for a configuration that it let go (`[X-13 highest-final]`, `[A-12 pointer-tombstone]`).
 
 use super::record::{Header, Key, Ledger};
 use crate::config::Configuration;

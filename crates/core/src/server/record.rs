@@ -69,7 +69,7 @@ pub enum Header {
         /// What.
         pointer: Pointer,
     },
-    /// The highest final configuration of its domain that this server has heard of, kept for ever (`[X-13]`).
+    /// The highest final configuration of its domain that this server has heard of, kept for ever (`[X-13 highest-final]`).
     Final(Arc<Configuration>),
 }
 
@@ -82,7 +82,7 @@ pub struct ElementHeader {
     pub name: Name,
     /// Of which version.
     pub tag: Tag,
-    /// The object's floor when this was written: durable with the evictions that it caused (`[X-2]`).
+    /// The object's floor when this was written: durable with the evictions that it caused (`[X-2 get-tag-maximum]`).
     pub floor: Tag,
     /// How the element carries the value.
     pub form: Form,

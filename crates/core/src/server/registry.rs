@@ -1,4 +1,4 @@
-//! The servers of the cluster as this one knows them: a join by incarnation (`[X-21]`).
+//! The servers of the cluster as this one knows them: a join by incarnation (`[X-21 directory-join]`).
 
 use super::record::{Header, Ledger};
 use crate::config::ServerId;

@@ -75,7 +75,7 @@ impl Tenancy {
         self.next.as_ref().map(|(pointer, _)| pointer)
     }
 
-    /// Takes a pointer that is recorded under `handle`, if it is larger than the known one (`[A-2]`).
+    /// Takes a pointer that is recorded under `handle`, if it is larger than the known one (`[A-2 pointers-rise]`).
     pub(super) fn point(
         &mut self,
         now: Instant,
@@ -93,7 +93,7 @@ impl Tenancy {
         }
     }
 
-    /// Whether it answers with its pointer and nothing else: its state is, or may be, gone (`[A-11]`).
+    /// Whether it answers with its pointer and nothing else: its state is, or may be, gone (`[A-11 drop-when-final]`).
     pub(super) fn withholds(&self) -> bool {
         let keeps = self
             .configuration()
@@ -118,7 +118,7 @@ impl Tenancy {
 
     // ---- objects ----
 
-    /// The object, unless it cannot speak (`[X-11]`).
+    /// The object, unless it cannot speak (`[X-11 damage-abstains]`).
     fn sound(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
         match self.objects.get(name.as_bytes()) {
             Some(versions) if versions.damaged().is_some() => Err(Refusal::Damaged),
@@ -127,7 +127,7 @@ impl Tenancy {
     }
 
     pub(super) fn query(&self, name: &Name, want: Want, have: Tag) -> Result<Held, Refusal> {
-        // An object never touched is not an error: it holds the initial value ([C-7]).
+        // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
         let mut held = self
             .sound(name)?
             .map_or_else(Held::default, |versions| versions.held(want, have));
@@ -165,7 +165,7 @@ impl Tenancy {
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
     }
 
-    /// Whether a new version of the object would be refused for those that nobody confirmed (`[X-3]`).
+    /// Whether a new version of the object would be refused for those that nobody confirmed (`[X-3 unconfirmed-cap]`).
     pub(super) fn is_busy(&self, name: &Name, max_unconfirmed: usize) -> bool {
         let c = self.configuration().expect(ADMITTED);
         let at_cap = |versions| ec::is_at_cap(versions, bounds(c, max_unconfirmed));

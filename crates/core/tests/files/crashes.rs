@@ -78,8 +78,8 @@ fn files_survive_the_crash_of_f_servers() {
     }
 }
 
-/// `[X-3]`, `[X-4]`: members keep older versions of blocks whose confirmations were lost. Blocks are read many at once; that
-/// says it again as reading one by one does, in no round of its own.
+/// `[X-3 unconfirmed-cap]`, `[X-4 confirm-write-backs]`: members keep older versions of blocks whose confirmations were
+/// lost. Blocks are read many at once; that says it again as reading one by one does, in no round of its own.
 #[test]
 fn whoever_reads_the_list_confirms_again_what_members_do_not_know() {
     let c = configuration(5, Dap::Ec { k: 3 }, 1, 64);

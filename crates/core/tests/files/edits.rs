@@ -70,7 +70,7 @@ fn after_every_edit_the_file_is_the_content_and_no_block_is_unlinked() {
             assert!(updated.written >= unknown, "{what}");
             let now: Vec<_> = updated.chain.data().iter().map(|block| block.id).collect();
             let stay = now.iter().filter(|id| blocks.contains(*id)).count();
-            assert_eq!(stay, blocks.len(), "{what}: [B-1]");
+            assert_eq!(stay, blocks.len(), "{what}: [B-1 never-unlinked]");
             (old, blocks) = (content, now);
         }
     }

@@ -1,4 +1,4 @@
-//! Files as lists of blocks, over whole clusters of the tiny world (`algorithms.md` 4.2 to 4.5).
+//! Files as lists of blocks, over whole clusters of the tiny world (`docs/spec` 4.2 to 4.5).
 
 mod cost;
 mod crashes;

@@ -21,8 +21,8 @@ fn is_gone(editor: &Editor, world: &World) -> bool {
     matches!(world.run(editor.reads()), Err(FileError::NotFound { .. }))
 }
 
-/// `[V-1]`: the removal and an update cover the same version of the genesis block, and both succeed. Whichever has the larger
-/// writer, the removal is what is read from then on: it takes the blocks away.
+/// `[V-1 weak-coverability]`: the removal and an update cover the same version of the genesis block, and both succeed.
+/// Whichever has the larger writer, the removal is what is read from then on: it takes the blocks away.
 #[test]
 fn an_update_at_the_same_time_never_brings_a_removed_file_back() {
     let mut orders = BTreeSet::new();

@@ -73,10 +73,14 @@ fn of_two_writers_of_one_block_one_prevails_and_the_other_is_told() {
         a.push_alone(&edited(1));
         let lost = b.push(&edited(2));
         assert_eq!((lost.written, lost.conflicts.len()), (0, 1));
-        assert_eq!(lost.success_ratio().to_bits(), 0_f64.to_bits(), "[B-7]");
+        assert_eq!(
+            lost.success_ratio().to_bits(),
+            0_f64.to_bits(),
+            "[B-7 success-ratio]"
+        );
         assert!(!lost.conflicts[0].removed);
         assert!(a.pull() == edited(1));
-        // Again is told again: what b has is not based on what is there. After reading it is ([B-6]).
+        // Again is told again: what b has is not based on what is there. After reading it is ([B-6 reread-after-loss]).
         assert_eq!(b.push(&edited(2)).conflicts.len(), 1);
         assert!(b.pull() == edited(1));
         b.push_alone(&edited(2));
@@ -141,7 +145,11 @@ fn concurrent_splits_leave_a_connected_list() {
         let stay = first
             .iter()
             .filter(|old| chain.blocks.iter().any(|now| now.id == old.id));
-        assert_eq!(stay.count(), first.len(), "[B-1]: no block was dropped");
+        assert_eq!(
+            stay.count(),
+            first.len(),
+            "[B-1 never-unlinked]: no block was dropped"
+        );
     }
 }
 

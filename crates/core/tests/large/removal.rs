@@ -61,7 +61,7 @@ fn what_is_replaced_goes_with_the_write() {
 }
 
 /// The elements of removed blocks do not wait for the quiet time of the object: else a server that is sent large values holds two
-/// seconds' worth of old ones. Those of a value that is not in blocks do, for its readers (`[X-3]`).
+/// seconds' worth of old ones. Those of a value that is not in blocks do, for its readers (`[X-3 unconfirmed-cap]`).
 #[test]
 fn elements_of_removed_blocks_go_at_once() {
     for dap in DAPS {

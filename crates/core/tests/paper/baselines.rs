@@ -1,4 +1,4 @@
-//! What the papers compare with: EC-DAP as published, and EC-DAPopt (`algorithms.md` 2.3, 2.4), with their weak points.
+//! What the papers compare with: EC-DAP as published, and EC-DAPopt (`docs/spec` 2.3, 2.4), with their weak points.
 
 use super::reconfiguration::move_to;
 use crate::world::{self, Actor, Message, World, configuration, name, successor, value};
@@ -124,8 +124,8 @@ fn a_read_blocks_behind_more_than_delta_writers() {
     }
 }
 
-/// `[EC-6]`: the version that completed before two others were begun is never overlooked, because its tag stays where its
-/// element does not.
+/// `[EC-6 stale-trim]`: the version that completed before two others were begun is never overlooked, because its tag stays
+/// where its element does not.
 #[test]
 fn a_version_that_lost_its_elements_hides_no_complete_one() {
     for ec in BASELINES {
@@ -137,7 +137,7 @@ fn a_version_that_lost_its_elements_hides_no_complete_one() {
         world.release();
         straggler(&world, &writer, &[2]);
         straggler(&world, &writer, &[2]);
-        // Lists as in [EC-6]: two with the element of the complete version, one with its tag, one without it.
+        // Lists as in [EC-6 stale-trim]: two with the element of the complete version, one with its tag, one without it.
         assert!(list(&world, 2).contains(&(complete, false)));
         world.hold(|m| m.at(&[3]));
         let read = world.run(reader.read("k"));

@@ -1,5 +1,5 @@
-//! Decided-once cells and the registration of servers: one winner (`algorithms.md` `[R-9]`, `[R-10]`, `[X-16]`, `[X-20]`,
-//! `[X-21]`).
+//! Decided-once cells and the registration of servers: one winner (`docs/spec` `[R-9 random-backoff]`,
+//! `[R-10 one-value-per-ballot]`, `[X-16 decider-in-descriptor]`, `[X-20 decided-once]`, `[X-21 directory-join]`).
 
 use crate::world::{Actor, Chaos, Message, World, configuration, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
@@ -236,7 +236,7 @@ fn first_configuration(c: &Arc<Configuration>, domain: u128) -> Arc<Configuratio
     Configuration::new(descriptor).expect("it differs in its domain only")
 }
 
-/// `[X-20]`: of two creators of a domain one wins, and the other is told of the winner's configuration.
+/// `[X-20 decided-once]`: of two creators of a domain one wins, and the other is told of the winner's configuration.
 #[test]
 fn of_two_creators_of_a_domain_one_wins() {
     for seed in 0..300 {
@@ -296,7 +296,8 @@ fn register(actor: &Actor, record: ServerRecord) -> impl Future<Output = Registr
     }
 }
 
-/// `[X-11]`, `[X-21]`: a server that starts from an older state, or from a copy of its directory, is told.
+/// `[X-11 damage-abstains]`, `[X-21 directory-join]`: a server that starts from an older state, or from a copy of its
+/// directory, is told.
 #[test]
 fn a_server_with_an_older_state_is_not_registered() {
     let c = configuration(3, Dap::Abd, 1, 0);

@@ -1,5 +1,6 @@
 //! Coverable objects: a write succeeds on the newest version or reads it, over replication and erasure coding and over
-//! several configurations; and how weak that is (`algorithms.md` 1.3, 4.1; `[V-1]` to `[V-3]`, `[K-1]` to `[K-4]`).
+//! several configurations; and how weak that is (`docs/spec` 1.3, 4.1; `[V-1 weak-coverability]` to
+//! `[V-3 read-after-unknown]`, `[K-1 no-data-if-current]` to `[K-4 unchanged-is-read]`).
 
 use crate::paper::reconfiguration::{announce, reconfigure};
 use crate::world::{Actor, Message, World, configuration, successor, text};
@@ -42,7 +43,7 @@ fn a_write_on_the_newest_version_succeeds_and_others_read_it() {
     }
 }
 
-/// `[K-1]`, and the rounds of 1.3: two for a change, one for a write that reads.
+/// `[K-1 no-data-if-current]`, and the rounds of 1.3: two for a change, one for a write that reads.
 #[test]
 fn who_is_up_to_date_receives_no_data() {
     for dap in DAPS {
@@ -55,14 +56,14 @@ fn who_is_up_to_date_receives_no_data() {
         assert_eq!(world.element_bytes(), bytes, "no reply carried an element");
         let rounds = world.gathers();
         unchanged(&world, &a, version);
-        assert_eq!(world.gathers() - rounds, 1, "[K-4]");
+        assert_eq!(world.gathers() - rounds, 1, "[K-4 unchanged-is-read]");
         version = tag;
         assert_eq!(a.get("k").0, version);
     }
 }
 
-/// `[V-1]`: both have read the same version, neither sees the other, both are told that they succeeded. The larger
-/// version prevails; nothing is ever based on the other, and its writer is never told.
+/// `[V-1 weak-coverability]`: both have read the same version, neither sees the other, both are told that they succeeded.
+/// The larger version prevails; nothing is ever based on the other, and its writer is never told.
 #[test]
 fn two_concurrent_writes_of_one_version_may_both_succeed() {
     for dap in DAPS {
@@ -124,8 +125,8 @@ fn a_version_of_another_object_covers_nothing() {
     }
 }
 
-/// `[K-2]`: a newer version in the pending configuration is found there; one that is only in the old one, before the
-/// transfer, as well.
+/// `[K-2 all-configurations]`: a newer version in the pending configuration is found there; one that is only in the old one,
+/// before the transfer, as well.
 #[test]
 fn the_newest_version_is_that_of_all_configurations() {
     for (from, to) in DAPS.into_iter().zip([DAPS[1], DAPS[0]]) {
@@ -153,8 +154,8 @@ fn the_newest_version_is_that_of_all_configurations() {
     }
 }
 
-/// `[K-3]`: the old members withhold what they have once the next configuration is final. The write decides there, on
-/// what is really held.
+/// `[K-3 held-pairs-only]`: the old members withhold what they have once the next configuration is final. The write decides
+/// there, on what is really held.
 #[test]
 fn a_withheld_version_decides_nothing() {
     for dap in DAPS {
@@ -174,8 +175,8 @@ fn a_withheld_version_decides_nothing() {
     }
 }
 
-/// `[V-3]`: whoever was not told how the write ended has to read. If it took effect, writing again on the old version
-/// reads the own value.
+/// `[V-3 read-after-unknown]`: whoever was not told how the write ended has to read. If it took effect, writing again on the
+/// old version reads the own value.
 #[test]
 fn after_an_unknown_outcome_the_next_write_reads() {
     let (world, a, b) = world(Dap::Abd);

@@ -1,4 +1,5 @@
-//! A damaged record makes its server abstain, never say that something is missing or older (`algorithms.md` `[X-11]`).
+//! A damaged record makes its server abstain, never say that something is missing or older (`docs/spec`
+//! `[X-11 damage-abstains]`).
 
 use crate::world::{Actor, Disk, Message, World, configuration, identity, server};
 use areo_core::config::Dap;

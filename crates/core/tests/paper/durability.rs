@@ -1,5 +1,5 @@
-//! What must be durable before what, and that a server that starts again says what it said (`algorithms.md` `[C-3]`,
-//! `[X-2]`, `[X-10]`, `[X-13]`).
+//! What must be durable before what, and that a server that starts again says what it said (`docs/spec`
+//! `[C-3 durable-first]`, `[X-2 get-tag-maximum]`, `[X-10 durable-replies]`, `[X-13 highest-final]`).
 
 use crate::world::{Disk, World, configuration, identity, name, server, value};
 use areo_core::config::{Configuration, Dap, Descriptor};
@@ -75,8 +75,8 @@ fn version(reply: &Result<Reply, Refusal>) -> (Tag, Vec<u8>) {
     }
 }
 
-/// `[X-10]`: a batch is closed, made durable, released. A query that saw a put is released with it, not before, and by
-/// then everything that it reflects is among the steps.
+/// `[X-10 durable-replies]`: a batch is closed, made durable, released. A query that saw a put is released with it, not
+/// before, and by then everything that it reflects is among the steps.
 #[test]
 fn replies_are_released_with_the_batch_that_they_reflect() {
     let c = configuration(3, Dap::Abd, 1, 64);
@@ -255,8 +255,8 @@ fn floors_survive_any_number_of_restarts() {
     }
 }
 
-/// `[X-13]`, `[C-7]`: state for a configuration is created from its descriptor only, and a request for another one of the
-/// same index is refused for good.
+/// `[X-13 highest-final]`, `[C-7 describe-unknown]`: state for a configuration is created from its descriptor only, and a
+/// request for another one of the same index is refused for good.
 #[test]
 fn state_is_created_only_from_a_descriptor() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -295,7 +295,7 @@ fn state_is_created_only_from_a_descriptor() {
     );
 }
 
-/// Two configurations of different indices keep two independent stores (`[C-6]`).
+/// Two configurations of different indices keep two independent stores (`[C-6 store-per-configuration]`).
 #[test]
 fn configurations_do_not_share_objects() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -368,8 +368,9 @@ fn start(c: &Arc<Configuration>, kept: Vec<Header>) -> (Vec<Step>, BTreeMap<Hand
     (shard.close(), records)
 }
 
-/// `[X-2]`: a version that was let go and put again has two records if the old one comes back, and only the new one says the
-/// floor by now. Whichever is found first, the floor is not lost with the other (found by the simulator, seed 8773).
+/// `[X-2 get-tag-maximum]`: a version that was let go and put again has two records if the old one comes back, and only the
+/// new one says the floor by now. Whichever is found first, the floor is not lost with the other (found by the simulator,
+/// seed 8773).
 #[test]
 fn a_floor_outlives_the_second_record_of_a_version() {
     let c = configuration(5, Dap::Ec { k: 3 }, 1, 0);

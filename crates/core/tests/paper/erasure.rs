@@ -1,5 +1,5 @@
 //! EC-DAP through whole operations: what is sent, what is computed, and what happens when members do not answer
-//! (`algorithms.md` 2, `[X-1]`, `[X-5]`, `[X-18]`).
+//! (`docs/spec` 2, `[X-1 support-threshold]`, `[X-5 single-reply]`, `[X-18 tombstone-versions]`).
 
 use crate::world::{Actor, Message, World, configuration, name, server};
 use areo_core::config::Dap;
@@ -94,7 +94,7 @@ fn a_large_value_is_fetched_from_the_members_with_the_data() {
     }
 }
 
-/// `[X-1]`: a small value is a copy everywhere; one server sends it, and one is enough to read it.
+/// `[X-1 support-threshold]`: a small value is a copy everywhere; one server sends it, and one is enough to read it.
 #[test]
 fn a_small_value_is_a_copy_everywhere_and_one_is_sent() {
     let (world, writer, reader) = world(5, 3);
@@ -120,7 +120,7 @@ fn a_small_value_is_a_copy_everywhere_and_one_is_sent() {
     assert_eq!(reader.get("k"), (small, Some("small".into())));
 }
 
-/// `[X-1]`: PUT of a version already held is acknowledged and changes nothing.
+/// `[X-1 support-threshold]`: PUT of a version already held is acknowledged and changes nothing.
 #[test]
 fn a_repeated_put_writes_nothing() {
     let (world, writer, _) = world(5, 3);
@@ -137,7 +137,8 @@ fn a_repeated_put_writes_nothing() {
     assert_eq!(world.held(0, "k"), again);
 }
 
-/// `[X-18]`: a delete is a write of a tombstone: listed with its tag, kept by every server, and older than the next write.
+/// `[X-18 tombstone-versions]`: a delete is a write of a tombstone: listed with its tag, kept by every server, and older
+/// than the next write.
 #[test]
 fn a_delete_is_an_ordinary_version() {
     let (world, writer, reader) = world(5, 3);
@@ -189,7 +190,7 @@ fn a_stat_sends_no_content() {
     }
 }
 
-/// `[X-2]`: a stat is a read, never a get-tag: what it returns is at a quorum afterwards.
+/// `[X-2 get-tag-maximum]`: a stat is a read, never a get-tag: what it returns is at a quorum afterwards.
 #[test]
 fn a_stat_of_an_incomplete_version_completes_it() {
     let (world, writer, reader) = world(5, 3);
@@ -281,7 +282,8 @@ fn a_read_passes_by_versions_that_cannot_be_complete() {
     assert_eq!(reader.get("k"), (tag, Some(LONG.into())));
 }
 
-/// An element of another member, or of another code, is not taken for one (`[EC-2]`): elements carry their form.
+/// An element of another member, or of another code, is not taken for one (`[EC-2 self-describing-elements]`): elements
+/// carry their form.
 #[test]
 fn every_member_holds_its_own_fragment() {
     let (world, writer, reader) = world(5, 3);

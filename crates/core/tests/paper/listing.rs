@@ -1,4 +1,5 @@
-//! Listings are regular: what completed before is there (`algorithms.md` `[X-18]`, `[X-19]`, `[X-24]`).
+//! Listings are regular: what completed before is there (`docs/spec` `[X-18 tombstone-versions]`, `[X-19 regular-listing]`,
+//! `[X-24 kind-byte]`).
 
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::Dap;
@@ -118,7 +119,7 @@ fn a_page_is_within_its_limit_whatever_servers_list() {
     assert!(keys.is_sorted() && keys.contains(&"99".into()), "{keys:?}");
 }
 
-/// `[X-24]`: the store's own objects have a kind of their own; no listing of users' keys shows them.
+/// `[X-24 kind-byte]`: the store's own objects have a kind of their own; no listing of users' keys shows them.
 #[test]
 fn kinds_are_apart() {
     let (world, actor) = world(1);

@@ -1,4 +1,4 @@
-//! Names of servers that join: decided once, as those of domains are (`[X-20]`).
+//! Names of servers that join: decided once, as those of domains are (`[X-20 decided-once]`).
 
 use crate::paper::cells::record;
 use crate::world::{Actor, Chaos, World, configuration, server};

@@ -1,5 +1,5 @@
-//! Numbers of tags and ballots are bounded (`algorithms.md` `[N-1]`): what no execution produces is taken from no client, and
-//! found on a disk it is damage.
+//! Numbers of tags and ballots are bounded (`docs/spec` `[N-1 bounded-numbers]`): what no execution produces is taken from
+//! no client, and found on a disk it is damage.
 
 use crate::world::{Actor, World, configuration, name, server};
 use areo_core::config::Dap;

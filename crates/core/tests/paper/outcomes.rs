@@ -1,4 +1,4 @@
-//! How operations end: what a failure says, and which tags writes get (`algorithms.md` 10.2).
+//! How operations end: what a failure says, and which tags writes get (`docs/spec` 10.2).
 
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
@@ -7,7 +7,7 @@ use areo_core::tag::Tag;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// `[X-9]`: a write that sent no put was not applied.
+/// `[X-9 honest-outcome]`: a write that sent no put was not applied.
 #[test]
 fn a_write_whose_query_fails_was_not_applied() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -31,7 +31,7 @@ fn a_write_whose_query_fails_was_not_applied() {
     assert_eq!(unavailable.waited, Duration::from_secs(2));
 }
 
-/// `[X-9]`: nobody could be reached any more when the put was due.
+/// `[X-9 honest-outcome]`: nobody could be reached any more when the put was due.
 #[test]
 fn a_write_whose_put_was_handed_to_no_connection_was_not_applied() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -56,7 +56,7 @@ fn a_write_whose_put_was_handed_to_no_connection_was_not_applied() {
     assert_eq!(world.gathers() - rounds, 2, "it came to the put");
 }
 
-/// `[X-9]`: one put that was handed over makes it unknown, and it may indeed take effect later.
+/// `[X-9 honest-outcome]`: one put that was handed over makes it unknown, and it may indeed take effect later.
 #[test]
 fn a_write_whose_put_was_handed_over_is_unknown_and_may_take_effect_later() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -81,7 +81,7 @@ fn a_read_without_a_quorum_says_so() {
     assert_eq!((unavailable.needed, unavailable.answered()), (4, 3));
 }
 
-/// `[X-7]`: tags are unique, also between tasks of one client that saw the same maximum.
+/// `[X-7 writer-per-write]`: tags are unique, also between tasks of one client that saw the same maximum.
 #[test]
 fn every_write_has_a_tag_of_its_own() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -105,7 +105,7 @@ fn every_write_has_a_tag_of_its_own() {
     );
 }
 
-/// `[X-7]`, schedule T13: an abandoned write and the next one of the same client differ.
+/// `[X-7 writer-per-write]`, schedule T13: an abandoned write and the next one of the same client differ.
 #[test]
 fn the_write_after_an_abandoned_one_has_another_tag() {
     let c = configuration(3, Dap::Abd, 1, 0);

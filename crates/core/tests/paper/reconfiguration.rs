@@ -1,4 +1,4 @@
-//! Reconfiguration while operations go on (`algorithms.md` 3): what a domain holds survives the change of its servers, its
+//! Reconfiguration while operations go on (`docs/spec` 3): what a domain holds survives the change of its servers, its
 //! code and its algorithm.
 
 mod adoption;

@@ -1,5 +1,5 @@
 //! MW-ABD: rounds, the conditions under which a read may skip its write-back, and that it may not without them
-//! (`algorithms.md` 1.1, 1.2).
+//! (`docs/spec` 1.1, 1.2).
 
 use crate::world::{Actor, Message, World, configuration, name, text};
 use areo_core::config::Dap;
@@ -50,7 +50,7 @@ fn a_write_takes_two_rounds_and_a_quiet_read_one() {
     );
 }
 
-/// `[F-1]`: replies that differ mean a write-back, after which every later read sees the version.
+/// `[F-1 quorum-agrees]`: replies that differ mean a write-back, after which every later read sees the version.
 #[test]
 fn a_version_at_fewer_than_a_quorum_is_written_back_before_it_is_returned() {
     let (world, writer, reader) = world();
@@ -92,7 +92,7 @@ fn at_two_of_three(world: &World, writer: &Actor) -> Tag {
     tag
 }
 
-/// `[F-2]`: who brought the version to a quorum itself need not do it again; whoever only sees it must.
+/// `[F-2 own-puts]`: who brought the version to a quorum itself need not do it again; whoever only sees it must.
 #[test]
 fn a_client_remembers_what_it_brought_to_a_quorum() {
     let (world, writer, reader) = world();
@@ -112,7 +112,7 @@ fn a_client_remembers_what_it_brought_to_a_quorum() {
     );
 }
 
-/// `[F-6]`: a version that was read and not brought to a quorum is not remembered as if it had been.
+/// `[F-6 puts-not-reads]`: a version that was read and not brought to a quorum is not remembered as if it had been.
 #[test]
 fn a_version_that_was_only_read_is_not_remembered() {
     let (world, writer, reader) = world();
@@ -131,7 +131,7 @@ fn a_version_that_was_only_read_is_not_remembered() {
     );
 }
 
-/// `[F-3]`: a confirmation in one reply is enough.
+/// `[F-3 confirmed-tag]`: a confirmation in one reply is enough.
 #[test]
 fn a_confirmed_version_is_returned_in_one_round() {
     let (world, writer, reader) = world();
@@ -170,7 +170,7 @@ fn a_confirmed_version_is_returned_in_one_round() {
     );
 }
 
-/// QUERY(have): a value that the caller has is not sent (1.1, `[EC-4]`).
+/// QUERY(have): a value that the caller has is not sent (1.1, `[EC-4 known-not-sent]`).
 #[test]
 fn a_known_value_is_not_sent_again() {
     let (world, writer, reader) = world();
@@ -207,7 +207,7 @@ fn a_known_value_is_not_sent_again() {
     );
 }
 
-/// Invariant I1 and idempotence (`[C-1]`): late and repeated puts change nothing.
+/// Invariant I1 and idempotence (`[C-1 idempotent-handlers]`): late and repeated puts change nothing.
 #[test]
 fn late_and_repeated_puts_do_not_bring_an_old_version_back() {
     let (world, writer, reader) = world();

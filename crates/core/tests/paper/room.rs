@@ -1,5 +1,5 @@
-//! Full disks and dead writers: what a refused put leaves keeps no reader and no writer from the object (`algorithms.md`
-//! `[EC-11]`, `[X-1]`, `[X-3]`).
+//! Full disks and dead writers: what a refused put leaves keeps no reader and no writer from the object (`docs/spec`
+//! `[EC-11 acceptance-test]`, `[X-1 support-threshold]`, `[X-3 unconfirmed-cap]`).
 
 use crate::world::{Actor, Message, World, configuration, name, successor, value};
 use areo_core::config::Dap;
@@ -320,7 +320,7 @@ fn room_in_a_pending_configuration_makes_it_no_final_one() {
     assert_eq!(reader.get("other"), (old, Some(LONG.into())));
 }
 
-/// `[N-1]`: what a fence spares is recorded, and a record that says an impossible tag is damage.
+/// `[N-1 bounded-numbers]`: what a fence spares is recorded, and a record that says an impossible tag is damage.
 #[test]
 fn a_fence_spares_no_impossible_version() {
     let (world, writer, _) = wide();

@@ -1,4 +1,5 @@
-//! Which versions servers keep, and that reads and writes come through at the cap (`algorithms.md` `[X-2]` to `[X-4]`).
+//! Which versions servers keep, and that reads and writes come through at the cap (`docs/spec` `[X-2 get-tag-maximum]` to
+//! `[X-4 confirm-write-backs]`).
 
 use crate::world::{Actor, Message, World, configuration, name};
 use areo_core::config::Dap;
@@ -40,7 +41,7 @@ fn straggler(world: &World, writer: &Actor, at: &'static [usize]) {
     world.release();
 }
 
-/// `[X-2]`: a confirmation can arrive before the put that it confirms, and get-tag knows of it.
+/// `[X-2 get-tag-maximum]`: a confirmation can arrive before the put that it confirms, and get-tag knows of it.
 #[test]
 fn a_tag_confirmed_before_its_put_counts() {
     for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
@@ -64,7 +65,7 @@ fn a_tag_confirmed_before_its_put_counts() {
     }
 }
 
-/// `[X-3]`: whatever the number of writers, an element at or above the confirmed one stays.
+/// `[X-3 unconfirmed-cap]`: whatever the number of writers, an element at or above the confirmed one stays.
 #[test]
 fn nothing_at_or_above_the_confirmed_version_is_evicted() {
     let (world, writer, reader) = world(1, 0);
@@ -85,8 +86,8 @@ fn nothing_at_or_above_the_confirmed_version_is_evicted() {
     assert_eq!(reader.get("k"), (confirmed, Some(LONG.into())));
 }
 
-/// `[X-3]`: below the confirmed version the delta + 1 largest stay for readers under way, until the object is quiet; then
-/// one version is stored.
+/// `[X-3 unconfirmed-cap]`: below the confirmed version the delta + 1 largest stay for readers under way, until the object
+/// is quiet; then one version is stored.
 #[test]
 fn at_rest_one_version_is_stored() {
     let (world, writer, reader) = world(2, 0);
@@ -154,7 +155,8 @@ fn a_put_far_below_the_confirmed_version_only_raises_the_floor() {
 }
 
 /// One-shot writers, whose confirmations are never sent, fill every server up to its cap. The write that finds them full
-/// reads, confirms what is complete, and goes on with the same tag (`[X-3]`, `[X-8]`). It used to ask for ever.
+/// reads, confirms what is complete, and goes on with the same tag (`[X-3 unconfirmed-cap]`, `[X-8 same-pair-retry]`). It
+/// used to ask for ever.
 #[test]
 fn a_write_at_the_cap_goes_through_although_every_confirmation_was_lost() {
     let (world, _, reader) = world(1, 0);
@@ -189,8 +191,8 @@ fn a_write_at_the_cap_goes_through_although_every_confirmation_was_lost() {
 }
 
 /// More members than may fail are full of versions that never completed, and the newest readable version is only
-/// elsewhere. A reader has to complete it to return it: its write-back is taken in above the cap (`[X-3]`). Without that
-/// neither reads nor writes of the object would ever succeed again.
+/// elsewhere. A reader has to complete it to return it: its write-back is taken in above the cap (`[X-3 unconfirmed-cap]`).
+/// Without that neither reads nor writes of the object would ever succeed again.
 #[test]
 fn a_read_completes_a_version_at_members_that_are_full() {
     for (copy_bytes, elsewhere) in [(0, [2, 3, 4].as_slice()), (64, [4].as_slice())] {
@@ -269,7 +271,7 @@ fn a_read_confirms_again_what_members_do_not_know() {
     assert_eq!(world.in_flight(Message::is_note), 0);
 }
 
-/// `[X-13]`: a confirmation for another configuration of the same index says nothing about this one.
+/// `[X-13 highest-final]`: a confirmation for another configuration of the same index says nothing about this one.
 #[test]
 fn a_confirmation_for_another_configuration_is_ignored() {
     let (world, writer, _) = world(1, 0);
@@ -289,7 +291,7 @@ fn a_confirmation_for_another_configuration_is_ignored() {
     assert_eq!(world.held(0, "k").stable, tag);
 }
 
-/// `[X-4]`: a read that wrote back confirms, so that servers can trim.
+/// `[X-4 confirm-write-backs]`: a read that wrote back confirms, so that servers can trim.
 #[test]
 fn a_completed_write_back_confirms() {
     let (world, writer, reader) = world(1, 0);

@@ -12,17 +12,18 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bug {
     None,
-    /// The transfer does not list tombstones (`[X-18]`).
+    /// The transfer does not list tombstones (`[X-18 tombstone-versions]`).
     TombstonesStay,
     /// The transfer lists one page.
     FirstPageOnly,
-    /// A put ends, and is confirmed, although an acknowledgement showed a pending pointer (`[F-5]`).
+    /// A put ends, and is confirmed, although an acknowledgement showed a pending pointer (`[F-5 clean-confirm]`).
     PutEndsBehindPointer,
-    /// A read is over after one round although a reply showed a pending pointer (`[F-4]`).
+    /// A read is over after one round although a reply showed a pending pointer (`[F-4 last-configuration]`).
     FastReadBehindPointer,
-    /// Servers lose their pointers when they start again (`[A-2]`). The world does that.
+    /// Servers lose their pointers when they start again (`[A-2 pointers-rise]`). The world does that.
     PointerGoesBack,
-    /// The configuration is called final, and its predecessors collected, before the transfer (`[X-14]`).
+    /// The configuration is called final, and its predecessors collected, before the transfer
+    /// (`[X-14 final-after-transfer]`).
     FinalBeforeTransfer,
 }
 

@@ -25,7 +25,7 @@ impl Notebook {
     }
 
     /// A listing shows every object whose write had completed when it began, in that version or a later one, unless a
-    /// deletion was begun; and each once (`[X-19]`).
+    /// deletion was begun; and each once (`[X-19 regular-listing]`).
     pub fn judge_listing(&mut self, before: &BTreeMap<String, Tag>, listed: &[ListEntry]) {
         if !listed.is_sorted_by(|a, b| a.key < b.key) {
             self.violations

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl World {
-    /// Pointers lead upwards, pending ones to the next configuration (`[A-2]`), and there is one configuration of each
-    /// index: consensus was kept.
+    /// Pointers lead upwards, pending ones to the next configuration (`[A-2 pointers-rise]`), and there is one configuration
+    /// of each index: consensus was kept.
     pub fn assert_one_chain(&self) {
         let mut chain: BTreeMap<_, Arc<Configuration>> = BTreeMap::new();
         let mut see = |c: &Arc<Configuration>| {

@@ -1,5 +1,5 @@
 //! Blocks of files in the history: what was written and read of each, with the link, as the judge of files has it
-//! (`[B-1]`, `[B-3]`, oracle O5).
+//! (`[B-1 never-unlinked]`, `[B-3 create-first]`, oracle O5).
 
 use super::{History, Kind, Object, Operation};
 use areo_core::instant::Instant;

@@ -1,6 +1,6 @@
-//! `[C-3]`, `[X-10]`: what a server acknowledged is on its disk, is found again there after every crash, and is not
-//! forgotten by its answers. A newer version may stand for an older one; a version of which it was decided that it is dropped
-//! may be gone (`[X-3]`).
+//! `[C-3 durable-first]`, `[X-10 durable-replies]`: what a server acknowledged is on its disk, is found again there after
+//! every crash, and is not forgotten by its answers. A newer version may stand for an older one; a version of which it was
+//! decided that it is dropped may be gone (`[X-3 unconfirmed-cap]`).
 
 use super::{Context, Invariant, Marks, Observation};
 

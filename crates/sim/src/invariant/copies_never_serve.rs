@@ -1,5 +1,6 @@
-//! `[X-12]`, decision records 0002 and 0017: a start is not confirmed while a member of the root domain that knows better is
-//! in reach; and of two processes with copies of one directory at most one is confirmed under an incarnation.
+//! `[X-12 memory-identity]`, decision records 0002 and 0017: a start is not confirmed while a member of the root domain that
+//! knows better is in reach; and of two processes with copies of one directory at most one is confirmed under an
+//! incarnation.
 
 use super::{Context, Invariant, Observation};
 use areo_core::config::ServerId;

@@ -1,5 +1,5 @@
-//! `[X-11]`: a server whose newest element of an object was found damaged says nothing about that object, least of all an
-//! older version, until that or a newer version is stored there again.
+//! `[X-11 damage-abstains]`: a server whose newest element of an object was found damaged says nothing about that object,
+//! least of all an older version, until that or a newer version is stored there again.
 
 use super::{Context, Invariant, Observation};
 

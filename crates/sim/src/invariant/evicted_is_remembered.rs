@@ -1,6 +1,6 @@
-//! `[EC-11]`, `[X-2]`: a server of an erasure-coded configuration that acknowledged a version still lists it or says, by
-//! its floor, that it may have evicted it. Acceptance of reads rests on that. The exception is a version of which it was
-//! decided that it is dropped (`[X-3]`).
+//! `[EC-11 acceptance-test]`, `[X-2 get-tag-maximum]`: a server of an erasure-coded configuration that acknowledged a
+//! version still lists it or says, by its floor, that it may have evicted it. Acceptance of reads rests on that. The
+//! exception is a version of which it was decided that it is dropped (`[X-3 unconfirmed-cap]`).
 
 use super::{Context, Invariant, Observation, PerServer};
 use areo_core::config::Dap;

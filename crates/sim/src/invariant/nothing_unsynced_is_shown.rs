@@ -1,4 +1,4 @@
-//! `[X-10]`: no answer, to a query either, reveals a version that is not durable at its server.
+//! `[X-10 durable-replies]`: no answer, to a query either, reveals a version that is not durable at its server.
 
 use super::{Context, Invariant, Observation};
 

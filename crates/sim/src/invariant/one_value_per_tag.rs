@@ -1,5 +1,5 @@
-//! I2 of section 1.1, `[C-4]`, `[X-7]`: a tag belongs to one value. All elements of a version are made from it: they have
-//! one length, and two of the same form are the same bytes.
+//! I2 of section 1.1, `[C-4 unique-writers]`, `[X-7 writer-per-write]`: a tag belongs to one value. All elements of a
+//! version are made from it: they have one length, and two of the same form are the same bytes.
 
 use super::{Context, Invariant, Observation};
 use crate::random::digest;

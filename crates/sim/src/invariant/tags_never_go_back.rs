@@ -1,5 +1,6 @@
 //! I1 of section 1.1: what a server answers about an object never becomes older: neither its newest version, nor the
-//! floor below which it may have evicted (`[X-2]`). A newest version of which it was decided that it is dropped may be gone.
+//! floor below which it may have evicted (`[X-2 get-tag-maximum]`). A newest version of which it was decided that it is
+//! dropped may be gone.
 //!
 //! The confirmed tag is left out: it comes one-way, its loss costs time only, and it is durable when something else is.
 

@@ -1,5 +1,5 @@
-//! `[X-3]`, section 2.8: below the confirmed tag a server holds no version that is not among the `delta + 1` largest;
-//! replication holds one version.
+//! `[X-3 unconfirmed-cap]`, section 2.8: below the confirmed tag a server holds no version that is not among the `delta + 1`
+//! largest; replication holds one version.
 
 use super::{Context, Invariant, Observation};
 use areo_core::config::Dap;

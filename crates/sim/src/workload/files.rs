@@ -1,7 +1,7 @@
 //! Clients that edit one file of each domain together: they push pieces of text, pull what is there, and remove it now and
 //! then. Judged as it ends:
 //! every block by the order of its versions, what was covered by what was known, every link, every byte (oracles O1, O2
-//! and O5 of `algorithms.md` section 8); and again, from the history, by the judge of `crates/check`.
+//! and O5 of `docs/spec` section 8); and again, from the history, by the judge of `crates/check`.
 
 mod judge;
 mod record;
@@ -275,9 +275,9 @@ impl One<'_> {
     }
 
     /// Reads and writes every block that anybody was shown as it is, also those that nothing leads to any more: then no
-    /// server has a reason to keep what was there before (`[X-3]`). Twice, because a write that was given up may have left
-    /// its version at a single server: it covers what the first of these writes covers, and has the same number and perhaps
-    /// the larger writer. It stays above that one, as it must; the second one is above both.
+    /// server has a reason to keep what was there before (`[X-3 unconfirmed-cap]`). Twice, because a write that was given up
+    /// may have left its version at a single server: it covers what the first of these writes covers, and has the same
+    /// number and perhaps the larger writer. It stays above that one, as it must; the second one is above both.
     pub(super) async fn rewrite_blocks(&self) -> End {
         self.client.env.goes_over_many();
         let blocks: Vec<Option<Writer>> = self.floors().ids().collect();

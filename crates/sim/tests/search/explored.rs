@@ -119,7 +119,7 @@ fn an_open_transfer_loses_a_write() {
     }
 }
 
-/// `[A-8]`: and finds nothing where the transfer closes what it reads.
+/// `[A-8 closed-get]`: and finds nothing where the transfer closes what it reads.
 #[test]
 fn a_closing_transfer_loses_nothing() {
     let explored = all(cases::reconfigure::case(Dap::Abd, 3, Transfer::Closing));

@@ -47,7 +47,7 @@ pub enum PayloadState {
     Intact,
     /// Not read: the record comes from a hint file. Reading it verifies it.
     PayloadUnverified,
-    /// Known to be damaged: abstain for this key `[X-11]`.
+    /// Known to be damaged: abstain for this key `[X-11 damage-abstains]`.
     PayloadDamaged,
 }
 
@@ -84,7 +84,7 @@ pub struct OpenReport {
     /// Segments that should be there and are not.
     pub missing_segments: Vec<u64>,
     /// Records, at least so many, that were lost without a trace of their keys, each missing segment counted as one. While
-    /// it is not 0 the whole shard must abstain `[X-11]`. It stays until [`Log::forget_unknown_damage`].
+    /// it is not 0 the whole shard must abstain `[X-11 damage-abstains]`. It stays until [`Log::forget_unknown_damage`].
     pub unknown_damaged: u64,
 }
 

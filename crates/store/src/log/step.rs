@@ -16,7 +16,7 @@ pub enum StepOutcome {
     /// There is more to do after the next commit.
     CommitFirst,
     /// There is more to do. A live record turned out to be damaged: abstain for its key, and free it when it has been
-    /// repaired or overwritten `[X-11]`.
+    /// repaired or overwritten `[X-11 damage-abstains]`.
     Damaged(Handle),
 }
 

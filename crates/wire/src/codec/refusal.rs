@@ -31,7 +31,8 @@ impl From<frame::Refusal> for Refusal {
         match refusal {
             frame::Refusal::Busy => Refusal::Busy,
             frame::Refusal::Full => Refusal::Full,
-            // A server on an old copy of its data is damaged as a whole: it abstains until it is mended ([X-11]).
+            // A server on an old copy of its data is damaged as a whole: it abstains until it is mended
+            // ([X-11 damage-abstains]).
             frame::Refusal::Damaged | frame::Refusal::RolledBack => Refusal::Damaged,
             frame::Refusal::Draining => Refusal::Draining,
             frame::Refusal::Starting => Refusal::Starting,

@@ -30,8 +30,8 @@ fn put(cluster: &Cluster, number: u64) {
     cluster.run_with(&put, &numbered(number)).done();
 }
 
-/// Reads. A writer removes what it replaces, so that a read which has handed out a part of it ends with 4 (`[X-23]`): once
-/// more, then, until one is faster than the writer.
+/// Reads. A writer removes what it replaces, so that a read which has handed out a part of it ends with 4
+/// (`[X-23 replaced-blocks]`): once more, then, until one is faster than the writer.
 fn get(cluster: &Cluster, more: &[&str]) -> Vec<u8> {
     let get = [&["get", "large"], more].concat();
     loop {

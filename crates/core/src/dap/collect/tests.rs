@@ -254,7 +254,7 @@ fn a_complete_version_is_found_whatever_is_under_way() {
 }
 
 /// Members that answer the query and then fail: the element comes from another, or the collection begins again; what is
-/// damaged is no holder, so that a write-back repairs it (`[X-5]`, `[X-11]`).
+/// damaged is no holder, so that a write-back repairs it (`[X-5 single-reply]`, `[X-11 damage-abstains]`).
 #[test]
 fn an_element_that_does_not_come_is_fetched_elsewhere() {
     let choices = [Does::Answer, Does::Stall, Does::Damaged, Does::Evict];
@@ -355,7 +355,7 @@ fn late_members_are_waited_for_and_lost_ones_are_not() {
 }
 
 /// An element that was fetched is of the version it was fetched for, whatever else happens: there is only one such version
-/// in a collection. And what cannot be the member's element is not taken for it (`[EC-2]`).
+/// in a collection. And what cannot be the member's element is not taken for it (`[EC-2 self-describing-elements]`).
 #[test]
 fn elements_of_two_versions_are_never_mixed() {
     let c = configuration(4, Dap::Ec { k: 2 });

@@ -1,4 +1,4 @@
-//! EC-DAP as published (`algorithms.md` 2.3; the TREAS of Ares), and with the optimisation of `CoAres` (2.4, EC-DAPopt): what
+//! EC-DAP as published (`docs/spec` 2.3; the TREAS of Ares), and with the optimisation of `CoAres` (2.4, EC-DAPopt): what
 //! the papers compare with. Chosen by [`EcDap`]; never the default.
 //!
 //! A member's list has the elements of the delta + 1 largest versions, and the tags of all: a trimmed version stays in the

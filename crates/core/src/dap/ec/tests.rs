@@ -81,7 +81,7 @@ fn published(c: &Configuration, held: &[Option<Held>]) -> Option<Tag> {
     Some(tags.filter(in_k).max().unwrap_or(Tag::INITIAL))
 }
 
-/// [EC-11] with another threshold, or blind for floors, and without the help of confirmations.
+/// [EC-11 acceptance-test] with another threshold, or blind for floors, and without the help of confirmations.
 fn weakened(
     c: &Configuration,
     held: &[Option<Held>],
@@ -110,7 +110,8 @@ fn weakened(
 
 // ---- lists by hand --------------------------------------------------------------------------------------------------
 
-/// `[EC-6]`, schedule T3: t1 is complete, t2 and t3 are under way; the published rule returns what was there before.
+/// `[EC-6 stale-trim]`, schedule T3: t1 is complete, t2 and t3 are under way; the published rule returns what was there
+/// before.
 #[test]
 fn the_published_rule_returns_a_stale_version_and_ours_asks_again() {
     let c = configuration(5, 3, 1);
@@ -135,7 +136,7 @@ fn the_published_rule_returns_a_stale_version_and_ours_asks_again() {
     assert_eq!(ours(&c, &five), Some(tag(t1)));
 }
 
-/// `[X-1]`: two quorums of [4,2] share two members; both speak for t1, one by its floor only.
+/// `[X-1 support-threshold]`: two quorums of [4,2] share two members; both speak for t1, one by its floor only.
 #[test]
 fn a_threshold_of_one_more_than_the_intersection_is_unsafe() {
     let c = configuration(4, 2, 0);
@@ -152,7 +153,7 @@ fn a_threshold_of_one_more_than_the_intersection_is_unsafe() {
     assert_eq!(ours(&c, &lists), None);
 }
 
-/// `[X-1]`: forms do not matter for support, and one copy is enough to read.
+/// `[X-1 support-threshold]`: forms do not matter for support, and one copy is enough to read.
 #[test]
 fn copies_and_fragments_support_a_tag_alike() {
     let c = configuration(5, 3, 1);
@@ -195,8 +196,9 @@ fn copies_and_fragments_support_a_tag_alike() {
     }
 }
 
-/// `[X-1]`: a put that completed left its tag at q members, of which those that did not answer are at most n - r. With every
-/// member's answer an incomplete version is known to be one, so that an older one may be returned in its place.
+/// `[X-1 support-threshold]`: a put that completed left its tag at q members, of which those that did not answer are at most
+/// n - r. With every member's answer an incomplete version is known to be one, so that an older one may be returned in its
+/// place.
 #[test]
 fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
     let c = configuration(5, 3, 1);
@@ -440,8 +442,8 @@ fn small_configurations() -> Vec<Arc<Configuration>> {
     all
 }
 
-/// `[EC-11]`: whatever writers, confirmations, trimming, restarts and rot do to lists, a version accepted is at least as
-/// large as every one that was complete before the read.
+/// `[EC-11 acceptance-test]`: whatever writers, confirmations, trimming, restarts and rot do to lists, a version accepted is
+/// at least as large as every one that was complete before the read.
 #[test]
 fn an_accepted_version_is_never_older_than_a_complete_one() {
     for c in small_configurations() {
@@ -510,7 +512,7 @@ fn any_k_fragments_make_the_value_and_data_fragments_are_not_copied() {
     }
 }
 
-/// `[X-6]`: element indices, and with them the data positions, rotate over the objects.
+/// `[X-6 rotating-index]`: element indices, and with them the data positions, rotate over the objects.
 #[test]
 fn data_positions_rotate_over_the_objects() {
     let c = configuration(5, 3, 0);
@@ -537,7 +539,8 @@ fn data_positions_rotate_over_the_objects() {
     );
 }
 
-/// A tombstone and a value of up to `copy_bytes` bytes are copies, one byte more makes fragments (`[X-1]`, `[X-18]`).
+/// A tombstone and a value of up to `copy_bytes` bytes are copies, one byte more makes fragments (`[X-1 support-threshold]`,
+/// `[X-18 tombstone-versions]`).
 #[test]
 fn small_values_and_tombstones_are_copies() {
     let descriptor = configuration(5, 3, 0).descriptor().clone();

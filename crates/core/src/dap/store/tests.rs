@@ -54,7 +54,7 @@ fn said(happened: &[Happening], what: &Answer) -> usize {
 }
 
 /// A quorum of acknowledgements and nothing less is a put; members that refuse count as lost, and where some of them only
-/// have too many unconfirmed versions the caller is told (`[X-3]`).
+/// have too many unconfirmed versions the caller is told (`[X-3 unconfirmed-cap]`).
 #[test]
 fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
     for (n, dap) in [

@@ -85,7 +85,7 @@ fn each_kind_of_edit_writes_what_it_must() {
         // The block before the insertion is written for its link; genesis in front of the first one.
         ("abc", "abxc", "abxc", 2),
         ("abc", "xabc", "xabc", 2),
-        // [B-5]: empty blocks are taken before new ones are made.
+        // [B-5 reuse-empty]: empty blocks are taken before new ones are made.
         ("ab.", "abx", "abx", 1),
         ("a..", "axyz", "axyz", 3),
         (".", "x", "x", 1),
@@ -97,7 +97,7 @@ fn each_kind_of_edit_writes_what_it_must() {
     }
 }
 
-/// Whatever is edited, the file has the new content afterwards, and no block is gone (`[B-1]`).
+/// Whatever is edited, the file has the new content afterwards, and no block is gone (`[B-1 never-unlinked]`).
 #[test]
 fn random_edits_make_the_new_content() {
     let mut state = 1_u64;

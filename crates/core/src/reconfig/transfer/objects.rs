@@ -1,4 +1,5 @@
-//! Objects on their way: many small ones in one request, and of none what its new servers hold already (`[X-17]`).
+//! Objects on their way: many small ones in one request, and of none what its new servers hold already
+//! (`[X-17 adopted-elements]`).
 //!
 //! 1. A closed quorum of the source says which version of each object is to be moved; it gives its value, too, if some
 //!    server of the target cannot have an element of it.
@@ -70,7 +71,7 @@ impl<E: Env> Source<'_, E> {
         Ok(())
     }
 
-    /// Moves the largest version of each object that a closed quorum holds; never a withheld one (`[A-9]`).
+    /// Moves the largest version of each object that a closed quorum holds; never a withheld one (`[A-9 real-pairs-moved]`).
     async fn batch(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
         let name = |entry: &ListEntry| Name::new(kind, &entry.key).expect("a server listed it");
         let names: Vec<Name> = entries.iter().map(name).collect();

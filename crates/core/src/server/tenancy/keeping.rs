@@ -36,7 +36,8 @@ pub(super) fn enqueue(versions: &mut Versions) -> Option<Tag> {
 }
 
 /// Whether the object is a block whose tombstone is at a quorum. What is below the tombstone need not wait for a quiet time
-/// (`[X-3]`): a block is not written again, so that no writer can starve a reader, and every later read finds the tombstone.
+/// (`[X-3 unconfirmed-cap]`): a block is not written again, so that no writer can starve a reader, and every later read
+/// finds the tombstone.
 pub(super) fn is_removed_block(name: &Name, versions: &Versions) -> bool {
     let is_complete = |largest: &Stored| largest.deleted && largest.tag <= versions.stable();
     name.kind() == Kind::Block && versions.largest().is_some_and(is_complete)
@@ -187,7 +188,8 @@ pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut 
 }
 
 /// Frees the cells of versions that a confirmed one supersedes. Whatever is decided of such a version from now on, by a late
-/// proposer, changes nothing: readers return a larger one (`[X-3]`). Of the confirmed version itself the fate stays.
+/// proposer, changes nothing: readers return a larger one (`[X-3 unconfirmed-cap]`). Of the confirmed version itself the
+/// fate stays.
 pub(super) fn forget_fates(
     cells: &mut BTreeMap<Bytes, (Acceptor, Handle)>,
     (c, name): (&Configuration, &Name),

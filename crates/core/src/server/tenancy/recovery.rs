@@ -78,8 +78,9 @@ impl Tenancy {
         }
     }
 
-    /// A record of the object that says a tag which no execution produces is damaged (`[N-1]`). What it was is not known, so
-    /// that it may be any version: the object abstains in this configuration until the largest of all is put.
+    /// A record of the object that says a tag which no execution produces is damaged (`[N-1 bounded-numbers]`). What it was
+    /// is not known, so that it may be any version: the object abstains in this configuration until the largest of all is
+    /// put.
     fn recover_impossible(&mut self, name: Name, handle: Handle) {
         let lost = Stored {
             tag: Tag::LARGEST,

@@ -1,4 +1,5 @@
-//! Adoption (`[X-17]`): what the new servers hold already is not sent to them, and is as good as if it had been.
+//! Adoption (`[X-17 adopted-elements]`): what the new servers hold already is not sent to them, and is as good as if it had
+//! been.
 
 use super::{Actor, World, configuration, move_to, successor};
 use crate::world::{identity, name, server, value};
@@ -114,7 +115,7 @@ fn nothing_is_sent_where_only_the_algorithm_changes() {
     assert_eq!(bytes, OBJECTS * 5 * LARGE);
 }
 
-/// The index of a fragment follows the order of the members (`[X-6]`).
+/// The index of a fragment follows the order of the members (`[X-6 rotating-index]`).
 #[test]
 fn fragments_of_other_indices_are_not_adopted() {
     let (holders, _) = adopted(CODED, &[1, 2, 3, 4, 0], CODED, LARGE);

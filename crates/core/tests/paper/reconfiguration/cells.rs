@@ -1,4 +1,4 @@
-//! Decided-once cells in a domain whose configuration changes (`algorithms.md` `[X-20]`,
+//! Decided-once cells in a domain whose configuration changes (`docs/spec` `[X-20 decided-once]`,
 //! `docs/decisions/0007-what-a-pointer-does.md`).
 
 use super::{announce, move_to, reconfigure, resume};
@@ -54,7 +54,7 @@ fn step(
 /// Which of two acceptances counts: one of c0 or one of c1.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Of the larger ballot, as `[X-20]` says.
+    /// Of the larger ballot, as `[X-20 decided-once]` says.
     Ballots,
     /// Of the later configuration.
     Configurations,
@@ -100,14 +100,14 @@ fn decided_next(order: Order) -> Bytes {
     learned.expect("it was decided")
 }
 
-/// Decision 0007: `[X-20]` as it stands decides twice; later configurations first decides once.
+/// Decision 0007: `[X-20 decided-once]` as it stands decides twice; later configurations first decides once.
 #[test]
 fn ballots_compared_over_configurations_decide_twice() {
     assert_eq!(decided_next(Order::Ballots), UNHEARD, "the counterexample");
     assert_eq!(decided_next(Order::Configurations), DECIDED);
 }
 
-/// `[X-20]`: the same schedule, by the proposers and the transfers of this system.
+/// `[X-20 decided-once]`: the same schedule, by the proposers and the transfers of this system.
 #[test]
 fn what_was_decided_in_a_later_configuration_stays_decided() {
     for (steps, absent) in (0..3).flat_map(|steps| [0, 1].map(|absent| (steps, absent))) {
@@ -136,7 +136,8 @@ fn what_was_decided_in_a_later_configuration_stays_decided() {
     }
 }
 
-/// `[X-20]`: a name has one winner, also if the configuration in which it is decided is replaced meanwhile, twice.
+/// `[X-20 decided-once]`: a name has one winner, also if the configuration in which it is decided is replaced meanwhile,
+/// twice.
 #[test]
 fn of_two_creators_one_wins_through_reconfigurations() {
     let (mut created, mut moved) = ([0; 2], 0);

@@ -1,5 +1,6 @@
-//! Two decisions for one index are an alarm, never a silent fork: each index is decided once (`algorithms.md` `[A-2]`,
-//! `[X-13]`), so that something forgot. Members keep what they know, and who sees both names both.
+//! Two decisions for one index are an alarm, never a silent fork: each index is decided once (`docs/spec`
+//! `[A-2 pointers-rise]`, `[X-13 highest-final]`), so that something forgot. Members keep what they know, and who sees both
+//! names both.
 
 use super::{announce, reconfigure, resume};
 use crate::world::{Actor, Message, World, configuration, server, successor};
@@ -121,7 +122,7 @@ fn a_service_that_forgets_is_an_alarm() {
     }
 }
 
-/// `[X-9]`: a write that meets the fork after it was sent is unknown.
+/// `[X-9 honest-outcome]`: a write that meets the fork after it was sent is unknown.
 #[test]
 fn a_write_that_meets_a_fork_after_it_was_sent_is_unknown() {
     let (world, c, actor) = world();

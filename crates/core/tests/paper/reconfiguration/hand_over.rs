@@ -1,5 +1,5 @@
-//! The published protocol loses a write (`algorithms.md` 3.5 item 1; schedules T1 and T2 of section 8), and closing does
-//! not (`[A-8]`). `docs/decisions/0006-transfer-closes-what-it-reads.md` draws the schedule.
+//! The published protocol loses a write (`docs/spec` 3.5 item 1; schedules T1 and T2 of section 8), and closing does
+//! not (`[A-8 closed-get]`). `docs/decisions/0006-transfer-closes-what-it-reads.md` draws the schedule.
 
 use crate::world::{Message, World, configuration, name, successor};
 use areo_core::config::{Configuration, Dap};

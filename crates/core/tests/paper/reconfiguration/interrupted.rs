@@ -1,5 +1,5 @@
 //! Reconfigurers that are slow, or die, after any of their quorum calls, while others go on (schedules T7 to T9 of
-//! `algorithms.md` section 8; 3.5 items 12 to 16). Every place is tried: what the schedules of the specification pick is
+//! `docs/spec` section 8; 3.5 items 12 to 16). Every place is tried: what the schedules of the specification pick is
 //! among them.
 
 use super::gate::{Gate, Gated, until_death};

@@ -1,4 +1,5 @@
-//! The service outside that decides which configuration comes next (Ares II; `algorithms.md` 3.1, `[X-16]`).
+//! The service outside that decides which configuration comes next (Ares II; `docs/spec` 3.1,
+//! `[X-16 decider-in-descriptor]`).
 
 use super::{move_to, reconfigure};
 use crate::world::{Actor, Reached, World, configuration, successor};
@@ -131,7 +132,8 @@ fn what_was_decided_unheard_is_installed_by_the_next() {
     assert_eq!(world.outside().decided.len(), 2);
 }
 
-/// `[X-16]`: who decides is said by the configuration before: a domain moves to a service and away from it again.
+/// `[X-16 decider-in-descriptor]`: who decides is said by the configuration before: a domain moves to a service and away
+/// from it again.
 #[test]
 fn each_configuration_says_who_decides_after_it() {
     let c = configuration(3, Dap::Abd, 1, 8);

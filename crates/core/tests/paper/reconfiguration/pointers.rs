@@ -1,4 +1,4 @@
-//! What a server knows of a domain's sequence, and says with every answer (`algorithms.md` 3.2, 3.4, 10.4).
+//! What a server knows of a domain's sequence, and says with every answer (`docs/spec` 3.2, 3.4, 10.4).
 
 use super::move_to;
 use crate::world::{World, configuration, name, successor};
@@ -99,9 +99,9 @@ fn words(base: usize, length: u32) -> impl Iterator<Item = Vec<usize>> {
     (0..base.pow(length)).map(move |word| digits(word).collect())
 }
 
-/// `[A-2]`, schedule T6, 3.5 items 3 to 5: of all pointers that a server was sent, in every order, it knows the largest;
-/// final is never replaced by pending, an equal pending one is upgraded; and so after every restart, whichever records of
-/// older pointers are found. At first there is none.
+/// `[A-2 pointers-rise]`, schedule T6, 3.5 items 3 to 5: of all pointers that a server was sent, in every order, it knows
+/// the largest; final is never replaced by pending, an equal pending one is upgraded; and so after every restart, whichever
+/// records of older pointers are found. At first there is none.
 #[test]
 fn a_server_knows_the_largest_pointer_that_it_was_sent() {
     for collect in COLLECTS {
@@ -128,8 +128,8 @@ fn a_server_knows_the_largest_pointer_that_it_was_sent() {
     }
 }
 
-/// `[A-2]`, schedules T5 and T6: a pointer to the same configuration or to an earlier one, or a pending one that is not to
-/// the next, is refused and changes nothing.
+/// `[A-2 pointers-rise]`, schedules T5 and T6: a pointer to the same configuration or to an earlier one, or a pending one
+/// that is not to the next, is refused and changes nothing.
 #[test]
 fn a_server_refuses_pointers_that_do_not_lead_on() {
     for collect in COLLECTS {
@@ -158,8 +158,9 @@ fn a_server_refuses_pointers_that_do_not_lead_on() {
     }
 }
 
-/// `[A-11]`, `[A-12]`, schedule T10, 3.5 items 4 and 10: an answer is withheld always with a final pointer, and where state
-/// may have been dropped always; a pending pointer withholds nothing. The object that was never touched is no exception.
+/// `[A-11 drop-when-final]`, `[A-12 pointer-tombstone]`, schedule T10, 3.5 items 4 and 10: an answer is withheld always with
+/// a final pointer, and where state may have been dropped always; a pending pointer withholds nothing. The object that was
+/// never touched is no exception.
 #[test]
 fn what_is_withheld_comes_with_a_final_pointer() {
     for collect in COLLECTS {
@@ -190,8 +191,8 @@ fn what_is_withheld_comes_with_a_final_pointer() {
     }
 }
 
-/// `[X-13]`: below the highest final configuration that a server has heard of there is nothing but that pointer; state is
-/// created for that index and larger ones, only from the descriptor, and only for one descriptor.
+/// `[X-13 highest-final]`: below the highest final configuration that a server has heard of there is nothing but that
+/// pointer; state is created for that index and larger ones, only from the descriptor, and only for one descriptor.
 #[test]
 fn below_the_highest_final_configuration_nothing_is_created() {
     let c = sequence(Collect::On, 5);
@@ -244,8 +245,8 @@ fn below_the_highest_final_configuration_nothing_is_created() {
     }
 }
 
-/// `[X-13]`, `[X-10]`, 10.3: whatever a server heard, dropped and found again, it never goes back: neither the pointer of a
-/// configuration nor what it withholds, and what it holds where nothing final follows stays.
+/// `[X-13 highest-final]`, `[X-10 durable-replies]`, 10.3: whatever a server heard, dropped and found again, it never goes
+/// back: neither the pointer of a configuration nor what it withholds, and what it holds where nothing final follows stays.
 #[test]
 fn a_server_with_pointers_never_says_less_after_a_restart() {
     for collect in COLLECTS {
@@ -305,7 +306,7 @@ fn a_server_with_pointers_never_says_less_after_a_restart() {
     }
 }
 
-/// `[X-14]`: a note says final pointers and nothing else, and only to who knows the configuration.
+/// `[X-14 final-after-transfer]`: a note says final pointers and nothing else, and only to who knows the configuration.
 #[test]
 fn a_note_announces_final_pointers_only() {
     let c = sequence(Collect::On, 3);
@@ -329,8 +330,8 @@ fn a_note_announces_final_pointers_only() {
     assert_eq!(config(&world, &c[0], None), known);
 }
 
-/// Schedule T5, `[A-4]`: a client that finds c1 at a minority of c0, and c2 after it, brings c1 to a quorum of c0; nobody is
-/// told anything that leads back.
+/// Schedule T5, `[A-4 from-the-asked]`: a client that finds c1 at a minority of c0, and c2 after it, brings c1 to a quorum
+/// of c0; nobody is told anything that leads back.
 #[test]
 fn a_pending_pointer_is_written_back_to_the_configuration_just_asked() {
     let c0 = configuration(3, Dap::Abd, 1, 0);
@@ -374,7 +375,8 @@ fn a_pending_pointer_is_written_back_to_the_configuration_just_asked() {
     assert_eq!(world.actor(&c2).get("k").1.as_deref(), Some("w"));
 }
 
-/// `[X-13]`, collection: servers that were members of every configuration remember one pointer and one configuration.
+/// `[X-13 highest-final]`, collection: servers that were members of every configuration remember one pointer and one
+/// configuration.
 #[test]
 fn collected_configurations_leave_one_pointer() {
     let c = sequence(Collect::On, 6);

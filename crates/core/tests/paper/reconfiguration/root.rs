@@ -1,5 +1,5 @@
 //! The root domain is reconfigured like any other: names of domains, where these are, and the register of servers move with
-//! it (`algorithms.md` 3.6, `[X-11]`, `[X-20]`, `[X-21]`).
+//! it (`docs/spec` 3.6, `[X-11 damage-abstains]`, `[X-20 decided-once]`, `[X-21 directory-join]`).
 
 use crate::paper::cells::record;
 use crate::world::{Actor, World, configuration, successor};

@@ -1,4 +1,4 @@
-//! Rounds of operations in a quiet system (`algorithms.md` 3.3, 3.4; issue 4 point 8).
+//! Rounds of operations in a quiet system (`docs/spec` 3.3, 3.4; issue 4 point 8).
 
 use super::announce;
 use crate::world::{self, Actor, Message, World, configuration, successor};
@@ -95,8 +95,8 @@ fn a_hop_costs_a_round() {
     }
 }
 
-/// A final configuration costs the way to it once: the client starts there the next time (`[A-7]`), also with another
-/// operation.
+/// A final configuration costs the way to it once: the client starts there the next time (`[A-7 freshest-start]`), also with
+/// another operation.
 #[test]
 fn the_way_to_a_final_configuration_is_gone_once() {
     let c = with(Options::default(), Dap::Abd);
@@ -114,8 +114,8 @@ fn the_way_to_a_final_configuration_is_gone_once() {
     );
 }
 
-/// A pending pointer that is at fewer than a quorum is put there before it is made use of: one round more (`[A-4]`,
-/// decision 0007).
+/// A pending pointer that is at fewer than a quorum is put there before it is made use of: one round more
+/// (`[A-4 from-the-asked]`, decision 0007).
 #[test]
 fn a_pointer_at_a_minority_costs_a_round() {
     let c = with(Options::default(), Dap::Abd);

@@ -1,5 +1,5 @@
 //! Operations between configurations: what is known already, what is listed, what is confirmed, what is never moved
-//! (`algorithms.md` 1.2, 3.5, 10.5; schedules of section 8).
+//! (`docs/spec` 1.2, 3.5, 10.5; schedules of section 8).
 
 use super::{announce, move_to, reconfigure, resume};
 use crate::world::{Actor, Content, Message, World, configuration, name, successor, text};
@@ -42,9 +42,9 @@ fn read_knowing(world: &World, actor: &Actor, found: &Found) -> Found {
     world.run(read).expect("a quorum is up")
 }
 
-/// Schedule T11, `[EC-9]`, `[EC-4]`: a reader that has the value gets it again, without a byte sent, from a configuration
-/// that has a pending successor, one that has a final one, and one that was collected; "you have it" is never taken for
-/// "withheld", nor the other way round; and it learns of a newer value.
+/// Schedule T11, `[EC-9 distinct-absences]`, `[EC-4 known-not-sent]`: a reader that has the value gets it again, without a
+/// byte sent, from a configuration that has a pending successor, one that has a final one, and one that was collected; "you
+/// have it" is never taken for "withheld", nor the other way round; and it learns of a newer value.
 #[test]
 fn a_known_value_is_known_in_every_configuration() {
     for collect in [Collect::On, Collect::Off, Collect::Paper] {
@@ -90,8 +90,9 @@ fn confirms(world: &World, c: &Arc<Configuration>) -> usize {
     })
 }
 
-/// Schedule T12, `[F-5]`, `[X-4]`: a put of which one acknowledgement showed a pointer is confirmed where it ends, and not
-/// where it began: a server that is slow to be closed would vouch for what the transfer did not see.
+/// Schedule T12, `[F-5 clean-confirm]`, `[X-4 confirm-write-backs]`: a put of which one acknowledgement showed a pointer is
+/// confirmed where it ends, and not where it began: a server that is slow to be closed would vouch for what the transfer did
+/// not see.
 #[test]
 fn a_put_that_met_a_pointer_is_not_confirmed_behind_it() {
     for dap in DAPS {
@@ -130,8 +131,8 @@ fn a_put_that_met_a_pointer_is_not_confirmed_behind_it() {
     }
 }
 
-/// `[F-4]`: a version that is known to be at a quorum of a configuration is returned at once only if nobody knows a later
-/// one, where it may be older than another.
+/// `[F-4 last-configuration]`: a version that is known to be at a quorum of a configuration is returned at once only if
+/// nobody knows a later one, where it may be older than another.
 #[test]
 fn a_complete_version_is_not_returned_at_once_where_something_comes_next() {
     for (dap, open) in DAPS
@@ -162,7 +163,8 @@ fn a_complete_version_is_not_returned_at_once_where_something_comes_next() {
     }
 }
 
-/// `[F-4]`, 3.3: what a read found in an earlier configuration, complete there, it brings to the last one before it returns it.
+/// `[F-4 last-configuration]`, 3.3: what a read found in an earlier configuration, complete there, it brings to the last one
+/// before it returns it.
 #[test]
 fn a_version_of_an_earlier_configuration_is_brought_to_the_last_one() {
     for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
@@ -185,8 +187,8 @@ fn a_version_of_an_earlier_configuration_is_brought_to_the_last_one() {
     }
 }
 
-/// `[X-19]`, `[X-18]`: a listing while a configuration is pending shows what is in either, each key once, and no key that
-/// was deleted in one of them; on pages of every size.
+/// `[X-19 regular-listing]`, `[X-18 tombstone-versions]`: a listing while a configuration is pending shows what is in
+/// either, each key once, and no key that was deleted in one of them; on pages of every size.
 #[test]
 fn a_listing_goes_over_all_configurations_in_use() {
     for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
@@ -233,8 +235,8 @@ fn a_listing_goes_over_all_configurations_in_use() {
     }
 }
 
-/// `[A-9]`, 3.5 item 7: what nobody wrote is not moved: it stays unwritten over configurations that were empty, and does not
-/// cover what was written in a later one.
+/// `[A-9 real-pairs-moved]`, 3.5 item 7: what nobody wrote is not moved: it stays unwritten over configurations that were
+/// empty, and does not cover what was written in a later one.
 #[test]
 fn an_empty_configuration_is_never_transferred_as_a_value() {
     for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
@@ -261,7 +263,7 @@ fn an_empty_configuration_is_never_transferred_as_a_value() {
     }
 }
 
-/// `[C-5]`: the largest tag is that of the operation and of the object, not one left over from another.
+/// `[C-5 fresh-maxima]`: the largest tag is that of the operation and of the object, not one left over from another.
 #[test]
 fn maxima_begin_anew_with_every_operation() {
     for dap in DAPS {
@@ -321,8 +323,8 @@ fn a_late_final_pointer_leads_on_all_the_same() {
     }
 }
 
-/// 3.5 item 18, `[A-12]`: of a collected configuration one member that answers is enough to go on from; with none, a client
-/// that knows nothing else has to ask elsewhere (3.6).
+/// 3.5 item 18, `[A-12 pointer-tombstone]`: of a collected configuration one member that answers is enough to go on from;
+/// with none, a client that knows nothing else has to ask elsewhere (3.6).
 #[test]
 fn one_member_of_a_collected_configuration_is_enough() {
     for alive in 0..4 {

@@ -1,4 +1,4 @@
-//! A server that takes no further version of an object before one is confirmed or dropped (`[X-3]`).
+//! A server that takes no further version of an object before one is confirmed or dropped (`[X-3 unconfirmed-cap]`).
 
 use super::super::Case;
 use super::{configuration, object, register};

@@ -1,5 +1,5 @@
-//! One write, one reconfiguration and one read after it, in every order (`algorithms.md` 3.5 item 1, `[A-8]`): the domain
-//! moves from its servers to one more. What consensus decides is given; what it decides is the same for
+//! One write, one reconfiguration and one read after it, in every order (`docs/spec` 3.5 item 1, `[A-8 closed-get]`): the
+//! domain moves from its servers to one more. What consensus decides is given; what it decides is the same for
 //! everybody, so that nothing is left out by that. One object is moved, without a listing.
 
 use super::{configuration, object};

@@ -125,7 +125,7 @@ impl One<'_> {
         }
     }
 
-    /// Each block leads to the next one, so that none is lost (`[B-1]`).
+    /// Each block leads to the next one, so that none is lost (`[B-1 never-unlinked]`).
     fn judge_links(&self, chain: &Chain) {
         let next = chain.blocks.iter().skip(1).map(|block| block.id);
         let links = chain.blocks.iter().map(|block| block.metadata.next);

@@ -1,4 +1,4 @@
-//! Servers that take elements from earlier configurations (`[X-17]`).
+//! Servers that take elements from earlier configurations (`[X-17 adopted-elements]`).
 
 use super::{Job, Live, REQUEST_BYTES, Subject};
 use crate::invariant::Observation;

@@ -61,7 +61,7 @@ fn the_largest_in_k_lists_is_decoded_if_k_have_its_element() {
     // 1 is in three lists, and only two have its element.
     assert_eq!(decoded(&[&[-1, 2], &[1], &[1], &[]]), None);
     assert_eq!(decoded(&[&[-1, 2], &[1], &[1], &[], &[1]]), Some(1));
-    // The lists of [EC-6]: without the tag that stays, the initial version would be returned.
+    // The lists of [EC-6 stale-trim]: without the tag that stays, the initial version would be returned.
     assert_eq!(decoded(&[&[1], &[1], &[-1, 2, 3], &[]]), None);
 }
 
