@@ -171,6 +171,7 @@ pub(crate) async fn write_over<E: Env>(
             match offered {
                 Offered::Room(max) => break (max, last),
                 Offered::Busy => {
+                    // Where the sequence ends is asked again.
                     let made = room.make(client, &last, name, Tag::INITIAL).await;
                     made.map_err(WriteError::NotApplied)?;
                 }
@@ -315,8 +316,11 @@ async fn put<E: Env>(
             Err(PutError::Unconfirmed) => {
                 *handed_over = true;
                 if at.is_last() {
-                    // Then the same pair again ([X-8 same-pair-retry]).
-                    room.make(client, &current, name, tag).await?;
+                    // Then the same pair again ([X-8 same-pair-retry]), or in the successor that is known by then.
+                    let last = room.make(client, &current, name, tag).await?;
+                    if last.id().index > current.id().index {
+                        current = last;
+                    }
                     continue;
                 }
             }

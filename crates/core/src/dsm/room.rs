@@ -37,22 +37,23 @@ pub(super) struct Room {
 impl Room {
     /// Makes room for a new version at `c`, the last configuration of the domain, which need not be final. `own` is the version
     /// that the caller is putting, if it has a tag already. The second time it waits a random while first, so that clients that
-    /// met at the cap do not meet again at once.
+    /// met at the cap do not meet again at once. Returns where the domain's sequence ends now: without pointers on replies, a caller
+    /// that asked again at `c` would never hear of a successor.
     pub(super) async fn make<E: Env>(
         &mut self,
         client: &Client<E>,
         c: &Arc<Configuration>,
         name: &Name,
         own: Tag,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<Arc<Configuration>, Unavailable> {
         let (newest, last) = complete_newest(client, c, name).await?;
         if self.confirmed.replace(newest) != Some(newest) {
-            return Ok(());
+            return Ok(last);
         }
         pause(client).await;
         match drop_stranded(client, &last, name, (newest, own)).await {
             // A successor is known: there is room there, or none is needed here.
-            Ok(()) | Err(Failed::Moved) => Ok(()),
+            Ok(()) | Err(Failed::Moved) => Ok(last),
             Err(Failed::Unavailable(unavailable)) => Err(unavailable),
         }
     }

@@ -1,9 +1,10 @@
 //! Full disks and dead writers: what a refused put leaves keeps no reader and no writer from the object (`docs/spec`
 //! `[EC-11 acceptance-test]`, `[X-1 support-threshold]`, `[X-3 unconfirmed-cap]`).
 
-use crate::world::{Actor, Message, World, configuration, name, successor, value};
-use areo_core::config::Dap;
+use crate::world::{Actor, Message, World, WorldEnv, configuration, name, successor, value, with};
+use areo_core::config::{Dap, Options};
 use areo_core::consensus::fate::{self, Fate};
+use areo_core::dsm::atomic;
 use areo_core::error::WriteError;
 use areo_core::gather::Visit;
 use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
@@ -318,6 +319,42 @@ fn room_in_a_pending_configuration_makes_it_no_final_one() {
     world.settle();
     let _ = world.run(reader.write("k", LONG));
     assert_eq!(reader.get("other"), (old, Some(LONG.into())));
+}
+
+/// Where servers do not show pointers on their replies, a writer that was refused at the cap of a configuration with a pending
+/// successor asked again there until its time was over: the room is made in the successor.
+#[test]
+fn a_writer_at_the_cap_goes_on_to_a_successor_that_no_reply_shows() {
+    let c = configuration(6, Dap::Ec { k: 4 }, 1, 0);
+    let silent = Options {
+        piggyback: false,
+        ..Options::default()
+    };
+    let c = with(&c, silent);
+    let world = World::new(&c, 1);
+    let (writer, other) = (world.actor(&c), world.actor(&c));
+    writer.put("k", LONG);
+    world.settle();
+    let patient = WorldEnv::new(world.clone(), Duration::from_hours(1));
+    let (client, at) = (other.client().with(patient), c.clone());
+    world.hold(|m| m.is_put() && !m.is_reply());
+    let put = world.spawn(async move {
+        atomic::write(&client, &at, &name("k"), &value("after all the others")).await
+    });
+    world.settle();
+    let late = world.set_aside(Message::is_put);
+    world.release();
+    strand(&world, &writer);
+    let next = successor(&c, 0, 6, Dap::Ec { k: 4 });
+    let (client, from, pending) = (writer.client(), c.clone(), Pointer::pending(&next));
+    let known = world.run(async move { sequence::put_config(&client.env, &from, &pending).await });
+    known.unwrap();
+    world.put_back(late);
+    let calls = world.gathers();
+    world.pass(Duration::from_secs(10));
+    let written = put.borrow_mut().take();
+    assert!(matches!(written, Some(Ok(_))), "{written:?}");
+    assert!(world.gathers() - calls < 50, "{}", world.gathers() - calls);
 }
 
 /// `[N-1 bounded-numbers]`: what a fence spares is recorded, and a record that says an impossible tag is damage.
