@@ -152,13 +152,6 @@ impl fmt::Display for Unavailable {
     }
 }
 
-/// A read that did not return a value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ReadError {
-    /// No quorum in time.
-    Unavailable(Unavailable),
-}
-
 /// A write that was not acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteError {
@@ -166,10 +159,4 @@ pub enum WriteError {
     NotApplied(Unavailable),
     /// No quorum acknowledged in time, but the new version was sent: it may have been applied, or be applied later.
     Unknown(Unavailable),
-}
-
-impl From<Unavailable> for ReadError {
-    fn from(unavailable: Unavailable) -> Self {
-        ReadError::Unavailable(unavailable)
-    }
 }

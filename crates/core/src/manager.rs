@@ -10,7 +10,7 @@ use crate::dsm::listing::{self, Page};
 use crate::dsm::{Client, atomic, removal};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{ReadError, Unavailable, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::message::ListRequest;
 use crate::object::{Kind, Name};
 use crate::span::{self, ErrorType};
@@ -80,12 +80,12 @@ fn is_tombstone(found: &Found) -> bool {
 /// Reads an object. A deleted one is found as a tombstone, one that nobody wrote without a value.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn get<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     atomic::read(client, c, name, None).await
 }
 
@@ -93,24 +93,24 @@ pub async fn get<E: Env>(
 /// blocks, and reading those is a part of the same operation.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn get_within<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     atomic::read_within(client, c, name, None).await
 }
 
 /// Reads everything of an object but its content.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn stat<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     atomic::stat(client, c, name).await
 }
 
@@ -127,7 +127,7 @@ pub enum Deletion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeleteError {
     /// It could not be seen whether the object is there; nothing was written.
-    Read(ReadError),
+    Read(Unavailable),
     /// The tombstone was not acknowledged.
     Write(WriteError),
 }

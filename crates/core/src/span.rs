@@ -4,7 +4,7 @@
 //! Two levels, as in the papers: what a person asked for (`areo.*`), and what the shared memory does for it. What they call
 //! them stands in `docs/tracing.md`.
 
-use crate::error::{Failed, ReadError, Unavailable, WriteError};
+use crate::error::{Failed, Unavailable, WriteError};
 use crate::tag::Tag;
 use tracing::Span;
 
@@ -170,13 +170,6 @@ impl ErrorType for Failed {
             Failed::Unavailable(unavailable) => unavailable.error_type(),
             Failed::Moved => "moved",
         }
-    }
-}
-
-impl ErrorType for ReadError {
-    fn error_type(&self) -> &'static str {
-        let ReadError::Unavailable(unavailable) = self;
-        unavailable.error_type()
     }
 }
 

@@ -32,7 +32,7 @@ pub use search::{Explored, Options, Violation, explore};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::{Client, atomic};
 use areo_core::element::Value;
-use areo_core::error::{ReadError, WriteError};
+use areo_core::error::WriteError;
 use areo_core::message::{Refusal, Reply, Request};
 use areo_core::object::Name;
 use areo_core::tag::Tag;
@@ -188,7 +188,7 @@ impl Operation {
                         };
                         Ended::Read(found.tag, found.value.map(text))
                     }
-                    Err(ReadError::Unavailable(why)) => Ended::Failed(why.to_string()),
+                    Err(why) => Ended::Failed(why.to_string()),
                 }
             }
         })

@@ -7,7 +7,7 @@ use crate::known::Session;
 use crate::object::{Metadata, PutOptions, now_ms};
 use areo_core::config::Configuration;
 use areo_core::element::Value;
-use areo_core::error::{ReadError, WriteError};
+use areo_core::error::{Unavailable, WriteError};
 use areo_core::object::Name;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -35,8 +35,7 @@ impl Call {
         not_found(&self.about.name, self.name.key())
     }
 
-    pub(crate) fn read_error(&self, error: &ReadError) -> Error {
-        let ReadError::Unavailable(failed) = error;
+    pub(crate) fn read_error(&self, failed: &Unavailable) -> Error {
         self.session.not_applied(&self.asked(), failed)
     }
 

@@ -5,7 +5,7 @@ use crate::error::{Damage, Error};
 use crate::reconfig::Work;
 use crate::{Operation, Version};
 use areo_core::dsm::atomic;
-use areo_core::error::{ReadError, WriteError};
+use areo_core::error::WriteError;
 use areo_core::fragment::file;
 use areo_core::object::Name;
 use std::fmt;
@@ -132,7 +132,7 @@ impl Asked<'_> {
                 domain: self.work.about.name.clone(),
                 name: name.into(),
             },
-            file::FileError::Read(ReadError::Unavailable(failed)) => {
+            file::FileError::Read(failed) => {
                 let (session, asked) = (&self.work.session, self.asked());
                 session.not_applied(&asked, &failed).into()
             }

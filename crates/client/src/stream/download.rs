@@ -11,7 +11,7 @@ use crate::span;
 use crate::thread::Started;
 use areo_core::dsm::large;
 use areo_core::element::Value;
-use areo_core::error::ReadError;
+use areo_core::error::Unavailable;
 use areo_core::manager;
 use areo_core::object::Name;
 use bytes::Bytes;
@@ -367,7 +367,7 @@ struct Ahead<'a> {
 }
 
 /// A read under way, which ends with this.
-struct Read(JoinHandle<Result<Option<Value>, ReadError>>);
+struct Read(JoinHandle<Result<Option<Value>, Unavailable>>);
 
 impl Drop for Read {
     fn drop(&mut self) {
@@ -394,7 +394,7 @@ impl Ahead<'_> {
     }
 
     /// The next block; `Ok(None)`: it is gone. `None` after the last one.
-    async fn next(&mut self) -> Option<Result<Option<Block>, ReadError>> {
+    async fn next(&mut self) -> Option<Result<Option<Block>, Unavailable>> {
         while self.reads.len() < large::window(self.blocks.block_bytes)
             && let Some(index) = self.rest.next()
         {

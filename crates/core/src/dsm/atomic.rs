@@ -23,7 +23,7 @@ use crate::consensus::fate::Fate;
 use crate::dap::{self, Found, Known, Offered, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Failed, ReadError, Unavailable, WriteError};
+use crate::error::{Failed, Unavailable, WriteError};
 use crate::gather::Visit;
 use crate::object::Name;
 use crate::reconfig::sequence;
@@ -35,13 +35,13 @@ use std::sync::Arc;
 /// configuration of the domain.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn read<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
     known: Option<&Known>,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     let read = read_within(client, c, name, known);
     span::watch!(span::of_object!(span::READ, name), read)
 }
@@ -49,13 +49,13 @@ pub async fn read<E: Env>(
 /// The same as a part of the current span, which goes on with what is found.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn read_within<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
     known: Option<&Known>,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     let mut passed = Passed::default();
     let mut full = None;
     loop {
@@ -63,7 +63,7 @@ pub async fn read_within<E: Env>(
         let Some(newest) = span::watch!(span::of_phase!(span::PHASE1), newest)? else {
             // No other version may be returned: only room for a write-back helps.
             if let Some(unavailable) = full {
-                return Err(ReadError::Unavailable(unavailable));
+                return Err(unavailable);
             }
             passed.unplaced.clear();
             pause(client).await;
@@ -79,7 +79,7 @@ pub async fn read_within<E: Env>(
                 continue;
             }
             Ok(Err(Unsettled::NoRoom)) => {}
-            Err(ReadError::Unavailable(unavailable)) if unavailable.lacks_room() => {
+            Err(unavailable) if unavailable.lacks_room() => {
                 full = Some(unavailable);
             }
             Err(error) => return Err(error),
@@ -103,7 +103,7 @@ pub(super) async fn settle<E: Env>(
     client: &Client<E>,
     newest: Newest,
     name: &Name,
-) -> Result<Result<Found, Unsettled>, ReadError> {
+) -> Result<Result<Found, Unsettled>, Unavailable> {
     if newest.at_quorum(client, name) {
         newest.confirm_again(client, name);
         return Ok(Ok(newest.found));
@@ -117,12 +117,12 @@ pub(super) async fn settle<E: Env>(
 /// content after all, to write it back (`[X-2 get-tag-maximum]`: never get-tag).
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn stat<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     let stat = async {
         let newest = newest(client, c, name, None, Scope::Metadata);
         let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
@@ -349,7 +349,7 @@ pub(super) async fn write_back<E: Env>(
     client: &Client<E>,
     newest: &Newest,
     name: &Name,
-) -> Result<Result<(), Unsettled>, ReadError> {
+) -> Result<Result<(), Unsettled>, Unavailable> {
     let Newest {
         found,
         last,
@@ -384,7 +384,7 @@ pub(super) async fn write_back<E: Env>(
             Err(
                 PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
             ) => {
-                return Err(unavailable.into());
+                return Err(unavailable);
             }
         }
         let Some(next) = sequence::advance(&client.env, client.sequences(), &at).await? else {

@@ -35,7 +35,7 @@ use crate::config::Configuration;
 use crate::dap::{Found, Known, Passed, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{ReadError, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::object::Name;
 use crate::span;
 use crate::tag::{NumbersUsedUp, Tag, Writer};
@@ -56,13 +56,13 @@ pub enum Covered {
 /// caller has.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn read<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
     known: Option<&Known>,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     atomic::read(client, c, name, known).await
 }
 
@@ -117,7 +117,7 @@ async fn write_or_read<E: Env>(
     loop {
         let newest = newest_past(client, c, name, have.as_ref(), Scope::Whole, &passed);
         let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
-        let newest = newest.map_err(|ReadError::Unavailable(failed)| {
+        let newest = newest.map_err(|failed| {
             // Nothing of this write was sent yet.
             WriteError::NotApplied(failed)
         })?;
@@ -137,7 +137,7 @@ async fn write_or_read<E: Env>(
         }
         let tag = newest.found.tag;
         let settled = atomic::settle(client, newest, name).await;
-        match settled.map_err(|ReadError::Unavailable(failed)| WriteError::NotApplied(failed))? {
+        match settled.map_err(WriteError::NotApplied)? {
             Ok(found) => return Ok(Covered::Unchanged(found)),
             Err(Unsettled::Dropped) => passed.dropped.push(tag),
             Err(Unsettled::NoRoom) => pause(client).await,

@@ -5,7 +5,7 @@ use crate::config::Configuration;
 use crate::dap;
 use crate::dap::headers::{self, Header};
 use crate::env::Env;
-use crate::error::{Failed, ReadError, Response, Unavailable};
+use crate::error::{Failed, Response, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::Refusal;
@@ -18,16 +18,16 @@ use std::sync::Arc;
 /// round could not tell, and it has to be read alone: it is being written, a member is damaged, or the domain is moving.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn read<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, ReadError> {
+) -> Result<Vec<Option<Header>>, Unavailable> {
     let parts = objects.chunks(limits::ACCESSES);
     let reads = parts.map(|part| read_part(client, c, part));
     let found = gather::join(limits::HEADERS_WINDOW, reads).await;
-    let found: Result<Vec<_>, ReadError> = found.into_iter().collect();
+    let found: Result<Vec<_>, Unavailable> = found.into_iter().collect();
     Ok(found?.concat())
 }
 
@@ -35,7 +35,7 @@ async fn read_part<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, ReadError> {
+) -> Result<Vec<Option<Header>>, Unavailable> {
     loop {
         let current = client.sequences().start(c);
         let at = Visit::new(&current);
@@ -46,7 +46,7 @@ async fn read_part<E: Env>(
             Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
                 return Ok(vec![None; objects.len()]);
             }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         };
         let next = sequence::advance(&client.env, client.sequences(), &at).await?;
         // [F-4 last-configuration]: only where nobody knew a later configuration, and said so with the same replies.

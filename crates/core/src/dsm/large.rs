@@ -27,7 +27,7 @@ use crate::config::Configuration;
 use crate::dap::{Found, Offered};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{ReadError, Unavailable, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::gather;
 use crate::limits;
 use crate::object::{Blocks, Kind, Metadata, Name};
@@ -84,13 +84,13 @@ pub async fn put_block<E: Env>(
 /// Reads one block; `None`: it is gone, and a larger version of the object than the one with this manifest is complete.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn get_block<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     upload: Writer,
     index: u32,
-) -> Result<Option<Value>, ReadError> {
+) -> Result<Option<Value>, Unavailable> {
     let found = atomic::read(client, c, &block_name(upload, index), None).await?;
     Ok(found.value.filter(|value| !value.deleted))
 }
@@ -172,9 +172,7 @@ async fn aborted<E: Env>(
     max: Tag,
 ) -> Result<Tag, PublishError> {
     let found = atomic::stat(client, c, name).await;
-    let found = found.map_err(|ReadError::Unavailable(failed)| {
-        PublishError::Write(WriteError::Unknown(failed))
-    })?;
+    let found = found.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
     removal::given_up(client, c, own.0, own.1).await;
     if found.tag < tag {
         return Err(PublishError::Swept);
@@ -223,12 +221,12 @@ pub async fn write<E: Env>(
 /// Reads an object into memory, with its content wherever that is.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub async fn read<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     loop {
         let mut found = atomic::read(client, c, name, None).await?;
         let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {

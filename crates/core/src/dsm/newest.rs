@@ -5,7 +5,7 @@ use super::ahead::{self, Ahead};
 use crate::config::Configuration;
 use crate::dap::{self, Found, Known, Passed, Scope};
 use crate::env::Env;
-use crate::error::{Failed, ReadError};
+use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
 use crate::object::Name;
 use crate::reconfig::sequence;
@@ -54,12 +54,12 @@ impl Newest {
 /// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub(crate) async fn glimpse<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     name: &Name,
-) -> Result<Found, ReadError> {
+) -> Result<Found, Unavailable> {
     let newest = newest(client, c, name, None, Scope::Metadata).await?;
     Ok(newest.found)
 }
@@ -71,7 +71,7 @@ pub(super) async fn newest<E: Env>(
     name: &Name,
     known: Option<&Known>,
     scope: Scope,
-) -> Result<Newest, ReadError> {
+) -> Result<Newest, Unavailable> {
     let newest = newest_past(client, c, name, known, scope, &Passed::default()).await?;
     Ok(newest.expect("a read that passes nothing over asks again"))
 }
@@ -84,7 +84,7 @@ pub(super) async fn newest_past<E: Env>(
     known: Option<&Known>,
     scope: Scope,
     passed: &Passed,
-) -> Result<Option<Newest>, ReadError> {
+) -> Result<Option<Newest>, Unavailable> {
     let mut current = client.sequences().start(c);
     let (mut best, mut exists): (Option<Found>, _) = (None, false);
     let mut asked: Option<Ahead<'_, Found>> = None;
@@ -120,7 +120,7 @@ pub(super) async fn newest_past<E: Env>(
                 asked = None;
                 None
             }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable.into()),
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         };
         let next = sequence::advance(&client.env, client.sequences(), &at).await?;
         let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);

@@ -20,7 +20,7 @@ use crate::consensus::fate::{self, Fate};
 use crate::dap::{self, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Failed, ReadError, Unavailable};
+use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::object::Name;
@@ -69,11 +69,8 @@ async fn complete_newest<E: Env>(
     let mut passed = Passed::default();
     let start = client.sequences().highest_final(c);
     loop {
-        let found = newest_past(client, &start, name, None, Scope::Whole, &passed).await;
-        let found = match found {
-            Ok(found) => found.expect("only dropped versions are passed over"),
-            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
-        };
+        let found = newest_past(client, &start, name, None, Scope::Whole, &passed).await?;
+        let found = found.expect("only dropped versions are passed over");
         let (tag, last) = (found.found.tag, found.last.c().clone());
         if found.at_quorum(client, name) {
             if !tag.is_initial() {
@@ -81,11 +78,10 @@ async fn complete_newest<E: Env>(
             }
             return Ok((tag, last));
         }
-        match atomic::write_back(client, &found, name).await {
-            Ok(Ok(())) => return Ok((tag, last)),
-            Ok(Err(Unsettled::Dropped)) => passed.dropped.push(tag),
-            Ok(Err(Unsettled::NoRoom)) => pause(client).await,
-            Err(ReadError::Unavailable(unavailable)) => return Err(unavailable),
+        match atomic::write_back(client, &found, name).await? {
+            Ok(()) => return Ok((tag, last)),
+            Err(Unsettled::Dropped) => passed.dropped.push(tag),
+            Err(Unsettled::NoRoom) => pause(client).await,
         }
     }
 }

@@ -25,7 +25,7 @@ use super::large::{self, Fate};
 use super::{Client, atomic, decided_once, listing, removal};
 use crate::config::Configuration;
 use crate::env::Env;
-use crate::error::{ReadError, Unavailable, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::limits;
 use crate::message::ListRequest;
 use crate::object::{Kind, Metadata};
@@ -258,7 +258,7 @@ async fn settled<E: Env>(
     };
     loop {
         let found = atomic::stat(client, c, &commit.name).await;
-        let found = found.map_err(|ReadError::Unavailable(failed)| failed)?;
+        let found = found?;
         if found.tag == commit.tag {
             return Ok(State::Live);
         }

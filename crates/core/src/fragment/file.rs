@@ -19,7 +19,7 @@ use crate::dap::headers::Header;
 use crate::dsm::{Client, atomic, headers};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{ReadError, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
 use crate::tlv::TlvError;
@@ -111,7 +111,7 @@ pub enum FileError {
         version: Tag,
     },
     /// A read did not return.
-    Read(ReadError),
+    Read(Unavailable),
     /// A write was not acknowledged.
     Write(WriteError),
     /// A block cannot be understood.
@@ -128,8 +128,8 @@ pub enum FileError {
     },
 }
 
-impl From<ReadError> for FileError {
-    fn from(error: ReadError) -> FileError {
+impl From<Unavailable> for FileError {
+    fn from(error: Unavailable) -> FileError {
         FileError::Read(error)
     }
 }
@@ -194,12 +194,12 @@ pub(super) async fn walk_on<E: Env>(
 /// The era of the file's name; a removal begins another.
 ///
 /// # Errors
-/// [`ReadError`].
+/// [`Unavailable`].
 pub(super) async fn era<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
     file: &Name,
-) -> Result<u64, ReadError> {
+) -> Result<u64, Unavailable> {
     let genesis = atomic::stat(client, c, file).await?;
     Ok(genesis.tag.era())
 }

@@ -15,7 +15,7 @@ use super::file;
 use crate::config::Configuration;
 use crate::dsm::{Client, headers, listing, newest, removal};
 use crate::env::Env;
-use crate::error::{ReadError, Unavailable};
+use crate::error::Unavailable;
 use crate::gather;
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
@@ -114,7 +114,7 @@ impl<E: Env> Sweep<'_, E> {
         let unread = |name: &Name| (name.clone(), Tag::INITIAL);
         let objects: Vec<(Name, Tag)> = names.iter().map(unread).collect();
         let headers = headers::read(client, c, &objects).await;
-        let headers = headers.map_err(|ReadError::Unavailable(failed)| failed)?;
+        let headers = headers?;
         let homes = names.iter().zip(headers).map(|(name, header)| async move {
             let value = match header {
                 Some(header) => header.value,
@@ -124,8 +124,7 @@ impl<E: Env> Sweep<'_, E> {
             Ok(value.and_then(|value| Home::decode(&value.metadata)))
         });
         let homes = gather::join(limits::SWEEP_WINDOW, homes).await;
-        let homes: Result<_, ReadError> = homes.into_iter().collect();
-        homes.map_err(|ReadError::Unavailable(failed)| failed)
+        homes.into_iter().collect()
     }
 
     /// Whether the file was removed; one that does not say what it is may be any.
@@ -133,7 +132,7 @@ impl<E: Env> Sweep<'_, E> {
         let Some(home) = home else { return Ok(false) };
         if !self.eras.contains_key(&home.file) {
             let era = file::era(self.client, self.c, &home.file).await;
-            let era = era.map_err(|ReadError::Unavailable(failed)| failed)?;
+            let era = era?;
             self.eras.insert(home.file.clone(), era);
         }
         Ok(self.eras[&home.file] > home.era)

@@ -21,7 +21,7 @@ use crate::config::Configuration;
 use crate::dsm::coverable::{self, Covered};
 use crate::dsm::{Client, atomic, removal};
 use crate::env::Env;
-use crate::error::{ReadError, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::gather;
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
@@ -164,7 +164,7 @@ pub async fn update<E: Env, S: Source>(
     });
     writer.take_back(lost.map(|((split, _), _)| split)).await;
     let mut updated = outcome(base, results, hint.len(), has_ended);
-    if let Err(ReadError::Unavailable(failed)) = is_removed {
+    if let Err(failed) = is_removed {
         let unknown = UpdateError::Write(WriteError::Unknown(failed));
         updated.failed.push((base.blocks[0], unknown));
     }
@@ -305,7 +305,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         ready: &[(Split, Vec<Block>)],
         hint: &[Writer],
         window: usize,
-    ) -> (Vec<Link<S::Error>>, Result<bool, ReadError>) {
+    ) -> (Vec<Link<S::Error>>, Result<bool, Unavailable>) {
         let links = ready.iter().map(|(split, _)| self.link(base, split, hint));
         let links = gather::join(window, links);
         if let [] | [(Split { place: 0, .. }, _), ..] = ready {

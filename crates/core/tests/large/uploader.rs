@@ -6,7 +6,7 @@ use areo_core::dap::Found;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep::{self, Ages, Swept};
 use areo_core::element::Value;
-use areo_core::error::{ReadError, Unavailable};
+use areo_core::error::Unavailable;
 use areo_core::object::{Blocks, Metadata};
 use areo_core::tag::{Tag, Writer};
 use bytes::Bytes;
@@ -87,7 +87,7 @@ impl Upload {
 }
 
 /// Reads the whole value.
-pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
+pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
     let (client, c, name) = (actor.client(), actor.c.clone(), name(key));
     async move { large::read(&client, &c, &name).await }
 }

@@ -2,7 +2,7 @@
 
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
-use areo_core::error::{ReadError, Response, WriteError};
+use areo_core::error::{Response, WriteError};
 use areo_core::tag::Tag;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn a_read_without_a_quorum_says_so() {
     let world = World::new(&c, 1);
     world.crash(0);
     world.crash(4);
-    let ReadError::Unavailable(unavailable) = world.run(world.actor(&c).read("k")).unwrap_err();
+    let unavailable = world.run(world.actor(&c).read("k")).unwrap_err();
     assert_eq!((unavailable.needed, unavailable.answered()), (4, 3));
 }
 

@@ -7,7 +7,7 @@ use areo_core::dsm::coverable::{self, Covered};
 use areo_core::dsm::listing::Page;
 use areo_core::dsm::{Client, atomic};
 use areo_core::element::Value;
-use areo_core::error::{ReadError, Unavailable, WriteError};
+use areo_core::error::{Unavailable, WriteError};
 use areo_core::manager::{self, DeleteError, Deletion};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -69,12 +69,12 @@ impl Actor {
         async move { manager::put_if(&client, &c, &name, &value, Some(version)).await }
     }
 
-    pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
+    pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
         let (client, c, name) = (self.client(), self.c.clone(), name(key));
         async move { atomic::read(&client, &c, &name, None).await }
     }
 
-    pub fn stat(&self, key: &str) -> impl Future<Output = Result<Found, ReadError>> + use<> {
+    pub fn stat(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
         let (client, c, name) = (self.client(), self.c.clone(), name(key));
         async move { atomic::stat(&client, &c, &name).await }
     }
