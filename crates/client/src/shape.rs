@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_follows_from_n_and_k() {
-        // (dap, n) -> (quorum, f, spare), product.md: f is (n-1)/2 and (n-k)/2, both rounded down.
+        // (dap, n) -> (quorum, f, spare): f is (n-1)/2 and (n-k)/2, both rounded down.
         for (dap, n, quorum, f, spare) in [
             (Dap::Abd, 1, 1, 0, 0),
             (Dap::Abd, 2, 2, 0, 1),
