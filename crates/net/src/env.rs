@@ -214,43 +214,34 @@ impl<T: Tally + 'static> Gather<T> {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         while let Some(next) = state.call.next_request() {
-            // If nobody has said where it is, the request waits until somebody does.
+            // Where the address of a server is not known the request waits for it.
             let peer = self.env.network.peer_or_stranger(next.server);
-            let started = Instant::now();
             let message = Outgoing {
                 trace: state.trace,
-                expects_bulk: next.expects_bulk(),
+                expects_bulk: next.expects_bulk,
                 ..self
                     .env
-                    .message(codec::encode_request(&next.request), started)
+                    .message(codec::encode_request(&next.request), Instant::now())
             };
-            let (bytes, expects_bulk) = (length_of(&message), message.expects_bulk);
-            let connections = peer.connections_made();
-            let myself = self.myself.upgrade().expect("whoever asks holds it");
+            let bytes = length_of(&message);
+            let before = (peer.connections_made(), peer.bulk_received_bytes());
+            let myself = self.myself.upgrade().expect("the operation holds it");
             let event = match peer.call(message, myself, next.position as u64) {
-                Err(refused) => Some(Event::Refused(refusal_of(refused))),
+                Err(refused) => Event::Refused(refusal_of(refused)),
                 Ok(call) => {
                     self.env.meter.count_request(&next.request, bytes);
                     state.sent_bytes += bytes;
                     state.keys.push((peer.clone(), call.key));
-                    let is_known = !self.env.network.is_stranger(next.server);
-                    (!call.reachable || !is_known).then_some(Event::Unreachable)
+                    if call.reachable && !self.env.network.is_stranger(next.server) {
+                        state.call.sent(&next, before.1);
+                        continue;
+                    }
+                    state.waiting.push((peer, before.0));
+                    Event::Unreachable
                 }
             };
-            match event {
-                None => state.call.sent(),
-                Some(event) => {
-                    if matches!(event, Event::Unreachable) {
-                        state.waiting.push((peer.clone(), connections));
-                    }
-                    state
-                        .call
-                        .held_back(next.position, event, self.env.network.now());
-                }
-            }
-            if expects_bulk {
-                state.call.owes(next.position, peer.bulk_received_bytes());
-            }
+            let now = self.env.network.now();
+            state.call.held_back(&next, event, now);
         }
     }
 
@@ -292,7 +283,7 @@ impl<T: Tally + 'static> Gather<T> {
     fn take(&self, context: &Context<'_>) -> Option<Result<T::Output, Unavailable>> {
         let mut state = self.state.borrow_mut();
         if state.waiting.iter().any(sent_since) {
-            state.call.sent();
+            state.call.sent_late();
         }
         let result = state.call.take();
         if result.is_none() {

@@ -85,18 +85,9 @@ pub struct Outgoing {
     pub server: ServerId,
     /// What.
     pub request: Request,
-}
-
-impl Outgoing {
     /// Whether the answer may be large: elements that come with the answer to a query are small
     /// ([`crate::limits::INLINE_BYTES`]), those that are fetched need not be.
-    pub fn expects_bulk(&self) -> bool {
-        let Request::Configured { body, .. } = &self.request else {
-            return false;
-        };
-        let fetches = |access: &Access| matches!(access, Access::Fetch { payload: true, .. });
-        matches!(body, Body::Access(accesses) if accesses.iter().any(|(_, access)| fetches(access)))
-    }
+    pub expects_bulk: bool,
 }
 
 /// One quorum call.
@@ -147,7 +138,7 @@ impl<T: Tally> Call<T> {
         }
     }
 
-    /// What is to be sent next, until there is nothing. Whoever takes it says what became of it: [`Call::sent`] or
+    /// The next request to send, until there is none. The world says of each what became of it: [`Call::sent`] or
     /// [`Call::held_back`].
     pub fn next_request(&mut self) -> Option<Outgoing> {
         while let State::Open(tally) = &mut self.state {
@@ -158,33 +149,36 @@ impl<T: Tally> Call<T> {
             let Some(request) = tally.ask(position) else {
                 continue;
             };
-            let server = self.members[position];
             return Some(Outgoing {
                 position,
-                server,
+                server: self.members[position],
+                expects_bulk: expects_bulk(&request),
                 request,
             });
         }
         None
     }
 
-    /// A request was handed to a connection: it may have its effect.
-    pub fn sent(&mut self) {
+    /// The request was handed to a connection: it may have its effect. So many bytes have come from the server before.
+    pub fn sent(&mut self, request: &Outgoing, received_bytes: u64) {
+        self.handed_over = true;
+        self.owing.retain(|(owing, _)| *owing != request.position);
+        if request.expects_bulk {
+            self.owing.push((request.position, received_bytes));
+        }
+    }
+
+    /// A request that was held back has left after all.
+    pub fn sent_late(&mut self) {
         self.handed_over = true;
     }
 
-    /// The server at this position owes a large answer. So many bytes have come from there before.
-    pub fn owes(&mut self, position: usize, received_bytes: u64) {
-        assert!(position < self.members.len(), "a member owes");
-        self.owing.retain(|(owing, _)| *owing != position);
-        self.owing.push((position, received_bytes));
-    }
-
-    /// The request to the server at this position was not handed to a connection: the server is out of reach for now, and
-    /// the request goes out later; or the queue to it is full, and it does not.
-    pub fn held_back(&mut self, position: usize, event: Event, now: Instant) {
-        assert!(!matches!(event, Event::Reply(_)), "nobody was asked");
-        self.add(position, event, now);
+    /// The request was not handed to a connection: the server is out of reach for now, and the request goes out later; or the
+    /// queue to it is full, and it does not.
+    pub fn held_back(&mut self, request: &Outgoing, event: Event, now: Instant) {
+        let is_answer = matches!(event, Event::Reply(_));
+        assert!(!is_answer, "a server answers what it was asked");
+        self.add(request.position, event, now);
     }
 
     /// Takes in what became of the request to the server at this position. True if there is something to do: a request to
@@ -279,7 +273,7 @@ impl<T: Tally> Call<T> {
         }
     }
 
-    /// Nobody waits for it any more: what still comes is not counted.
+    /// The operation has ended, or does without: what still comes is not counted.
     pub fn abandon(&mut self) {
         self.state = State::Over;
     }
@@ -337,6 +331,14 @@ impl<T: Tally> Call<T> {
             obstacle: None,
         }
     }
+}
+
+fn expects_bulk(request: &Request) -> bool {
+    let Request::Configured { body, .. } = request else {
+        return false;
+    };
+    let fetches = |access: &Access| matches!(access, Access::Fetch { payload: true, .. });
+    matches!(body, Body::Access(accesses) if accesses.iter().any(|(_, access)| fetches(access)))
 }
 
 #[cfg(test)]

@@ -110,6 +110,14 @@ fn wide() -> (World, Actor, Actor) {
 
 /// Fills members 0, 1, 2 up to the cap with versions of which the others hold nothing: their writers died in the middle.
 fn strand(world: &World, writer: &Actor) {
+    strand_at_the_end(world, writer);
+    for number in 0..3 {
+        assert!(world.held(number, "k").stored.len() >= UNCONFIRMED_ELEMENTS);
+    }
+}
+
+/// The same, in the configuration where the sequence of the writer's domain ends.
+fn strand_at_the_end(world: &World, writer: &Actor) {
     world.hold(|m| m.is_put() && m.at(&[3, 4, 5]));
     for _ in 0..UNCONFIRMED_ELEMENTS {
         assert!(world.run(writer.write("k", LONG)).is_err());
@@ -117,15 +125,20 @@ fn strand(world: &World, writer: &Actor) {
     }
     world.release();
     world.settle();
-    for number in 0..3 {
-        assert!(world.held(number, "k").stored.len() >= UNCONFIRMED_ELEMENTS);
-    }
+}
+
+/// Writes the pointer to a pending successor.
+fn begin_a_change(world: &World, actor: &Actor) {
+    let next = successor(&actor.c, 0, 6, Dap::Ec { k: 4 });
+    let (client, c, pending) = (actor.client(), actor.c.clone(), Pointer::pending(&next));
+    let known = world.run(async move { sequence::put_config(&client.env, &c, &pending).await });
+    known.unwrap();
 }
 
 /// Every put of such an object failed for ever, in a healthy cluster and after a restart: the read that should have made room
 /// confirmed the old version, which freed nothing.
 #[test]
-fn versions_that_nobody_can_read_do_not_keep_writers_out() {
+fn unreadable_versions_do_not_keep_writers_out() {
     for down in [None, Some(0), Some(5)] {
         let (world, writer, reader) = wide();
         let old = writer.put("k", LONG);
@@ -305,18 +318,9 @@ fn room_in_a_pending_configuration_makes_it_no_final_one() {
     let (world, writer, reader) = wide();
     let old = writer.put("other", LONG);
     world.settle();
-    let next = successor(&writer.c, 0, 6, Dap::Ec { k: 4 });
-    let (client, c, pending) = (writer.client(), writer.c.clone(), Pointer::pending(&next));
-    let known = world.run(async move { sequence::put_config(&client.env, &c, &pending).await });
-    known.unwrap();
+    begin_a_change(&world, &writer);
     // From here on the versions are those of the second configuration.
-    world.hold(|m| m.is_put() && m.at(&[3, 4, 5]));
-    for _ in 0..UNCONFIRMED_ELEMENTS {
-        assert!(world.run(writer.write("k", LONG)).is_err());
-        world.lose(|m| m.is_put() && m.at(&[3, 4, 5]));
-    }
-    world.release();
-    world.settle();
+    strand_at_the_end(&world, &writer);
     let _ = world.run(reader.write("k", LONG));
     assert_eq!(reader.get("other"), (old, Some(LONG.into())));
 }
@@ -345,10 +349,7 @@ fn a_writer_at_the_cap_goes_on_to_a_successor_that_no_reply_shows() {
     let late = world.set_aside(Message::is_put);
     world.release();
     strand(&world, &writer);
-    let next = successor(&c, 0, 6, Dap::Ec { k: 4 });
-    let (client, from, pending) = (writer.client(), c.clone(), Pointer::pending(&next));
-    let known = world.run(async move { sequence::put_config(&client.env, &from, &pending).await });
-    known.unwrap();
+    begin_a_change(&world, &writer);
     world.put_back(late);
     let calls = world.gathers();
     world.pass(Duration::from_secs(10));

@@ -68,14 +68,16 @@ impl<T: Tally + 'static> Gather<T> {
     fn send(&self) {
         let (world, call) = (&self.env.world, &mut *self.call.borrow_mut());
         while let Some(next) = call.next_request() {
-            let sink: Rc<dyn Sink> = self.myself.upgrade().expect("whoever asks holds it");
+            let sink: Rc<dyn Sink> = self.myself.upgrade().expect("the operation holds it");
+            let is_up = world.is_server_up(next.server);
+            match is_up {
+                true => call.sent(&next, 0),
+                false => call.held_back(&next, Event::Unreachable, world.now()),
+            }
             let content = Content::Request(Origin(sink, next.position), next.request);
-            if world.is_server_up(next.server) {
-                call.sent();
-                world.send(next.server, content);
-            } else {
-                world.park(next.server, content);
-                call.held_back(next.position, Event::Unreachable, world.now());
+            match is_up {
+                true => world.send(next.server, content),
+                false => world.park(next.server, content),
             }
         }
     }

@@ -135,7 +135,7 @@ impl<T: Tally> Gather<T> {
     fn carry_out(&self) {
         let mut call = self.call.borrow_mut();
         while let Some(next) = call.next_request() {
-            call.sent();
+            call.sent(&next, 0);
             let sent = Sent {
                 to: next.server,
                 call: Some((self.number, next.position)),

@@ -137,19 +137,16 @@ impl<T: Tally + 'static> Gather<T> {
     fn send(&self, next: &Outgoing) {
         let held_back = self.try_send(next);
         let state = &mut *self.state.borrow_mut();
-        if next.expects_bulk() {
-            state.call.owes(next.position, self.received_bytes());
-        }
         if matches!(held_back, Some(Event::Refused(_))) {
             state.refused.push(next.position);
         }
         match held_back {
-            None => state.call.sent(),
-            Some(event) => state.call.held_back(next.position, event, self.env.now()),
+            None => state.call.sent(next, self.received_bytes()),
+            Some(event) => state.call.held_back(next, event, self.env.now()),
         }
     }
 
-    /// Who was not asked because of a full queue is not silent: whoever asks would wait for it, and blame it.
+    /// A server that was not asked because of a full queue is not silent: a client would wait for it, and blame it.
     fn check(&self, outcome: &Result<T::Output, Unavailable>, refused: &[usize]) {
         let Err(unavailable) = outcome else { return };
         let said = |position: &usize| unavailable.servers[*position];
@@ -178,7 +175,7 @@ impl<T: Tally + 'static> Gather<T> {
         }
         let codec::Encoded { body, payload } = codec::encode_request(&next.request);
         let outstanding = Outstanding {
-            sink: self.myself.upgrade().expect("whoever asks holds it"),
+            sink: self.myself.upgrade().expect("the operation holds it"),
             position: next.position,
             client: self.env.client,
             server,
@@ -201,7 +198,7 @@ impl<T: Tally + 'static> Sink for Gather<T> {
     }
 
     fn sent(&self) {
-        self.state.borrow_mut().call.sent();
+        self.state.borrow_mut().call.sent_late();
     }
 
     fn on_time(&self, number: u64) {

@@ -285,7 +285,7 @@ impl Operation {
             // All requests are on their way before the first reply comes; they arrive in any order.
             let mut asked = Vec::new();
             while let Some(next) = call.next_request() {
-                call.sent();
+                call.sent(&next, 0);
                 asked.insert(self.cluster.below(asked.len() + 1), next);
             }
             let sent = asked.into_iter();

@@ -65,22 +65,32 @@ fn at(ms: u64) -> Instant {
     Instant::default().plus(Duration::from_millis(ms))
 }
 
-fn call(patience: Option<Duration>, fetches: bool, deadline: &Deadline) -> Call<Told> {
+fn call(
+    patience: Option<Duration>,
+    fetches: bool,
+    deadline: &Deadline,
+    now: Instant,
+) -> Call<Told> {
     let members: Members = (1..=3).map(ServerId).collect();
     let told = Told {
         heard: Vec::new(),
         patience,
         fetches,
     };
-    Call::new(&members, told, deadline, at(0))
+    Call::new(&members, told, deadline, now)
 }
 
-/// Sends what there is to send; says to whom.
+/// Sends what there is to send; returns the positions.
 fn send(call: &mut Call<Told>) -> Vec<usize> {
+    send_after(call, 0)
+}
+
+/// The same over connections that have brought so many bytes before.
+fn send_after(call: &mut Call<Told>, received_bytes: u64) -> Vec<usize> {
     let mut asked = Vec::new();
     while let Some(next) = call.next_request() {
         assert_eq!(next.server, ServerId(next.position as u128 + 1));
-        call.sent();
+        call.sent(&next, received_bytes);
         asked.push(next.position);
     }
     asked
@@ -92,7 +102,7 @@ fn patient() -> Deadline {
 
 #[test]
 fn everybody_is_asked_once_and_the_last_reply_decides() {
-    let mut call = call(None, false, &patient());
+    let mut call = call(None, false, &patient(), at(0));
     assert_eq!(send(&mut call), [0, 1, 2]);
     assert!(send(&mut call).is_empty() && call.take().is_none());
     assert!(
@@ -115,7 +125,7 @@ fn everybody_is_asked_once_and_the_last_reply_decides() {
 
 #[test]
 fn what_is_impossible_says_what_each_server_did() {
-    let mut call = call(None, false, &patient());
+    let mut call = call(None, false, &patient(), at(0));
     send(&mut call);
     call.hear(0, Event::Reply(Reply::Config), at(1));
     call.hear(2, Event::Refused(Refusal::Full), at(5));
@@ -128,36 +138,33 @@ fn what_is_impossible_says_what_each_server_did() {
 }
 
 #[test]
-fn a_request_that_left_nobody_had_no_effect() {
-    let mut call = call(None, false, &patient());
+fn a_request_that_was_not_sent_had_no_effect() {
+    let mut call = call(None, false, &patient(), at(0));
     while let Some(next) = call.next_request() {
         // The tally hears of a full queue as of a refusal.
         let event = match next.position {
             2 => Event::Refused(Refusal::Full),
             _ => Event::Unreachable,
         };
-        call.held_back(next.position, event, at(0));
+        call.held_back(&next, event, at(0));
     }
     let failed = call.take().expect("it has ended").unwrap_err();
     assert!(!failed.handed_over);
+    let said: Vec<Response> = failed.servers.iter().map(|(_, said)| *said).collect();
+    let full = Response::Refused(Refusal::Full);
+    assert_eq!(said, [Response::Unreachable, Response::Unreachable, full]);
 }
 
 #[test]
 fn time_runs_out_at_the_deadline_of_the_operation_not_of_the_call() {
-    let deadline = Deadline::after(at(0), TIMEOUT);
-    let members: Members = (1..=3).map(ServerId).collect();
-    let told = Told {
-        heard: Vec::new(),
-        patience: None,
-        fetches: false,
-    };
-    let mut call = Call::new(&members, told, &deadline, at(900));
+    let mut call = call(None, false, &patient(), at(900));
     send(&mut call);
     assert_eq!(call.next_time(), at(1000));
     call.pass(at(999), |_| 0);
     assert!(call.is_open());
     call.pass(at(1000), |_| 0);
     let failed = call.take().expect("its time is over").unwrap_err();
+    assert!(failed.handed_over, "it was sent, and may have its effect");
     assert_eq!(failed.waited, TIMEOUT);
 }
 
@@ -165,8 +172,8 @@ fn time_runs_out_at_the_deadline_of_the_operation_not_of_the_call() {
 fn an_operation_that_gets_on_may_take_any_time() {
     let deadline = Deadline::idle(at(0), TIMEOUT);
     assert_eq!(deadline.at(), None);
-    let mut first = call(None, false, &deadline);
-    let mut second = call(None, false, &deadline);
+    let mut first = call(None, false, &deadline, at(0));
+    let mut second = call(None, false, &deadline, at(0));
     send(&mut first);
     send(&mut second);
     for from in 0..3 {
@@ -182,7 +189,7 @@ fn an_operation_that_gets_on_may_take_any_time() {
 
 #[test]
 fn at_the_end_of_its_patience_the_tally_asks_again_and_is_patient_again() {
-    let mut call = call(Some(PATIENCE), false, &patient());
+    let mut call = call(Some(PATIENCE), false, &patient(), at(0));
     send(&mut call);
     for round in 1..=3 {
         assert_eq!(call.next_time(), at(15 * round));
@@ -193,26 +200,41 @@ fn at_the_end_of_its_patience_the_tally_asks_again_and_is_patient_again() {
     }
 }
 
+/// So many bytes have come from each server, and one more from the second.
+fn one_more(bytes: u64) -> impl Fn(ServerId) -> u64 {
+    move |server| bytes + u64::from(server == ServerId(2))
+}
+
 /// What a connection had carried before the request was taken for progress, so that each first hedge came after twice its
 /// time.
 #[test]
 fn only_what_comes_after_the_request_puts_patience_off() {
-    let mut call = call(Some(PATIENCE), true, &patient());
-    while let Some(next) = call.next_request() {
-        assert!(next.expects_bulk());
-        call.sent();
-        call.owes(next.position, 1000);
-    }
+    let mut call = call(Some(PATIENCE), true, &patient(), at(0));
+    send_after(&mut call, 1000);
     call.pass(at(15), |_| 1000);
-    assert_eq!(send(&mut call), [0], "nothing has come");
-    call.owes(0, 1000);
-    call.pass(at(30), |server| 1000 + u64::from(server == ServerId(2)));
+    assert_eq!(send_after(&mut call, 1000), [0], "nothing has come");
+    call.pass(at(30), one_more(1000));
     assert!(send(&mut call).is_empty(), "the second one is sending");
-    assert_eq!(call.next_time(), at(45));
-    // Who has answered owes nothing: what comes from there is for others.
+    // A server that has answered owes nothing: what comes from there is for other calls.
     call.hear(1, Event::Reply(Reply::Config), at(31));
-    call.pass(at(45), |server| 1001 + u64::from(server == ServerId(2)));
-    assert!(send(&mut call).is_empty(), "the others have sent something");
-    call.pass(at(60), |server| 1001 + 5 * u64::from(server == ServerId(2)));
+    call.pass(at(45), one_more(2000));
+    assert!(send(&mut call).is_empty(), "the third one is sending");
+    call.pass(at(60), |server| 2000 + 5 * u64::from(server == ServerId(2)));
     assert_eq!(send(&mut call), [0]);
+}
+
+/// A server that was not asked sends nothing for this call: what comes from there is for other calls.
+#[test]
+fn a_request_that_was_held_back_puts_no_patience_off() {
+    for event in [Event::Refused(Refusal::Busy), Event::Unreachable] {
+        let mut call = call(Some(PATIENCE), true, &patient(), at(0));
+        while let Some(next) = call.next_request() {
+            match next.position {
+                1 => call.held_back(&next, event.clone(), at(0)),
+                _ => call.sent(&next, 1000),
+            }
+        }
+        call.pass(at(15), one_more(1000));
+        assert_eq!(send(&mut call), [0], "{event:?}");
+    }
 }
