@@ -271,7 +271,7 @@ pub async fn put_data<E: Env>(
     span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
 }
 
-/// As [`put_data`], of a version that was decided to be kept: members take it in whatever their fence.
+/// As [`put_data`], of a version that was decided to be kept: members take it in although it is behind their fence.
 ///
 /// # Errors
 /// [`PutError`].
@@ -305,9 +305,9 @@ async fn put<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), PutError> 
     }
 }
 
-/// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or `spared`,
-/// which the caller is about to put. Returns the other versions above `newest` that cannot come to a quorum any more but by such a decision, and cannot be read by these
-/// answers (`[X-3 unconfirmed-cap]`).
+/// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or
+/// `spared`, which the caller is about to put. Returns the other versions above `newest` that cannot come to a quorum any
+/// more but by such a decision, and cannot be read by these answers (`[X-3 unconfirmed-cap]`).
 ///
 /// # Errors
 /// [`Failed`].

@@ -46,7 +46,8 @@ pub async fn put<E: Env>(
 }
 
 /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
-/// Blocks of what it replaces are removed, as in [`put`]. Weak: of concurrent writes on one version several may succeed ([`coverable`], `[V-1 weak-coverability]`).
+/// Blocks of what it replaces are removed, as in [`put`]. Weak: of concurrent writes on one version several may succeed
+/// ([`coverable`], `[V-1 weak-coverability]`).
 ///
 /// # Errors
 /// [`WriteError`].

@@ -125,7 +125,7 @@ pub enum Access {
         /// versions are here, because only completing one lets those go (`[X-3 unconfirmed-cap]`).
         write_back: bool,
     },
-    /// Hold this, which was decided to be kept: it is taken in whatever the fence and the number of versions (`[X-3 unconfirmed-cap]`).
+    /// Hold this, which was decided to be kept: neither a fence nor the number of versions keeps it out (`[X-3 unconfirmed-cap]`).
     Keep {
         /// The version.
         tag: Tag,

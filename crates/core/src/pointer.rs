@@ -27,7 +27,7 @@ pub enum Status {
 /// The next configuration, as a server or a client knows it (`nextC`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pointer {
-    /// Which configuration, in full: whoever gets the pointer may have to describe it to others (`[X-13 highest-final]`).
+    /// Which configuration, in full: a server that gets the pointer may have to describe it to others (`[X-13 highest-final]`).
     pub configuration: Arc<Configuration>,
     /// How far it is installed.
     pub status: Status,

@@ -9,7 +9,7 @@
 //! - A record is a *join*: applying it twice, or in another order, changes nothing. So recovery reports records in any
 //!   order, may report one twice (a crash while it was being copied), and may report one that was freed.
 //! - A record is durable once [`Log::finish_commit`] has returned for the batch it was appended to; nothing that
-//!   reflects it may be told to anybody before that `[X-10 durable-replies]`.
+//!   reflects it may leave the server before that `[X-10 durable-replies]`.
 //! - Damage is reported, never repaired by guessing: [`PayloadState::PayloadDamaged`], [`ReadError::Damaged`], and, when
 //!   it is not even known which record was lost, [`OpenReport::unknown_damaged`] `[X-11 damage-abstains]`.
 //!

@@ -228,7 +228,7 @@ fn a_clean_tree_has_no_findings() {
         ("b.rs", concat!("//! As `[Z", "-1 a-name]` says.\n")),
         (
             "a.rs",
-            "// Not todo!() and not .unwrap() in comments, nor `$HOME/a`, `crates/work/a`.\nfn f() {}\n",
+            "// Not todo!() and not .unwrap() in comments, nor `$HOME/a`, `crates/tmp/a`.\nfn f() {}\n",
         ),
     ]);
     for check in CHECKS {

@@ -38,12 +38,12 @@ pub(crate) fn markers(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Paths of somebody's machine.
+/// Paths of one machine.
 pub(crate) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, line, text) in lines(tree) {
         for start in MACHINE_PATHS {
-            // `crates/work/a` or `https://host/work/` name something else.
+            // `crates/tmp/a` or `https://host/tmp/` name something else.
             let begins = |at: usize| {
                 text[..at]
                     .chars()

@@ -120,7 +120,7 @@ impl Variant {
         }
     }
 
-    /// Rounds of a write, and of a read of what the reader wrote, when nobody else is at work (`docs/spec` 7.5).
+    /// Rounds of a write, and of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5).
     pub(super) fn quiet_rounds(self) -> (u64, u64) {
         match (self.extras, self.ec) {
             // What it brought to a quorum it does not write back.

@@ -1,18 +1,18 @@
 //! The fate of a version that is at too few members: kept or dropped, decided once in its configuration (`docs/spec`
 //! `[X-3 unconfirmed-cap]`, with the cell of `[X-20 decided-once]`).
 //!
-//! Writers that end half way leave versions that nobody can read and nobody may evict, because their writers may still be at
-//! work. A client that finds members full of them raises a *fence* at a quorum: behind it members take in no such version any
-//! more. What of them less than the intersection of two quorums holds then is not at a quorum, and cannot come there by puts
-//! alone. The client proposes to drop these versions, and members evict those of which that is decided. A writer or reader
-//! that meets the fence proposes to keep its version if members hold enough of it to read it; if that is decided, members take
-//! it in whatever the fence. So whoever comes later can complete what was kept.
+//! Writers that end half way leave versions that no client can read and no member may evict, because their writers may still
+//! be at work. A client that finds members full of them raises a *fence* at a quorum: behind it members take in no such
+//! version any more. What of them less than the intersection of two quorums holds then is not at a quorum, and cannot come
+//! there by puts alone. The client proposes to drop these versions, and members evict those of which that is decided. A
+//! writer or reader that meets the fence proposes to keep its version if members hold enough of it to read it; if that is
+//! decided, members take it in although it is behind the fence. So a later client can complete what was kept.
 //!
-//! Both cannot be decided, so that a version that somebody returned or acknowledged is never dropped. A writer whose version
+//! Both cannot be decided, so that a version that was returned or acknowledged is never dropped. A writer whose version
 //! is dropped ends with an unknown outcome: the version may be on its way to the next configuration, and come to a quorum
 //! there.
 //!
-//! The cell belongs to one configuration and is not transferred: in the next one there is no fence before somebody raises
+//! The cell belongs to one configuration and is not transferred: in the next one there is no fence before a client raises
 //! one. A member frees the cells of versions below its confirmed one. What a late proposer decides of such a version changes
 //! nothing, because readers return a larger one.
 

@@ -75,7 +75,7 @@ pub async fn propose<E: Env>(
                 }
             }
         };
-        // Above whoever is ahead, after a random while, so that one of the two gets through ([R-9 random-backoff]).
+        // Above the other proposer, after a random while, so that one of the two gets through ([R-9 random-backoff]).
         number = rejected.number.max(number + 1);
         env.sleep(Duration::from_micros(env.random() % 5000)).await;
     }

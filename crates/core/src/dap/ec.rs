@@ -12,7 +12,7 @@
 //! on the number of writers.
 //!
 //! Versions above `stable` stay, up to a cap, at which a member refuses new ones. A write asks for room before it sends
-//! anything. Where versions that nobody can read fill the cap, clients have them dropped: [`crate::consensus::fate`]
+//! anything. Where unreadable versions fill the cap, clients have them dropped: [`crate::consensus::fate`]
 //! (`[X-3 unconfirmed-cap]`).
 //!
 //! | | rounds | bytes for a value of s bytes |
@@ -409,7 +409,7 @@ pub fn is_at_cap(versions: &Versions, bounds: Bounds) -> bool {
 
 /// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that
 /// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3 unconfirmed-cap]`), but for
-/// what is below a tombstone of a quiet object: nobody reads what was removed, so that nobody would say a lost confirmation
+/// what is below a tombstone of a quiet object: no client reads what was removed, so that none would say a lost confirmation
 /// again.
 pub fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
     let (kept, stable) = (usize::from(delta) + 1, versions.stable());

@@ -97,7 +97,7 @@ impl ConfiguredTally for Offer {
             Event::Refused(_) => State::Refused,
             Event::Reply(reply) => self.reply(reply),
         };
-        // An answer stands whatever is said after it.
+        // An answer stands: what is said after it does not take it back.
         if self.members[from] != State::HasRoom {
             self.members[from] = state;
         }

@@ -186,7 +186,7 @@ pub(crate) async fn write_over<E: Env>(
 }
 
 /// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
-/// known to nobody else, which needs no query; and for one whose tag consensus has settled (`[X-22 upload-fate]`). It may be
+/// known to no other client, which needs no query; and for one whose tag consensus has settled (`[X-22 upload-fate]`). It may be
 /// done again, also by others: it is the same version.
 ///
 /// # Errors
@@ -294,7 +294,7 @@ async fn put<E: Env>(
         let mut stored = dap::put_data(&client.env, &at, name, tag, value, &[]).await;
         if let Err(PutError::Fenced(unkept)) = stored {
             *handed_over = true;
-            // What nobody else could read must not be kept: if this writer ended now, it would stay for ever.
+            // A version that no other client could read must not be kept: if this writer ended now, it would stay for ever.
             let proposed = match unkept.answered() >= dap::pieces(&current, value) {
                 true => Fate::Kept,
                 false => Fate::Dropped,

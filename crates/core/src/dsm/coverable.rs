@@ -2,7 +2,7 @@
 //! `CoABD` and `CoAres`).
 //!
 //! A coverable write names the version that it is based on. Its first phase is that of a read, with that version as what
-//! the writer has already: while nobody else wrote, no data comes back (`[K-1 no-data-if-current]`). If the newest version
+//! the writer has already: while no other client wrote, no data comes back (`[K-1 no-data-if-current]`). If the newest version
 //! is the one named, the second phase writes (*chg*); otherwise the write is a read of the newest version (*unchg*,
 //! `[K-4 unchanged-is-read]`). The decision falls at the end of the sequence of configurations, over all of them
 //! (`[K-2 all-configurations]`), and only on pairs that servers hold (`[K-3 held-pairs-only]`).
@@ -10,7 +10,7 @@
 //! This is **weak** (`[V-1 weak-coverability]`, `[K-5 weak-everywhere]`): of two concurrent writes that name the same
 //! version *both* may succeed. Alice and Bob have both read version 4; both write version 5, each without having seen the
 //! other's; both are told that they have succeeded. One of the two versions is larger: that one is read from then on, and
-//! the other was overwritten by somebody who had never seen it. At most one success needs consensus for each version, which
+//! the other was overwritten by a writer who had never seen it. At most one success needs consensus for each version, which
 //! this does not do. What is kept: a write that begins after another one has ended never succeeds on what that one covered
 //! (`[V-2 coverable-properties]`).
 //!

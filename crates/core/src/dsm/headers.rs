@@ -49,7 +49,7 @@ async fn read_part<E: Env>(
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         };
         let next = sequence::advance(&client.env, client.sequences(), &at).await?;
-        // [F-4 last-configuration]: only where nobody knew a later configuration, and said so with the same replies.
+        // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
         let is_last = next.is_none() && current.options().piggyback;
         if let Some(found) = found.filter(|_| is_last) {
             confirm_again(client, &at, objects, &found);

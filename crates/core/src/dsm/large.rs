@@ -6,9 +6,9 @@
 //! the one version that its manifest is, and is linearizable because that is.
 //!
 //! Between the two the upload has to win its **cell**: commit(tag, manifest), once all blocks are at quorums and before any
-//! put of the manifest (`[X-22 upload-fate]`). Whoever wants to remove the blocks of a writer that seems to be gone proposes
-//! abort instead, and removes nothing that was committed ([`super::sweep`]). The cell holds all that is needed to finish the
-//! put. It goes when the upload is written over and its blocks are removed: whatever anybody decides about it then does no
+//! put of the manifest (`[X-22 upload-fate]`). A client that wants to remove the blocks of a writer that seems to be gone
+//! proposes abort instead, and removes nothing that was committed ([`super::sweep`]). The cell holds all that is needed to
+//! finish the put. It goes when the upload is written over and its blocks are removed: what is decided about it then does no
 //! harm (`docs/decisions/0021-cells-go-with-their-uploads.md`).
 //!
 //! | | rounds | bytes |

@@ -25,8 +25,8 @@ pub(super) struct Newest {
 
 impl Newest {
     /// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
-    /// there itself (`[F-2 own-puts]`); all of that where nobody knew a later configuration (`[F-4 last-configuration]`),
-    /// and said so with the same replies; and nobody is to be repaired by writing it back.
+    /// there itself (`[F-2 own-puts]`); all of that where no server knew a later configuration (`[F-4 last-configuration]`),
+    /// and said so with the same replies; and no member is to be repaired by writing it back.
     pub(super) fn at_quorum<E: Env>(&self, client: &Client<E>, name: &Name) -> bool {
         let Newest {
             found,
@@ -42,7 +42,7 @@ impl Newest {
     }
 
     /// Writers confirm and do not wait for it; one that ends at once, or loses a connection, leaves members that keep
-    /// every version. Whoever sees that says it again (`[X-4 confirm-write-backs]`).
+    /// every version. A reader that sees that says it again (`[X-4 confirm-write-backs]`).
     pub(super) fn confirm_again<E: Env>(&self, client: &Client<E>, name: &Name) {
         if self.found.unaware {
             dap::confirm(&client.env, &self.last, name, self.found.tag);

@@ -1,4 +1,4 @@
-//! Versions that nobody can read, and room for new ones beside them (`docs/spec` `[X-3 unconfirmed-cap]`).
+//! Unreadable versions, and room for new ones beside them (`docs/spec` `[X-3 unconfirmed-cap]`).
 //!
 //! Members keep every version above the confirmed one, up to a cap. At the cap a new version is refused until one is confirmed.
 //! A read does that if it can: it finds the newest version that can be read, completes and confirms it, and what is below goes.
@@ -35,10 +35,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Makes room for a new version at `c`, the last configuration of the domain, which need not be final. `own` is the version
-    /// that the caller is putting, if it has a tag already. The second time it waits a random while first, so that clients that
-    /// met at the cap do not meet again at once. Returns where the domain's sequence ends now: without pointers on replies, a caller
-    /// that asked again at `c` would never hear of a successor.
+    /// Makes room for a new version at `c`, the last configuration of the domain, which need not be final. `own` is the
+    /// version that the caller is putting, if it has a tag already. The second time it waits a random while first, so that
+    /// clients that met at the cap do not meet again at once. Returns where the domain's sequence ends now: without pointers
+    /// on replies, a caller that asked again at `c` would never hear of a successor.
     pub(super) async fn make<E: Env>(
         &mut self,
         client: &Client<E>,
@@ -86,7 +86,7 @@ async fn complete_newest<E: Env>(
     }
 }
 
-/// Drops the versions above `newest` that nobody can read and that are at too few members.
+/// Drops the unreadable versions above `newest` that are at too few members.
 async fn drop_stranded<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,

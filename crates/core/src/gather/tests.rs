@@ -265,7 +265,7 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
 }
 
 /// `[A-8 closed-get]`, `[A-11 drop-when-final]`: an answer is withheld only with a final pointer, and one to a closing
-/// request shows that pointer or a larger one; a pointer that does not lead on is none. Whoever answers otherwise is in no
+/// request shows that pointer or a larger one; a pointer that does not lead on is none. A server that answers otherwise is in no
 /// quorum.
 #[test]
 fn answers_without_the_pointers_that_belong_to_them_do_not_count() {

@@ -312,7 +312,7 @@ async fn finish<E: Env, C: Consensus<E>>(
     }
 }
 
-/// The target has everything: whoever starts there misses nothing. Only said after the whole transfer
+/// The target has everything: an operation that starts there misses nothing. Only said after the whole transfer
 /// (`[X-14 final-after-transfer]`).
 async fn finalize<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,

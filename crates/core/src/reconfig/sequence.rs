@@ -2,7 +2,7 @@
 //!
 //! Every configuration's servers know which one comes next, pending or final ([`crate::pointer`]). An operation starts at
 //! the freshest final configuration that its client knows (`[A-7 freshest-start]`), and goes on from the configuration that
-//! it has just asked, never from the largest that anybody knows (`[A-4 from-the-asked]`), until one's servers know of no
+//! it has just asked, never from the largest that any client knows (`[A-4 from-the-asked]`), until one's servers know of no
 //! next.
 //!
 //! | pseudocode | here | rounds |

@@ -165,7 +165,7 @@ impl Tenancy {
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
     }
 
-    /// Whether a new version of the object would be refused for those that nobody confirmed (`[X-3 unconfirmed-cap]`).
+    /// Whether a new version of the object would be refused for those that are not confirmed (`[X-3 unconfirmed-cap]`).
     pub(super) fn is_busy(&self, name: &Name, max_unconfirmed: usize) -> bool {
         let c = self.configuration().expect(ADMITTED);
         let at_cap = |versions| ec::is_at_cap(versions, bounds(c, max_unconfirmed));

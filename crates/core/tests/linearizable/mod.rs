@@ -199,7 +199,7 @@ impl Run {
         }
     }
 
-    /// When all is mended every client can write, whatever was left before, and with no more calls than it takes.
+    /// When all is mended every client can write, also beside what was left before, and with no more calls than it takes.
     fn write_at_last(&self) -> Result<(), String> {
         for actor in &self.actors {
             let before = self.world.gathers();
@@ -262,7 +262,7 @@ fn every_history_is_linearizable() {
     }
 }
 
-/// A cap of one or two unconfirmed versions, and full disks: most puts leave versions that nobody can read. No history breaks
+/// A cap of one or two unconfirmed versions, and full disks: most puts leave unreadable versions. No history breaks
 /// linearizability, nothing that was returned is dropped, and when disks have room every write goes through.
 #[test]
 fn every_history_at_the_cap_is_linearizable_and_every_write_goes_through() {

@@ -175,8 +175,8 @@ fn a_withheld_version_decides_nothing() {
     }
 }
 
-/// `[V-3 read-after-unknown]`: whoever was not told how the write ended has to read. If it took effect, writing again on the
-/// old version reads the own value.
+/// `[V-3 read-after-unknown]`: a writer that was not told how the write ended has to read. If it took effect, writing again
+/// on the old version reads the own value.
 #[test]
 fn after_an_unknown_outcome_the_next_write_reads() {
     let (world, a, b) = world(Dap::Abd);

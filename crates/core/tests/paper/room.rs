@@ -132,7 +132,7 @@ fn begin_a_change(world: &World, actor: &Actor) {
     let next = successor(&actor.c, 0, 6, Dap::Ec { k: 4 });
     let (client, c, pending) = (actor.client(), actor.c.clone(), Pointer::pending(&next));
     let known = world.run(async move { sequence::put_config(&client.env, &c, &pending).await });
-    known.unwrap();
+    known.expect("a quorum takes it");
 }
 
 /// Every put of such an object failed for ever, in a healthy cluster and after a restart: the read that should have made room
@@ -177,7 +177,7 @@ fn a_dropped_version_does_not_come_back() {
     let stranded = world.held(0, "k").max_tag();
     let element = areo_core::dap::ec::elements(&reader.c, &name("k"), &value(LONG));
     world.actor(&reader.c).put("k", "it goes through now");
-    // Nobody says that it did: what is above the version confirmed before stays unconfirmed.
+    // No client says that it did: what is above the version confirmed before stays unconfirmed.
     world.lose(Message::is_note);
     for (number, element) in element.iter().enumerate() {
         world.crash(number);
@@ -210,7 +210,7 @@ fn fence(upto: Tag) -> Access {
 }
 
 /// A writer whose version was fenced off in the middle of its put has it kept if others could complete it in its place. If
-/// not, it gives it up: kept by a writer that then dies, it would stay for ever and nobody could read it.
+/// not, it gives it up: kept by a writer that then dies, it would stay for ever and be unreadable.
 #[test]
 fn a_writer_behind_the_fence_keeps_what_others_can_read() {
     for holders in 1..=4 {
@@ -293,7 +293,7 @@ fn a_version_is_not_sent_where_no_quorum_has_room() {
     }
 }
 
-/// A coverable write has its tag from the version that it is based on. Versions above it that nobody can read fill the cap: they
+/// A coverable write has its tag from the version that it is based on. Unreadable versions above it fill the cap: they
 /// go, and its own is spared.
 #[test]
 fn a_coverable_write_makes_room_above_its_own_version() {

@@ -47,7 +47,7 @@ pub enum Message {
     Request(Request),
     /// Nobody does.
     Note(Note),
-    /// Nobody sends it: the time after which a server lets superseded versions of quiet objects go
+    /// No message: the time after which a server lets superseded versions of quiet objects go
     /// (`[X-3 unconfirmed-cap]`).
     Quiet,
 }

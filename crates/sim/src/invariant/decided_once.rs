@@ -1,6 +1,6 @@
-//! `[X-20 decided-once]`, agreement of Paxos: a decided-once cell has one value, whoever says it, whenever, and in whichever
-//! configuration of its domain. What comes after a configuration is decided once in each; and wherever it was decided, all
-//! pointers of a domain lead to one configuration of each index.
+//! `[X-20 decided-once]`, agreement of Paxos: a decided-once cell has one value. Every server that says it, at any time and
+//! in any configuration of its domain, says the same. What comes after a configuration is decided once in each; and wherever
+//! it was decided, all pointers of a domain lead to one configuration of each index.
 
 use super::{Context, Invariant, Observation};
 use crate::truth::{Truth, domain_of};

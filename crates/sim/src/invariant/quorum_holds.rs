@@ -1,7 +1,8 @@
 //! I3 of section 1.1, (C1) of section 2, `[F-1 quorum-agrees]` to `[F-3 confirmed-tag]`: when an operation ends with a
 //! version, a quorum holds that or a newer one on its disks; and some such version can be put together from elements that
 //! are not damaged, whichever servers answer. Of the domain's configurations that is true of one that comes not before the
-//! highest that anybody knows to be final: whoever starts there must miss nothing (O4 of section 8, the hand-over of 3.4).
+//! highest that any server knows to be final: an operation that starts there must miss nothing (O4 of section 8, the
+//! hand-over of 3.4).
 
 use super::{Context, Invariant, Observation, at, final_index};
 use crate::truth::{ObjectId, domain_of};

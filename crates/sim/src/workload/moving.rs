@@ -114,9 +114,9 @@ impl Workload {
     fn any_root(&self) -> Descriptor {
         let (random, cluster) = (self.world.random(), self.world.cluster());
         let candidates: Vec<usize> = (0..cluster.servers).collect();
-        // Three servers may stay the same: their places change.
         let is_coded = random.index(3) == 0;
         let (n, dap) = cluster.shape(random, candidates.len(), is_coded);
+        // Where all servers are drawn again, their places change.
         let servers = Cluster::members(random, candidates, n, &[]);
         Descriptor {
             members: servers.into_iter().map(id_of).collect(),

@@ -187,7 +187,7 @@ pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut 
     ledger.supersede(versions.mark(handle));
 }
 
-/// Frees the cells of versions that a confirmed one supersedes. Whatever is decided of such a version from now on, by a late
+/// Frees the cells of versions that a confirmed one supersedes. What is decided of such a version from now on, by a late
 /// proposer, changes nothing: readers return a larger one (`[X-3 unconfirmed-cap]`). Of the confirmed version itself the
 /// fate stays.
 pub(super) fn forget_fates(

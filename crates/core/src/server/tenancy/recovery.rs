@@ -136,7 +136,7 @@ impl Tenancy {
             let (tag, record) = (stored.tag, stored.handle);
             let versions = object(&mut self.objects, &name);
             if versions.find(tag).is_some() || versions.is_dropped(tag) {
-                // It was repaired under another record, which may say a smaller floor; or nobody needs it.
+                // It was repaired under another record, which may say a smaller floor; or it was dropped.
                 forget(key, &name, versions, [record], ledger);
                 continue;
             }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Writers that died after they had reached the first server.
 const DEAD: [u64; 2] = [7, 8];
 
-/// The first server holds two versions of which nobody can read one, and takes two: the writer has to have them dropped,
+/// The first server holds two unreadable versions, and takes two: the writer has to have them dropped,
 /// while another client reads.
 pub(super) fn two() -> Case {
     let c = configuration(2, Dap::Ec { k: 2 });
