@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Directory, Reply, Request, ServerRecord};
+use areo_core::message::{Directory, Note, Reply, Request, ServerRecord};
 use areo_wire::codec;
 use areo_wire::frame::Refusal;
 use areo_wire::hello::Role;
@@ -209,6 +209,20 @@ impl Network {
             self.show_peer(&record.name, &peer);
             peers.insert(record.id, peer);
         }
+    }
+
+    /// Tells a server something that is not answered. False: there is no connection to it yet, or no room in its queue; one is
+    /// made, to be told the next time.
+    pub fn tell(&self, to: ServerId, note: &Note) -> bool {
+        let Some(peer) = self.peer(to) else {
+            return false;
+        };
+        // No note has a payload.
+        let is_told = peer.tell(&Outgoing::new(codec::encode_note(note).body, None));
+        if !is_told {
+            peer.connect();
+        }
+        is_told
     }
 
     /// What is known about a server's connections; nothing if nobody has said where it is.
