@@ -64,16 +64,16 @@ mod domain;
 mod error;
 pub mod file;
 pub mod fuzzing;
-mod known;
 mod metrics;
 mod object;
+mod objects;
 mod reconfig;
+mod session;
 mod shape;
 mod span;
-mod strangers;
+mod statistics;
 mod stream;
 mod sweep;
-mod thread;
 
 pub use areo_core::config::{
     Collect, Dap, Decider, EcDap, InvalidConfiguration, InvalidDecider, Options, ServerId,
@@ -88,14 +88,14 @@ pub use areo_net::outside::{Decision, Question, set_way as set_way_outside};
 pub use areo_net::trace::set_source as set_trace_source;
 pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::{InvalidChoice, OptionsChange};
-pub use client::{Client, ROOT_DOMAIN};
+pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
     ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
-pub use domain::{Domain, Statistics};
+pub use domain::Domain;
 pub use error::{Damage, Decided, Error, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
 pub use metrics::Metrics;
 pub use object::{
@@ -104,7 +104,9 @@ pub use object::{
 pub use reconfig::{
     Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry,
 };
+pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
+pub use statistics::Statistics;
 pub use stream::{ObjectStream, StreamError, Streamed};
 pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};
 

@@ -1,6 +1,6 @@
 //! Objects as users see them.
 
-use crate::{Error, Invalid, ServerId, Shape, Version};
+use crate::{ServerId, Shape, Version};
 use areo_core::limits;
 use bytes::Bytes;
 use std::fmt;
@@ -18,22 +18,6 @@ pub struct PutOptions {
     /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
     /// may take less.
     pub block_bytes: u32,
-}
-
-impl PutOptions {
-    /// # Errors
-    /// [`Invalid::BlockBytes`].
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let limits = limits::MIN_BLOCK_BYTES..=limits::MAX_BLOCK_BYTES;
-        match limits.contains(&self.block_bytes) {
-            true => Ok(()),
-            false => Err(Error::Invalid {
-                reason: Invalid::BlockBytes {
-                    bytes: self.block_bytes.into(),
-                },
-            }),
-        }
-    }
 }
 
 impl Default for PutOptions {

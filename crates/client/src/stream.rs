@@ -6,6 +6,7 @@
 
 mod download;
 mod upload;
+mod whole;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
@@ -13,6 +14,7 @@ use crate::metrics::{Counted, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Metadata, Version};
 use areo_core::limits;
+use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
 use std::io;
@@ -21,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 pub use download::ObjectStream;
 pub(crate) use upload::Upload;
+pub(crate) use whole::value_to_put;
 
 /// Why a value was not streamed.
 #[derive(Debug)]
@@ -45,6 +48,15 @@ impl std::error::Error for StreamError {}
 impl From<Error> for StreamError {
     fn from(error: Error) -> Self {
         StreamError::Store(error)
+    }
+}
+
+impl ErrorType for StreamError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            StreamError::Store(error) => error.error_type(),
+            StreamError::Local(_) => "local",
+        }
     }
 }
 

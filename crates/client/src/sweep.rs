@@ -3,9 +3,9 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
-use crate::known::Session;
 use crate::metrics::{Counted, counted};
 use crate::object::now_ms;
+use crate::session::Context;
 use crate::span;
 use areo_core::dsm::sweep::{self as values, Ages};
 use areo_core::error::Unavailable;
@@ -101,9 +101,8 @@ impl Domain {
         };
         // To look how much there is, is not what anybody does either.
         let aside = options.is_none_or(|options| options.aside);
-        self.work(move |work| async move {
-            let (session, about) = (&work.session, &work.about);
-            let (client, c, removes) = (&session.client, about.known(), options.is_some());
+        let sweep = move |context: Context| async move {
+            let (client, c, removes) = (&context.client, context.c(), options.is_some());
             let swept = async {
                 let values = values::sweep(client, c, &ages).await?;
                 let files = files::sweep(client, c, removes).await?;
@@ -115,12 +114,8 @@ impl Domain {
                 })
             };
             let swept: Result<Swept, Unavailable> = span::watch!(span::sweep(aside), swept);
-            swept.map_err(|failed| {
-                let c = about.latest(&session.client);
-                let asked = Session::asked(Operation::Sweep, Some(&about.name), &c, None);
-                session.not_applied(&asked, &failed)
-            })
-        })
-        .await
+            swept.map_err(|failed| context.not_applied(&failed))
+        };
+        self.work(Operation::Sweep, None, sweep).await
     }
 }

@@ -1,9 +1,9 @@
-//! What operations cost, for whoever asks.
+//! What operations cost.
 
 use crate::Counts;
 use std::sync::Mutex;
 
-/// What operations have cost together: those of one [`Domain::measured`](super::Domain::measured) handle and its clones.
+/// What operations have cost together: those of one [`Domain::measured`](crate::Domain::measured) handle and its clones.
 #[derive(Default, Debug)]
 pub struct Statistics(Mutex<Counts>);
 
@@ -13,7 +13,7 @@ impl Statistics {
         *self.0.lock().expect("no holder of the lock panics")
     }
 
-    pub(super) fn add(&self, of: Counts) {
+    pub(crate) fn add(&self, of: Counts) {
         let mut counts = self.0.lock().expect("no holder of the lock panics");
         counts.rounds += of.rounds;
         counts.configurations += of.configurations;
