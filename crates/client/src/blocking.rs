@@ -56,18 +56,6 @@ impl Client {
         self.client.cluster()
     }
 
-    /// As [`crate::Client::connect_counted`].
-    ///
-    /// # Errors
-    /// [`ConnectError`].
-    pub fn connect_counted(
-        options: impl Into<ConnectOptions>,
-        metrics: &Metrics,
-    ) -> Result<Client, ConnectError> {
-        let client = block_on(crate::Client::connect_counted(options, metrics))?;
-        Ok(Client { client })
-    }
-
     /// As [`crate::Client::metrics`].
     pub fn metrics(&self) -> &Metrics {
         self.client.metrics()

@@ -46,18 +46,7 @@ impl Client {
     /// # Errors
     /// [`ConnectError`] says what happened at each address.
     pub async fn connect(options: impl Into<ConnectOptions>) -> Result<Client, ConnectError> {
-        Client::connect_counted(options, &Metrics::new()).await
-    }
-
-    /// As [`Client::connect`]; what the client does is counted in `metrics`, with that of others that were given the same.
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn connect_counted(
-        options: impl Into<ConnectOptions>,
-        metrics: &Metrics,
-    ) -> Result<Client, ConnectError> {
-        let session = Session::connect(options.into(), metrics).await?;
+        let session = Session::connect(options.into()).await?;
         Ok(Client { session })
     }
 

@@ -6,11 +6,13 @@
 //! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
 //!
 //! ```text
-//! ConnectOptions { addresses: Vec<String>, cluster: Option<ClusterId>, timeout: Duration }   From<&str>: "host:port,host:port"
+//! ConnectOptions { addresses: Vec<String>, cluster: Option<ClusterId>, timeout: Duration,        From<&str>: "host:port,host:port"
+//!   metrics: Option<Metrics>,                        counted with other clients
+//!   trace_source: Option<fn(&tracing::Span) -> Option<TraceContext>>,     so that servers join your traces
+//!   decide_outside: Option<fn(Question) -> Decision> }   where a domain has etcd decide which configuration comes next
 //!
 //! Client                                             Clone + Send + Sync
 //!   async connect(ConnectOptions) -> Result<Client, ConnectError>
-//!   async connect_counted(ConnectOptions, &Metrics)  counted with other clients
 //!   metrics(&self) -> &Metrics                       text(&self) -> String: what its operations come to, for Prometheus
 //!   with_timeout(&self, Duration) -> Client          timeout(&self) -> Duration
 //!   cluster(&self) -> ClusterId
@@ -48,9 +50,6 @@
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
 //! blocking::{Client, Domain}                         the same without async
-//!
-//! set_way_outside(fn(Question) -> Decision)          where a domain has etcd decide which configuration comes next
-//! set_trace_source(fn(&tracing::Span) -> Option<TraceContext>)   so that servers join your traces
 //! ```
 
 pub mod blocking;
@@ -84,8 +83,8 @@ pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
-pub use areo_net::outside::{Decision, Question, set_way as set_way_outside};
-pub use areo_net::trace::set_source as set_trace_source;
+pub use areo_net::outside::{DecideOutside, Decision, Question};
+pub use areo_net::trace::TraceSource;
 pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::{InvalidChoice, OptionsChange};
 pub use client::Client;

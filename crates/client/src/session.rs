@@ -63,15 +63,12 @@ impl Session {
     ///
     /// # Errors
     /// [`ConnectError`].
-    pub(crate) async fn connect(
-        options: ConnectOptions,
-        metrics: &Metrics,
-    ) -> Result<Session, ConnectError> {
+    pub(crate) async fn connect(options: ConnectOptions) -> Result<Session, ConnectError> {
         if options.addresses.is_empty() {
             return Err(ConnectError::NoAddress);
         }
         let timeout = options.timeout;
-        let started = Thread::start(metrics);
+        let started = Thread::start(&options);
         let thread = started.map_err(|error| ConnectError::Thread {
             error: error.to_string(),
         })?;

@@ -146,7 +146,7 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     // What users see.
     ("create", &["choice", "cluster", "error"]),
     ("choice", &["cluster", "shape"]),
-    ("connect", &["cluster"]),
+    ("connect", &["cluster", "metrics"]),
     ("cluster", &["error", "shape"]),
     ("checksum", &["error", "object"]),
     ("error", &["object", "shape"]),

@@ -185,6 +185,7 @@ impl Editor<'_> {
             addresses: addresses.split(',').map(Into::into).collect(),
             timeout: Duration::from_mins(1),
             cluster: None,
+            ..ConnectOptions::default()
         };
         let client = Client::connect(options).expect("a quorum is there");
         let domain = client.domain("default").expect("`areo up` made it");

@@ -79,12 +79,13 @@ fn servers_count_what_they_do() {
     );
 }
 
-/// A client of the cluster, and what counts for it.
-fn counted_client(cluster: &Cluster) -> (Client, Metrics) {
-    let metrics = Metrics::new();
-    let options = ConnectOptions::from(&*cluster.addresses());
-    let client = Client::connect_counted(options, &metrics).expect("the cluster serves");
-    (client, metrics)
+/// A client of the cluster that counts here.
+fn counted_client(cluster: &Cluster, metrics: &Metrics) -> Client {
+    let options = ConnectOptions {
+        metrics: Some(metrics.clone()),
+        ..ConnectOptions::from(&*cluster.addresses())
+    };
+    Client::connect(options).expect("the cluster serves")
 }
 
 /// Two puts and gets, one of them in three blocks; a file; and a change to replicas.
@@ -116,9 +117,9 @@ fn use_everything(cluster: &Cluster, domain: &Domain) {
 #[test]
 fn a_program_counts_what_its_clients_do() {
     let cluster = Cluster::start(&["--durability", "memory"]);
-    let (client, metrics) = counted_client(&cluster);
-    let other = Client::connect_counted(&*cluster.addresses(), &metrics);
-    let other = other.expect("the cluster serves");
+    let metrics = Metrics::new();
+    let client = counted_client(&cluster, &metrics);
+    let other = counted_client(&cluster, &metrics);
     let domain = client.domain("default").expect("`areo up` made it");
     let before = metrics.text();
     use_everything(&cluster, &domain);
@@ -217,7 +218,8 @@ fn a_command_shows_what_it_does_while_it_runs() {
 fn what_is_deployed_speaks_of_metrics_that_exist() {
     let cluster = Cluster::start(&[]);
     // Of servers a client knows once it is connected.
-    let (_client, of_client) = counted_client(&cluster);
+    let of_client = Metrics::new();
+    let _client = counted_client(&cluster, &of_client);
     let exist = metrics(cluster.port() + 90) + &of_client.text();
     let known: BTreeSet<&str> = exist
         .lines()
@@ -261,7 +263,8 @@ fn promtool_finds_nothing_wrong() {
     assert!(checked.status.success(), "{checked:?}");
     let cluster = Cluster::start(&[]);
     check_metrics(&metrics(cluster.port() + 90));
-    let (client, metrics) = counted_client(&cluster);
+    let metrics = Metrics::new();
+    let client = counted_client(&cluster, &metrics);
     let domain = client.domain("default").expect("`areo up` made it");
     let put = domain.put("key", "value", PutOptions::default());
     put.expect("all servers serve");
