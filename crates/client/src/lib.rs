@@ -1,4 +1,4 @@
-//! What users import: connect, domains, put, get, stat, delete, list; asynchronous and [`blocking`].
+//! What users import: connect, domains, put, get, stat, delete, list; asynchronous, or with [`blocking::wait`].
 //!
 //! Every operation is linearizable, listings excepted (those are regular: they contain every put that completed before
 //! they began). It ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as
@@ -49,7 +49,8 @@
 //!   async orphans(&self) -> Result<Swept, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
-//! blocking::{Client, Domain}                         the same without async
+//! blocking::wait(impl Future) -> its output          the same without async
+//! blocking::Local(impl Read or Write)                what it streams from or to
 //! ```
 
 pub mod blocking;

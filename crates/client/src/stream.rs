@@ -22,7 +22,7 @@ use std::ops::{Bound, RangeBounds};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 pub use download::ObjectStream;
-pub(crate) use upload::Upload;
+use upload::Upload;
 pub(crate) use whole::value_to_put;
 
 /// Why a value was not streamed.

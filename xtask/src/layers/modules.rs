@@ -82,24 +82,7 @@ const MODULES: &[(&str, &[&str])] = &[
 
 const CLIENT_MODULES: &[(&str, &[&str])] = &[
     // Handles.
-    (
-        "blocking",
-        &[
-            "client",
-            "domain",
-            "file",
-            "stream",
-            "metrics",
-            "statistics",
-            "sweep",
-            "reconfig",
-            "connect",
-            "create",
-            "cluster",
-            "object",
-            "error",
-        ],
-    ),
+    ("blocking", &[]),
     ("fuzzing", &["file"]),
     (
         "client",

@@ -1,9 +1,9 @@
 //! What servers count, as Prometheus reads it.
 
 use crate::cluster::{Cluster, wait_until};
-use areo_client::blocking::{Client, Domain};
+use areo_client::blocking::wait;
 use areo_client::file::PushOptions;
-use areo_client::{Change, ConnectOptions, DapKind, Error, Metrics, PutOptions};
+use areo_client::{Change, Client, ConnectOptions, DapKind, Domain, Error, Metrics, PutOptions};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -85,7 +85,7 @@ fn counted_client(cluster: &Cluster, metrics: &Metrics) -> Client {
         metrics: Some(metrics.clone()),
         ..ConnectOptions::from(&*cluster.addresses())
     };
-    Client::connect(options).expect("the cluster serves")
+    wait(Client::connect(options)).expect("the cluster serves")
 }
 
 /// Two puts and gets, one of them in three blocks; a file; and a change to replicas.
@@ -96,22 +96,22 @@ fn use_everything(cluster: &Cluster, domain: &Domain) {
             ..PutOptions::default()
         };
         let put = domain.put(key, vec![7; bytes], options);
-        put.expect("all servers serve");
-        let read = domain.get(key).expect("it was just written");
+        wait(put).expect("all servers serve");
+        let read = wait(domain.get(key)).expect("it was just written");
         assert_eq!(read.length, bytes as u64);
     }
     let path = cluster.folder().join("local");
     std::fs::write(&path, vec![7; 50_000]).expect("there is room");
     let file = domain.file("notes").expect("it is a name");
     let pushed = file.push(&path, None, PushOptions::default(), |_| {});
-    pushed.expect("all servers serve");
-    file.read(|_| Ok(())).expect("it was just written");
+    wait(pushed).expect("all servers serve");
+    wait(file.read(|_| Ok(()))).expect("it was just written");
     let change = Change {
         dap: Some(DapKind::Abd),
         ..Change::default()
     };
     let changed = domain.reconfigure(&change, |_| {});
-    changed.expect("all servers serve");
+    wait(changed).expect("all servers serve");
 }
 
 #[test]
@@ -120,10 +120,14 @@ fn a_program_counts_what_its_clients_do() {
     let metrics = Metrics::new();
     let client = counted_client(&cluster, &metrics);
     let other = counted_client(&cluster, &metrics);
-    let domain = client.domain("default").expect("`areo up` made it");
+    let domain = wait(client.domain("default")).expect("`areo up` made it");
     let before = metrics.text();
     use_everything(&cluster, &domain);
-    let missing = other.domain("default").expect("the same").get("nothing");
+    let missing = wait(
+        wait(other.domain("default"))
+            .expect("the same")
+            .get("nothing"),
+    );
     assert!(matches!(missing, Err(Error::NotFound { .. })));
     // Both clients ask every server something, and a label names it.
     for server in ["s1", "s2", "s3", "s4", "s5"] {
@@ -265,9 +269,9 @@ fn promtool_finds_nothing_wrong() {
     check_metrics(&metrics(cluster.port() + 90));
     let metrics = Metrics::new();
     let client = counted_client(&cluster, &metrics);
-    let domain = client.domain("default").expect("`areo up` made it");
+    let domain = wait(client.domain("default")).expect("`areo up` made it");
     let put = domain.put("key", "value", PutOptions::default());
-    put.expect("all servers serve");
+    wait(put).expect("all servers serve");
     check_metrics(&metrics.text());
 }
 

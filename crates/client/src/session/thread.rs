@@ -154,16 +154,16 @@ async fn answer<T>(operation: impl Future<Output = T>, mut sender: oneshot::Send
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocking::block_on;
+    use crate::blocking::wait;
     use std::sync::mpsc::channel;
 
     #[test]
     fn operations_run_on_one_thread_and_answer_any_other() {
         let thread = Thread::start(&ConnectOptions::default()).unwrap();
         let name = |_world| async { std::thread::current().name().map(ToOwned::to_owned) };
-        assert_eq!(block_on(thread.run(name)).as_deref(), Some("areo-client"));
+        assert_eq!(wait(thread.run(name)).as_deref(), Some("areo-client"));
         let ids: Vec<_> = std::thread::scope(|scope| {
-            let ask = || block_on(thread.run(|world: Rc<World>| async move { world.client.id() }));
+            let ask = || wait(thread.run(|world: Rc<World>| async move { world.client.id() }));
             let callers: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
             callers
                 .into_iter()
@@ -197,7 +197,7 @@ mod tests {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         // It has begun by now or begins before the answer to this one.
-        block_on(thread.run(|_world| async {}));
+        wait(thread.run(|_world| async {}));
         assert!(dropped.try_recv().is_err(), "somebody waits");
         drop(waiting);
         dropped.recv().expect("told by the drop");
@@ -208,7 +208,7 @@ mod tests {
         let thread = Thread::start(&ConnectOptions::default()).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
-        block_on(thread.run(|_world| async move {
+        wait(thread.run(|_world| async move {
             // Lives as long as the thread does.
             drop(spawn_local(async move {
                 let _tell = tell;

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 /// A value on its way: as one object while only one block of it has come, otherwise as blocks.
-pub(crate) struct Upload {
+pub(super) struct Upload {
     domain: Domain,
     key: String,
     options: PutOptions,
@@ -47,7 +47,7 @@ enum Part {
 }
 
 impl Upload {
-    pub(crate) fn new(domain: &Domain, key: &str, options: PutOptions) -> Result<Upload, Error> {
+    pub(super) fn new(domain: &Domain, key: &str, options: PutOptions) -> Result<Upload, Error> {
         Name::user(key)?;
         check(&options)?;
         let upload = Upload {
@@ -65,7 +65,7 @@ impl Upload {
     }
 
     /// The length of every block that is pushed but the last one.
-    pub(crate) fn block_bytes(&self) -> usize {
+    pub(super) fn block_bytes(&self) -> usize {
         self.options.block_bytes as usize
     }
 
@@ -80,7 +80,7 @@ impl Upload {
     }
 
     /// Takes the next block. Waits while as many are under way as may be.
-    pub(crate) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
+    pub(super) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
         match self.first.take() {
             None if self.sending.is_none() => {
                 self.first = Some(block);
@@ -137,7 +137,7 @@ impl Upload {
     }
 
     /// After the last block: makes what was pushed the newest version of the object.
-    pub(crate) async fn finish(mut self) -> Result<Version, Error> {
+    pub(super) async fn finish(mut self) -> Result<Version, Error> {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
             let put = self.domain.put_at_once(&self.key, value, self.options);
@@ -150,7 +150,7 @@ impl Upload {
     }
 
     /// Takes back what was sent, as far as that can be done now.
-    pub(crate) async fn give_up(mut self) {
+    pub(super) async fn give_up(mut self) {
         if self.sending.is_some()
             && self.send(Part::GiveUp).await.is_ok()
             && let Some(sending) = self.sending.take()
