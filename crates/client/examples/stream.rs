@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "{} blocks are left over, {} were removed",
         swept.orphans().blocks,
-        swept.removed.blocks
+        swept.removed.map_or(0, |removed| removed.blocks)
     );
     wait(client.close());
     Ok(())

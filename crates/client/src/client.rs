@@ -307,14 +307,19 @@ async fn status(context: &Context, patience: Duration) -> ClusterStatus {
         domains_in_full(context, patience),
     );
     let servers = servers.into_iter().zip(health);
-    ClusterStatus {
+    let server = |(server, status)| ServerHealth {
+        server,
+        status,
+        domains: None,
+    };
+    let mut status = ClusterStatus {
         cluster: context.cluster().id,
         root: names.configuration(&context.latest()),
-        servers: servers
-            .map(|(server, status)| ServerHealth { server, status })
-            .collect(),
+        servers: servers.map(server).collect(),
         domains,
-    }
+    };
+    status.count_domains();
+    status
 }
 
 fn domain_error(context: &Context, error: DomainError) -> Error {

@@ -1,9 +1,11 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
+use crate::view;
 use crate::{Decider, Error, Options, ServerId, Shape};
 use areo_core::config::Configuration;
 use areo_core::error::Response;
 use areo_core::message::ServerRecord;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -60,12 +62,14 @@ impl FromStr for ClusterId {
 }
 
 /// A server as the cluster's directory knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServerInfo {
-    /// Its id, which never changes.
-    pub id: ServerId,
-    /// What people call it.
+    /// What people call it; serialised as `server`.
+    #[serde(rename = "server")]
     pub name: String,
+    /// Its id, which never changes.
+    #[serde(serialize_with = "view::text")]
+    pub id: ServerId,
     /// Where it listens for clients, host and port.
     pub address: String,
     /// Where its admin port listens.
@@ -142,7 +146,60 @@ pub struct ClusterStatus {
     pub domains: Result<Vec<DomainInfo>, Error>,
 }
 
+/// A cluster in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClusterSummary {
+    /// Which.
+    #[serde(serialize_with = "view::text")]
+    pub cluster: ClusterId,
+    /// Servers.
+    pub servers: usize,
+    /// Those that answer and serve.
+    pub serving: usize,
+    /// Answers that an operation on domains and servers needs.
+    pub root_quorum: usize,
+    /// Fragments and copies of values, on the servers that answered.
+    pub element_bytes: u64,
+    /// What their stores take.
+    pub stored_bytes: u64,
+    /// For how long the oldest change of a domain has been pending, as far as the servers know; `None` without one.
+    pub pending_seconds: Option<u64>,
+}
+
 impl ClusterStatus {
+    /// The cluster in short.
+    pub fn summary(&self) -> ClusterSummary {
+        ClusterSummary {
+            cluster: self.cluster,
+            servers: self.servers.len(),
+            serving: self.serving(),
+            root_quorum: self.root.shape.quorum(),
+            element_bytes: self.element_bytes(),
+            stored_bytes: self.stored_bytes(),
+            pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
+        }
+    }
+
+    /// Counts for each server how many domains need it.
+    pub(crate) fn count_domains(&mut self) {
+        for position in 0..self.servers.len() {
+            let needed = self.domains_of(self.servers[position].server.id);
+            self.servers[position].domains = needed;
+        }
+    }
+
+    /// How many domains need the server; `None` if not all of them told.
+    fn domains_of(&self, server: ServerId) -> Option<u64> {
+        let has = |c: &ConfigurationInfo| c.members.iter().any(|member| member.id == server);
+        let mut needed = u64::from(has(&self.root));
+        for domain in self.domains.as_ref().ok()? {
+            let pending = domain.pending.as_ref()?;
+            let needs = has(&domain.configuration) || pending.iter().any(has);
+            needed += u64::from(needs);
+        }
+        Some(needed)
+    }
+
     /// Servers that answer and serve.
     pub fn serving(&self) -> usize {
         self.answered().filter(|status| status.serving).count()
@@ -179,13 +236,69 @@ impl ClusterStatus {
     }
 }
 
-/// How one server is.
+/// How one server is. Serialised in one object, with `null` for everything that a silent server did not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHealth {
     /// Which.
     pub server: ServerInfo,
     /// What it said.
     pub status: Health,
+    /// Domains that have it in their final or in a pending configuration, the root domain included. A server of none can be
+    /// stopped for good. `None` if not all domains told.
+    pub domains: Option<u64>,
+}
+
+impl ServerHealth {
+    /// `serving`, `starting`, or why it did not answer.
+    pub fn state(&self) -> &str {
+        match &self.status {
+            Health::Answered(status) if status.serving => "serving",
+            Health::Answered(_) => "starting",
+            Health::Unreachable { reason } => reason,
+        }
+    }
+
+    /// Counts its starts.
+    pub fn incarnation(&self) -> u64 {
+        let status = self.status.answered();
+        status.map_or(self.server.incarnation, |status| status.incarnation)
+    }
+}
+
+impl Serialize for ServerHealth {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Parts<'a> {
+            server: &'a str,
+            id: String,
+            address: &'a str,
+            admin: &'a str,
+            state: &'a str,
+            incarnation: u64,
+            durable: Option<bool>,
+            objects: Option<u64>,
+            damaged: Option<u64>,
+            element_bytes: Option<u64>,
+            stored_bytes: Option<u64>,
+            domains: Option<u64>,
+        }
+        let (server, status) = (&self.server, self.status.answered());
+        let parts = Parts {
+            server: &server.name,
+            id: server.id.to_string(),
+            address: &server.address,
+            admin: &server.admin,
+            state: self.state(),
+            incarnation: self.incarnation(),
+            durable: status.map(|status| status.durable),
+            objects: status.map(|status| status.objects),
+            damaged: status.map(|status| status.damaged),
+            element_bytes: status.map(|status| status.element_bytes),
+            stored_bytes: status.map(|status| status.stored_bytes),
+            domains: self.domains,
+        };
+        parts.serialize(serializer)
+    }
 }
 
 /// Whether a server answers.

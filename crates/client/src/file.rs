@@ -41,6 +41,7 @@ use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{Counted, counted};
 use crate::session::Context;
 use crate::span;
+use crate::view;
 use areo_core::dsm::listing;
 use areo_core::fragment::file::{self, Block, Chain};
 use areo_core::fragment::{block, remove};
@@ -48,6 +49,7 @@ use areo_core::limits;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
 use error::missing_or;
+use serde::Serialize;
 use std::future::Future;
 
 /// What goes on with a file.
@@ -82,18 +84,22 @@ pub struct File {
 }
 
 /// A block of a file, in the order of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockInfo {
     /// Who it is: `genesis`, or the name of its object.
     pub id: String,
-    /// Its version; the second part of it says who wrote it.
+    /// Its version.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
-    /// Bytes of data; 0 of the genesis block, and of one whose content was removed.
+    /// Bytes of data; 0 of the genesis block, and of one whose content was removed. Serialised as `bytes`.
+    #[serde(rename = "bytes")]
     pub length: u64,
     /// The hash (BLAKE3) of its data.
     pub digest: Option<String>,
     /// The block after it.
     pub next: Option<String>,
+    /// The client that wrote it.
+    pub writer: String,
     /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
 }
@@ -107,17 +113,19 @@ impl From<&Block> for BlockInfo {
             length: known.length,
             digest: known.metadata.digest.map(|digest| format!("{digest:?}")),
             next: known.metadata.next.map(key),
+            writer: format!("{:?}", known.version.writer.client),
             written_at_ms: known.metadata.written_at_ms,
         }
     }
 }
 
 /// A file of a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileEntry {
     /// Its name.
     pub name: String,
     /// The version of its genesis block.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
 }
 

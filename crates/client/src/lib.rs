@@ -74,6 +74,7 @@ mod span;
 mod statistics;
 mod stream;
 mod sweep;
+mod view;
 
 pub use areo_core::config::{
     Collect, Dap, Decider, EcDap, InvalidConfiguration, InvalidDecider, Options, ServerId,
@@ -90,8 +91,8 @@ pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::{InvalidChoice, OptionsChange};
 pub use client::Client;
 pub use cluster::{
-    ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
-    ServerHealth, ServerInfo, ServerStatus,
+    ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainInfo, Health,
+    InvalidClusterId, Member, ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};

@@ -10,6 +10,7 @@ use crate::span;
 use areo_core::dsm::sweep::{self as values, Ages};
 use areo_core::error::Unavailable;
 use areo_core::fragment::sweep as files;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 /// Blocks of large values, see [`Swept::values`].
@@ -24,8 +25,85 @@ pub struct Swept {
     pub values: SweptValues,
     /// Of files.
     pub files: SweptFiles,
-    /// Removed, of both; files are counted as uploads.
-    pub removed: Count,
+    /// Removed, of both; files are counted as uploads. `None`: nothing was to be removed.
+    pub removed: Option<Count>,
+}
+
+/// `live`, `unfinished`, `replaced` and `aborted` large values, `files` and `removed_files`, and `removed` if anything was to
+/// be.
+impl Serialize for Swept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Parts {
+            live: Uploads,
+            unfinished: Uploads,
+            replaced: Uploads,
+            aborted: Uploads,
+            files: Files,
+            removed_files: Files,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            removed: Option<Uploads>,
+        }
+        let Swept {
+            values,
+            files,
+            removed,
+        } = *self;
+        let parts = Parts {
+            live: values.live.into(),
+            unfinished: values.unfinished.into(),
+            replaced: values.replaced.into(),
+            aborted: values.aborted.into(),
+            files: files.live.into(),
+            removed_files: files.removed.into(),
+            removed: removed.map(Into::into),
+        };
+        parts.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct Uploads {
+    uploads: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl From<Count> for Uploads {
+    fn from(count: Count) -> Uploads {
+        let Count {
+            uploads,
+            blocks,
+            bytes,
+        } = count;
+        Uploads {
+            uploads,
+            blocks,
+            bytes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Files {
+    files: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl From<FileCount> for Files {
+    fn from(count: FileCount) -> Files {
+        let FileCount {
+            files,
+            blocks,
+            bytes,
+        } = count;
+        Files {
+            files,
+            blocks,
+            bytes,
+        }
+    }
 }
 
 impl Swept {
@@ -106,11 +184,11 @@ impl Domain {
             let swept = async {
                 let values = values::sweep(client, c, &ages).await?;
                 let files = files::sweep(client, c, removes).await?;
-                let gone = removes.then_some(files.removed);
+                let removed = removes.then(|| sum(values.removed, files.removed));
                 Ok(Swept {
                     values,
                     files,
-                    removed: sum(values.removed, gone.unwrap_or_default()),
+                    removed,
                 })
             };
             let swept: Result<Swept, Unavailable> = span::watch!(span::sweep(aside), swept);

@@ -1,6 +1,6 @@
 //! `areo get`: reads an object.
 
-use super::statistics::{self, Cost};
+use super::statistics;
 use crate::args;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -26,7 +26,7 @@ struct Read<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(flatten)]
-    cost: Option<Cost>,
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
@@ -69,12 +69,12 @@ async fn version_only(out: Output, domain: &Domain, args: &args::Get) -> Outcome
     if out.json {
         return out.object(&read);
     }
-    statistics::print(out, read.cost.as_ref());
+    statistics::print(out, read.cost);
     out.line(&read.version)
 }
 
-fn cost(args: &args::Get, statistics: &Statistics) -> Option<Cost> {
-    args.stats.stats.then(|| Cost::of(statistics))
+fn cost<'a>(args: &args::Get, statistics: &'a Statistics) -> Option<&'a Statistics> {
+    args.stats.stats.then_some(statistics)
 }
 
 async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Path>) -> Outcome {
@@ -90,12 +90,12 @@ async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Pat
         // Said in full, `-o -` means it.
         let checks = out.terminal && args.output.is_none();
         return print(out, &mut stream, checks).await.map(|()| {
-            statistics::print(out, cost(args, &statistics).as_ref());
+            statistics::print(out, cost(args, &statistics));
         });
     };
     write(out, path, &mut stream).await?;
     let cost = cost(args, &statistics);
-    statistics::print(out, cost.as_ref());
+    statistics::print(out, cost);
     let read = stream.streamed();
     if out.json {
         return out.object(&Read {

@@ -5,19 +5,23 @@ use super::error::FileError;
 use super::{File, push, walk};
 use crate::error::Operation;
 use crate::session::Context;
+use crate::view;
 use areo_core::fragment::file::Block;
 use areo_core::fragment::identify::{self, Opcode};
+use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
 
-/// One step of the way from the file to the local one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One step of the way from the file to the local one. Ranges are serialised as `[start, end]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What is done.
     pub kind: Kind,
     /// The bytes of the file that it is about.
+    #[serde(serialize_with = "view::range")]
     pub there: Range<u64>,
     /// The bytes of the local file.
+    #[serde(serialize_with = "view::range")]
     pub here: Range<u64>,
     /// Blocks of the file.
     pub blocks: usize,
@@ -26,7 +30,8 @@ pub struct Difference {
 }
 
 /// What is different.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Nothing.
     Equal,

@@ -4,10 +4,12 @@ use super::InvalidChunking;
 use crate::Version;
 use crate::error::{Damage, Error};
 use crate::session::Context;
+use crate::view;
 use areo_core::dsm::atomic;
 use areo_core::fragment::file;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
+use serde::Serialize;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -180,13 +182,15 @@ pub(super) fn damaged(context: &Context, block: String, reason: String) -> FileE
 }
 
 /// Which versions are in each other's way, for a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The block.
     pub block: String,
     /// The version that the local file is based on.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// The newest one.
+    #[serde(serialize_with = "view::text")]
     pub newest: Version,
     /// The block was removed, and the file with it.
     pub removed: bool,

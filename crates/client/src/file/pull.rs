@@ -13,6 +13,7 @@ use areo_core::fragment::block;
 use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::file::{self as core_file, Block, Chain};
 use bytes::Bytes;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
@@ -27,10 +28,11 @@ pub struct PullOptions {
     pub force: bool,
 }
 
-/// What a pull came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a pull came to; serialised without `base`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pulled {
     /// What the local file is based on from now on.
+    #[serde(skip)]
     pub base: Base,
     /// Bytes of the file.
     pub bytes: u64,

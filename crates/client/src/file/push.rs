@@ -13,6 +13,7 @@ use areo_core::fragment::file::{self as core_file, Chain};
 use areo_core::fragment::identify;
 use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
 use bytes::Bytes;
+use serde::Serialize;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -29,10 +30,11 @@ pub struct PushOptions {
     pub chunking: Option<Chunking>,
 }
 
-/// What a push came to.
-#[derive(Clone, Debug, PartialEq)]
+/// What a push came to; serialised without `base` and `failed`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pushed {
     /// What the local file is based on from now on.
+    #[serde(skip)]
     pub base: Base,
     /// The file was made.
     pub created: bool,
@@ -49,6 +51,7 @@ pub struct Pushed {
     /// Of the blocks that were to be written, those that were (the papers' update success ratio).
     pub success_ratio: f64,
     /// Blocks whose writes were not acknowledged, if there were such: why not the first of them.
+    #[serde(skip)]
     pub failed: Option<Error>,
 }
 

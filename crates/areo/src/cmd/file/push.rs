@@ -2,12 +2,13 @@
 
 use super::{base, chunking, file_failure, keep, open};
 use crate::args;
-use crate::cmd::statistics::{self, Cost};
+use crate::cmd::statistics;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
+use areo_client::Statistics;
 use areo_client::file::{Conflict, Progress, PushOptions, Pushed};
 use serde::Serialize;
 
@@ -15,34 +16,10 @@ use serde::Serialize;
 struct Report<'a> {
     domain: &'a str,
     name: &'a str,
-    created: bool,
-    bytes: u64,
-    blocks: usize,
-    written: usize,
-    written_bytes: u64,
-    conflicts: Vec<Lost>,
-    success_ratio: f64,
     #[serde(flatten)]
-    cost: Option<Cost>,
-}
-
-#[derive(Serialize)]
-struct Lost {
-    block: String,
-    version: String,
-    newest: String,
-    removed: bool,
-}
-
-impl From<&Conflict> for Lost {
-    fn from(conflict: &Conflict) -> Lost {
-        Lost {
-            block: conflict.block.clone(),
-            version: conflict.version.to_string(),
-            newest: conflict.newest.to_string(),
-            removed: conflict.removed,
-        }
-    }
+    pushed: &'a Pushed,
+    #[serde(flatten)]
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Push) -> Outcome {
@@ -81,28 +58,28 @@ async fn push(session: &Session, args: &args::file::Push) -> Outcome {
     sending.finish_and_clear();
     let pushed = pushed.map_err(file_failure)?;
     keep(out, &pushed.base, place.as_deref());
-    let cost = args.stats.stats.then(|| Cost::of(&costs));
+    let cost = args.stats.stats.then_some(&*costs);
     report(out, domain.name(), &args.name, &pushed, cost)?;
     client.close().await;
     ending(&args.name, pushed)
 }
 
-fn report(out: Output, domain: &str, name: &str, pushed: &Pushed, cost: Option<Cost>) -> Outcome {
+fn report(
+    out: Output,
+    domain: &str,
+    name: &str,
+    pushed: &Pushed,
+    cost: Option<&Statistics>,
+) -> Outcome {
     if out.json {
         return out.object(&Report {
             domain,
             name,
-            created: pushed.created,
-            bytes: pushed.bytes,
-            blocks: pushed.blocks,
-            written: pushed.written,
-            written_bytes: pushed.written_bytes,
-            conflicts: pushed.conflicts.iter().map(Lost::from).collect(),
-            success_ratio: pushed.success_ratio,
+            pushed,
             cost,
         });
     }
-    statistics::print(out, cost.as_ref());
+    statistics::print(out, cost);
     if !pushed.conflicts.is_empty() {
         let columns = ["block", "based on", "newest"].map(Column::Text);
         let row = |lost: &Conflict| {

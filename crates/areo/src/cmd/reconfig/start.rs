@@ -3,7 +3,6 @@
 use super::{plan, reconfig_failure};
 use crate::args;
 use crate::cmd::domain;
-use crate::cmd::statistics::Cost;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
@@ -26,7 +25,7 @@ struct Ended<'a> {
     objects: u64,
     bytes: u64,
     #[serde(flatten)]
-    cost: Cost,
+    cost: &'a Statistics,
 }
 
 /// What was moved so far.
@@ -166,7 +165,7 @@ fn report(
         configuration: c.map(domain::describe_configuration),
         objects,
         bytes,
-        cost: Cost::of(&moved.cost),
+        cost: &moved.cost,
     })
 }
 
