@@ -1,7 +1,7 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
 use crate::view;
-use crate::{Decider, Error, Options, ServerId, Shape};
+use crate::{Collect, Decider, EcDap, Error, Options, ServerId, Shape};
 use areo_core::config::Configuration;
 use areo_core::error::Response;
 use areo_core::message::ServerRecord;
@@ -90,47 +90,125 @@ impl From<&ServerRecord> for ServerInfo {
     }
 }
 
-/// One configuration of a domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One configuration of a domain. Serialised in one object with its shape.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConfigurationInfo {
-    /// Its index in the domain's sequence, from 0.
+    /// Its index in the domain's sequence, from 0; serialised as `configuration`.
+    #[serde(rename = "configuration")]
     pub index: u32,
     /// Algorithm, n, k, and what follows from them.
+    #[serde(flatten)]
     pub shape: Shape,
     /// Slack of erasure-coded lists.
     pub delta: u16,
-    /// Values up to so many bytes are kept as full copies.
+    /// Values up to so many bytes are kept as full copies; serialised as `copy_limit_bytes`.
+    #[serde(rename = "copy_limit_bytes")]
     pub copy_bytes: u32,
     /// Which optimisations of Ares II are made use of.
+    #[serde(flatten, serialize_with = "options")]
     pub options: Options,
-    /// Who decides which configuration comes next.
+    /// Who decides which configuration comes next; serialised as `consensus`.
+    #[serde(rename = "consensus", serialize_with = "view::text")]
     pub decided_by: Decider,
-    /// Its members, in order.
+    /// Its members, in order; serialised as `servers`.
+    #[serde(rename = "servers")]
     pub members: Vec<Member>,
 }
 
 /// A member of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Member {
-    /// Its id.
-    pub id: ServerId,
     /// Its name; the beginning of its id if the directory does not know it.
     pub name: String,
+    /// Its id.
+    #[serde(serialize_with = "view::text")]
+    pub id: ServerId,
     /// Where it listens, if the directory knows it.
     pub address: Option<String>,
 }
 
-/// A domain with its configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+fn options<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts {
+        piggyback: bool,
+        collect: &'static str,
+        ec_dap: &'static str,
+    }
+    let parts = Parts {
+        piggyback: options.piggyback,
+        collect: match options.collect {
+            Collect::On => "on",
+            Collect::Off => "off",
+            Collect::Paper => "paper",
+        },
+        ec_dap: match options.ec {
+            EcDap::Corrected => "corrected",
+            EcDap::Published => "published",
+            EcDap::Optimized => "optimized",
+        },
+    };
+    parts.serialize(serializer)
+}
+
+/// One configuration of a domain's sequence. Serialised in one object, with `status` finalized or pending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SequenceEntry {
+    /// It has the state of its predecessors; otherwise it is pending.
+    #[serde(rename = "status", serialize_with = "status")]
+    pub is_final: bool,
+    /// Which.
+    #[serde(flatten)]
+    pub configuration: ConfigurationInfo,
+}
+
+fn status<S: Serializer>(is_final: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(status_of(*is_final))
+}
+
+/// What the status of a configuration is called.
+pub(crate) fn status_of(is_final: bool) -> &'static str {
+    if is_final { "finalized" } else { "pending" }
+}
+
+impl SequenceEntry {
+    /// `finalized` or `pending`.
+    pub fn status(&self) -> &'static str {
+        status_of(self.is_final)
+    }
+}
+
+/// A domain with its configuration. Serialised in one object with that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DomainInfo {
-    /// Its name.
+    /// Its name; serialised as `domain`.
+    #[serde(rename = "domain")]
     pub name: String,
     /// Its random id, as 32 hexadecimal digits: a name that is used again is another domain.
     pub id: String,
     /// Its latest final configuration that is known.
+    #[serde(flatten, serialize_with = "finalized")]
     pub configuration: ConfigurationInfo,
     /// The pending ones after it; `None` if that was not asked, or no quorum answered.
     pub pending: Option<Vec<ConfigurationInfo>>,
+}
+
+/// The configuration, with its status.
+fn finalized<S: Serializer>(
+    configuration: &ConfigurationInfo,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts<'a> {
+        status: &'static str,
+        #[serde(flatten)]
+        configuration: &'a ConfigurationInfo,
+    }
+    let status = status_of(true);
+    let parts = Parts {
+        status,
+        configuration,
+    };
+    parts.serialize(serializer)
 }
 
 /// How a cluster is, as far as this client can see.

@@ -92,7 +92,7 @@ pub use choice::{InvalidChoice, OptionsChange};
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainInfo, Health,
-    InvalidClusterId, Member, ServerHealth, ServerInfo, ServerStatus,
+    InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
@@ -103,7 +103,7 @@ pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
 };
 pub use reconfig::{
-    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry,
+    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, UnreachableServer,
 };
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;

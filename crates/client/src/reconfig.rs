@@ -6,7 +6,7 @@
 
 use crate::Dap;
 use crate::choice::InvalidChoice;
-use crate::cluster::{ConfigurationInfo, Health, Names};
+use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
 use crate::domain::Domain;
 use crate::error::{Error, NoQuorum, Operation};
 use crate::metrics::{Counted, Metrics, counted};
@@ -27,50 +27,17 @@ pub use areo_core::reconfig::ares::LeaveOff;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
+pub use plan::{Plan, UnreachableServer};
 
 mod change;
 mod left;
+mod plan;
 
 #[cfg(test)]
 mod tests;
 
 /// Pages of the listing by which objects are counted, of 1000 each; of a larger domain it is said that there are more.
 const COUNTED_PAGES: usize = 1000;
-
-/// What a change would do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// The last configuration, which is to be replaced.
-    pub old: ConfigurationInfo,
-    /// The one that is to come.
-    pub new: ConfigurationInfo,
-    /// They are the same, but for their places.
-    pub unchanged: bool,
-    /// Pending configurations that somebody installs, or left; the last one is `old`. They are finished first.
-    pub pending: Vec<ConfigurationInfo>,
-    /// Servers of the new configuration that do not serve, with the reason.
-    pub unreachable: Vec<(String, String)>,
-    /// Objects and blocks of files that have to be moved, by a listing; without those that were deleted, and without the blocks
-    /// of large objects, which are counted as one object each.
-    pub objects: u64,
-    /// Bytes of their values.
-    pub bytes: u64,
-    /// Bytes of the elements that the new configuration makes of them, for all servers together.
-    pub element_bytes: u64,
-    /// Bytes of those elements that have to be sent, because their servers hold nothing that they could be made of.
-    pub sent_bytes: u64,
-    /// There are more objects than were listed.
-    pub more: bool,
-}
-
-/// One configuration of a domain's sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SequenceEntry {
-    /// Which.
-    pub configuration: ConfigurationInfo,
-    /// It has the state of its predecessors; otherwise it is pending.
-    pub is_final: bool,
-}
 
 /// How a change ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,8 +64,8 @@ pub enum ReconfigError {
     Unreachable {
         /// The domain.
         domain: String,
-        /// Their names, and why.
-        servers: Vec<(String, String)>,
+        /// Which, and why.
+        servers: Vec<UnreachableServer>,
     },
     /// No quorum, before anybody could see anything of the change: the domain is as it was.
     NotBegun {
@@ -122,7 +89,7 @@ impl fmt::Display for ReconfigError {
         match self {
             ReconfigError::Choice { error } => error.fmt(f),
             ReconfigError::Unreachable { domain, servers } => {
-                let list = |(name, reason): &(String, String)| format!("{name} {reason}");
+                let list = |s: &UnreachableServer| format!("{} {}", s.server, s.reason);
                 let servers: Vec<String> = servers.iter().map(list).collect();
                 write!(
                     f,
@@ -259,7 +226,7 @@ struct Chosen {
     new: Arc<Configuration>,
     unchanged: bool,
     /// Servers of the new one that do not serve.
-    unreachable: Vec<(String, String)>,
+    unreachable: Vec<UnreachableServer>,
 }
 
 /// Adds one object to what there is to move.
@@ -364,7 +331,11 @@ async fn choose(context: &Context, change: &Change) -> Result<Chosen, ReconfigEr
 }
 
 /// Members that do not serve at present, and why.
-async fn unreachable(context: &Context, c: &Configuration, names: &Names) -> Vec<(String, String)> {
+async fn unreachable(
+    context: &Context,
+    c: &Configuration,
+    names: &Names,
+) -> Vec<UnreachableServer> {
     let patience = context.timeout().min(STATUS_PATIENCE);
     let health = context.health(c.members(), patience).await;
     let unreachable = |(server, health): (_, Health)| {
@@ -373,7 +344,8 @@ async fn unreachable(context: &Context, c: &Configuration, names: &Names) -> Vec
             Health::Answered(_) => "starting".into(),
             Health::Unreachable { reason } => reason,
         };
-        Some((names.name(server), reason))
+        let server = names.name(server);
+        Some(UnreachableServer { server, reason })
     };
     let members = c.members().iter().copied();
     members.zip(health).filter_map(unreachable).collect()

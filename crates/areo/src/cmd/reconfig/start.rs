@@ -20,7 +20,7 @@ struct Ended<'a> {
     domain: &'a str,
     outcome: &'static str,
     /// The configuration that is final now; nothing if nothing was pending.
-    configuration: Option<domain::DescribedConfiguration<'a>>,
+    configuration: Option<&'a ConfigurationInfo>,
     /// What this process moved; without what another one had moved before.
     objects: u64,
     bytes: u64,
@@ -162,7 +162,7 @@ fn report(
     out.object(&Ended {
         domain: name,
         outcome,
-        configuration: c.map(domain::describe_configuration),
+        configuration: c,
         objects,
         bytes,
         cost: &moved.cost,
