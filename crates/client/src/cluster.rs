@@ -127,6 +127,7 @@ pub struct Member {
     pub address: Option<String>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn options<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Parts {
@@ -161,6 +162,7 @@ pub struct SequenceEntry {
     pub configuration: ConfigurationInfo,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn status<S: Serializer>(is_final: &bool, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(status_of(*is_final))
 }

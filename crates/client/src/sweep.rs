@@ -35,14 +35,14 @@ impl Serialize for Swept {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Parts {
-            live: Uploads,
-            unfinished: Uploads,
-            replaced: Uploads,
-            aborted: Uploads,
-            files: Files,
-            removed_files: Files,
+            live: CountParts,
+            unfinished: CountParts,
+            replaced: CountParts,
+            aborted: CountParts,
+            files: FileParts,
+            removed_files: FileParts,
             #[serde(skip_serializing_if = "Option::is_none")]
-            removed: Option<Uploads>,
+            removed: Option<CountParts>,
         }
         let Swept {
             values,
@@ -63,20 +63,20 @@ impl Serialize for Swept {
 }
 
 #[derive(Serialize)]
-struct Uploads {
+struct CountParts {
     uploads: u64,
     blocks: u64,
     bytes: u64,
 }
 
-impl From<Count> for Uploads {
-    fn from(count: Count) -> Uploads {
+impl From<Count> for CountParts {
+    fn from(count: Count) -> CountParts {
         let Count {
             uploads,
             blocks,
             bytes,
         } = count;
-        Uploads {
+        CountParts {
             uploads,
             blocks,
             bytes,
@@ -85,20 +85,20 @@ impl From<Count> for Uploads {
 }
 
 #[derive(Serialize)]
-struct Files {
+struct FileParts {
     files: u64,
     blocks: u64,
     bytes: u64,
 }
 
-impl From<FileCount> for Files {
-    fn from(count: FileCount) -> Files {
+impl From<FileCount> for FileParts {
+    fn from(count: FileCount) -> FileParts {
         let FileCount {
             files,
             blocks,
             bytes,
         } = count;
-        Files {
+        FileParts {
             files,
             blocks,
             bytes,
