@@ -410,11 +410,10 @@ impl fmt::Display for Error {
                 damage,
             } => write!(f, "'{key}' in '{domain}' is damaged: {damage}"),
             Error::Undecided { domain, undecided } => {
-                let after = match undecided.handed_over {
-                    true => {
-                        "it may be decided there all the same, and then whoever changes the domain next makes this change first"
-                    }
-                    false => "the domain is as it was",
+                let after = if undecided.handed_over {
+                    "it may be decided there all the same, and then whoever changes the domain next makes this change first"
+                } else {
+                    "the domain is as it was"
                 };
                 write!(
                     f,

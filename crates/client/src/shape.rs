@@ -34,9 +34,10 @@ impl Shape {
             return Err(InvalidConfiguration::MemberCount { members: n });
         }
         let k = dap.k();
-        match 0 < k && usize::from(k) <= n {
-            true => Ok(Shape { dap, n }),
-            false => Err(InvalidConfiguration::DataFragments { k, members: n }),
+        if 0 < k && usize::from(k) <= n {
+            Ok(Shape { dap, n })
+        } else {
+            Err(InvalidConfiguration::DataFragments { k, members: n })
         }
     }
 

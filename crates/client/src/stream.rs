@@ -242,9 +242,10 @@ impl Wanted {
             Bound::Excluded(end) => Some(*end),
         };
         let wanted = Wanted { start, end };
-        match end.is_some_and(|end| end < start) {
-            true => Err(wanted.invalid(None)),
-            false => Ok(wanted),
+        if end.is_some_and(|end| end < start) {
+            Err(wanted.invalid(None))
+        } else {
+            Ok(wanted)
         }
     }
 
@@ -257,9 +258,10 @@ impl Wanted {
     /// The same of a value of this length.
     fn within(self, length: u64) -> Result<std::ops::Range<u64>, Error> {
         let end = self.end.unwrap_or(length);
-        match self.start <= end && end <= length {
-            true => Ok(self.start..end),
-            false => Err(self.invalid(Some(length))),
+        if self.start <= end && end <= length {
+            Ok(self.start..end)
+        } else {
+            Err(self.invalid(Some(length)))
         }
     }
 

@@ -47,9 +47,10 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
 
 async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcome {
     let (client, domain) = session.domain().await?;
-    match args.version_only {
-        true => version_only(session.out, &domain, args).await?,
-        false => value(session.out, &domain, args, file).await?,
+    if args.version_only {
+        version_only(session.out, &domain, args).await?
+    } else {
+        value(session.out, &domain, args, file).await?
     }
     client.close().await;
     Ok(())
@@ -126,12 +127,13 @@ async fn print(out: Output, stream: &mut ObjectStream, checks: bool) -> Outcome 
 /// A terminal that obeys a binary value does surprising things.
 fn check_text(piece: &[u8], length: u64) -> Outcome {
     let control = |byte: &u8| byte.is_ascii_control() && !b"\n\r\t".contains(byte);
-    match piece.iter().any(control) {
-        true => Err(Failure::usage(format!(
+    if piece.iter().any(control) {
+        Err(Failure::usage(format!(
             "the value is not text ({}): redirect it, or pass -o FILE (-o - prints it all the same)",
             show_size(length)
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -141,9 +143,10 @@ fn check_place(path: &Path) -> Outcome {
     if path.is_dir() {
         return Err(refused("it is a directory; name a file in it"));
     }
-    match folder(path).is_dir() {
-        true => Ok(()),
-        false => Err(refused("there is no such directory")),
+    if folder(path).is_dir() {
+        Ok(())
+    } else {
+        Err(refused("there is no such directory"))
     }
 }
 

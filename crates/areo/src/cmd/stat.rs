@@ -47,9 +47,10 @@ async fn stat(session: &Session, key: &str, stats: args::Stats) -> Outcome {
 fn print(out: Output, domain: &str, key: &str, info: &ObjectInfo) -> Outcome {
     for (name, value) in lines(out.terminal, domain, key, info) {
         let value = out.foreign(&value);
-        match out.terminal {
-            true => out.line(&format!("{:<14} {value}", out.foreign(&name)))?,
-            false => out.line(&format!("{name}\t{value}"))?,
+        if out.terminal {
+            out.line(&format!("{:<14} {value}", out.foreign(&name)))?
+        } else {
+            out.line(&format!("{name}\t{value}"))?
         }
     }
     Ok(())
@@ -63,9 +64,10 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
     line("version", info.version.to_string());
     line(
         "bytes",
-        match people {
-            true => format!("{} ({})", info.length, show_size(info.length)),
-            false => info.length.to_string(),
+        if people {
+            format!("{} ({})", info.length, show_size(info.length))
+        } else {
+            info.length.to_string()
         },
     );
     let metadata = &info.metadata;

@@ -33,12 +33,11 @@ async fn status(session: &Session, args: &args::Status) -> Outcome {
 
 fn print(out: Output, status: &ClusterStatus) -> Outcome {
     print_cluster(out, status)?;
-    match out.json {
-        true => {
-            let mut servers = status.servers.iter();
-            servers.try_for_each(|server| out.object(server))?;
-        }
-        false => print_servers(out, status)?,
+    if out.json {
+        let mut servers = status.servers.iter();
+        servers.try_for_each(|server| out.object(server))?;
+    } else {
+        print_servers(out, status)?
     }
     let domains = status.domains.as_deref().unwrap_or_default();
     if out.terminal && !domains.is_empty() {
@@ -102,9 +101,12 @@ fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
 fn row(people: bool, health: &ServerHealth) -> Vec<String> {
     let status = health.status.answered();
     let number = |number: Option<u64>| number.map_or("-".into(), |number| number.to_string());
-    let size = |bytes: Option<u64>| match people {
-        true => bytes.map_or("-".into(), show_size),
-        false => number(bytes),
+    let size = |bytes: Option<u64>| {
+        if people {
+            bytes.map_or("-".into(), show_size)
+        } else {
+            number(bytes)
+        }
     };
     let durability = match status.map(|status| status.durable) {
         Some(true) => "fsync",

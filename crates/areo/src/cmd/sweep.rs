@@ -90,9 +90,12 @@ pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String
             out.object(&Line { blocks_of, swept })?;
             continue;
         }
-        let size = |bytes: u64| match out.terminal {
-            true => show_size(bytes),
-            false => bytes.to_string(),
+        let size = |bytes: u64| {
+            if out.terminal {
+                show_size(bytes)
+            } else {
+                bytes.to_string()
+            }
         };
         rows.push(vec![
             name.clone(),

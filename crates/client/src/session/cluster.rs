@@ -92,9 +92,10 @@ pub(super) async fn refresh(world: &World, known: &KnownCluster, patience: Durat
     let servers: Members = known.names().records().keys().copied().collect();
     let env = world.network.env(patience);
     let ask_known = async {
-        match servers.is_empty() {
-            true => Vec::new(),
-            false => gather::survey(&env, &servers, Request::Directory).await,
+        if servers.is_empty() {
+            Vec::new()
+        } else {
+            gather::survey(&env, &servers, Request::Directory).await
         }
     };
     let mut asking = ask_seeds(world, &known.seeds, Some(known.id), patience);
@@ -221,11 +222,12 @@ fn check_cluster(
     expected: Option<u128>,
 ) -> Result<Bootstrap, BootstrapError> {
     let found = answer?;
-    match found.cluster != 0 && expected.is_none_or(|expected| expected == found.cluster) {
-        true => Ok(found),
-        false => Err(BootstrapError::Unreachable {
+    if found.cluster != 0 && expected.is_none_or(|expected| expected == found.cluster) {
+        Ok(found)
+    } else {
+        Err(BootstrapError::Unreachable {
             error: Refusal::WrongCluster.to_string(),
-        }),
+        })
     }
 }
 

@@ -380,9 +380,10 @@ impl Ahead<'_> {
     fn new(context: &Context, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
         let width = u64::from(blocks.block_bytes);
         let span = span::download(context.name().key(), range.end - range.start);
-        let rest = match range.is_empty() {
-            true => 0..0,
-            false => range.start / width..range.end.div_ceil(width),
+        let rest = if range.is_empty() {
+            0..0
+        } else {
+            range.start / width..range.end.div_ceil(width)
         };
         Ahead {
             context,

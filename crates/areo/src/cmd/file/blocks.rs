@@ -24,9 +24,10 @@ pub(super) async fn run(session: &Session, name: &str) -> Outcome {
         ];
         let row = |block: &BlockInfo| {
             let version = block.version.to_string();
-            let bytes = match out.terminal {
-                true => show_size(block.length),
-                false => block.length.to_string(),
+            let bytes = if out.terminal {
+                show_size(block.length)
+            } else {
+                block.length.to_string()
             };
             vec![block.id.clone(), version, bytes, block.writer.clone()]
         };

@@ -59,11 +59,12 @@ async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
         let (path, size) = (args.path.display(), show_size(pulled.bytes));
         let (blocks, fetched) = (show_count(pulled.blocks as u64, "block"), pulled.fetched);
         let sent = show_size(pulled.fetched_bytes);
-        match pulled.unchanged {
-            true => out.note(&format!("{path} is up to date: {size} in {blocks}")),
-            false => out.note(&format!(
+        if pulled.unchanged {
+            out.note(&format!("{path} is up to date: {size} in {blocks}"))
+        } else {
+            out.note(&format!(
                 "{path}: {size} in {blocks}, {fetched} fetched ({sent})"
-            )),
+            ))
         }
     }
     client.close().await;

@@ -83,9 +83,10 @@ fn report(
     if !pushed.conflicts.is_empty() {
         let columns = ["block", "based on", "newest"].map(Column::Text);
         let row = |lost: &Conflict| {
-            let newest = match lost.removed {
-                true => "removed".to_owned(),
-                false => lost.newest.to_string(),
+            let newest = if lost.removed {
+                "removed".to_owned()
+            } else {
+                lost.newest.to_string()
             };
             vec![lost.block.clone(), lost.version.to_string(), newest]
         };
@@ -95,11 +96,12 @@ fn report(
     let (name, size) = (out.foreign(name), show_size(pushed.bytes));
     let sent = show_size(pushed.written_bytes);
     let (written, blocks) = (pushed.written, show_count(pushed.blocks as u64, "block"));
-    match out.quiet {
-        true => Ok(()),
-        false => out.line(&format!(
+    if out.quiet {
+        Ok(())
+    } else {
+        out.line(&format!(
             "'{name}': {size} in {blocks}, {written} written ({sent})"
-        )),
+        ))
     }
 }
 
@@ -111,11 +113,12 @@ fn ending(name: &str, pushed: Pushed) -> Outcome {
     if lost == 0 {
         return Ok(());
     }
-    let sentence = match pushed.conflicts.iter().all(|conflict| conflict.removed) {
-        true => format!("'{name}' was removed: push it again with --fresh to make it anew"),
-        false => format!(
+    let sentence = if pushed.conflicts.iter().all(|conflict| conflict.removed) {
+        format!("'{name}' was removed: push it again with --fresh to make it anew")
+    } else {
+        format!(
             "somebody else has changed {lost} of the blocks that were changed here, {ratio:.0} % of the push was written: pull '{name}' to another place, take over what is missing, and push that"
-        ),
+        )
     };
     Err(Failure::new(Code::Precondition, sentence))
 }

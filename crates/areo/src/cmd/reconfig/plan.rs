@@ -39,13 +39,19 @@ pub(super) async fn run(session: &Session, args: &ChangeArgs) -> Outcome {
 pub(super) fn print(out: Output, name: &str, plan: &Plan) -> Outcome {
     let columns = [Column::Text(""), Column::Text("old"), Column::Text("new")];
     out.table(&columns, &rows(plan))?;
-    let size = |bytes: u64| match out.terminal {
-        true => show_size(bytes),
-        false => bytes.to_string(),
+    let size = |bytes: u64| {
+        if out.terminal {
+            show_size(bytes)
+        } else {
+            bytes.to_string()
+        }
     };
-    let dash = |names: Vec<&str>| match names.is_empty() {
-        true => "-".into(),
-        false => names.join(","),
+    let dash = |names: Vec<&str>| {
+        if names.is_empty() {
+            "-".into()
+        } else {
+            names.join(",")
+        }
     };
     let unreachable: Vec<&str> = plan
         .unreachable
@@ -80,9 +86,10 @@ pub(super) fn print(out: Output, name: &str, plan: &Plan) -> Outcome {
         out.line("")?;
     }
     for (name, value) in lines {
-        match out.terminal {
-            true => out.line(&format!("{name:<14} {value}"))?,
-            false => out.line(&format!("{name}\t{value}"))?,
+        if out.terminal {
+            out.line(&format!("{name:<14} {value}"))?
+        } else {
+            out.line(&format!("{name}\t{value}"))?
         }
     }
     if !plan.pending.is_empty() {

@@ -39,9 +39,10 @@ pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
     let name = &args.change.name;
     let client = session.connect().await?;
     let domain = Session::find(&client, name).await?;
-    match args.resume {
-        true => resume(session.out, name, &domain).await?,
-        false => start(session.out, name, &domain, args).await?,
+    if args.resume {
+        resume(session.out, name, &domain).await?
+    } else {
+        start(session.out, name, &domain, args).await?
     }
     client.close().await;
     Ok(())
@@ -171,9 +172,10 @@ fn report(
 
 /// The result as a sentence, where it was not printed as an object.
 fn say(out: Output, sentence: &str) -> Outcome {
-    match out.json || out.quiet {
-        true => Ok(()),
-        false => out.line(sentence),
+    if out.json || out.quiet {
+        Ok(())
+    } else {
+        out.line(sentence)
     }
 }
 
