@@ -48,9 +48,9 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
 async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcome {
     let (client, domain) = session.domain().await?;
     if args.version_only {
-        version_only(session.out, &domain, args).await?
+        version_only(session.out, &domain, args).await?;
     } else {
-        value(session.out, &domain, args, file).await?
+        value(session.out, &domain, args, file).await?;
     }
     client.close().await;
     Ok(())

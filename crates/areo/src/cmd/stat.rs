@@ -48,9 +48,9 @@ fn print(out: Output, domain: &str, key: &str, info: &ObjectInfo) -> Outcome {
     for (name, value) in lines(out.terminal, domain, key, info) {
         let value = out.foreign(&value);
         if out.terminal {
-            out.line(&format!("{:<14} {value}", out.foreign(&name)))?
+            out.line(&format!("{:<14} {value}", out.foreign(&name)))?;
         } else {
-            out.line(&format!("{name}\t{value}"))?
+            out.line(&format!("{name}\t{value}"))?;
         }
     }
     Ok(())

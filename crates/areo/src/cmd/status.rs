@@ -37,7 +37,7 @@ fn print(out: Output, status: &ClusterStatus) -> Outcome {
         let mut servers = status.servers.iter();
         servers.try_for_each(|server| out.object(server))?;
     } else {
-        print_servers(out, status)?
+        print_servers(out, status)?;
     }
     let domains = status.domains.as_deref().unwrap_or_default();
     if out.terminal && !domains.is_empty() {

@@ -264,9 +264,9 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                files.extend(tree(&path))
+                files.extend(tree(&path));
             } else {
-                files.push((path.display().to_string(), std::fs::read(&path).unwrap()))
+                files.push((path.display().to_string(), std::fs::read(&path).unwrap()));
             }
         }
         files.sort();

@@ -60,11 +60,11 @@ async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
         let (blocks, fetched) = (show_count(pulled.blocks as u64, "block"), pulled.fetched);
         let sent = show_size(pulled.fetched_bytes);
         if pulled.unchanged {
-            out.note(&format!("{path} is up to date: {size} in {blocks}"))
+            out.note(&format!("{path} is up to date: {size} in {blocks}"));
         } else {
             out.note(&format!(
                 "{path}: {size} in {blocks}, {fetched} fetched ({sent})"
-            ))
+            ));
         }
     }
     client.close().await;

@@ -87,9 +87,9 @@ pub(super) fn print(out: Output, name: &str, plan: &Plan) -> Outcome {
     }
     for (name, value) in lines {
         if out.terminal {
-            out.line(&format!("{name:<14} {value}"))?
+            out.line(&format!("{name:<14} {value}"))?;
         } else {
-            out.line(&format!("{name}\t{value}"))?
+            out.line(&format!("{name}\t{value}"))?;
         }
     }
     if !plan.pending.is_empty() {

@@ -40,9 +40,9 @@ pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
     let client = session.connect().await?;
     let domain = Session::find(&client, name).await?;
     if args.resume {
-        resume(session.out, name, &domain).await?
+        resume(session.out, name, &domain).await?;
     } else {
-        start(session.out, name, &domain, args).await?
+        start(session.out, name, &domain, args).await?;
     }
     client.close().await;
     Ok(())
