@@ -1,7 +1,7 @@
 //! Domains: named sets of objects that are kept in the same way. What can be done with one stands in the modules above:
 //! [objects](crate::objects), [streams](crate::stream), files, sweeps and changes of its configuration.
 
-use crate::cluster::ConfigurationInfo;
+use crate::cluster::{ConfigurationInfo, Names};
 use crate::error::Operation;
 use crate::metrics::Metrics;
 use crate::session::{Context, Deadline, KnownDomain, Session, Started, Subject};
@@ -78,8 +78,7 @@ impl Domain {
 
     /// Its configuration, the latest final one that operations through this handle met: algorithm, n, k, quorum, f, members.
     pub fn configuration(&self) -> ConfigurationInfo {
-        let names = self.session.cluster().names();
-        names.configuration(&self.known.noted())
+        self.names().configuration(&self.known.noted())
     }
 
     /// The same domain with another deadline for each operation.
@@ -96,8 +95,9 @@ impl Domain {
         self.session.metrics()
     }
 
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
+    /// The servers that the client knows.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        self.session.cluster().names()
     }
 
     /// Runs an operation on one object on the network thread.

@@ -105,7 +105,7 @@ impl Domain {
         let length = found.length;
         let (version, metadata, _) = self.known.opened(key, found)?;
         let configuration = &*self.known.noted();
-        let names = self.session().cluster().names();
+        let names = self.names();
         Ok(ObjectInfo {
             version,
             length,

@@ -4,10 +4,10 @@ use super::cluster::KnownCluster;
 use super::domain::KnownDomain;
 use super::thread::World;
 use super::{Subject, cluster};
+use crate::ServerId;
 use crate::cluster::{Health, Names};
 use crate::error::{Error, Invalid, NoQuorum, Operation};
 use crate::metrics::Metrics;
-use crate::{ServerId, cluster as view};
 use areo_core::config::{Configuration, InvalidConfiguration, Members};
 use areo_core::dsm;
 use areo_core::error::{Unavailable, Undecided, WriteError};
@@ -149,7 +149,7 @@ impl Context {
         let replies = gather::survey(&env, servers, Request::Status).await;
         let health = |(server, reply): (&ServerId, Option<Reply>)| match reply {
             Some(Reply::Status(status)) => Health::Answered(status),
-            _ => view::unreachable(self.describe(*server).1),
+            _ => Health::unreachable(self.describe(*server).1),
         };
         servers.iter().zip(replies).map(health).collect()
     }
