@@ -6,10 +6,11 @@
 //! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
 //!
 //! ```text
-//! ConnectOptions { addresses: Vec<String>, cluster: Option<ClusterId>, timeout: Duration,        From<&str>: "host:port,host:port"
-//!   metrics: Option<Metrics>,                        counted with other clients
-//!   trace_source: Option<fn(&tracing::Span) -> Option<TraceContext>>,     so that servers join your traces
-//!   decide_outside: Option<fn(Question) -> Decision> }   where a domain has etcd decide which configuration comes next
+//! ConnectOptions                                     From<&str>: "host:port,host:port"
+//!   addresses: Vec<String>     cluster: Option<ClusterId>     timeout: Duration
+//!   metrics: Option<Metrics>                         where it is counted, together with other clients
+//!   trace_source: Option<TraceSource>                fn(&tracing::Span) -> Option<TraceContext>: servers join your traces
+//!   decide_outside: Option<DecideOutside>            fn(Question) -> Decision: asks etcd, where a domain has it decide
 //!
 //! Client                                             Clone + Send + Sync
 //!   async connect(ConnectOptions) -> Result<Client, ConnectError>
@@ -52,6 +53,9 @@
 //! blocking::wait(impl Future) -> its output          the same without async
 //! blocking::Local(impl Read or Write)                what it streams from or to
 //! ```
+//!
+//! What operations return to be shown (infos, statuses, plans, pages) implements `serde::Serialize`, with the keys of
+//! `areo --json`.
 
 pub mod blocking;
 mod checksum;

@@ -40,3 +40,35 @@ pub(crate) async fn decide(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    fn asked(way: Option<DecideOutside>) -> Result<Bytes, Undecided> {
+        let question = Question {
+            service: "etcd=a:1".parse().expect("it is a service"),
+            key: "/areo".into(),
+            proposal: Bytes::from_static(b"mine"),
+            timeout: Duration::from_secs(1),
+        };
+        let mut asking = pin!(decide(way, question));
+        match asking
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => panic!("nothing is waited for"),
+        }
+    }
+
+    #[test]
+    fn a_service_is_asked_by_the_way_that_is_given() {
+        let agrees: DecideOutside = |question| Box::pin(async move { Ok(question.proposal) });
+        assert_eq!(asked(Some(agrees)), Ok(Bytes::from_static(b"mine")));
+        let undecided = asked(None).unwrap_err();
+        assert!(!undecided.handed_over, "no service was asked");
+    }
+}
