@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::strangers;
 use crate::thread::{FAREWELL, Started, Thread, World};
 use crate::{ClusterId, ConnectError, ConnectOptions};
-use areo_core::config::{Configuration, Dap, InvalidConfiguration, Members, ServerId};
+use areo_core::config::{Configuration, InvalidConfiguration, Members, ServerId};
 use areo_core::env::Env;
 use areo_core::gather;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError, reconfiguration};
@@ -283,7 +283,7 @@ async fn create_domain(
         find_members(&session, std::slice::from_ref(c)).await;
         let domain = name.clone();
         match reconfiguration::path(&session.within(STATUS_PATIENCE), c).await {
-            Ok(path) if path.last().is_some_and(|last| last.dap() == Dap::Removed) => {
+            Ok(path) if path.last().is_some_and(|last| last.dap().is_removal()) => {
                 Error::Removed { domain }.into()
             }
             _ => CreateDomainError::Exists {

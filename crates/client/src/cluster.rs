@@ -1,6 +1,7 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
-use crate::{Decider, Error, Options, ServerId, Shape};
+use crate::experimental::Experimental;
+use crate::{Decider, Error, ServerId, Shape};
 use areo_core::config::Configuration;
 use areo_core::error::Response;
 use areo_core::message::ServerRecord;
@@ -98,7 +99,7 @@ pub struct ConfigurationInfo {
     /// Values up to so many bytes are kept as full copies.
     pub copy_bytes: u32,
     /// Which optimisations of Ares II are made use of.
-    pub options: Options,
+    pub experimental: Experimental,
     /// Who decides which configuration comes next.
     pub decided_by: Decider,
     /// Its members, in order.
@@ -251,7 +252,7 @@ impl Names {
             shape: Shape::of(configuration),
             delta: configuration.descriptor().delta,
             copy_bytes: configuration.descriptor().copy_bytes,
-            options: configuration.options(),
+            experimental: Experimental::in_options(configuration.options()),
             decided_by: configuration.descriptor().decided_by.clone(),
             members: configuration.members().iter().map(member).collect(),
         }

@@ -62,6 +62,7 @@ mod connect;
 mod create;
 mod domain;
 mod error;
+pub mod experimental;
 pub mod file;
 pub mod fuzzing;
 mod known;
@@ -75,9 +76,7 @@ mod stream;
 mod sweep;
 mod thread;
 
-pub use areo_core::config::{
-    Collect, Dap, Decider, EcDap, InvalidConfiguration, InvalidDecider, Options, ServerId,
-};
+pub use areo_core::config::{Dap, Decider, InvalidConfiguration, InvalidDecider, ServerId};
 pub use areo_core::error::{Response, Undecided};
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;
@@ -87,7 +86,7 @@ pub use areo_core::tag::{InvalidVersion, Tag as Version};
 pub use areo_net::outside::{Decision, Question, set_way as set_way_outside};
 pub use areo_net::trace::set_source as set_trace_source;
 pub use areo_net::{Counts, TraceContext, Traffic};
-pub use choice::{InvalidChoice, OptionsChange};
+pub use choice::InvalidChoice;
 pub use client::{Client, ROOT_DOMAIN};
 pub use cluster::{
     ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
@@ -101,9 +100,7 @@ pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
 };
-pub use reconfig::{
-    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry,
-};
+pub use reconfig::{Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry};
 pub use shape::Shape;
 pub use stream::{ObjectStream, StreamError, Streamed};
 pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};

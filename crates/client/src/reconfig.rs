@@ -25,7 +25,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use areo_core::reconfig::ares::LeaveOff;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
@@ -85,6 +84,8 @@ pub enum Reconfigured {
     Lost(ConfigurationInfo),
     /// Others went on meanwhile, to this configuration.
     Superseded(ConfigurationInfo),
+    /// An experiment left it pending, as it wanted ([`crate::experimental`]). [`Domain::resume`] finishes it.
+    LeftOff(ConfigurationInfo),
 }
 
 /// A change that did not come to its end.
@@ -411,6 +412,9 @@ impl Work {
         }
         let Chosen { path, new, .. } = chosen;
         let (root, known) = (&self.session.known.root, &path[0]);
+        if let Some(after) = change.experimental.leave_off {
+            return self.leave_off(known, &new, after).await;
+        }
         let wanted = new.descriptor();
         let done =
             reconfiguration::reconfigure(&self.session.client, root, known, wanted, progress).await;

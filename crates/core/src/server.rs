@@ -17,7 +17,7 @@ pub mod record;
 mod registry;
 mod tenancy;
 
-use crate::config::{Configuration, Dap, ServerId};
+use crate::config::{Configuration, ServerId};
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form, Handle};
 use crate::instant::Instant;
@@ -230,7 +230,7 @@ impl Server {
         let tenancy = self.tenancies.get_mut(&key).expect("admitted");
         let is_removed = tenancy
             .configuration()
-            .is_some_and(|c| c.dap() == Dap::Removed);
+            .is_some_and(|c| c.dap().is_removal());
         if is_removed && body != Body::ReadConfig {
             return Err(Refusal::Removed);
         }

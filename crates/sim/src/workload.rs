@@ -120,11 +120,7 @@ fn drawn_options(random: &Random) -> config::Options {
         _ => Collect::On,
     };
     let piggyback = random.index(4) > 0;
-    config::Options {
-        piggyback,
-        collect,
-        ..config::Options::default()
-    }
+    config::Options { piggyback, collect }
 }
 
 /// The servers of a domain's first configuration, and how they keep it: often the usual five, four or three.
