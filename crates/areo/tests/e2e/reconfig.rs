@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod experiments;
 mod outside;
 mod refused;
 mod streams;
