@@ -76,25 +76,16 @@ impl Experimental {
 
     /// Each setting as `KEY=VALUE`.
     pub fn settings(self) -> Vec<String> {
-        let piggyback = self.piggyback.map(|on| if on { "on" } else { "off" });
-        let collect = self.collect.map(|collect| match collect {
-            Collect::On => "on",
-            Collect::Off => "off",
-            Collect::Paper => "paper",
-        });
-        let leave_off = self.leave_off.map(|after| match after {
-            LeaveOff::Transferred => "transferred",
-            LeaveOff::Finalized => "finalized",
-        });
+        let piggyback = self.piggyback.map(|it| word(PIGGYBACK, it));
+        let collect = self.collect.map(|it| word(COLLECT, it));
+        let leave_off = self.leave_off.map(|it| word(LEAVE_OFF, it));
         let all = [
             ("piggyback", piggyback),
             ("collect", collect),
             ("leave-off", leave_off),
         ];
-        let said = all
-            .into_iter()
-            .filter_map(|(key, value)| value.map(|value| (key, value)));
-        said.map(|(key, value)| format!("{key}={value}")).collect()
+        let setting = |(key, word): (_, Option<_>)| word.map(|word| format!("{key}={word}"));
+        all.into_iter().filter_map(setting).collect()
     }
 }
 
@@ -118,7 +109,7 @@ pub enum InvalidSetting {
         /// The value.
         value: String,
         /// Those that it has.
-        values: &'static str,
+        values: Vec<&'static str>,
     },
 }
 
@@ -135,17 +126,47 @@ impl fmt::Display for InvalidSetting {
                 f,
                 "there is no experimental setting '{key}': there are protocol, piggyback, collect and leave-off"
             ),
-            InvalidSetting::UnknownValue { key, value, values } => {
-                write!(
-                    f,
-                    "the experimental setting {key} is {values}, and not '{value}'"
-                )
-            }
+            InvalidSetting::UnknownValue { key, value, values } => write!(
+                f,
+                "the experimental setting {key} is {}, and not '{value}'",
+                values.join(" or ")
+            ),
         }
     }
 }
 
 impl std::error::Error for InvalidSetting {}
+
+/// What the words of a key mean.
+type Words<T> = &'static [(&'static str, T)];
+
+const PROTOCOL: Words<Options> = &[("ares2", Options::ARES_2), ("ares", Options::ARES)];
+const PIGGYBACK: Words<bool> = &[("on", true), ("off", false)];
+const COLLECT: Words<Collect> = &[
+    ("on", Collect::On),
+    ("off", Collect::Off),
+    ("paper", Collect::Paper),
+];
+const LEAVE_OFF: Words<LeaveOff> = &[
+    ("transferred", LeaveOff::Transferred),
+    ("finalized", LeaveOff::Finalized),
+];
+
+fn word<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'static str {
+    let found = words.iter().find(|(_, known)| *known == meaning);
+    found.expect("each meaning has a word").0
+}
+
+fn meaning<T: Copy>(key: &str, value: &str, words: Words<T>) -> Result<Option<T>, InvalidSetting> {
+    match words.iter().find(|(word, _)| *word == value) {
+        Some((_, meaning)) => Ok(Some(*meaning)),
+        None => Err(InvalidSetting::UnknownValue {
+            key: key.into(),
+            value: value.into(),
+            values: words.iter().map(|(word, _)| *word).collect(),
+        }),
+    }
+}
 
 /// One setting, `KEY=VALUE`.
 impl FromStr for Experimental {
@@ -153,53 +174,22 @@ impl FromStr for Experimental {
 
     fn from_str(setting: &str) -> Result<Experimental, InvalidSetting> {
         let Some((key, value)) = setting.split_once('=') else {
-            return Err(InvalidSetting::NoValue {
-                setting: setting.into(),
-            });
+            let setting = setting.into();
+            return Err(InvalidSetting::NoValue { setting });
         };
-        let unknown = |values| InvalidSetting::UnknownValue {
-            key: key.into(),
-            value: value.into(),
-            values,
-        };
-        let none = Experimental::default();
+        let mut said = Experimental::default();
         match key {
-            "protocol" => match value {
-                "ares2" => Ok(Experimental {
-                    piggyback: Some(true),
-                    collect: Some(Collect::On),
-                    ..none
-                }),
-                "ares" => Ok(Experimental::ARES),
-                _ => Err(unknown("ares2 or ares")),
-            },
-            "piggyback" => {
-                let piggyback = match value {
-                    "on" => Some(true),
-                    "off" => Some(false),
-                    _ => return Err(unknown("on or off")),
-                };
-                Ok(Experimental { piggyback, ..none })
+            "protocol" => {
+                let options = meaning(key, value, PROTOCOL)?;
+                said.piggyback = options.map(|options| options.piggyback);
+                said.collect = options.map(|options| options.collect);
             }
-            "collect" => {
-                let collect = match value {
-                    "on" => Some(Collect::On),
-                    "off" => Some(Collect::Off),
-                    "paper" => Some(Collect::Paper),
-                    _ => return Err(unknown("on, off or paper")),
-                };
-                Ok(Experimental { collect, ..none })
-            }
-            "leave-off" => {
-                let leave_off = match value {
-                    "transferred" => Some(LeaveOff::Transferred),
-                    "finalized" => Some(LeaveOff::Finalized),
-                    _ => return Err(unknown("transferred or finalized")),
-                };
-                Ok(Experimental { leave_off, ..none })
-            }
-            _ => Err(InvalidSetting::UnknownKey { key: key.into() }),
+            "piggyback" => said.piggyback = meaning(key, value, PIGGYBACK)?,
+            "collect" => said.collect = meaning(key, value, COLLECT)?,
+            "leave-off" => said.leave_off = meaning(key, value, LEAVE_OFF)?,
+            _ => return Err(InvalidSetting::UnknownKey { key: key.into() }),
         }
+        Ok(said)
     }
 }
 
@@ -243,7 +233,7 @@ mod tests {
             ),
             (
                 "collect=never",
-                "the experimental setting collect is on, off or paper, and not 'never'",
+                "the experimental setting collect is on or off or paper, and not 'never'",
             ),
         ] {
             let refused = setting.parse::<Experimental>().unwrap_err();

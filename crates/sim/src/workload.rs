@@ -98,16 +98,11 @@ fn configuration(
     dap: Dap,
     copy_bytes: u32,
 ) -> Arc<Configuration> {
+    let members = servers.iter().map(|server| id_of(*server)).collect();
     Configuration::new(Descriptor {
-        domain,
-        partition: 0,
-        index: 0,
-        members: servers.iter().map(|server| id_of(*server)).collect(),
-        dap,
         delta: 1,
         copy_bytes,
-        options: config::Options::default(),
-        decided_by: config::Decider::Members,
+        ..Descriptor::new(domain, members, dap)
     })
     .expect("a valid descriptor")
 }

@@ -23,6 +23,12 @@ pub enum Collect {
 }
 
 impl Options {
+    /// Ares II.
+    pub const ARES_2: Options = Options {
+        piggyback: true,
+        collect: Collect::On,
+    };
+
     /// Ares, without the optimisations of Ares II.
     pub const ARES: Options = Options {
         piggyback: false,
@@ -40,9 +46,6 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            piggyback: true,
-            collect: Collect::On,
-        }
+        Options::ARES_2
     }
 }

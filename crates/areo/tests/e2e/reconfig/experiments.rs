@@ -58,7 +58,7 @@ fn a_wrong_setting_is_refused_with_one_sentence() {
     for (setting, sentence) in [
         ("piggyback", "an experimental setting is KEY=VALUE"),
         ("ec=published", "there is no experimental setting 'ec'"),
-        ("collect=never", "is on, off or paper, and not 'never'"),
+        ("collect=never", "is on or off or paper, and not 'never'"),
     ] {
         let create = ["domain", "create", "d", "--experimental", setting];
         areo(&create, b"").refused(2, &[sentence]);

@@ -2,24 +2,18 @@
 //! and copies.
 
 use super::*;
-use crate::config::{Dap, Decider, Descriptor, Options, ServerId};
+use crate::config::Descriptor;
+use crate::config::testing::coded;
 use crate::element::Handle;
 use crate::limits;
-use crate::object::DomainId;
 use crate::tag::{ClientId, Writer};
 use std::sync::Arc;
 
 fn configuration(n: usize, k: u8, delta: u16) -> Arc<Configuration> {
     Configuration::new(Descriptor {
-        domain: DomainId(1),
-        partition: 0,
-        index: 0,
-        members: (1..=n as u128).map(ServerId).collect(),
-        dap: Dap::Ec { k },
         delta,
         copy_bytes: 0,
-        options: Options::default(),
-        decided_by: Decider::Members,
+        ..coded(n, k).descriptor().clone()
     })
     .unwrap()
 }
@@ -550,7 +544,6 @@ fn small_values_and_tombstones_are_copies() {
     let descriptor = configuration(5, 3, 0).descriptor().clone();
     let c = Configuration::new(Descriptor {
         copy_bytes: limits::DEFAULT_COPY_BYTES,
-        options: Options::default(),
         ..descriptor
     })
     .unwrap();
