@@ -352,7 +352,7 @@ impl Collect {
     }
 
     fn refused(&mut self, from: usize, refusal: Refusal) -> Decision<Outcome> {
-        self.damaged |= refusal == Refusal::Damaged;
+        self.damaged |= refusal.is_damage();
         let member = &mut self.members[from];
         if let (Asks::Fetch(tag), Some(held)) = (member.asks, &mut member.held) {
             // It cannot give what it said it holds. The version accepted stays: that was judged by what members remember

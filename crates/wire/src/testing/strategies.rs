@@ -1,7 +1,6 @@
 //! Strategies that draw every message and every record header.
 
 use crate::checksum::crc32c;
-use crate::frame;
 use areo_core::config::{
     Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, Options, ServerId,
 };
@@ -253,8 +252,7 @@ fn status() -> impl Strategy<Value = ServerStatus> {
 }
 
 fn refusal() -> impl Strategy<Value = Refusal> {
-    let codes: Vec<Refusal> = frame::Refusal::ALL.map(Refusal::from).into();
-    proptest::sample::select(codes)
+    proptest::sample::select(Refusal::ALL.to_vec())
 }
 
 /// Any note.
