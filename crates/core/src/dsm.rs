@@ -3,7 +3,6 @@
 //! Operations take any final configuration of the domain as an argument, the first one for instance; the client remembers
 //! the latest that it has seen, and starts there.
 
-mod ahead;
 pub mod atomic;
 pub mod coverable;
 pub mod decided_once;
@@ -23,10 +22,12 @@ use crate::env::Env;
 use crate::limits;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
+use crate::reconfig::walk::Walk;
 use crate::tag::{ClientId, Tag, Writer};
 use propagated::Propagated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A process that runs operations: its identity, and what it remembers. Cloned for each operation, with the
@@ -82,6 +83,20 @@ impl<E: Env> Client<E> {
     /// Where domains are, as far as it knows.
     pub fn sequences(&self) -> &Sequences {
         &self.memory.sequences
+    }
+
+    /// A walk from this configuration on.
+    pub(crate) fn walk_from(&self, start: &Arc<Configuration>) -> Walk<'_, E> {
+        Walk {
+            env: &self.env,
+            sequences: self.sequences(),
+            start: start.clone(),
+        }
+    }
+
+    /// A walk from the freshest final configuration on (`[A-7 freshest-start]`). `c`: any final configuration of the domain.
+    pub(crate) fn walk(&self, c: &Arc<Configuration>) -> Walk<'_, E> {
+        self.walk_from(&self.sequences().start(c))
     }
 
     /// A writer that was never returned before (`[X-7 writer-per-write]`).

@@ -14,7 +14,6 @@
 //! | without piggybacking | 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
-use super::ahead::{self, Ahead};
 use super::newest::{Newest, newest, newest_past};
 use super::room::{self, Room, Unkept};
 use super::{Client, pause};
@@ -26,9 +25,10 @@ use crate::env::Env;
 use crate::error::{Failed, Unavailable, WriteError};
 use crate::gather::Visit;
 use crate::object::Name;
-use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, Walked};
 use crate::span;
 use crate::tag::Tag;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
@@ -199,7 +199,7 @@ pub async fn put_version<E: Env>(
 ) -> Result<(), WriteError> {
     let start = client.sequences().start(c);
     let mut handed_over = false;
-    let put = put(client, start, name, version, &mut handed_over);
+    let put = put(client, &start, name, version, &mut handed_over);
     span::watch!(span::of_phase!(span::PHASE2), put)
         .map_err(|failed| not_acknowledged(failed, handed_over))
 }
@@ -215,7 +215,7 @@ pub(super) async fn write_as<E: Env>(
     span::record_tag(tag);
     span::record_bytes(value.length());
     let mut handed_over = false;
-    let put = put(client, last.clone(), name, (tag, value), &mut handed_over);
+    let put = put(client, last, name, (tag, value), &mut handed_over);
     span::watch!(span::of_phase!(span::PHASE2), put)
         .map_err(|failed| not_acknowledged(failed, handed_over))?;
     Ok(tag)
@@ -229,45 +229,54 @@ pub(super) async fn largest_tag<E: Env>(
     name: &Name,
     value: Option<&Value>,
 ) -> Result<(Offered, Arc<Configuration>), Unavailable> {
-    let (mut max, mut current) = (Tag::INITIAL, client.sequences().start(c));
     let env = &client.env;
     let get_tag = |at: Visit| async move {
-        match value {
+        let offered = match value {
             Some(value) => dap::get_tag_for(env, &at, name, value).await,
             None => dap::get_tag(env, &at, name).await.map(Offered::Room),
+        };
+        match offered {
+            Err(Failed::Unavailable(full)) if full.lacks_room() => Ok(Err(full)),
+            offered => offered.map(Ok),
         }
     };
-    let mut asked: Option<Ahead<'_, Offered>> = None;
-    loop {
-        let here = asked.and_then(|asked| asked.at(&current));
-        let here = here.unwrap_or_else(|| Ahead::ask(&current, get_tag));
-        let guess = client.sequences().guess(&current);
-        asked = guess.map(|next| Ahead::ask(&next, get_tag));
-        let (at, tag) = ahead::beside(here.answer(), &mut asked).await;
-        let (mut busy, mut full) = (false, None);
-        match tag {
+    let (mut max, mut no_room) = (Tag::INITIAL, None);
+    let visit = async |at: &Visit, asked: Option<Result<Offered, Unavailable>>| {
+        // Room is needed only where the sequence ends.
+        if let Some(NoRoom::Busy(left)) = no_room.take() {
+            max = max.max(tag_of_moving(env, &left, name).await?);
+        }
+        let offered = match asked {
+            Some(offered) => offered,
+            None => get_tag(at.clone()).await?,
+        };
+        match offered {
             Ok(Offered::Room(tag)) => max = max.max(tag),
-            Ok(Offered::Busy) => busy = true,
-            // What it held is in the configuration that the pointer leads to, and was perhaps not yet when that was asked.
-            Err(Failed::Moved) => asked = None,
-            // Room is needed where the sequence ends, which members that refuse do not say.
-            Err(Failed::Unavailable(unavailable)) if unavailable.lacks_room() => {
-                full = Some(unavailable);
-                max = max.max(tag_of_moving(env, &at, name).await?);
-            }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None if busy => return Ok((Offered::Busy, current)),
-            None => return full.map_or(Ok((Offered::Room(max), current)), Err),
-            Some(next) => {
-                if busy {
-                    max = max.max(tag_of_moving(env, &at, name).await?);
-                }
-                current = next;
+            Ok(Offered::Busy) => no_room = Some(NoRoom::Busy(at.clone())),
+            Err(full) => {
+                no_room = Some(NoRoom::Full(full));
+                // Whether it ends here, members that refuse do not say.
+                max = max.max(tag_of_moving(env, at, name).await?);
             }
         }
+        Ok(Step::<Infallible>::GoOn)
+    };
+    let walk = client.walk(c).asking_ahead(Some(get_tag), visit);
+    let Walked::ToTheEnd(last) = walk.await?;
+    let last = last.c().clone();
+    match no_room {
+        None => Ok((Offered::Room(max), last)),
+        Some(NoRoom::Busy(_)) => Ok((Offered::Busy, last)),
+        Some(NoRoom::Full(full)) => Err(full),
     }
+}
+
+/// A configuration has no room for a new version.
+enum NoRoom {
+    /// There are too many unconfirmed ones, and no member said its largest tag.
+    Busy(Visit),
+    /// Disks are full.
+    Full(Unavailable),
 }
 
 /// The largest tag of a configuration where a new version need not have room, because another one comes after it.
@@ -280,60 +289,46 @@ async fn tag_of_moving<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, 
     }
 }
 
-/// Brings a new pair to a quorum of the last configuration, from `current` on.
+/// Brings a new pair to a quorum of the last configuration, from `start` on.
 async fn put<E: Env>(
     client: &Client<E>,
-    mut current: Arc<Configuration>,
+    start: &Arc<Configuration>,
     name: &Name,
     (tag, value): (Tag, &Value),
     handed_over: &mut bool,
 ) -> Result<(), Unavailable> {
     let mut room = Room::default();
-    loop {
-        let at = Visit::new(&current);
-        let mut stored = dap::put_data(&client.env, &at, name, tag, value, &[]).await;
+    let put_data = async |at: &Visit| {
+        let mut stored = dap::put_data(&client.env, at, name, tag, value, &[]).await;
+        *handed_over |= !matches!(stored, Err(PutError::Failed(Failed::Unavailable(_))));
         if let Err(PutError::Fenced(unkept)) = stored {
-            *handed_over = true;
             // A version that no other client could read must not be kept: if this writer ended now, it would stay for ever.
-            let proposed = match unkept.answered() >= dap::pieces(&current, value) {
+            let proposed = match unkept.answered() >= dap::pieces(at.c(), value) {
                 true => Fate::Kept,
                 false => Fate::Dropped,
             };
-            stored = match room::keep(client, &at, name, (tag, value), proposed).await {
+            stored = match room::keep(client, at, name, (tag, value), proposed).await {
                 Ok(()) => Ok(()),
                 Err(Unkept::Put(error)) => Err(error),
                 // It may be on its way to the next configuration.
-                Err(Unkept::Dropped) => return Err(unkept),
+                Err(Unkept::Dropped) => return Err(unkept.into()),
             };
         }
         match stored {
-            Ok(()) | Err(PutError::Failed(Failed::Moved)) => *handed_over = true,
-            Err(
-                PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
-            ) => {
-                return Err(unavailable);
+            Err(PutError::Unconfirmed) if at.is_last() => {
+                // Then the same pair again ([X-8 same-pair-retry]), or in the successor that is known by then.
+                let last = room.make(client, at.c(), name, tag).await?;
+                Ok(Step::Again(last))
             }
-            Err(PutError::Unconfirmed) => {
-                *handed_over = true;
-                if at.is_last() {
-                    // Then the same pair again ([X-8 same-pair-retry]), or in the successor that is known by then.
-                    let last = room.make(client, &current, name, tag).await?;
-                    if last.id().index > current.id().index {
-                        current = last;
-                    }
-                    continue;
-                }
-            }
+            Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::<Infallible>::GoOn),
+            Err(PutError::Failed(failed)) => Err(failed),
+            Err(PutError::Fenced(unavailable)) => Err(unavailable.into()),
         }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => {
-                dap::confirm(&client.env, &at, name, tag);
-                client.remember_propagated(&current, name, (tag, value));
-                return Ok(());
-            }
-            Some(next) => current = next,
-        }
-    }
+    };
+    let Walked::ToTheEnd(last) = client.walk_from(start).until(put_data).await?;
+    dap::confirm(&client.env, &last, name, tag);
+    client.remember_propagated(last.c(), name, (tag, value));
+    Ok(())
 }
 
 /// `[X-9 honest-outcome]`: not applied only if no put was handed to any connection.
@@ -360,40 +355,35 @@ pub(super) async fn write_back<E: Env>(
         .value
         .as_ref()
         .expect("only the initial version has no value, and that is complete");
-    let mut at = Visit::new(last.c());
-    // Elsewhere nobody is known to hold it; nevertheless it is one that is completed, not a new one.
-    let mut holders = match in_last {
-        true => found.holders.clone(),
-        false => vec![false; at.c().n()],
-    };
-    loop {
-        let mut put = match skips_put(client, at.c(), name, found.tag) {
+    let mut holders = in_last.then(|| found.holders.clone());
+    let put_data = async |at: &Visit| {
+        // Elsewhere no member is known to hold it; nevertheless it is one that is completed, not a new one.
+        let holders = holders.take().unwrap_or_else(|| vec![false; at.c().n()]);
+        let mut stored = match skips_put(client, at.c(), name, found.tag) {
             true => Ok(()),
-            false => dap::put_data(&client.env, &at, name, found.tag, value, &holders).await,
+            false => dap::put_data(&client.env, at, name, found.tag, value, &holders).await,
         };
-        if let Err(PutError::Fenced(_)) = put {
-            put = match room::keep(client, &at, name, (found.tag, value), Fate::Kept).await {
+        if let Err(PutError::Fenced(_)) = stored {
+            stored = match room::keep(client, at, name, (found.tag, value), Fate::Kept).await {
                 Ok(()) => Ok(()),
                 Err(Unkept::Put(error)) => Err(error),
-                Err(Unkept::Dropped) => return Ok(Err(Unsettled::Dropped)),
+                Err(Unkept::Dropped) => return Ok(Step::End(Unsettled::Dropped)),
             };
         }
-        match put {
-            Err(PutError::Unconfirmed) if at.is_last() => return Ok(Err(Unsettled::NoRoom)),
-            Ok(()) | Err(PutError::Failed(Failed::Moved) | PutError::Unconfirmed) => {}
-            Err(
-                PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
-            ) => {
-                return Err(unavailable);
-            }
+        match stored {
+            Err(PutError::Unconfirmed) if at.is_last() => Ok(Step::End(Unsettled::NoRoom)),
+            Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::GoOn),
+            Err(PutError::Failed(failed)) => Err(failed),
+            Err(PutError::Fenced(unavailable)) => Err(unavailable.into()),
         }
-        let Some(next) = sequence::advance(&client.env, client.sequences(), &at).await? else {
-            dap::confirm(&client.env, &at, name, found.tag);
-            client.remember_propagated(at.c(), name, (found.tag, value));
-            return Ok(Ok(()));
-        };
-        at = Visit::new(&next);
-        holders = vec![false; next.n()];
+    };
+    match client.walk_from(last.c()).until(put_data).await? {
+        Walked::Ended(unsettled) => Ok(Err(unsettled)),
+        Walked::ToTheEnd(last) => {
+            dap::confirm(&client.env, &last, name, found.tag);
+            client.remember_propagated(last.c(), name, (found.tag, value));
+            Ok(Ok(()))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
 use crate::message::Note;
-use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, Walked};
 use crate::tag::Writer;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -26,20 +26,23 @@ pub async fn decide<E: Env>(
     cell: &Bytes,
     value: &Bytes,
 ) -> Result<Bytes, Unavailable> {
-    let mut current = client.sequences().start(c);
-    let mut inherited = None;
+    let mut inherited = Inherited::default();
+    let mut start = client.sequences().start(c);
     loop {
-        let at = Visit::new(&current);
-        let writer = || client.next_writer();
-        let proposed =
-            paxos::propose(&client.env, &at, cell, value, inherited.as_ref(), writer).await;
-        match proposed {
-            Ok(Outcome::Decided(decided)) => return Ok(decided),
-            Ok(Outcome::Closed) | Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        if let Some(next) = hand_over(client, &at, cell, &mut inherited).await? {
-            current = next;
+        let propose = async |at: &Visit| {
+            inherited.carry_to(client, at, cell).await?;
+            let (value, inherited) = (value, inherited.value.as_ref());
+            let writer = || client.next_writer();
+            let proposed = paxos::propose(&client.env, at, cell, value, inherited, writer);
+            Ok(match proposed.await? {
+                Outcome::Decided(decided) => Step::End(decided),
+                Outcome::Closed => Step::GoOn,
+            })
+        };
+        match client.walk_from(&start).until(propose).await? {
+            Walked::Ended(decided) => return Ok(decided),
+            // It was closed, and the next one is not seen yet: once more.
+            Walked::ToTheEnd(last) => start = last.c().clone(),
         }
     }
 }
@@ -79,25 +82,22 @@ pub async fn learn<E: Env>(
     c: &Arc<Configuration>,
     cell: &Bytes,
 ) -> Result<Option<Bytes>, Unavailable> {
-    let mut current = client.sequences().start(c);
-    let mut inherited = None;
-    loop {
-        let at = Visit::new(&current);
-        match paxos::read(&client.env, &at, cell).await {
-            Ok(State::Decided(decided)) => return Ok(Some(decided)),
-            Ok(State::Accepted(value)) => return decide(client, c, cell, &value).await.map(Some),
-            Ok(State::Empty) | Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match hand_over(client, &at, cell, &mut inherited).await? {
-            Some(next) => current = next,
-            None => {
-                return match inherited {
-                    Some(value) => decide(client, c, cell, &value).await.map(Some),
-                    None => Ok(None),
-                };
-            }
-        }
+    let mut inherited = Inherited::default();
+    let read = async |at: &Visit| {
+        inherited.carry_to(client, at, cell).await?;
+        Ok(match paxos::read(&client.env, at, cell).await? {
+            State::Empty => Step::GoOn,
+            state => Step::End(state),
+        })
+    };
+    let accepted = match client.walk(c).until(read).await? {
+        Walked::Ended(State::Decided(decided)) => return Ok(Some(decided)),
+        Walked::Ended(state) => state.value(),
+        Walked::ToTheEnd(_) => inherited.value,
+    };
+    match accepted {
+        Some(value) => decide(client, c, cell, &value).await.map(Some),
+        None => Ok(None),
     }
 }
 
@@ -111,26 +111,17 @@ pub async fn list<E: Env>(
     prefix: &Bytes,
     after: &Bytes,
 ) -> Result<Page, Unavailable> {
-    let mut current = client.sequences().start(c);
     let mut all: Option<Page> = None;
-    loop {
-        let at = Visit::new(&current);
-        match paxos::list(&client.env, &at, prefix, after).await {
-            Ok(page) => {
-                all = Some(match all.take() {
-                    Some(all) => all.merge(page),
-                    None => page,
-                });
-            }
-            // What it listed is listed by the configuration that the pointer leads to.
-            Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => return Ok(all.unwrap_or_default()),
-            Some(next) => current = next,
-        }
-    }
+    let list = async |at: &Visit| {
+        let page = paxos::list(&client.env, at, prefix, after).await?;
+        all = Some(match all.take() {
+            Some(all) => all.merge(page),
+            None => page,
+        });
+        Ok(())
+    };
+    client.walk(c).to_the_end(list).await?;
+    Ok(all.unwrap_or_default())
 }
 
 /// Tells the members that the cell is needed no more; nothing rests on it that they hear of it. Only for the cell of an upload
@@ -145,22 +136,34 @@ pub(super) fn forget<E: Env>(client: &Client<E>, c: &Arc<Configuration>, cell: &
     client.env.tell(c.members(), note);
 }
 
-/// Goes on to the next configuration, if there is one, with what was accepted in this one.
-async fn hand_over<E: Env>(
-    client: &Client<E>,
-    at: &Visit,
-    cell: &Bytes,
-    inherited: &mut Option<Bytes>,
-) -> Result<Option<Arc<Configuration>>, Unavailable> {
-    let next = sequence::advance(&client.env, client.sequences(), at).await?;
-    let pending = at.next().filter(|pointer| !pointer.is_final());
-    if let (Some(_), Some(pointer)) = (&next, pending) {
-        match paxos::read(&client.env, &Visit::closing(at.c(), &pointer), cell).await {
-            Ok(state) => *inherited = state.value().or(inherited.take()),
+/// What was accepted in the configurations that a walk has left.
+#[derive(Default)]
+struct Inherited {
+    value: Option<Bytes>,
+    /// The visit before this one.
+    left: Option<Visit>,
+}
+
+impl Inherited {
+    /// Takes along what was accepted in the configuration before this one, unless this one is final.
+    async fn carry_to<E: Env>(
+        &mut self,
+        client: &Client<E>,
+        at: &Visit,
+        cell: &Bytes,
+    ) -> Result<(), Unavailable> {
+        let Some(left) = self.left.replace(at.clone()) else {
+            return Ok(());
+        };
+        let Some(pending) = left.next().filter(|pointer| !pointer.is_final()) else {
+            return Ok(());
+        };
+        match paxos::read(&client.env, &Visit::closing(left.c(), &pending), cell).await {
+            Ok(state) => self.value = state.value().or(self.value.take()),
             // What was accepted was transferred by whoever made the successor final.
             Err(Failed::Moved) => {}
             Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
         }
+        Ok(())
     }
-    Ok(next)
 }

@@ -10,7 +10,7 @@ use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::Refusal;
 use crate::object::Name;
-use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, Walked};
 use crate::tag::Tag;
 use std::sync::Arc;
 
@@ -36,30 +36,33 @@ async fn read_part<E: Env>(
     c: &Arc<Configuration>,
     objects: &[(Name, Tag)],
 ) -> Result<Vec<Option<Header>>, Unavailable> {
-    loop {
-        let current = client.sequences().start(c);
-        let at = Visit::new(&current);
-        let found = match headers::get(&client.env, &at, objects).await {
-            Ok(found) => Some(found),
-            Err(Failed::Moved) => None,
-            // Much metadata, or many versions under way: more than a reply holds.
-            Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
-                return Ok(vec![None; objects.len()]);
-            }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        };
-        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
-        // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
-        let is_last = next.is_none() && current.options().piggyback;
-        if let Some(found) = found.filter(|_| is_last) {
-            confirm_again(client, &at, objects, &found);
-            return Ok(found);
-        }
+    let mut found = None;
+    let get = async |at: &Visit| {
         let start = client.sequences().start(c);
-        if start.id() == current.id() {
-            return Ok(vec![None; objects.len()]);
+        if start != *at.c() {
+            // A pending configuration: the domain is moving.
+            return Ok(match start.id().index > at.c().id().index {
+                true => Step::Again(start),
+                false => Step::End(()),
+            });
         }
+        match headers::get(&client.env, at, objects).await {
+            Ok(headers) => found = Some(headers),
+            // Much metadata, or many versions under way: more than a reply holds.
+            Err(Failed::Unavailable(failed)) if is_too_large(&failed) => return Ok(Step::End(())),
+            Err(failed) => return Err(failed),
+        }
+        Ok(Step::GoOn)
+    };
+    // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
+    if let Walked::ToTheEnd(last) = client.walk(c).until(get).await?
+        && last.c().options().piggyback
+        && let Some(found) = found
+    {
+        confirm_again(client, &last, objects, &found);
+        return Ok(found);
     }
+    Ok(vec![None; objects.len()])
 }
 
 /// As a read of one object does: members that do not know that a version is at a quorum are told

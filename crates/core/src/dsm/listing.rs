@@ -6,11 +6,10 @@ use super::Client;
 use crate::config::Configuration;
 use crate::dap::listing::{self, Listing};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::Unavailable;
 use crate::gather::Visit;
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
-use crate::reconfig::sequence;
 use std::sync::Arc;
 
 /// One page of a listing.
@@ -32,21 +31,13 @@ pub async fn list<E: Env>(
     c: &Arc<Configuration>,
     request: &ListRequest,
 ) -> Result<Page, Unavailable> {
-    let mut current = client.sequences().start(c);
     let mut listings = Vec::new();
-    loop {
-        let at = Visit::new(&current);
-        match listing::list(&client.env, &at, request).await {
-            Ok(listing) => listings.push(listing),
-            // What it listed is listed by the configuration that the pointer leads to.
-            Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => return Ok(page(listings, request.limit)),
-            Some(next) => current = next,
-        }
-    }
+    let list = async |at: &Visit| {
+        listings.push(listing::list(&client.env, at, request).await?);
+        Ok(())
+    };
+    client.walk(c).to_the_end(list).await?;
+    Ok(page(listings, request.limit))
 }
 
 /// A page out of what several configurations list: it ends where the first of them does.

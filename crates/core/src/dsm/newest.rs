@@ -1,14 +1,13 @@
 //! Phase 1 of a read: the newest version of all configurations on the way.
 
 use super::Client;
-use super::ahead::{self, Ahead};
 use crate::config::Configuration;
 use crate::dap::{self, Found, Known, Passed, Scope};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::Unavailable;
 use crate::gather::Visit;
 use crate::object::Name;
-use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, Walked};
 use std::sync::Arc;
 
 /// What phase 1 of a read found.
@@ -85,62 +84,42 @@ pub(super) async fn newest_past<E: Env>(
     scope: Scope,
     passed: &Passed,
 ) -> Result<Option<Newest>, Unavailable> {
-    let mut current = client.sequences().start(c);
-    let (mut best, mut exists): (Option<Found>, _) = (None, false);
-    let mut asked: Option<Ahead<'_, Found>> = None;
     let env = &client.env;
     // Most of the time it is the version that the configuration before has and gives.
     let get_version =
         |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
-    loop {
-        let asked_before = asked.and_then(|asked| asked.at(&current));
-        let guess = client.sequences().guess(&current);
-        let guess = guess.filter(|_| *passed == Passed::default());
-        asked = guess.map(|next| Ahead::ask(&next, get_version));
-        let here = async {
-            if let (Some(version), Some(best)) = (asked_before, &best) {
-                let (at, version) = version.answer().await;
-                let version = version.map(|version| version.with_value_of(best));
-                if let Some(version) = version.transpose() {
-                    return (at, version.map(Some));
-                }
-            }
-            let at = Visit::new(&current);
-            let own = client.last_propagated(&current, name);
+    let ask = (*passed == Passed::default()).then_some(get_version);
+    let (mut best, mut exists, mut found_in): (Option<Found>, _, _) = (None, false, None);
+    let get_data = async |at: &Visit, version: Option<Found>| {
+        let here = if let (Some(version), Some(best)) = (version, &best) {
+            let Some(here) = version.with_value_of(best) else {
+                return Ok(Step::Again(at.c().clone()));
+            };
+            here
+        } else {
+            let own = client.last_propagated(at.c(), name);
             let known = known.or(own.as_ref());
-            let found = dap::get_data_past(env, &at, name, known, scope, passed).await;
-            (at, found)
+            let here = dap::get_data_past(env, at, name, known, scope, passed);
+            let Some(here) = here.await? else {
+                return Ok(Step::End(()));
+            };
+            here
         };
-        let (at, found) = ahead::beside(here, &mut asked).await;
-        let here = match found {
-            Ok(None) => return Ok(None),
-            Ok(found) => found,
-            // What it held is in the configuration that the pointer leads to ([A-5 withheld-hop]), as above.
-            Err(Failed::Moved) => {
-                asked = None;
-                None
-            }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        };
-        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
-        let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);
-        let in_last = here.as_ref().is_some_and(larger);
-        if in_last {
-            let held = |found: &Found| found.tag.is_initial() || found.holders.contains(&true);
-            let tag = |found: &Option<Found>| found.as_ref().map(|found| found.tag);
-            let is_same = tag(&best) == tag(&here);
-            exists = here.as_ref().is_some_and(held) || (exists && is_same);
-            best = here;
+        if best.as_ref().is_none_or(|best| here.tag >= best.tag) {
+            let held = here.tag.is_initial() || here.holders.contains(&true);
+            let is_same = best.as_ref().is_some_and(|best| best.tag == here.tag);
+            exists = held || (exists && is_same);
+            (best, found_in) = (Some(here), Some(at.c().id()));
         }
-        let Some(next) = next else {
-            let found = best.expect("a configuration without a successor does not withhold");
-            return Ok(Some(Newest {
-                found,
-                last: at,
-                in_last,
-                exists,
-            }));
-        };
-        current = next;
+        Ok(Step::GoOn)
+    };
+    match client.walk(c).asking_ahead(ask, get_data).await? {
+        Walked::Ended(()) => Ok(None),
+        Walked::ToTheEnd(last) => Ok(Some(Newest {
+            found: best.expect("a configuration without a successor does not withhold"),
+            in_last: found_in == Some(last.c().id()),
+            last,
+            exists,
+        })),
     }
 }
