@@ -242,22 +242,27 @@ pub(super) async fn largest_tag<E: Env>(
     };
     let (mut max, mut no_room) = (Tag::INITIAL, None);
     let visit = async |at: &Visit, asked: Option<Result<Offered, Unavailable>>| {
-        // Room is needed only where the sequence ends.
-        if let Some(NoRoom::Busy(left)) = no_room.take() {
-            max = max.max(tag_of_moving(env, &left, name).await?);
-        }
         let offered = match asked {
             Some(offered) => offered,
             None => get_tag(at.clone()).await?,
         };
-        match offered {
-            Ok(Offered::Room(tag)) => max = max.max(tag),
-            Ok(Offered::Busy) => no_room = Some(NoRoom::Busy(at.clone())),
-            Err(full) => {
-                no_room = Some(NoRoom::Full(full));
-                // Whether it ends here, members that refuse do not say.
-                max = max.max(tag_of_moving(env, at, name).await?);
+        no_room = match offered {
+            Ok(Offered::Room(tag)) => {
+                max = max.max(tag);
+                None
             }
+            Ok(Offered::Busy) => Some(NoRoom::Busy),
+            Err(full) => Some(NoRoom::Full(full)),
+        };
+        // Room is needed only where the sequence ends; elsewhere the tag is. Members with full disks do not say which it is.
+        let says_last = at.is_last() && at.c().options().piggyback;
+        let needs_tag = match &no_room {
+            None => false,
+            Some(NoRoom::Busy) => !says_last,
+            Some(NoRoom::Full(_)) => true,
+        };
+        if needs_tag {
+            max = max.max(dap::get_tag(env, at, name).await?);
         }
         Ok(Step::<Infallible>::GoOn)
     };
@@ -266,27 +271,17 @@ pub(super) async fn largest_tag<E: Env>(
     let last = last.c().clone();
     match no_room {
         None => Ok((Offered::Room(max), last)),
-        Some(NoRoom::Busy(_)) => Ok((Offered::Busy, last)),
+        Some(NoRoom::Busy) => Ok((Offered::Busy, last)),
         Some(NoRoom::Full(full)) => Err(full),
     }
 }
 
-/// A configuration has no room for a new version.
+/// Why a configuration has no room for a new version.
 enum NoRoom {
-    /// There are too many unconfirmed ones, and no member said its largest tag.
-    Busy(Visit),
+    /// There are too many unconfirmed versions.
+    Busy,
     /// Disks are full.
     Full(Unavailable),
-}
-
-/// The largest tag of a configuration where a new version need not have room, because another one comes after it.
-async fn tag_of_moving<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Unavailable> {
-    match dap::get_tag(env, at, name).await {
-        Ok(tag) => Ok(tag),
-        // What it held is there.
-        Err(Failed::Moved) => Ok(Tag::INITIAL),
-        Err(Failed::Unavailable(unavailable)) => Err(unavailable),
-    }
 }
 
 /// Brings a new pair to a quorum of the last configuration, from `start` on.
