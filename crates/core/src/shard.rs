@@ -238,22 +238,6 @@ pub fn writes(request: &Request) -> bool {
     }
 }
 
-/// Room in the store that the request asks for without writing anything yet, in bytes.
-pub fn announced_bytes(request: &Request) -> u64 {
-    let Request::Configured {
-        body: Body::Access(accesses),
-        ..
-    } = request
-    else {
-        return 0;
-    };
-    let announced = accesses.iter().filter_map(|(_, access)| match access {
-        Access::Query { announced, .. } => *announced,
-        _ => None,
-    });
-    announced.fold(0, |bytes, it| bytes.saturating_add(it.element_bytes))
-}
-
 /// Whether the request writes, and what it records is small and lets go of more, or of the whole domain: deleting,
 /// deciding, settling an upload by its manifest, and moving away. A full disk has room for these yet, or it could not be
 /// emptied.

@@ -7,7 +7,8 @@ use std::{error, io};
 use areo_core::config::ServerId;
 use areo_core::manager::InvalidServerName;
 use areo_core::tlv::TlvError;
-use areo_store::{CommitError, DirectoryError, IdentityError, OpenError, ReserveError, StepError};
+use areo_node::NodeError;
+use areo_store::{DirectoryError, IdentityError, OpenError};
 
 /// Why a server does not start, or stopped by itself.
 #[derive(Debug)]
@@ -82,24 +83,12 @@ pub enum ServeError {
         /// The incarnation that is registered.
         registered: u64,
     },
-    /// A batch could not be made durable: what was acknowledged is safe, what is in memory may not be
-    /// (`[X-10 durable-replies]`).
-    Commit(CommitError),
-    /// The store cannot go on.
-    Step(StepError),
-    /// Room cannot be made, for another reason than that there is none.
-    Reserve(ReserveError),
-    /// The store was broken before it was asked for more.
-    Broken {
-        /// What failed first, as a sentence with the error of the system.
-        first: String,
-    },
     /// The store of this directory cannot go on.
     Store {
         /// The data directory.
         path: PathBuf,
         /// Why.
-        error: Box<ServeError>,
+        error: NodeError,
     },
     /// The system refused something else.
     System {
@@ -189,10 +178,6 @@ impl fmt::Display for ServeError {
                  {incarnation}; use the newer directory, or start a new server in an empty one",
                 path.display()
             ),
-            ServeError::Commit(error) => error.fmt(f),
-            ServeError::Step(error) => error.fmt(f),
-            ServeError::Reserve(error) => error.fmt(f),
-            ServeError::Broken { first } => f.write_str(first),
             ServeError::Store { path, error } => {
                 write!(f, "the store in {} cannot go on: {error}", path.display())
             }
@@ -204,21 +189,6 @@ impl fmt::Display for ServeError {
 impl error::Error for ServeError {}
 
 impl ServeError {
-    /// Of a store that is broken, what broke it: that is what people have to be told.
-    pub(crate) fn with_first(self, first: Option<&str>) -> ServeError {
-        match (self, first) {
-            (
-                ServeError::Commit(CommitError::Poisoned)
-                | ServeError::Step(StepError::Poisoned)
-                | ServeError::Reserve(ReserveError::Poisoned),
-                Some(first),
-            ) => ServeError::Broken {
-                first: first.to_owned(),
-            },
-            (error, _) => error,
-        }
-    }
-
     /// The exit code of a process that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {

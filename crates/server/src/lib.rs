@@ -1,7 +1,7 @@
-//! One server process: accept, read frames, run the shard, commit, reply.
+//! One server process: accept, read frames, run the node, sync, reply.
 //!
 //! Thin: what a request means is the business of [`areo_core::server`], the order of durability and acknowledgement that
-//! of [`areo_core::shard`], the disk that of [`areo_store`], connections that of [`areo_net`]. Everything runs on one
+//! of [`areo_core::shard`], the loop that of [`areo_node`], the disk that of [`areo_store`], connections that of [`areo_net`]. Everything runs on one
 //! thread; a second one writes and syncs.
 //!
 //! | module | what |
@@ -11,7 +11,7 @@
 //! | `naming` | a server that joins gets its name |
 //! | `registration` | the root domain confirms the start |
 //! | `service` | bytes to requests |
-//! | `worker` | requests to the shard, group commit, housekeeping |
+//! | `worker` | requests to the node, commits to another thread |
 //! | `admin` | live and ready |
 //! | `cluster` | whether quorums of the domains serve |
 

@@ -205,9 +205,7 @@ impl Metrics {
 
     /// So many elements were taken over; most requests ask for none.
     pub(crate) fn adopted(&self, elements: usize) {
-        if elements > 0 {
-            self.adopted.inc_by(elements as u64);
-        }
+        self.adopted.inc_by(elements as u64);
     }
 
     /// A commit of so many requests is durable.

@@ -31,7 +31,7 @@ use crate::metrics::{Metrics, Present};
 use crate::naming;
 use crate::registration::{self, Registrar};
 use crate::service::NodeService;
-use crate::worker::{Keep, Worker};
+use crate::worker::{Durable, Worker};
 
 /// How long a stopping server waits for what it was asked before.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -163,7 +163,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         outcome = joining => outcome,
         error = worker.failed() => Err(ServeError::Store {
             path: directory.path().into(),
-            error: Box::new(error),
+            error,
         }),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
@@ -356,7 +356,7 @@ fn open(
     directory: &Directory,
     (identity, incarnation): (&Identity, u64),
     options: &Options,
-) -> Result<(Shard<Caller>, Keep), ServeError> {
+) -> Result<(Shard<Caller>, Durable), ServeError> {
     let mut shard = Shard::new(server::Identity {
         id: identity.server,
         incarnation,
@@ -366,7 +366,7 @@ fn open(
         max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
     });
     if identity.memory {
-        return Ok((shard, Keep::Memory(MemoryRecords::default())));
+        return Ok((shard, Durable::Memory(MemoryRecords::default())));
     }
     let disk = directory.disk("log")?;
     let log = LogOptions::new(identity.server.0 as u64);
@@ -374,7 +374,7 @@ fn open(
     let (records, opened) = Records::open(disk, log, recover).map_err(ServeError::Open)?;
     shard.recovered(opened.is_unreadable());
     report(&opened);
-    Ok((shard, Keep::Disk(Box::new(records))))
+    Ok((shard, Durable::Disk(Box::new(records))))
 }
 
 fn report(opened: &areo_store::records::Opened) {

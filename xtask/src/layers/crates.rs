@@ -56,11 +56,18 @@ const CRATES: &[Crate] = &[
     ),
     layer(
         "areo-sim",
-        &["areo-core", "areo-wire", "areo-store", "areo-check"],
+        &[
+            "areo-node",
+            "areo-core",
+            "areo-wire",
+            "areo-store",
+            "areo-check",
+        ],
     ),
     layer(
         "areo-server",
         &[
+            "areo-node",
             "areo-store",
             "areo-wire",
             "areo-core",
@@ -71,6 +78,11 @@ const CRATES: &[Crate] = &[
     layer("areo-telemetry", &[]),
     layer("areo-client", &["areo-net", "areo-core"]),
     layer("areo-net", &["areo-wire", "areo-core"]),
+    Crate {
+        name: "areo-node",
+        ours: &["areo-store", "areo-core"],
+        others: Some(&[]),
+    },
     layer("areo-store", &["areo-wire", "areo-core"]),
     layer("areo-wire", &["areo-core"]),
     Crate {

@@ -1,62 +1,65 @@
 use super::*;
 use crate::identity::root_configuration;
 use areo_core::config::ServerId;
-use areo_core::element::Form;
 use areo_core::limits;
-use areo_core::object::Name;
+use areo_core::message::ServerRecord;
 use areo_core::server::Identity;
-use areo_core::server::record::{Header, Key};
-use areo_core::tag::{Tag, Writer};
-use areo_store::records::MemoryRecords;
-use bytes::Bytes;
+use areo_store::records::Records;
+use areo_store::{CommitError, Directory, LogOptions};
+use std::time::Duration;
+use tokio::runtime;
+use tokio::task::LocalSet;
+use tokio::time::timeout;
 
-/// Two versions of an object: the older one was let go, and its record came back.
-fn versions(key: Key, object: usize) -> [Header; 2] {
-    let name = format!("{object:->width$}", width = limits::KEY_BYTES);
-    let name = Name::user(&name).expect("a key");
-    [1, 2].map(|number| {
-        let writer = Writer::default();
-        Header::Element(ElementHeader {
-            key,
-            name: name.clone(),
-            tag: Tag { number, writer },
-            floor: Tag::INITIAL,
-            form: Form::Copy,
-            deleted: false,
-            length: 0,
-            bytes: 0,
-            metadata: Bytes::new(),
-        })
-    })
-}
-
-/// A server that has to remember more after its start than a batch usually takes went on for ever with turns that took
-/// nothing.
-#[test]
-fn every_turn_takes_something_however_much_is_owed() {
+fn shard() -> Shard<Caller> {
     let server = ServerId(1);
-    let root = root_configuration(&[server]);
-    let mut shard = Shard::new(Identity {
+    Shard::new(Identity {
         id: server,
         incarnation: 1,
-        root: root.clone(),
+        root: root_configuration(&[server]),
         durable: true,
         max_value_bytes: 1 << 20,
         max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
-    });
-    shard.recover(Header::Configuration(root.clone()), false);
-    let objects = BATCH_BYTES as usize / limits::KEY_BYTES;
-    for header in (0..objects).flat_map(|object| versions(Key::of(&root.id()), object)) {
-        shard.recover(header, false);
-    }
+    })
+}
+
+/// A server whose commit had failed waited for ever for its end, once the failure had been reported.
+#[test]
+fn a_worker_whose_commit_failed_can_be_closed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = Directory::open(directory.path()).expect("it is new");
+    let disk = directory.disk("log").expect("it can be made");
+    let mut shard = shard();
+    let recover = |header, damaged| shard.recover(header, damaged);
+    let (records, _) = Records::open(disk, LogOptions::new(1), recover).expect("it is new");
     shard.recovered(false);
-    let keep = Keep::Memory(MemoryRecords::default());
+    let keep = Durable::Disk(Box::new(records));
     let worker = Worker::new(shard, keep, Arc::new(Metrics::new()));
-    assert!(worker.owed_bytes() > BATCH_BYTES);
-    let (caller, mut answer) = Caller::admin();
-    worker.request(Request::Status, caller, None);
-    let batch = worker.receive().expect("memory does not fail");
-    assert!(worker.inbox.borrow().is_empty(), "it was taken");
-    assert!(worker.commit(batch));
-    assert!(matches!(answer.try_recv(), Ok(Reply::Status(_))));
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    LocalSet::new().block_on(&runtime, async {
+        let (caller, answer) = Caller::admin();
+        let other = ServerRecord {
+            id: ServerId(2),
+            incarnation: 1,
+            start: 1,
+            resumed: false,
+            name: "s2".into(),
+            address: "host:1".into(),
+            admin: String::new(),
+        };
+        worker.request(Request::Know(other), caller, None);
+        drop(answer);
+        let turn = worker.act(|node, looking| node.turn(CoreInstant::default(), looking));
+        let commit = turn.and_then(|turn| turn.commit);
+        drop(commit.expect("the record is to be written"));
+        let failed = worker.act(|node, _| node.committed(Err(CommitError::Poisoned)));
+        assert!(failed.is_none(), "it was not written");
+        let error = worker.failed().await;
+        assert!(matches!(error, NodeError::Broken { .. }), "{error}");
+        let closed = timeout(Duration::from_secs(10), worker.close()).await;
+        assert!(closed.is_ok(), "nothing is waited for");
+    });
 }

@@ -85,6 +85,8 @@ pub(super) struct Outstanding {
     pub(super) client: usize,
     pub(super) server: usize,
     pub(super) request: Body,
+    /// By the client's clock.
+    pub(super) deadline: Option<Instant>,
     pub(super) answered: bool,
 }
 
@@ -180,6 +182,7 @@ impl<T: Tally + 'static> Gather<T> {
             client: self.env.client,
             server,
             request: Body { body, payload },
+            deadline: self.env.deadline.at(),
             answered: false,
         };
         let (number, is_reachable) = self.env.world.call(outstanding);

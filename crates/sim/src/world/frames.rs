@@ -59,7 +59,21 @@ impl World {
 
 fn frame_of(content: &Content) -> Vec<u8> {
     let (header, body) = match content {
-        Content::Request(call, body) => (Header::new(Kind::Request, *call), Some(body)),
+        Content::Request {
+            call,
+            deadline_ms,
+            body,
+        } => {
+            let header = Header::new(Kind::Request, *call);
+            let deadline_ms = *deadline_ms;
+            (
+                Header {
+                    deadline_ms,
+                    ..header
+                },
+                Some(body),
+            )
+        }
         Content::Note(body) => (Header::new(Kind::Note, 0), Some(body)),
         Content::Reply(call, Ok(body)) => (Header::new(Kind::Reply, *call), Some(body)),
         Content::Reply(call, Err(refusal)) => (Header::refusal(*call, (*refusal).into()), None),
@@ -104,7 +118,11 @@ fn receive(bytes: &[u8], sent: &Content) -> Received {
     };
     let call = head.header.call_id;
     match (head.header.kind, sent) {
-        (Kind::Request, Content::Request(..)) => Received::Content(Content::Request(call, body)),
+        (Kind::Request, Content::Request { .. }) => Received::Content(Content::Request {
+            call,
+            deadline_ms: head.header.deadline_ms,
+            body,
+        }),
         (Kind::Note, Content::Note(_)) => Received::Content(Content::Note(body)),
         (Kind::Reply, Content::Reply(..)) => Received::Content(Content::Reply(call, Ok(body))),
         (Kind::Refusal, Content::Reply(_, Err(refusal))) => {

@@ -1,9 +1,8 @@
-//! Servers: the production shard over the production store on a disk in memory. A commit takes virtual time, during which
+//! Servers: the production node over the production store on a disk in memory. A commit takes virtual time, during which
 //! requests gather for the next batch; and it can end in every way in which a real one can.
 
-mod adoption;
 mod life;
-mod room;
+mod looking;
 mod show;
 
 use super::identity::{Exchange, Platter};
@@ -16,27 +15,28 @@ use crate::truth::{ObjectId, Truth};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
-use areo_core::message::{Access, Body as Asked, Refusal, Request, ServerRecord};
-use areo_core::server::record::{Header, Key, Step};
-use areo_core::shard::{Shard, writes};
+use areo_core::message::{Access, Body as Asked, Request, ServerRecord};
+use areo_core::server::record::Key;
 use areo_core::tag::Tag;
+use areo_node::{Job, Node, NodeError, Sizes, Turn};
 use areo_store::disk::MemoryFile;
 use areo_store::records::Records;
 use areo_store::{Commit, MemoryDisk};
 use areo_wire::codec;
+use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
-use room::{Batch, Room};
+use looking::Looking;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Small, so that segments are filled, reclaimed and found again all the time.
 const SEGMENT_BYTES: u64 = 64 << 10;
-/// A turn takes no further request once its records take so many bytes, beside what is owed: as in `server`, half a segment.
-const BATCH_BYTES: u64 = SEGMENT_BYTES / 2;
-/// Set aside in every turn for records that no request accounts for.
-const SLACK_BYTES: u64 = 8 << 10;
-/// What one request takes in the store at most, beside its payload.
-const REQUEST_BYTES: u64 = 2 << 10;
+/// How much is done at once: as in `server`, a batch takes half a segment.
+const SIZES: Sizes = Sizes {
+    batch: SEGMENT_BYTES / 2,
+    slack: 8 << 10,
+    scrub: SEGMENT_BYTES / 4,
+};
 
 /// Whom a reply goes to, and what it answers.
 struct Caller {
@@ -47,42 +47,31 @@ struct Caller {
 
 /// What was asked about.
 enum Subject {
-    /// By access: the object, and the version if it was a put or an adoption.
-    Objects(Vec<(ObjectId, Option<Tag>)>),
+    /// By access.
+    Objects(Vec<About>),
     Cell(Key, Bytes),
     Other,
 }
 
-enum Job {
-    Request(usize, u64, Request, Subject, u64),
-    Note(areo_core::message::Note),
+/// What an access is about.
+struct About {
+    object: ObjectId,
+    /// The version, if it is a put or an adoption.
+    put: Option<Tag>,
+    adopts: bool,
 }
 
 struct Live {
-    shard: Shard<Caller>,
-    records: Records<MemoryDisk>,
+    node: Node<Records<MemoryDisk>, Caller>,
     commit: Option<Commit<MemoryFile>>,
-    committing: bool,
-    batch: Batch,
-    committed_since_upkeep: bool,
-    stage: Stage,
-}
-
-/// How far a process is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Its start is not registered yet.
-    Starting,
-    Serving,
-    /// It was told to stop: it refuses what comes.
-    Draining,
+    /// Its start is confirmed.
+    serves: bool,
 }
 
 pub(super) struct Machine {
     pub(super) platter: Platter,
     pub(super) exchange: Exchange,
     live: Option<Live>,
-    inbox: Vec<Job>,
     pub(super) paused: bool,
     /// Its disk has no room before then.
     pub(super) full_until: Instant,
@@ -110,7 +99,6 @@ impl Machines {
             exchange: Exchange::default(),
             registering: None,
             live: None,
-            inbox: Vec::new(),
             paused: false,
             full_until: Instant::default(),
             life: 0,
@@ -137,6 +125,12 @@ impl Machines {
 }
 
 impl Machine {
+    /// Proves everything written, as an idle server does. False: not now.
+    pub(super) fn seal(&mut self) -> bool {
+        let live = self.live.as_mut();
+        live.is_some_and(|live| !live.node.is_committing() && live.node.seal().is_ok())
+    }
+
     pub(super) fn is_up(&self) -> bool {
         self.live.is_some()
     }
@@ -144,16 +138,8 @@ impl Machine {
     /// What it knows of a server.
     pub(super) fn registered(&self, id: ServerId) -> Option<ServerRecord> {
         let live = self.live.as_ref()?;
-        let mut known = live.shard.server().registered();
+        let mut known = live.node.shard().server().registered();
         known.find(|record| record.id == id).cloned()
-    }
-
-    /// Proves everything written, as an idle server does. False: not now.
-    pub(super) fn seal(&mut self) -> bool {
-        match &mut self.live {
-            Some(live) if !live.committing => live.records.seal().is_ok(),
-            _ => false,
-        }
     }
 }
 
@@ -166,7 +152,7 @@ impl World {
     pub(crate) fn is_serving(&self, server: usize) -> bool {
         let machine = &self.0.machines.borrow().list[server];
         let live = machine.live.as_ref();
-        let is_serving = live.is_some_and(|live| live.stage == Stage::Serving);
+        let is_serving = live.is_some_and(|live| live.serves && !live.node.is_draining());
         is_serving && !machine.paused
     }
 
@@ -176,21 +162,30 @@ impl World {
 
     // ---- requests ----
 
-    pub(super) fn on_request(&self, (client, server): (usize, usize), call: u64, body: Body) {
+    pub(super) fn on_request(
+        &self,
+        (client, server): (usize, usize),
+        (call, deadline_ms): (u64, u32),
+        body: Body,
+    ) {
         if !self.is_up(server) {
             return;
         }
-        let payload_bytes = body
-            .payload
-            .iter()
-            .map(|(bytes, _)| bytes.len() as u64)
-            .sum();
         match codec::decode_request(&body.body, body.payload) {
             Ok(request) => {
                 let subject = self.subject(&request);
-                let job = Job::Request(client, call, request, subject, payload_bytes);
-                self.0.machines.borrow_mut().list[server].inbox.push(job);
-                self.turn(server);
+                let now = self.clock(self.caller_of(server));
+                let job = Job::Request {
+                    request,
+                    caller: Caller {
+                        client,
+                        call,
+                        subject,
+                    },
+                    deadline: (deadline_ms != NO_DEADLINE)
+                        .then(|| now.plus(Duration::from_millis(deadline_ms.into()))),
+                };
+                self.take(server, job);
             }
             Err(error) => self.violate(format!("codec: a request cannot be read: {error}")),
         }
@@ -201,14 +196,16 @@ impl World {
             return;
         }
         match codec::decode_note(&body.body, Vec::new()) {
-            Ok(note) => {
-                self.0.machines.borrow_mut().list[server]
-                    .inbox
-                    .push(Job::Note(note));
-                self.turn(server);
-            }
+            Ok(note) => self.take(server, Job::Note(note)),
             Err(error) => self.violate(format!("codec: a note cannot be read: {error}")),
         }
+    }
+
+    fn take(&self, server: usize, job: Job<Caller>) {
+        if let Some(live) = &mut self.0.machines.borrow_mut().list[server].live {
+            live.node.push(job);
+        }
+        self.turn(server);
     }
 
     /// What the request is about; shows the invariants the elements in it.
@@ -252,7 +249,11 @@ impl World {
                         };
                         self.observe(&machines, &submitted);
                     }
-                    about.push((object, put));
+                    about.push(About {
+                        object,
+                        put,
+                        adopts: matches!(access, Access::Adopt(_)),
+                    });
                 }
                 Subject::Objects(about)
             }
@@ -267,90 +268,48 @@ impl World {
 
     /// Handles what came, batch by batch, unless one is being written.
     fn turn(&self, server: usize) {
-        while self.receive(server) {}
+        let is_ready = |machine: &Machine| {
+            let live = machine.live.as_ref();
+            live.is_some_and(|live| live.node.is_ready()) && !machine.paused
+        };
+        while is_ready(&self.0.machines.borrow().list[server]) {
+            let now = self.clock(self.caller_of(server));
+            let turned = self.act(server, |node, looking| node.turn(now, looking));
+            match turned {
+                Ok(turn) => self.carry_out(server, turn),
+                Err(error) => self.broken(server, &error),
+            }
+        }
     }
 
-    /// Hands the inbox to the shard, up to the size of a batch. False: there is nothing that it could do now.
-    fn receive(&self, server: usize) -> bool {
-        let (mut refused, mut adopted) = (Vec::new(), Vec::new());
-        let works = {
+    /// Lets a node that is up do something, and shows the invariants what it did.
+    fn act<T>(
+        &self,
+        server: usize,
+        act: impl FnOnce(
+            &mut Node<Records<MemoryDisk>, Caller>,
+            &mut Looking<'_>,
+        ) -> Result<T, NodeError>,
+    ) -> Result<T, NodeError> {
+        let (acted, adopted) = {
             let machines = &mut *self.0.machines.borrow_mut();
-            let machine = &mut machines.list[server];
-            let Some(live) = machine.live.as_mut() else {
-                return false;
+            let live = machines.list[server].live.as_mut();
+            let mut looking = Looking {
+                truth: &mut machines.truths[server],
+                watch: &mut self.0.watch.borrow_mut(),
+                adopted: Vec::new(),
             };
-            if live.committing || machine.paused || machine.inbox.is_empty() {
-                return false;
-            }
-            let now = self.clock(self.caller_of(server));
-            let owed = live.owed();
-            let (mut bytes, mut works, mut batch) = (SLACK_BYTES + owed, true, Batch::Open);
-            let mut jobs = std::mem::take(&mut machine.inbox).into_iter();
-            while bytes < owed + BATCH_BYTES {
-                let Some(mut job) = jobs.next() else { break };
-                let needs = live.adopt(&mut job, &mut adopted);
-                let room = live.room(&job, bytes + needs, owed);
-                bytes += match room {
-                    Ok(Room::Enough) => needs,
-                    _ => 0,
-                };
-                if matches!(room, Ok(Room::Enough | Room::ForReads)) {
-                    batch = Batch::Closes;
-                }
-                let fits = match (&room, &job) {
-                    (Ok(Room::ForReads), Job::Request(_, _, request, ..)) => !writes(request),
-                    (room, _) => matches!(room, Ok(Room::Enough)),
-                };
-                match (room, job) {
-                    (Ok(_), Job::Request(client, call, ..)) if live.stage == Stage::Draining => {
-                        refused.push((client, call, Refusal::Draining));
-                    }
-                    (Ok(_), Job::Request(client, call, request, subject, _)) if fits => {
-                        let caller = Caller {
-                            client,
-                            call,
-                            subject,
-                        };
-                        live.shard.receive(now, caller, request);
-                    }
-                    (Ok(_), Job::Note(note)) if fits => live.shard.note(now, note),
-                    (Ok(_), Job::Request(client, call, ..)) => {
-                        refused.push((client, call, Refusal::Full));
-                    }
-                    (Ok(_), Job::Note(_)) => {}
-                    // The power went, or a sync failed: as in `server`, that is the end.
-                    (Err(_), _) => works = false,
-                }
-            }
-            machine.inbox = jobs.collect();
-            works.then_some(batch)
+            let acted = act(&mut live.expect("only what is up acts").node, &mut looking);
+            (acted, looking.adopted)
         };
         self.show_adopted(&adopted);
-        let Some(batch) = works else {
-            self.broken(server);
-            return false;
-        };
-        for (client, call, refusal) in refused {
-            self.send_reply((client, server), call, Err(refusal));
-        }
-        self.begin_commit(server, batch);
-        true
+        acted
     }
 
     /// The store of a server cannot go on: with a disk that works that is a fault of the store.
-    pub(super) fn broken(&self, server: usize) {
-        let machines = self.0.machines.borrow();
-        let machine = &machines.list[server];
-        let first = machine
-            .live
-            .as_ref()
-            .and_then(|live| live.records.failure());
-        let sentence = format!(
-            "store: server {server} cannot go on: {}",
-            first.unwrap_or("its disk says so")
-        );
-        let is_off = machine.platter.is_broken();
-        drop(machines);
+    fn broken(&self, server: usize, error: &NodeError) {
+        let sentence = format!("store: server {server} cannot go on: {error}");
+        let is_off = self.0.machines.borrow().list[server].platter.is_broken();
         self.remark(&sentence);
         if !is_off {
             self.violate(sentence);
@@ -360,48 +319,32 @@ impl World {
 
     // ---- commits ----
 
-    /// Commits what the store has, and the shard's batch if it is to be closed: its replies leave when it is durable.
-    fn begin_commit(&self, server: usize, batch: Batch) {
-        let begun = {
+    /// Sends the replies, and has the commit written.
+    fn carry_out(&self, server: usize, turn: Turn<Records<MemoryDisk>, Caller>) {
+        let commit = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             let live = machine.live.as_mut().expect("only what is up commits");
-            live.batch = batch;
-            let steps = match batch {
-                Batch::Closes => live.shard.close(),
-                Batch::Open => Vec::new(),
-            };
-            let watch = &mut *self.0.watch.borrow_mut();
-            machines.truths[server].close(&steps, &mut watch.objects);
-            let described = steps.iter().filter_map(configuration_of);
-            let described = described.map(|c| (Key::of(&c.id()), c.clone()));
-            watch.shapes.extend(described);
-            live.records.apply(steps);
-            let life = machine.life;
-            live.records.begin_commit().map(|commit| {
-                live.committing = commit.is_some();
-                live.committed_since_upkeep |= commit.is_some();
-                let (low, high) = machines.commit_us;
-                let time = Duration::from_micros(self.random().between(low, high));
-                let waits = commit.is_some();
-                live.commit = commit;
-                if !waits {
-                    // Nothing to write: at most records that go.
-                    machines.truths[server].committed();
-                }
-                (waits, life, time)
-            })
-        };
-        match begun {
-            Ok((false, ..)) => self.release(server),
-            Ok((true, life, time)) => {
-                let time = match self.strikes(Fault::SlowDisk) {
-                    true => time + Duration::from_millis(self.random().between(5, 150)),
-                    false => time,
-                };
-                self.at(time, Happening::Commit(server, life));
+            live.commit = turn.commit;
+            if live.commit.is_none() {
+                // Nothing to write: at most records that go.
+                machines.truths[server].committed();
             }
-            Err(_) => self.broken(server),
+            let is_to_write = live.commit.is_some();
+            is_to_write.then_some((machine.life, machines.commit_us))
+        };
+        if let Some((life, (low, high))) = commit {
+            let mut time = Duration::from_micros(self.random().between(low, high));
+            if self.strikes(Fault::SlowDisk) {
+                time += Duration::from_millis(self.random().between(5, 150));
+            }
+            self.at(time, Happening::Commit(server, life));
+        }
+        let machines = self.0.machines.borrow();
+        for (caller, reply) in turn.replies {
+            self.show(&machines, server, &caller.subject, &reply);
+            let encoded = reply.map(|reply| codec::encode_reply(&reply));
+            self.send_reply((caller.client, server), caller.call, encoded);
         }
     }
 
@@ -422,53 +365,23 @@ impl World {
             } else if self.strikes(Fault::WriteError) {
                 machine.platter.disk.fail_write(self.random().below(2));
             }
-            let written = commit.run().map(|done| live.records.finish_commit(done));
+            let written = live.node.committed(commit.run());
             if written.is_ok() {
-                live.committing = false;
                 machines.truths[server].committed();
             }
             written
         };
         self.record([3, server as u64, u64::from(written.is_ok()), 0], || {
-            format!("server {server} commits: {written:?}")
+            let outcome = written.as_ref().map(|_| ());
+            format!("server {server} commits: {outcome:?}")
         });
-        if written.is_err() {
-            self.lose_power(server);
-        } else if self.strikes(Fault::CrashBeforeReply) {
-            self.kill(server);
-        } else {
-            self.release(server);
-            self.turn(server);
-        }
-    }
-
-    /// The batch is durable: its replies leave.
-    fn release(&self, server: usize) {
-        let replies = {
-            let machines = &mut *self.0.machines.borrow_mut();
-            let live = machines.list[server].live.as_mut();
-            let live = live.expect("only what is up releases");
-            match live.batch {
-                Batch::Closes => live.shard.release(&live.records),
-                Batch::Open => Vec::new(),
+        match written {
+            Err(_) => self.lose_power(server),
+            Ok(_) if self.strikes(Fault::CrashBeforeReply) => self.kill(server),
+            Ok(turn) => {
+                self.carry_out(server, turn);
+                self.turn(server);
             }
-        };
-        let machines = self.0.machines.borrow();
-        for (caller, reply) in replies {
-            self.show(&machines, server, &caller.subject, &reply);
-            let encoded = reply.map(|reply| codec::encode_reply(&reply));
-            self.send_reply((caller.client, server), caller.call, encoded);
         }
-    }
-}
-
-/// The configuration that a server gets to know.
-fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
-    match step {
-        Step::Append { header, .. } => match &**header {
-            Header::Configuration(c) => Some(c),
-            _ => None,
-        },
-        Step::Free(_) => None,
     }
 }

@@ -9,6 +9,7 @@ use areo_core::instant::Instant;
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
 use areo_wire::codec;
+use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -30,7 +31,12 @@ pub(super) struct Message {
 
 #[derive(Clone)]
 pub(super) enum Content {
-    Request(u64, Body),
+    Request {
+        call: u64,
+        /// What is left of its deadline, as a frame says it.
+        deadline_ms: u32,
+        body: Body,
+    },
     Note(Body),
     Reply(u64, Result<Body, Refusal>),
 }
@@ -43,7 +49,7 @@ impl Content {
     /// The call that it belongs to; a note belongs to none.
     pub(super) fn call(&self) -> Option<u64> {
         match self {
-            Content::Request(call, _) | Content::Reply(call, _) => Some(*call),
+            Content::Request { call, .. } | Content::Reply(call, _) => Some(*call),
             Content::Note(_) => None,
         }
     }
@@ -51,7 +57,7 @@ impl Content {
     /// A number that stands for it, and what it is called.
     fn identity(&self) -> (u64, &'static str) {
         match self {
-            Content::Request(call, body) => (call << 2 ^ digest(&body.body), "request"),
+            Content::Request { call, body, .. } => (call << 2 ^ digest(&body.body), "request"),
             Content::Note(body) => (digest(&body.body) ^ 1, "note"),
             Content::Reply(call, Ok(body)) => (call << 2 ^ digest(&body.body) ^ 2, "reply"),
             Content::Reply(call, Err(refusal)) => (call << 2 ^ *refusal as u64 ^ 3, "refusal"),
@@ -129,12 +135,24 @@ impl World {
         };
         let reachable = self.is_up(outstanding.server);
         let (client, server) = (outstanding.client, outstanding.server);
-        let content = Content::Request(call, outstanding.request.clone());
+        let content = self.request(call, &outstanding);
         self.0.calls.borrow_mut().insert(call, outstanding);
         if reachable {
             self.send(client, server, content);
         }
         (call, reachable)
+    }
+
+    /// The request as it is sent now, with what is left of its deadline.
+    fn request(&self, call: u64, outstanding: &Outstanding) -> Content {
+        let now = self.clock(outstanding.client);
+        let left = |deadline: Instant| deadline.since(now).as_millis();
+        let left_ms = |deadline| u32::try_from(left(deadline)).expect("operations are short");
+        Content::Request {
+            call,
+            deadline_ms: outstanding.deadline.map_or(NO_DEADLINE, left_ms),
+            body: outstanding.request.clone(),
+        }
     }
 
     pub(super) fn forget(&self, calls: &[u64]) {
@@ -165,20 +183,16 @@ impl World {
         let known = {
             let calls = self.0.calls.borrow();
             let unanswered = calls.get(&call).filter(|call| !call.answered);
-            unanswered.map(|call| {
-                (
-                    call.client,
-                    call.server,
-                    call.request.clone(),
-                    call.sink.clone(),
-                )
+            unanswered.map(|it| {
+                let content = self.request(call, it);
+                (it.client, it.server, content, it.sink.clone())
             })
         };
-        if let Some((client, server, request, sink)) = known
+        if let Some((client, server, content, sink)) = known
             && self.is_up(server)
         {
             sink.sent();
-            self.send(client, server, Content::Request(call, request));
+            self.send(client, server, content);
         }
     }
 
@@ -286,7 +300,11 @@ impl World {
         });
         self.note_order(client, server, number, content.is_reply());
         match content {
-            Content::Request(call, body) => self.on_request((client, server), call, body),
+            Content::Request {
+                call,
+                deadline_ms,
+                body,
+            } => self.on_request((client, server), (call, deadline_ms), body),
             Content::Note(body) => self.on_note(server, &body),
             Content::Reply(call, reply) => self.on_reply(call, reply),
         }
@@ -380,7 +398,7 @@ impl World {
 /// A message as people read it.
 fn describe(content: &Content) -> String {
     let text = match content {
-        Content::Request(call, body) => {
+        Content::Request { call, body, .. } => {
             let request = codec::decode_request(&body.body, body.payload.clone());
             format!("{call} {request:?}")
         }

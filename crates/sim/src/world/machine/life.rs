@@ -1,7 +1,6 @@
 //! How a server begins, looks after itself, and ends.
 
-use super::room::Batch;
-use super::{Caller, Live, SEGMENT_BYTES, SLACK_BYTES, Stage};
+use super::{Caller, Live, SEGMENT_BYTES, SIZES};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::Kept;
@@ -11,14 +10,12 @@ use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::Starting;
+use areo_node::{Node, UPKEEP_PERIOD, Upkeep};
 use areo_store::disk::{Survive, Unsynced};
 use areo_store::records::Records;
-use areo_store::{LogOptions, MemoryDisk, ReserveError, StepOutcome};
+use areo_store::{LogOptions, MemoryDisk};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How often the store is looked after, as in `server`.
-const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 
 fn identity(platter: &Platter, root: &Arc<Configuration>, max_unconfirmed: usize) -> Identity {
     Identity {
@@ -43,7 +40,7 @@ impl World {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             machine.life += 1;
-            (machine.paused, machine.inbox) = (false, Vec::new());
+            machine.paused = false;
             if machine.life > 1 && self.strikes(Fault::CrashInRecovery) {
                 let operation = machine.platter.disk.operations() + self.random().below(6);
                 machine.platter.disk.power_off_at(operation);
@@ -96,13 +93,9 @@ impl World {
             let machines = &mut *self.0.machines.borrow_mut();
             let missing = machines.truths[server].recovered(found, unreadable);
             machines.list[server].live = Some(Live {
-                shard,
-                records,
+                node: Node::new(shard, records, SIZES),
                 commit: None,
-                committing: false,
-                batch: Batch::Open,
-                committed_since_upkeep: true,
-                stage: Stage::Starting,
+                serves: false,
             });
             let missing = &missing;
             self.observe(machines, &Observation::Recovered { server, missing });
@@ -127,73 +120,33 @@ impl World {
     pub(in crate::world) fn serve(&self, server: usize, life: u64) {
         let machine = &mut self.0.machines.borrow_mut().list[server];
         if let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) {
-            live.shard.serve();
-            live.stage = match live.stage {
-                Stage::Draining => Stage::Draining,
-                Stage::Starting | Stage::Serving => Stage::Serving,
-            };
+            live.node.serve();
+            live.serves = true;
         }
     }
 
     // ---- housekeeping ----
 
-    /// As `server` does it: lets superseded versions go, reclaims, verifies, proves the last batch when idle.
     pub(in crate::world) fn upkeep(&self, server: usize, life: u64) {
-        let kept = {
-            let machine = &mut self.0.machines.borrow_mut().list[server];
-            let paused = machine.paused;
-            let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) else {
+        let is_paused = {
+            let machine = &self.0.machines.borrow().list[server];
+            if !machine.is_up() || machine.life != life {
                 return;
-            };
-            match live.committing || paused {
-                true => None,
-                false => Some(self.keep_house(server, live)),
             }
+            machine.paused
         };
-        self.at(UPKEEP_PERIOD, Happening::Upkeep(server, life));
-        match kept {
-            Some(Ok(batch)) => self.begin_commit(server, batch),
-            Some(Err(())) => self.broken(server),
-            None => {}
+        if is_paused {
+            return self.at(UPKEEP_PERIOD, Happening::Upkeep(server, life));
         }
-    }
-
-    /// An error says that the disk does not work any more.
-    fn keep_house(&self, server: usize, live: &mut Live) -> Result<Batch, ()> {
         let now = self.clock(self.caller_of(server));
-        let due = live.shard.is_due(now);
-        if due
-            && live
-                .has_room_for_owed(live.owed() + SLACK_BYTES)
-                .map_err(|_| ())?
-        {
-            live.shard.tick(now);
-        }
-        for _ in 0..4 {
-            match live.records.step() {
-                Ok((outcome, damaged)) => {
-                    if let Some(header) = damaged {
-                        live.shard.damaged(&header);
-                    }
-                    if matches!(outcome, StepOutcome::Idle | StepOutcome::CommitFirst) {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    self.remark(&format!("housekeeping failed: {error}"));
-                    return Err(());
+        match self.act(server, |node, looking| node.upkeep(now, looking)) {
+            Ok(Upkeep { turn, wait }) => {
+                self.at(wait, Happening::Upkeep(server, life));
+                if let Some(turn) = turn {
+                    self.carry_out(server, turn);
                 }
             }
-        }
-        let (_, damaged) = live.records.scrub(SEGMENT_BYTES / 4);
-        for header in damaged {
-            live.shard.damaged(&header);
-        }
-        let idle = !std::mem::take(&mut live.committed_since_upkeep);
-        let sealed = !idle || live.records.seal().is_ok() || !live.records_are_broken();
-        match sealed {
-            true => live.batch().map_err(|_| ()),
-            false => Err(()),
+            Err(error) => self.broken(server, &error),
         }
     }
 
@@ -204,10 +157,10 @@ impl World {
         let life = {
             let machine = &mut self.0.machines.borrow_mut().list[server];
             let live = machine.live.as_mut();
-            let Some(live) = live.filter(|live| live.stage != Stage::Draining) else {
+            let Some(live) = live.filter(|live| !live.node.is_draining()) else {
                 return;
             };
-            live.stage = Stage::Draining;
+            live.node.drain();
             machine.life
         };
         self.plan().note(Fault::Drain);
@@ -224,7 +177,8 @@ impl World {
             if machine.life != life {
                 return;
             }
-            let is_committing = machine.live.as_ref().is_some_and(|live| live.committing);
+            let live = machine.live.as_ref();
+            let is_committing = live.is_some_and(|live| live.node.is_committing());
             match is_committing || machine.paused {
                 true => None,
                 false => machine.live.take(),
@@ -234,7 +188,7 @@ impl World {
             let soon = Duration::from_millis(1);
             return self.at(soon, Happening::Trouble(Trouble::Drained(server, life)));
         };
-        let closed = live.records.close();
+        let closed = live.node.into_keep().close();
         self.remark(&format!("server {server} has drained: {closed:?}"));
         self.kill(server);
     }
@@ -255,7 +209,6 @@ impl World {
             let machine = &mut machines.list[server];
             machine.live = None;
             machine.life += 1;
-            machine.inbox.clear();
             machine.platter.disk.crash(survive);
             let registering = machine.registering.take();
             machines.truths[server].lost();
@@ -282,15 +235,5 @@ impl World {
         }
         self.disturb(server);
         self.turn(server);
-    }
-}
-
-impl Live {
-    /// After a failed sync nothing can be written any more; a full disk does no harm.
-    fn records_are_broken(&mut self) -> bool {
-        matches!(
-            self.records.reserve(0),
-            Err(ReserveError::Poisoned | ReserveError::Io { .. })
-        )
     }
 }

@@ -28,9 +28,9 @@ impl World {
         };
         match (subject, reply) {
             (Subject::Objects(about), Some(Reply::Access(answers))) => {
-                for ((object, put), answer) in about.iter().zip(answers) {
-                    let object = *object;
-                    let observation = match (answer, put) {
+                for (about, answer) in about.iter().zip(answers) {
+                    let object = about.object;
+                    let observation = match (answer, about.put) {
                         (Answer::Held(held), _) => Observation::Shown {
                             server,
                             object,
@@ -39,7 +39,7 @@ impl World {
                         (Answer::Stored, Some(tag)) => Observation::Acknowledged {
                             server,
                             object,
-                            tag: *tag,
+                            tag,
                         },
                         _ => continue,
                     };

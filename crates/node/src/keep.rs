@@ -1,0 +1,96 @@
+//! Where a node keeps its records.
+
+use areo_core::server::record::Step;
+use areo_core::shard::Heap;
+use areo_store::records::{MemoryRecords, Records};
+use areo_store::{Disk, MemoryDisk, ReserveError};
+
+/// What room is wanted for. A disk that gets full has room for the later ones of this list for longer, so that it can be
+/// emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// What a request asks for.
+    Write,
+    /// To bring a version that other servers hold (`core::shard::completes`).
+    Complete,
+    /// To let go of more than is recorded (`core::shard::frees`).
+    Free,
+    /// What the shard asks for anyway, to let go of records.
+    Release,
+}
+
+/// Where a node keeps its records: in a log on a disk, or in memory.
+pub trait Keep: Heap {
+    /// The disk.
+    type Disk: Disk;
+
+    /// The log. What is not kept in one is as durable as it will ever be, and needs no housekeeping.
+    fn log(&self) -> Option<&Records<Self::Disk>> {
+        None
+    }
+
+    /// The log, to be changed.
+    fn log_mut(&mut self) -> Option<&mut Records<Self::Disk>> {
+        None
+    }
+
+    /// Puts the steps into the open batch.
+    fn apply(&mut self, steps: Vec<Step>);
+
+    /// Bytes that are taken; space that is only set aside is not counted.
+    fn stored_bytes(&self) -> u64;
+
+    /// Makes sure that the next batch can take so many bytes. False: there is no room.
+    ///
+    /// # Errors
+    /// [`ReserveError`], but not [`ReserveError::Full`].
+    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<bool, ReserveError> {
+        let Some(log) = self.log_mut() else {
+            return Ok(true);
+        };
+        let reserved = match purpose {
+            Purpose::Write => log.reserve(bytes),
+            Purpose::Complete => log.reserve_to_complete(bytes),
+            Purpose::Free => log.reserve_to_free(bytes),
+            Purpose::Release => log.reserve_to_release(bytes),
+        };
+        match reserved {
+            Ok(()) => Ok(true),
+            Err(ReserveError::Full { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<D: Disk> Keep for Records<D> {
+    type Disk = D;
+
+    fn log(&self) -> Option<&Records<D>> {
+        Some(self)
+    }
+
+    fn log_mut(&mut self) -> Option<&mut Records<D>> {
+        Some(self)
+    }
+
+    fn apply(&mut self, steps: Vec<Step>) {
+        Records::apply(self, steps);
+    }
+
+    fn stored_bytes(&self) -> u64 {
+        let usage = self.usage();
+        usage.live_bytes + usage.dead_bytes
+    }
+}
+
+impl Keep for MemoryRecords {
+    type Disk = MemoryDisk;
+
+    fn apply(&mut self, steps: Vec<Step>) {
+        MemoryRecords::apply(self, steps);
+    }
+
+    fn stored_bytes(&self) -> u64 {
+        self.bytes()
+    }
+}

@@ -1,0 +1,17 @@
+//! The loop of a server, and the only one: `server` drives it with sockets, a clock and a thread that syncs, `sim` in virtual
+//! time over disks that lie.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `node` | inbox, turns, group commit, release, housekeeping |
+//! | `room` | how much room requests need in the store |
+//! | `keep` | where the records are |
+
+mod error;
+mod keep;
+mod node;
+mod room;
+
+pub use error::NodeError;
+pub use keep::{Keep, Purpose};
+pub use node::{Job, Node, Sizes, Turn, UPKEEP_PERIOD, Upkeep, Watch};

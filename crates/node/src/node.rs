@@ -1,0 +1,498 @@
+//! The shard at work: requests in, one turn for all that came, one commit for all that changed, replies out.
+//!
+//! ```text
+//!  push ──► inbox ──► turn: shard.receive ... close ──► store ──► Turn.commit ──► committed: release ──► Turn.replies
+//!             ▲                                                                       │
+//!             └───────────────── what comes meanwhile waits here ◄────────────────────┘
+//! ```
+//!
+//! A batch that changed nothing durable is released at once, by the turn that closed it. While a commit is being written,
+//! by what drives the node, requests gather for the next one: that is the group commit.
+//!
+//! Pure: the node knows no clock, thread or socket. It says when it wants to be called again.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use areo_core::instant::Instant;
+use areo_core::message::{Note, Refusal, Reply, Request};
+use areo_core::server::record::{ElementHeader, Step};
+use areo_core::shard::{Shard, completes, frees, writes};
+use areo_store::records::Records;
+use areo_store::{Commit, CommitError, Committed, Disk, StepOutcome};
+
+use crate::error::NodeError;
+use crate::keep::{Keep, Purpose};
+use crate::room::{self, Room};
+
+/// How often the store is looked after.
+pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
+/// How soon again while housekeeping has more to do.
+const UPKEEP_SOON: Duration = Duration::from_millis(1);
+/// Pieces of housekeeping, of about 1 MiB each, in one go.
+const UPKEEP_STEPS: usize = 4;
+
+/// What comes in.
+pub enum Job<C> {
+    /// A request, answered once.
+    Request {
+        /// What is asked.
+        request: Request,
+        /// Whom the reply goes to.
+        caller: C,
+        /// After this the caller does not wait any more.
+        deadline: Option<Instant>,
+    },
+    /// A note, which is not answered.
+    Note(Note),
+}
+
+/// How much is done at once, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// A turn takes no further request once its records take so much, beside what the shard owes.
+    pub batch: u64,
+    /// Set aside in every turn for what no request accounts for: floors, descriptors.
+    pub slack: u64,
+    /// Verified on disk in each period.
+    pub scrub: u64,
+}
+
+/// What leaves the node.
+#[must_use = "replies are sent, and a commit is written"]
+pub struct Turn<K: Keep, C> {
+    /// Replies, each to its caller.
+    pub replies: Vec<(C, Result<Reply, Refusal>)>,
+    /// To be written now; its end is told to [`Node::committed`].
+    pub commit: Option<Commit<<K::Disk as Disk>::File>>,
+}
+
+/// What came of looking after the store.
+#[must_use = "replies are sent, and a commit is written"]
+pub struct Upkeep<K: Keep, C> {
+    /// What leaves the node.
+    pub turn: Option<Turn<K, C>>,
+    /// When to look again.
+    pub wait: Duration,
+}
+
+/// What looks on: the metrics and traces of a server, the invariants of a simulator.
+pub trait Watch<C> {
+    /// Puts took the place of so many adoptions of the request, and there is room for them (`[X-17 adopted-elements]`).
+    fn adopted(&mut self, _caller: &C, _request: &Request, _count: usize) {}
+
+    /// The request is in the batch.
+    fn received(&mut self, _caller: &C) {}
+
+    /// The batch is closed: the store gets these steps now.
+    fn closed(&mut self, _steps: &[Step]) {}
+
+    /// The store has the steps, and closed its batch or did not.
+    fn applied(&mut self) {}
+
+    /// An element is damaged: the server abstains for its object.
+    fn damaged(&mut self, _header: &ElementHeader) {}
+}
+
+/// Looks at nothing.
+impl<C> Watch<C> for () {}
+
+/// Whether the shard's batch is part of a commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Batch {
+    /// It is, with the replies that wait for it.
+    Closes,
+    /// The store commits what it does for itself: no reply waits, or there is no room for what the shard asks for.
+    Open,
+}
+
+/// A server's state, its records and its inbox.
+pub struct Node<K: Keep, C> {
+    shard: Shard<C>,
+    keep: K,
+    sizes: Sizes,
+    inbox: VecDeque<Job<C>>,
+    /// What is being written.
+    committing: Option<Batch>,
+    is_draining: bool,
+    /// Commits so far, and how many there were when the store was looked after last.
+    commits: u64,
+    commits_at_upkeep: u64,
+}
+
+impl<K: Keep, C> Node<K, C> {
+    /// A node of a shard that has recovered from these records.
+    pub fn new(shard: Shard<C>, keep: K, sizes: Sizes) -> Node<K, C> {
+        assert!(sizes.batch > sizes.slack, "a turn has room for a request");
+        Node {
+            shard,
+            keep,
+            sizes,
+            inbox: VecDeque::new(),
+            committing: None,
+            is_draining: false,
+            commits: 0,
+            commits_at_upkeep: 0,
+        }
+    }
+
+    /// The shard.
+    pub fn shard(&self) -> &Shard<C> {
+        &self.shard
+    }
+
+    /// The records.
+    pub fn keep(&self) -> &K {
+        &self.keep
+    }
+
+    /// The records, at the end of the node.
+    pub fn into_keep(self) -> K {
+        self.keep
+    }
+
+    /// Whether a commit is being written.
+    pub fn is_committing(&self) -> bool {
+        self.committing.is_some()
+    }
+
+    /// Whether there is a turn to be had: jobs wait, and no commit is being written.
+    pub fn is_ready(&self) -> bool {
+        !self.is_committing() && !self.inbox.is_empty()
+    }
+
+    /// Whether it refuses what is asked of it.
+    pub fn is_draining(&self) -> bool {
+        self.is_draining
+    }
+
+    /// Jobs that wait for a turn.
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// From now on it answers for objects.
+    pub fn serve(&mut self) {
+        self.shard.serve();
+    }
+
+    /// From now on it refuses what is asked of it.
+    pub fn drain(&mut self) {
+        self.is_draining = true;
+    }
+
+    /// Takes a job; it is handled in the next turn.
+    pub fn push(&mut self, job: Job<C>) {
+        self.inbox.push_back(job);
+    }
+
+    /// One turn: hands the inbox to the shard, up to the size of a batch, and commits. To be called while the node
+    /// [is ready](Node::is_ready).
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn turn(
+        &mut self,
+        now: Instant,
+        watch: &mut impl Watch<C>,
+    ) -> Result<Turn<K, C>, NodeError> {
+        assert!(self.is_ready(), "a turn has something to do");
+        let owed = self.owed_bytes();
+        let mut batch_bytes = owed + self.sizes.slack;
+        let mut batch = Batch::Open;
+        let mut refused = Vec::new();
+        let waiting = self.inbox.len();
+        // However much is owed after a start, every turn takes something.
+        while batch_bytes < owed + self.sizes.batch {
+            let Some(mut job) = self.inbox.pop_front() else {
+                break;
+            };
+            let adopted = self.adopt(&mut job);
+            let bytes = self.footprint(&job);
+            let room = self.room(&job, batch_bytes + bytes, owed)?;
+            if room == Room::Enough {
+                batch_bytes += bytes;
+                show_adopted(&job, adopted, watch);
+            }
+            if room != Room::None {
+                batch = Batch::Closes;
+            }
+            refused.extend(self.hand_over(now, job, room, watch));
+        }
+        assert!(self.inbox.len() < waiting, "every turn takes something");
+        self.commit(batch, refused, watch)
+    }
+
+    /// What the job is to adopt is put by it, and takes room like any other put. How many elements that are.
+    fn adopt(&self, job: &mut Job<C>) -> usize {
+        match job {
+            Job::Request { request, .. } => self.shard.adopt(request, &self.keep),
+            Job::Note(_) => 0,
+        }
+    }
+
+    /// Space that handling the job may take in the store, in bytes, to within the slack.
+    fn footprint(&self, job: &Job<C>) -> u64 {
+        match job {
+            Job::Request { request, .. } => room::of_request(request, self.sizes.batch),
+            Job::Note(note) => room::of_note(note),
+        }
+    }
+
+    /// Makes room on the disk for a batch of so many bytes with this job, if there is any.
+    fn room(&mut self, job: &Job<C>, bytes: u64, owed: u64) -> Result<Room, NodeError> {
+        let (frees, completes) = match job {
+            Job::Request { request, .. } => (frees(request), completes(request)),
+            Job::Note(_) => (true, false),
+        };
+        if self.reserve(bytes, Purpose::Write)?
+            || frees && self.reserve(bytes, Purpose::Free)?
+            || completes && self.reserve(bytes, Purpose::Complete)?
+        {
+            return Ok(Room::Enough);
+        }
+        // What changes nothing is still answered, unless the batch cannot be closed.
+        Ok(match self.has_room_for_owed(owed)? {
+            true => Room::ForReads,
+            false => Room::None,
+        })
+    }
+
+    /// Whether there is room for what the shard asks for to let go of records.
+    fn has_room_for_owed(&mut self, bytes: u64) -> Result<bool, NodeError> {
+        Ok(bytes == 0 || self.reserve(bytes, Purpose::Release)?)
+    }
+
+    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<bool, NodeError> {
+        let reserved = self.keep.reserve(bytes, purpose);
+        reserved.map_err(|error| self.error(NodeError::Reserve(error)))
+    }
+
+    /// Of a store that is broken, what broke it: that is what people have to be told.
+    fn error(&self, error: NodeError) -> NodeError {
+        match self.keep.log().and_then(Records::failure) {
+            Some(first) if error.is_poisoned() => NodeError::Broken {
+                first: first.to_owned(),
+            },
+            _ => error,
+        }
+    }
+
+    /// What the next batch takes even if no request comes.
+    fn owed_bytes(&self) -> u64 {
+        Records::<K::Disk>::footprint(self.shard.owed())
+    }
+
+    /// Hands the job to the shard, or refuses it.
+    fn hand_over(
+        &mut self,
+        now: Instant,
+        job: Job<C>,
+        room: Room,
+        watch: &mut impl Watch<C>,
+    ) -> Option<(C, Result<Reply, Refusal>)> {
+        match job {
+            Job::Note(note) => {
+                if room == Room::Enough {
+                    self.shard.note(now, note);
+                }
+                None
+            }
+            Job::Request {
+                request,
+                caller,
+                deadline,
+            } => {
+                if let Some(refusal) = self.refusal(now, &request, deadline, room) {
+                    return Some((caller, Err(refusal)));
+                }
+                watch.received(&caller);
+                self.shard.receive(now, caller, request);
+                None
+            }
+        }
+    }
+
+    fn refusal(
+        &self,
+        now: Instant,
+        request: &Request,
+        deadline: Option<Instant>,
+        room: Room,
+    ) -> Option<Refusal> {
+        let fits = match room {
+            Room::Enough => true,
+            Room::ForReads => !writes(request),
+            Room::None => false,
+        };
+        if self.is_draining {
+            Some(Refusal::Draining)
+        } else if deadline.is_some_and(|deadline| deadline <= now) {
+            Some(Refusal::DeadlinePassed)
+        } else if !fits {
+            Some(Refusal::Full)
+        } else {
+            None
+        }
+    }
+
+    /// Carries the batch to the store; its replies go out when it is durable.
+    fn commit(
+        &mut self,
+        batch: Batch,
+        mut replies: Vec<(C, Result<Reply, Refusal>)>,
+        watch: &mut impl Watch<C>,
+    ) -> Result<Turn<K, C>, NodeError> {
+        assert!(!self.is_committing(), "one commit at a time");
+        let steps = match batch {
+            Batch::Closes => self.shard.close(),
+            Batch::Open => Vec::new(),
+        };
+        watch.closed(&steps);
+        self.keep.apply(steps);
+        let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
+        watch.applied();
+        let commit = commit.map_err(|error| self.error(NodeError::Commit(error)))?;
+        if commit.is_some() {
+            self.committing = Some(batch);
+            self.commits += 1;
+        } else {
+            replies.extend(self.release(batch));
+        }
+        Ok(Turn { replies, commit })
+    }
+
+    /// The commit has ended: its replies go out if it is durable.
+    ///
+    /// # Errors
+    /// [`NodeError::Commit`].
+    pub fn committed(
+        &mut self,
+        written: Result<Committed, CommitError>,
+    ) -> Result<Turn<K, C>, NodeError> {
+        let batch = self.committing.expect("a commit was being written");
+        // After an error the node stays as it is: nothing that may not be durable is shown.
+        let committed = written.map_err(|error| self.error(NodeError::Commit(error)))?;
+        let log = self.keep.log_mut().expect("only a log commits");
+        log.finish_commit(committed);
+        self.committing = None;
+        Ok(Turn {
+            replies: self.release(batch),
+            commit: None,
+        })
+    }
+
+    fn release(&mut self, batch: Batch) -> Vec<(C, Result<Reply, Refusal>)> {
+        assert!(!self.is_committing(), "what is released is durable");
+        if batch == Batch::Open {
+            return Vec::new();
+        }
+        let mut replies = self.shard.release(&self.keep);
+        for (_, reply) in &mut replies {
+            if let Ok(Reply::Status(status)) = reply {
+                status.stored_bytes = self.keep.stored_bytes();
+            }
+        }
+        replies
+    }
+
+    /// Looks after the shard and the store: lets superseded versions go, reclaims, verifies, proves the last batch durable.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn upkeep(
+        &mut self,
+        now: Instant,
+        watch: &mut impl Watch<C>,
+    ) -> Result<Upkeep<K, C>, NodeError> {
+        if self.is_committing() {
+            return Ok(Upkeep {
+                turn: None,
+                wait: UPKEEP_PERIOD,
+            });
+        }
+        let owed = self.owed_bytes() + self.sizes.slack;
+        if self.shard.is_due(now) && self.has_room_for_owed(owed)? {
+            self.shard.tick(now);
+        }
+        let has_more = self.step(watch)?;
+        if !has_more {
+            self.scrub(watch);
+        }
+        let batch = match self.has_room_for_owed(self.owed_bytes())? {
+            true => Batch::Closes,
+            false => Batch::Open,
+        };
+        let turn = self.commit(batch, Vec::new(), watch)?;
+        if !self.is_committing() && self.commits == self.commits_at_upkeep {
+            self.seal()?;
+        }
+        self.commits_at_upkeep = self.commits;
+        Ok(Upkeep {
+            turn: Some(turn),
+            wait: if has_more { UPKEEP_SOON } else { UPKEEP_PERIOD },
+        })
+    }
+
+    /// A few pieces of the store's housekeeping; true if there is more.
+    fn step(&mut self, watch: &mut impl Watch<C>) -> Result<bool, NodeError> {
+        for _ in 0..UPKEEP_STEPS {
+            let Some(log) = self.keep.log_mut() else {
+                return Ok(false);
+            };
+            let step = log.step();
+            let (outcome, damaged) = step.map_err(|error| self.error(NodeError::Step(error)))?;
+            self.damaged(damaged, watch);
+            match outcome {
+                StepOutcome::Idle => return Ok(false),
+                StepOutcome::CommitFirst => return Ok(true),
+                StepOutcome::More | StepOutcome::Damaged(_) => {}
+            }
+        }
+        Ok(true)
+    }
+
+    fn scrub(&mut self, watch: &mut impl Watch<C>) {
+        if let Some(log) = self.keep.log_mut() {
+            let (_, damaged) = log.scrub(self.sizes.scrub);
+            self.damaged(damaged, watch);
+        }
+    }
+
+    fn damaged(
+        &mut self,
+        headers: impl IntoIterator<Item = ElementHeader>,
+        watch: &mut impl Watch<C>,
+    ) {
+        for header in headers {
+            watch.damaged(&header);
+            self.shard.damaged(&header);
+        }
+    }
+
+    /// Proves the last batch durable, so that rot in it is never taken for an unfinished write. A node that is idle does so
+    /// by itself.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn seal(&mut self) -> Result<(), NodeError> {
+        match self.keep.log_mut().map_or(Ok(()), Records::seal) {
+            // There is no room to say so; nothing is lost by that.
+            Ok(()) | Err(CommitError::Full) => Ok(()),
+            Err(error) => Err(self.error(NodeError::Commit(error))),
+        }
+    }
+}
+
+fn show_adopted<C>(job: &Job<C>, count: usize, watch: &mut impl Watch<C>) {
+    if let Job::Request {
+        request, caller, ..
+    } = job
+        && count > 0
+    {
+        watch.adopted(caller, request, count);
+    }
+}
+
+#[cfg(test)]
+mod tests;

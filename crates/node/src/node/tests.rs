@@ -1,0 +1,229 @@
+use super::*;
+use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::element::{Element, Form};
+use areo_core::limits;
+use areo_core::message::{Access, Body, ServerRecord};
+use areo_core::object::{DomainId, Name};
+use areo_core::server::Identity;
+use areo_core::server::record::{Header, Key};
+use areo_core::tag::{Tag, Writer};
+use areo_store::records::MemoryRecords;
+use areo_store::{LogOptions, MemoryDisk};
+use bytes::Bytes;
+use std::sync::Arc;
+
+const SIZES: Sizes = Sizes {
+    batch: 1 << 20,
+    slack: 8 << 10,
+    scrub: 64 << 10,
+};
+const NOW: Instant = Instant(5);
+
+type Answers = Vec<(u32, Result<Reply, Refusal>)>;
+
+fn root() -> Arc<Configuration> {
+    let servers = vec![ServerId(1)];
+    let descriptor = Descriptor::new(DomainId(0), servers, Dap::Abd);
+    Configuration::new(descriptor).expect("one server is enough")
+}
+
+fn shard() -> Shard<u32> {
+    Shard::new(Identity {
+        id: ServerId(1),
+        incarnation: 1,
+        root: root(),
+        durable: true,
+        max_value_bytes: 1 << 20,
+        max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
+    })
+}
+
+/// A node over a new log.
+fn node_on(disk: &MemoryDisk) -> Node<Records<MemoryDisk>, u32> {
+    let mut shard = shard();
+    let options = LogOptions {
+        store_id: 1,
+        segment_bytes: 4 << 20,
+        reclaim_dead_percent: 50,
+    };
+    let recover = |header, damaged| shard.recover(header, damaged);
+    let (records, _) = Records::open(disk.clone(), options, recover).expect("the disk is new");
+    shard.recovered(false);
+    shard.serve();
+    Node::new(shard, records, SIZES)
+}
+
+/// Changes something durable.
+fn register(server: u128) -> Request {
+    Request::Know(ServerRecord {
+        id: ServerId(server),
+        incarnation: 1,
+        start: 1,
+        resumed: false,
+        name: format!("s{server}"),
+        address: "host:1".into(),
+        admin: String::new(),
+    })
+}
+
+/// A put of an object of its own.
+fn put(object: u32, payload_bytes: usize) -> Request {
+    let element = Element {
+        form: Form::Copy,
+        deleted: false,
+        length: payload_bytes as u64,
+        metadata: Bytes::new(),
+        payload: vec![7; payload_bytes].into(),
+        checksum: None,
+    };
+    let access = Access::Put {
+        tag: Tag {
+            number: 1,
+            writer: Writer::default(),
+        },
+        element,
+        write_back: false,
+    };
+    let name = Name::user(&object.to_string()).expect("a key");
+    Request::Configured {
+        configuration: root().id(),
+        descriptor: Some(root()),
+        pointer: None,
+        body: Body::Access(vec![(name, access)]),
+    }
+}
+
+fn push<K: Keep>(node: &mut Node<K, u32>, caller: u32, request: Request) {
+    node.push(Job::Request {
+        request,
+        caller,
+        deadline: None,
+    });
+}
+
+fn callers(answers: &Answers) -> Vec<u32> {
+    answers.iter().map(|(caller, _)| *caller).collect()
+}
+
+fn refusals(answers: &Answers) -> Vec<Option<Refusal>> {
+    let refusal = |answer: &Result<Reply, Refusal>| answer.as_ref().err().copied();
+    answers.iter().map(|(_, answer)| refusal(answer)).collect()
+}
+
+/// A reply to a query, too, waits for what was changed before it (`[X-10 durable-replies]`).
+#[test]
+fn replies_leave_when_the_commit_has_ended() {
+    let mut node = node_on(&MemoryDisk::new());
+    push(&mut node, 1, register(2));
+    push(&mut node, 2, Request::Directory);
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    assert!(turn.replies.is_empty(), "{:?}", callers(&turn.replies));
+    let commit = turn.commit.expect("a record is to be written");
+    push(&mut node, 3, Request::Directory);
+    assert!(!node.is_ready(), "it waits for the commit");
+    let turn = node.committed(commit.run()).expect("it is written");
+    assert_eq!(callers(&turn.replies), [1, 2]);
+    assert!(node.is_ready());
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    assert!(turn.commit.is_none(), "a query changes nothing");
+    assert_eq!(callers(&turn.replies), [3]);
+}
+
+#[test]
+fn a_commit_that_failed_shows_nothing() {
+    let disk = MemoryDisk::new();
+    let mut node = node_on(&disk);
+    push(&mut node, 1, register(2));
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    disk.fail_sync(0);
+    let commit = turn.commit.expect("a record is to be written");
+    assert!(node.committed(commit.run()).is_err());
+    push(&mut node, 2, Request::Directory);
+    assert!(!node.is_ready(), "nothing is asked of it any more");
+    let upkeep = node.upkeep(NOW, &mut ()).expect("it does nothing");
+    assert!(upkeep.turn.is_none());
+}
+
+/// What a full disk has no room for is refused, what changes nothing is answered.
+#[test]
+fn a_full_disk_is_still_read() {
+    let disk = MemoryDisk::with_capacity(8 << 20);
+    let mut node = node_on(&disk);
+    push(&mut node, 1, register(2));
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    let commit = turn.commit.expect("a record is to be written");
+    let _ = node.committed(commit.run()).expect("it is written");
+    disk.set_capacity(Some(0));
+    let mut answers = Vec::new();
+    for caller in 2..100 {
+        push(&mut node, caller, put(caller, 256 << 10));
+        push(&mut node, caller, Request::Directory);
+        let turn = node.turn(NOW, &mut ()).expect("it is only full");
+        answers.extend(refusals(&turn.replies));
+        if let Some(commit) = turn.commit {
+            let turn = node.committed(commit.run()).expect("there was room");
+            answers.extend(refusals(&turn.replies));
+        }
+    }
+    assert_eq!(answers[..2], [None, None], "the first segment has room");
+    assert_eq!(answers[194..], [Some(Refusal::Full), None]);
+}
+
+#[test]
+fn who_does_not_wait_any_more_is_refused() {
+    let mut node = node_on(&MemoryDisk::new());
+    for (caller, deadline) in [(1, Some(NOW)), (2, Some(Instant(6))), (3, None)] {
+        node.push(Job::Request {
+            request: Request::Directory,
+            caller,
+            deadline,
+        });
+    }
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    assert_eq!(callers(&turn.replies), [1, 2, 3]);
+    let late = Some(Refusal::DeadlinePassed);
+    assert_eq!(refusals(&turn.replies), [late, None, None]);
+    node.drain();
+    push(&mut node, 4, Request::Directory);
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    assert_eq!(refusals(&turn.replies), [Some(Refusal::Draining)]);
+}
+
+/// Two versions of an object: the older one was let go, and its record came back.
+fn versions(key: Key, object: usize) -> [Header; 2] {
+    let name = format!("{object:->width$}", width = limits::KEY_BYTES);
+    let name = Name::user(&name).expect("a key");
+    [1, 2].map(|number| {
+        let writer = Writer::default();
+        Header::Element(ElementHeader {
+            key,
+            name: name.clone(),
+            tag: Tag { number, writer },
+            floor: Tag::INITIAL,
+            form: Form::Copy,
+            deleted: false,
+            length: 0,
+            bytes: 0,
+            metadata: Bytes::new(),
+        })
+    })
+}
+
+/// A server that has to remember more after its start than a batch usually takes went on for ever with turns that took
+/// nothing.
+#[test]
+fn every_turn_takes_something_however_much_is_owed() {
+    let (root, mut shard) = (root(), shard());
+    shard.recover(Header::Configuration(root.clone()), false);
+    let objects = usize::try_from(SIZES.batch).expect("it fits") / limits::KEY_BYTES;
+    for header in (0..objects).flat_map(|object| versions(Key::of(&root.id()), object)) {
+        shard.recover(header, false);
+    }
+    shard.recovered(false);
+    let mut node = Node::new(shard, MemoryRecords::default(), SIZES);
+    assert!(node.owed_bytes() > SIZES.batch);
+    push(&mut node, 1, Request::Status);
+    let turn = node.turn(NOW, &mut ()).expect("memory does not fail");
+    assert_eq!(callers(&turn.replies), [1]);
+    assert!(matches!(turn.replies[0].1, Ok(Reply::Status(_))));
+}

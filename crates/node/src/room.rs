@@ -1,0 +1,92 @@
+//! How much room requests need in the store, in bytes: for each at least what it may record.
+
+use areo_core::config::Configuration;
+use areo_core::limits::CELL_BYTES;
+use areo_core::message::{Access, Body, CellRequest, Note, Request, ServerRecord};
+use areo_core::pointer::Pointer;
+use areo_store::records::{element_footprint, small_footprint};
+
+/// What a job finds in the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// Room for all that it may ask for.
+    Enough,
+    /// No room for it, but for what the shard asks for anyway.
+    ForReads,
+    None,
+}
+
+pub(crate) fn of_note(note: &Note) -> u64 {
+    match note {
+        Note::Confirm { name, .. } => small_footprint(name.as_bytes().len()),
+        Note::Decided { cell, value, .. } => small_footprint(cell.len() + value.len()),
+        // It only frees.
+        Note::Forget { .. } => 0,
+        Note::Next { pointer, .. } => of_pointer(Some(pointer)),
+    }
+}
+
+/// An element that is announced counts for `announced_limit` at most: a larger one is refused for its length when the server
+/// looks at it.
+pub(crate) fn of_request(request: &Request, announced_limit: u64) -> u64 {
+    match request {
+        Request::Know(record) => of_record(record),
+        Request::Directory | Request::Status => 0,
+        Request::Latest { known, .. } => of_descriptor(known.as_deref()),
+        Request::Configured {
+            descriptor,
+            pointer,
+            body,
+            ..
+        } => {
+            of_descriptor(descriptor.as_deref())
+                + of_pointer(pointer.as_ref())
+                + of_body(body, announced_limit)
+        }
+    }
+}
+
+fn of_record(record: &ServerRecord) -> u64 {
+    small_footprint(record.name.len() + record.address.len() + record.admin.len())
+}
+
+fn of_descriptor(descriptor: Option<&Configuration>) -> u64 {
+    descriptor.map_or(0, |descriptor| small_footprint(descriptor.encoded().len()))
+}
+
+/// Recorded for the configuration, and for its domain.
+fn of_pointer(pointer: Option<&Pointer>) -> u64 {
+    2 * of_descriptor(pointer.map(|pointer| &*pointer.configuration))
+}
+
+fn of_body(body: &Body, announced_limit: u64) -> u64 {
+    match body {
+        Body::Access(accesses) => accesses
+            .iter()
+            .map(|(name, access)| of_access(name.as_bytes().len(), access, announced_limit))
+            .sum(),
+        Body::Cell { cell, step } => match step {
+            CellRequest::Accept { value, .. } => small_footprint(cell.len() + value.len()),
+            // What was accepted before is recorded again with the promise.
+            CellRequest::Prepare { .. } => small_footprint(cell.len() + CELL_BYTES),
+            CellRequest::Query => 0,
+        },
+        Body::Register { record, .. } => of_record(record),
+        Body::List(_) | Body::Cells { .. } | Body::ReadConfig | Body::Servers => 0,
+    }
+}
+
+fn of_access(name_bytes: usize, access: &Access, announced_limit: u64) -> u64 {
+    match access {
+        Access::Put { element, .. } | Access::Keep { element, .. } => {
+            element_footprint(name_bytes, element.metadata.len(), element.payload.len())
+        }
+        Access::Query { announced, .. } => announced.as_ref().map_or(0, |announced| {
+            let bytes = announced.element_bytes.min(announced_limit);
+            let bytes = usize::try_from(bytes).expect("a batch fits into memory");
+            element_footprint(name_bytes, 0, bytes)
+        }),
+        Access::Fence { .. } | Access::Drop(_) => small_footprint(name_bytes),
+        Access::Fetch { .. } | Access::Adopt(_) => 0,
+    }
+}

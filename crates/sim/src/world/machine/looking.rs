@@ -1,0 +1,73 @@
+//! What the invariants see of a node at work.
+
+use super::{Caller, Subject};
+use crate::invariant::Observation;
+use crate::truth::{ObjectId, Truth};
+use crate::world::{Watch as Invariants, World};
+use areo_core::config::Configuration;
+use areo_core::element::Element;
+use areo_core::message::{Access, Body, Request};
+use areo_core::server::record::{Header, Key, Step};
+use areo_core::tag::Tag;
+use areo_node::Watch;
+use std::sync::Arc;
+
+/// An element that a server took from an earlier configuration (`[X-17 adopted-elements]`).
+pub(super) type Adopted = (ObjectId, Tag, Element);
+
+/// Takes down what a node does while the world is not at hand.
+pub(super) struct Looking<'a> {
+    pub(super) truth: &'a mut Truth,
+    pub(super) watch: &'a mut Invariants,
+    pub(super) adopted: Vec<Adopted>,
+}
+
+impl Watch<Caller> for Looking<'_> {
+    fn adopted(&mut self, caller: &Caller, request: &Request, _count: usize) {
+        let (Subject::Objects(about), Request::Configured { body, .. }) =
+            (&caller.subject, request)
+        else {
+            return;
+        };
+        let Body::Access(accesses) = body else { return };
+        for (about, (_, access)) in about.iter().zip(accesses) {
+            if let (true, Access::Put { tag, element, .. }) = (about.adopts, access) {
+                self.adopted.push((about.object, *tag, element.clone()));
+            }
+        }
+    }
+
+    fn closed(&mut self, steps: &[Step]) {
+        self.truth.close(steps, &mut self.watch.objects);
+        let described = steps.iter().filter_map(configuration_of);
+        let described = described.map(|c| (Key::of(&c.id()), c.clone()));
+        self.watch.shapes.extend(described);
+    }
+}
+
+/// The configuration that a server gets to know.
+fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
+    match step {
+        Step::Append { header, .. } => match &**header {
+            Header::Configuration(c) => Some(c),
+            _ => None,
+        },
+        Step::Free(_) => None,
+    }
+}
+
+impl World {
+    /// Shows the invariants elements that were made without a client.
+    pub(super) fn show_adopted(&self, adopted: &[Adopted]) {
+        let machines = self.0.machines.borrow();
+        for &(object, tag, ref element) in adopted {
+            let submitted = Observation::Submitted {
+                object,
+                tag,
+                element,
+            };
+            self.observe(&machines, &submitted);
+        }
+        self.0.adopted.update(|count| count + adopted.len() as u64);
+    }
+}
