@@ -42,7 +42,6 @@ use crate::known::Session;
 use crate::metrics::{Counted, counted};
 use crate::reconfig::Work;
 use crate::span;
-use areo_core::dsm::listing;
 use areo_core::fragment::file::{self, Block};
 use areo_core::fragment::{block, remove};
 use areo_core::limits;
@@ -156,7 +155,7 @@ impl Domain {
         };
         self.work(move |work: Work| async move {
             let (client, c) = (&work.session.client, work.about.known());
-            let page = listing::list(client, c, &request).await.map_err(|failed| {
+            let page = client.domain(c).list(&request).await.map_err(|failed| {
                 let latest = work.about.latest(client);
                 let domain = Some(&*work.about.name);
                 let asked = Session::asked(Operation::List, domain, &latest, None);

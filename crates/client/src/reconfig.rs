@@ -14,7 +14,7 @@ use crate::metrics::{Counted, Metrics, counted};
 use crate::{Dap, ServerId};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
-use areo_core::dsm::{large, listing};
+use areo_core::dsm::large;
 use areo_core::gather;
 use areo_core::limits;
 use areo_core::manager::reconfiguration;
@@ -333,7 +333,8 @@ impl Work {
                 after: std::mem::take(&mut after),
                 limit: limits::PAGE_ENTRIES as u16,
             };
-            let page = listing::list(&self.session.client, self.about.known(), &request).await;
+            let domain = self.session.client.domain(self.about.known());
+            let page = domain.list(&request).await;
             let page = page.map_err(|failed| {
                 let asked = self.asked(Operation::List);
                 self.session.not_applied(&asked, &failed)

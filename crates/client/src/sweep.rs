@@ -7,7 +7,7 @@ use crate::known::Session;
 use crate::metrics::{Counted, counted};
 use crate::object::now_ms;
 use crate::span;
-use areo_core::dsm::sweep::{self as values, Ages};
+use areo_core::dsm::sweep::Ages;
 use areo_core::error::Unavailable;
 use areo_core::fragment::sweep as files;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Domain {
             let (session, about) = (&work.session, &work.about);
             let (client, c, removes) = (&session.client, about.known(), options.is_some());
             let swept = async {
-                let values = values::sweep(client, c, &ages).await?;
+                let values = client.domain(c).sweep(&ages).await?;
                 let files = files::sweep(client, c, removes).await?;
                 let gone = removes.then_some(files.removed);
                 Ok(Swept {

@@ -4,7 +4,6 @@ use super::InvalidChunking;
 use crate::error::{Damage, Error};
 use crate::reconfig::Work;
 use crate::{Operation, Version};
-use areo_core::dsm::atomic;
 use areo_core::error::WriteError;
 use areo_core::fragment::file;
 use areo_core::object::Name;
@@ -160,7 +159,7 @@ impl Asked<'_> {
     pub(super) async fn check_no_object(self) -> Result<(), FileError> {
         let (client, c) = (&self.work.session.client, self.work.about.known());
         let object = Name::user(self.name.key()).expect("the limits are the same");
-        match atomic::stat(client, c, &object).await {
+        match client.domain(c).stat(&object).await {
             Ok(found) if found.value.as_ref().is_none_or(|value| value.deleted) => Ok(()),
             Ok(_) => Err(FileError::IsObject {
                 domain: self.work.about.name.clone(),

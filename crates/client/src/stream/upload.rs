@@ -8,7 +8,6 @@ use crate::object::{Blocks, Metadata, PutOptions, now_ms};
 use crate::span;
 use crate::thread::Started;
 use areo_core::dsm::large::{self, PublishError};
-use areo_core::dsm::removal;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::object::Name;
@@ -208,7 +207,7 @@ async fn run(
                     let (client, c) = (client.clone(), call.c().clone());
                     let block = (upload, sent);
                     sent += 1;
-                    let put = async move { large::put_block(&client, &c, block, &content).await };
+                    let put = async move { client.domain(&c).put_block(block, &content).await };
                     puts.spawn_local(put.in_current_span());
                 }
                 Some(Part::End(metadata, length)) => {
@@ -226,7 +225,7 @@ async fn run(
                 None => return Err(Stopped::GivenUp(swept(&call))),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
-                    removal::given_up(&client, call.c(), upload, sent).await;
+                    client.domain(call.c()).remove_upload(upload, sent).await;
                     return Err(Stopped::GivenUp(swept(&call)));
                 }
             },
@@ -242,7 +241,11 @@ async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Vers
     span::record(blocks.length, blocks.count() as usize);
     let metadata = metadata.encode()?;
     let client = &call.session.client;
-    match large::publish(client, call.c(), &call.name, &blocks, metadata).await {
+    match client
+        .domain(call.c())
+        .publish(&call.name, &blocks, metadata)
+        .await
+    {
         Ok(version) => Ok(version),
         Err(PublishError::Write(error)) => Err(call.write_error(&error)),
         Err(PublishError::Swept) => Err(swept(call)),
@@ -252,7 +255,11 @@ async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Vers
 /// What became of a block says nothing of the object, which will not have it.
 async fn not_applied(call: &Call, blocks: (Writer, u32), error: WriteError) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
-    removal::given_up_after(&call.session.client, call.c(), blocks, &failed).await;
+    call.session
+        .client
+        .domain(call.c())
+        .remove_upload_after(blocks, &failed)
+        .await;
     call.write_error(&WriteError::NotApplied(failed))
 }
 

@@ -1,7 +1,6 @@
 //! Reads of many objects at once, without their content, as far as one round can tell.
 
-use super::Client;
-use crate::config::Configuration;
+use super::{Client, Domain};
 use crate::dap;
 use crate::dap::headers::{self, Header};
 use crate::env::Env;
@@ -12,57 +11,58 @@ use crate::message::Refusal;
 use crate::object::Name;
 use crate::reconfig::walk::{Step, Walked};
 use crate::tag::Tag;
-use std::sync::Arc;
 
-/// The newest version of each object, without its content; with each object the version that the caller has. `None`: one
-/// round could not tell, and it has to be read alone: it is being written, a member is damaged, or the domain is moving.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn read<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, Unavailable> {
-    let parts = objects.chunks(limits::ACCESSES);
-    let reads = parts.map(|part| read_part(client, c, part));
-    let found = gather::join(limits::HEADERS_WINDOW, reads).await;
-    let found: Result<Vec<_>, Unavailable> = found.into_iter().collect();
-    Ok(found?.concat())
-}
-
-async fn read_part<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, Unavailable> {
-    let mut found = None;
-    let get = async |at: &Visit| {
-        let start = client.sequences().start(c);
-        if start != *at.c() {
-            // A pending configuration: the domain is moving.
-            return Ok(match start.id().index > at.c().id().index {
-                true => Step::Again(start),
-                false => Step::End(()),
-            });
-        }
-        match headers::get(&client.env, at, objects).await {
-            Ok(headers) => found = Some(headers),
-            // Much metadata, or many versions under way: more than a reply holds.
-            Err(Failed::Unavailable(failed)) if is_too_large(&failed) => return Ok(Step::End(())),
-            Err(failed) => return Err(failed),
-        }
-        Ok(Step::GoOn)
-    };
-    // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
-    if let Walked::ToTheEnd(last) = client.walk(c).until(get).await?
-        && last.c().options().piggyback
-        && let Some(found) = found
-    {
-        confirm_again(client, &last, objects, &found);
-        return Ok(found);
+impl<E: Env> Domain<E> {
+    /// The newest version of each object, without its content; with each object the version that the caller has. `None`: one
+    /// round could not tell, and it has to be read alone: it is being written, a member is damaged, or the domain is moving.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn headers(
+        &self,
+        objects: &[(Name, Tag)],
+    ) -> Result<Vec<Option<Header>>, Unavailable> {
+        let parts = objects.chunks(limits::ACCESSES);
+        let reads = parts.map(|part| self.headers_part(part));
+        let found = gather::join(limits::HEADERS_WINDOW, reads).await;
+        let found: Result<Vec<_>, Unavailable> = found.into_iter().collect();
+        Ok(found?.concat())
     }
-    Ok(vec![None; objects.len()])
+
+    async fn headers_part(
+        &self,
+        objects: &[(Name, Tag)],
+    ) -> Result<Vec<Option<Header>>, Unavailable> {
+        let mut found = None;
+        let get = async |at: &Visit| {
+            let start = self.start();
+            if start != *at.c() {
+                // A pending configuration: the domain is moving.
+                return Ok(match start.id().index > at.c().id().index {
+                    true => Step::Again(start),
+                    false => Step::End(()),
+                });
+            }
+            match headers::get(&self.client.env, at, objects).await {
+                Ok(headers) => found = Some(headers),
+                // Much metadata, or many versions under way: more than a reply holds.
+                Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
+                    return Ok(Step::End(()));
+                }
+                Err(failed) => return Err(failed),
+            }
+            Ok(Step::GoOn)
+        };
+        // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
+        if let Walked::ToTheEnd(last) = self.walk().until(get).await?
+            && last.c().options().piggyback
+            && let Some(found) = found
+        {
+            confirm_again(&self.client, &last, objects, &found);
+            return Ok(found);
+        }
+        Ok(vec![None; objects.len()])
+    }
 }
 
 /// As a read of one object does: members that do not know that a version is at a quorum are told

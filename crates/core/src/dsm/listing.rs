@@ -2,15 +2,13 @@
 //! began (`docs/spec` `[X-19 regular-listing]`). It goes along the sequence as a read does, and shows a key if the largest
 //! version of it, wherever it was found, is no tombstone.
 
-use super::Client;
-use crate::config::Configuration;
+use super::Domain;
 use crate::dap::listing::{self, Listing};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::Visit;
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
-use std::sync::Arc;
 
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,23 +19,20 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// The objects that `request` asks for. A page may be shorter than the limit although there are more. `c`: any final
-/// configuration of the domain.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn list<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    request: &ListRequest,
-) -> Result<Page, Unavailable> {
-    let mut listings = Vec::new();
-    let list = async |at: &Visit| {
-        listings.push(listing::list(&client.env, at, request).await?);
-        Ok(())
-    };
-    client.walk(c).to_the_end(list).await?;
-    Ok(page(listings, request.limit))
+impl<E: Env> Domain<E> {
+    /// The objects that `request` asks for. A page may be shorter than the limit although there are more.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn list(&self, request: &ListRequest) -> Result<Page, Unavailable> {
+        let mut listings = Vec::new();
+        let list = async |at: &Visit| {
+            listings.push(listing::list(&self.client.env, at, request).await?);
+            Ok(())
+        };
+        self.walk().to_the_end(list).await?;
+        Ok(page(listings, request.limit))
+    }
 }
 
 /// A page out of what several configurations list: it ends where the first of them does.

@@ -87,7 +87,7 @@ pub async fn servers<E: Env>(
         records.for_each(|record| registered::merge(&mut known, record));
         Ok(())
     };
-    client.walk(root).to_the_end(list).await?;
+    client.domain(root).walk().to_the_end(list).await?;
     Ok(known)
 }
 
