@@ -30,7 +30,7 @@ pub use domains::{
 };
 pub use names::{InvalidServerName, Naming, check_server_name, name_server};
 
-/// Writes an object, and removes the blocks of what it replaces ([`removal`]).
+/// Writes an object, and removes the blocks of what it replaces ([`crate::dsm::removal`]).
 ///
 /// # Errors
 /// [`WriteError`].
@@ -47,7 +47,7 @@ pub async fn put<E: Env>(
 
 /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
 /// Blocks of what it replaces are removed, as in [`put`]. Weak: of concurrent writes on one version several may succeed
-/// ([`coverable`], `[V-1 weak-coverability]`).
+/// ([`crate::dsm::coverable`], `[V-1 weak-coverability]`).
 ///
 /// # Errors
 /// [`WriteError`].

@@ -38,9 +38,10 @@ impl<E: Env> Domain<E> {
             let start = self.start();
             if start != *at.c() {
                 // A pending configuration: the domain is moving.
-                return Ok(match start.id().index > at.c().id().index {
-                    true => Step::Again(start),
-                    false => Step::End(()),
+                return Ok(if start.id().index > at.c().id().index {
+                    Step::Again(start)
+                } else {
+                    Step::End(())
                 });
             }
             match headers::get(&self.client.env, at, objects).await {

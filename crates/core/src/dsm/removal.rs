@@ -11,7 +11,7 @@
 //! one before it.
 //!
 //! A reader under way may lose blocks of what was replaced. It starts again, unless it has handed bytes on; then it fails.
-//! Who wants to spare it leaves them to a later sweep ([`Client::keeping_replaced`]).
+//! Who wants to spare it leaves them to a later sweep ([`super::Client::keeping_replaced`]).
 
 use super::large::{self, Fate};
 use super::{Domain, sweep};
