@@ -1,4 +1,4 @@
-//! `cargo xtask layers`: dependencies point down only, between crates and between the modules of `core`.
+//! `cargo xtask layers`: dependencies point down only, between crates and between the modules of `core` and of `client`.
 
 mod crates;
 mod modules;

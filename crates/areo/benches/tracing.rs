@@ -11,13 +11,15 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::rc::Rc;
 use std::time::Duration;
 
 use areo_bench::cluster::{Cluster, Program, loopback_places};
-use areo_client::{Client, ConnectOptions, Dap, Domain, DomainOptions, PutOptions, TraceContext};
+use areo_client::{
+    Client, ConnectOptions, Dap, Domain, DomainOptions, PutOptions, TraceContext, TraceSource,
+};
 use areo_telemetry::export::{Exported, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, context_of};
+use tracing::Span;
 use tracing::subscriber::NoSubscriber;
 
 /// As in the binary.
@@ -157,18 +159,14 @@ fn client(mode: &str, addresses: &str, operations: &str) {
         }
         let subscriber = recorder.subscriber(NoSubscriber::new());
         tracing::subscriber::set_global_default(subscriber).expect("it is the first");
-        areo_client::set_trace_source(|span| {
-            let context = context_of(span)?;
-            Some(TraceContext {
-                trace_id: context.trace.0.to_be_bytes(),
-                span_id: context.span.0.to_be_bytes(),
-                flags: 1,
-            })
-        });
         recorder
     });
     runtime().block_on(async {
-        let client = Client::connect(ConnectOptions::from(addresses)).await;
+        let options = ConnectOptions {
+            trace_source: recorder.as_ref().map(|_| trace_of as TraceSource),
+            ..ConnectOptions::from(addresses)
+        };
+        let client = Client::connect(options).await;
         let client = client.expect("a healthy cluster");
         let domain = client.domain("bench").await.expect("it was created");
         run(&domain, true, 64 * IN_FLIGHT).await;
@@ -186,6 +184,15 @@ fn client(mode: &str, addresses: &str, operations: &str) {
             eprintln!("the client delivered {delivered} spans, {lost} were lost");
         }
     }
+}
+
+fn trace_of(span: &Span) -> Option<TraceContext> {
+    let context = context_of(span)?;
+    Some(TraceContext {
+        trace_id: context.trace.0.to_be_bytes(),
+        span_id: context.span.0.to_be_bytes(),
+        flags: 1,
+    })
 }
 
 fn own_cpu() -> Duration {
@@ -218,7 +225,7 @@ async fn run(domain: &Domain, put: bool, operations: usize) {
 
 /// Five servers that serve, with a domain at [5,3].
 async fn servers(memory: bool, variables: Vec<(&'static str, String)>) -> Cluster {
-    let program: Program = Rc::new(move || {
+    let program = Program::new(move || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_areo"));
         command.envs(variables.iter().cloned());
         command

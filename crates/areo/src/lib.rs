@@ -24,10 +24,7 @@ use std::process::ExitCode;
 /// Does what the arguments of this process say.
 pub fn run() -> ExitCode {
     match args::Cli::try_parse() {
-        Ok(cli) => {
-            outside::set_way();
-            cmd::run(cli)
-        }
+        Ok(cli) => cmd::run(cli),
         Err(error) => args::report(&error),
     }
 }

@@ -9,7 +9,7 @@ use areo_client::TraceContext;
 use areo_telemetry::{Recorder, context_of};
 use limit::Limit;
 use line::Lines;
-use tracing::{Level, Metadata};
+use tracing::{Level, Metadata, Span};
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
@@ -47,15 +47,17 @@ fn start(log: LogWord, level: LevelFilter, recorder: &Recorder) {
     let lines = tracing_subscriber::registry().with(lines.with_filter(events));
     tracing::subscriber::set_global_default(recorder.subscriber(lines))
         .expect("a process does this once");
-    areo_client::set_trace_source(|span| {
-        let context = context_of(span)?;
-        Some(TraceContext {
-            trace_id: context.trace.0.to_be_bytes(),
-            span_id: context.span.0.to_be_bytes(),
-            // Bit 0: watched.
-            flags: 1,
-        })
-    });
+}
+
+/// The identity of a span that is watched, for clients: servers join its trace.
+pub(crate) fn trace_of(span: &Span) -> Option<TraceContext> {
+    let context = context_of(span)?;
+    Some(TraceContext {
+        trace_id: context.trace.0.to_be_bytes(),
+        span_id: context.span.0.to_be_bytes(),
+        // Bit 0: watched.
+        flags: 1,
+    })
 }
 
 /// Events of ours, and what others warn of.

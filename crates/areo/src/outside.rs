@@ -5,12 +5,8 @@ use areo_etcd::{Etcd, EtcdError};
 use bytes::Bytes;
 use std::time::Duration;
 
-/// From now on the clients of this process know the way.
-pub(crate) fn set_way() {
-    areo_client::set_way_outside(way);
-}
-
-fn way(question: Question) -> Decision {
+/// The way there, for clients.
+pub(crate) fn way(question: Question) -> Decision {
     Box::pin(decide(question))
 }
 

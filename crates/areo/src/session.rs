@@ -4,7 +4,9 @@ use crate::args::Global;
 use crate::cluster_file::ClusterFile;
 use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
+use crate::log;
 use crate::output::Output;
+use crate::outside;
 use crate::units::parse_timeout;
 use areo_client::{
     Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
@@ -95,7 +97,11 @@ impl Session {
     pub(crate) async fn connect_within(&self, timeout: Duration) -> Outcome<Client> {
         let target = self.target()?;
         let options = target.options(timeout);
-        let connected = Client::connect_counted(options, &self.metrics).await;
+        let options = ConnectOptions {
+            metrics: Some(self.metrics.clone()),
+            ..options
+        };
+        let connected = Client::connect(options).await;
         connected.map_err(|error| unreachable(&error, &target))
     }
 
@@ -146,6 +152,7 @@ impl Target {
             addresses,
             cluster,
             timeout,
+            ..connect_options()
         }
     }
 
@@ -155,6 +162,15 @@ impl Target {
             Target::File(_, file) => file.addresses(),
             Target::Addresses(addresses) => addresses.clone(),
         }
+    }
+}
+
+/// What every client of this program works with.
+pub(crate) fn connect_options() -> ConnectOptions {
+    ConnectOptions {
+        trace_source: Some(log::trace_of),
+        decide_outside: Some(outside::way),
+        ..ConnectOptions::default()
     }
 }
 

@@ -3,7 +3,7 @@
 mod process;
 
 use crate::system;
-use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
+use areo_client::{Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
 use areo_server::{NewServer, ServeError, initialise_cluster};
 use process::Process;
 use rustix::process::Signal;
@@ -18,8 +18,24 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-/// Makes the command that runs the program `areo`, with nothing of its caller's `AREO_*` variables.
-pub type Program = Rc<dyn Fn() -> Command>;
+/// What is measured: how its servers are started, and what its clients work with.
+#[derive(Clone)]
+pub struct Program {
+    /// Makes the command that runs the program `areo`, with nothing of its caller's `AREO_*` variables.
+    pub server: Rc<dyn Fn() -> Command>,
+    /// What clients work with; addresses and timeout are those of each.
+    pub connect: ConnectOptions,
+}
+
+impl Program {
+    /// A program whose clients work with nothing of their own.
+    pub fn new(server: impl Fn() -> Command + 'static) -> Program {
+        Program {
+            server: Rc::new(server),
+            connect: ConnectOptions::default(),
+        }
+    }
+}
 
 const PORT: u16 = 7400;
 const ADMIN_PORT: u16 = 7490;
@@ -127,6 +143,8 @@ impl std::error::Error for ClusterError {}
 /// Server processes; killed, and their folder removed, when this is dropped.
 pub struct Cluster {
     processes: Vec<Process>,
+    /// What clients work with.
+    connect: ConnectOptions,
     folder: TempDir,
 }
 
@@ -165,7 +183,11 @@ impl Cluster {
         }
         let made = initialise_cluster(&servers, memory);
         made.map_err(|source| ClusterError::Directories { source })?;
-        Ok(Cluster { processes, folder })
+        Ok(Cluster {
+            processes,
+            connect: program.connect.clone(),
+            folder,
+        })
     }
 
     /// Starts every server that does not run.
@@ -283,6 +305,15 @@ impl Cluster {
         ids.map(system::resident_of).collect()
     }
 
+    /// How a client connects whose operations may take so long.
+    pub fn connect(&self, timeout: Duration) -> ConnectOptions {
+        ConnectOptions {
+            addresses: self.addresses(),
+            timeout,
+            ..self.connect.clone()
+        }
+    }
+
     /// User and system time of all servers that run.
     pub fn cpu(&self) -> Duration {
         let ids = self.processes.iter().filter_map(Process::id);
@@ -294,10 +325,9 @@ impl Cluster {
     /// # Errors
     /// [`ClusterError::NotServing`].
     pub async fn domain(&self, name: &str, options: DomainOptions) -> Result<Domain, ClusterError> {
-        let addresses = self.addresses().join(",");
         let begun = Instant::now();
         loop {
-            let error = match Client::connect(ConnectOptions::from(addresses.as_str())).await {
+            let error = match Client::connect(self.connect(DEFAULT_TIMEOUT)).await {
                 Ok(client) => match client.create_domain(name, options.clone()).await {
                     Ok(domain) => return Ok(domain),
                     Err(error) => error.to_string(),

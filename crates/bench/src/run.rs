@@ -10,7 +10,7 @@ use crate::report::{Fired, Report};
 use crate::trouble::{Lane, Schedule, Trouble};
 use crate::workload::{self, DOMAINS, Habits, Recorder, Shared};
 use areo_check::{History, HistoryError, judge};
-use areo_client::{Client, ConnectOptions, Dap, DomainOptions, Health};
+use areo_client::{Client, DEFAULT_TIMEOUT, Dap, DomainOptions, Health};
 use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
@@ -270,11 +270,7 @@ impl Scene {
         };
         let names = (0..options.servers).map(|server| cluster.name(server).to_owned());
         let reconfigurers = Reconfigurers {
-            connect: ConnectOptions {
-                addresses: cluster.addresses(),
-                cluster: None,
-                timeout: options.timeout,
-            },
+            connect: cluster.connect(options.timeout),
             servers: names.collect(),
             lives: Cell::new(0),
         };
@@ -289,9 +285,8 @@ impl Scene {
 
     fn clients(&self, options: &Options) -> JoinSet<()> {
         let habits = Habits {
-            addresses: self.cluster.addresses(),
+            connect: self.cluster.connect(options.timeout),
             seed: Random::new(options.seed),
-            timeout: options.timeout,
             deaths: options.kinds.contains(&Trouble::Client),
         };
         let mut clients = JoinSet::new();
@@ -421,8 +416,7 @@ async fn finish(shared: &Shared, mut clients: JoinSet<()>) {
 async fn check_servers(world: &World, cluster: &mut Cluster) -> Result<(), RunError> {
     let shared = &world.shared;
     nemesis::notice_deaths(world, cluster)?;
-    let options = ConnectOptions::from(cluster.addresses().join(",").as_str());
-    match Client::connect(options).await {
+    match Client::connect(cluster.connect(DEFAULT_TIMEOUT)).await {
         Err(error) => shared.violation(format!("the cluster cannot be found: {error}")),
         Ok(client) => {
             for server in client.status().await.servers {

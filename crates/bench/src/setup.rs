@@ -62,11 +62,7 @@ impl Setup {
         for server in 0..self.servers {
             cluster.ready(server, SERVE).await;
         }
-        let connect = ConnectOptions {
-            addresses: cluster.addresses(),
-            cluster: None,
-            timeout: self.timeout,
-        };
+        let connect = cluster.connect(self.timeout);
         let client = Client::connect(connect.clone()).await;
         let client = client.map_err(failed("connect to the cluster"))?;
         wait_for_all(&client, self.servers).await?;

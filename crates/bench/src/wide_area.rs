@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn the_closest_quorum_is_as_far_as_its_farthest_member() {
         let options = Options {
-            program: Rc::new(|| unreachable!("nothing is started")),
+            program: Program::new(|| unreachable!("nothing is started")),
             near: Duration::from_millis(20),
             far: Duration::from_millis(200),
             loss_percent: 0,

@@ -83,10 +83,9 @@ impl Shared {
 /// How clients work.
 #[derive(Clone)]
 pub(crate) struct Habits {
-    pub(crate) addresses: Vec<String>,
+    /// The timeout is that of each operation, while there is trouble.
+    pub(crate) connect: ConnectOptions,
     pub(crate) seed: Random,
-    /// Of each operation, while there is trouble.
-    pub(crate) timeout: Duration,
     /// Whether clients end in the middle of operations.
     pub(crate) deaths: bool,
 }
@@ -244,12 +243,7 @@ impl Worker {
 }
 
 async fn find_domains(habits: &Habits) -> Result<Vec<Domain>, String> {
-    let options = ConnectOptions {
-        addresses: habits.addresses.clone(),
-        cluster: None,
-        timeout: habits.timeout,
-    };
-    let client = Client::connect(options).await;
+    let client = Client::connect(habits.connect.clone()).await;
     let client = client.map_err(|error| error.to_string())?;
     let mut domains = Vec::new();
     for name in DOMAINS {

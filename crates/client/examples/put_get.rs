@@ -7,13 +7,13 @@
 //!
 //! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the object goes to the domain `default`.
 
-use areo_client::blocking::Client;
-use areo_client::{Error, PutOptions};
+use areo_client::blocking::wait;
+use areo_client::{Client, Error, PutOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let client = Client::connect(addresses.as_str())?;
-    let domain = client.domain("default")?;
+    let client = wait(Client::connect(addresses.as_str()))?;
+    let domain = wait(client.domain("default"))?;
     let shape = domain.configuration().shape;
     println!(
         "'{}' is {shape}: {} of {} servers may crash, {:.2} bytes stored per byte",
@@ -27,10 +27,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         content_type: Some("text/plain".into()),
         ..PutOptions::default()
     };
-    let written = domain.put("examples/greeting", "Hello, quorum.", options)?;
+    let written = wait(domain.put("examples/greeting", "Hello, quorum.", options))?;
     println!("wrote version {written}");
 
-    match domain.get("examples/greeting") {
+    match wait(domain.get("examples/greeting")) {
         // Another writer may have been here in between: then this is a later version.
         Ok(object) => {
             let version = object.version;
@@ -39,9 +39,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Err(Error::NotFound { .. }) => println!("somebody deleted it meanwhile"),
         Err(error) => return Err(error.into()),
     }
-    for place in domain.stat("examples/greeting")?.placement {
+    for place in wait(domain.stat("examples/greeting"))?.placement {
         println!("{}: element {}, {}", place.name, place.element, place.role);
     }
-    client.close();
+    wait(client.close());
     Ok(())
 }

@@ -7,15 +7,16 @@
 //!
 //! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the file is in the domain `default`.
 
-use areo_client::blocking::Client;
+use areo_client::Client;
+use areo_client::blocking::wait;
 use areo_client::file::{Chunking, Method, PullOptions, PushOptions};
 use std::error::Error;
 use std::fs;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let client = Client::connect(addresses.as_str())?;
-    let file = client.domain("default")?.file("poem")?;
+    let client = wait(Client::connect(addresses.as_str()))?;
+    let file = wait(client.domain("default"))?.file("poem")?;
     let folder = tempfile::tempdir()?;
     let (alice, bob) = (folder.path().join("alice"), folder.path().join("bob"));
 
@@ -27,27 +28,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = PushOptions {
         chunking: Some(chunking),
     };
-    let pushed = file.push(&alice, None, options, |_| {})?;
+    let pushed = wait(file.push(&alice, None, options, |_| {}))?;
     println!("alice: {} of {} blocks", pushed.written, pushed.blocks);
-    let pulled = file.pull(&bob, None, PullOptions::default(), |_| {})?;
+    let pulled = wait(file.pull(&bob, None, PullOptions::default(), |_| {}))?;
 
     fs::write(&alice, lines.replace("line 10\n", "line ten, by alice\n"))?;
     fs::write(&bob, lines.replace("line 19000\n", "line 19000, by bob\n"))?;
-    let by_alice = file.push(&alice, Some(&pushed.base), options, |_| {})?;
-    let by_bob = file.push(&bob, Some(&pulled.base), options, |_| {})?;
+    let by_alice = wait(file.push(&alice, Some(&pushed.base), options, |_| {}))?;
+    let by_bob = wait(file.push(&bob, Some(&pulled.base), options, |_| {}))?;
     println!(
         "alice: {} blocks, bob: {} blocks",
         by_alice.written, by_bob.written
     );
 
-    let pulled = file.pull(&alice, Some(&by_alice.base), PullOptions::default(), |_| {})?;
+    let pulled = wait(file.pull(&alice, Some(&by_alice.base), PullOptions::default(), |_| {}))?;
     println!(
         "alice fetches {} of {} blocks",
         pulled.fetched, pulled.blocks
     );
     let both = fs::read_to_string(&alice)?;
     assert!(both.contains("by alice") && both.contains("by bob"));
-    file.remove()?;
-    client.close();
+    wait(file.remove())?;
+    wait(client.close());
     Ok(())
 }

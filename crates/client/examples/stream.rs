@@ -7,38 +7,40 @@
 //!
 //! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the object goes to the domain `default`.
 
-use areo_client::blocking::Client;
-use areo_client::{PutOptions, SweepOptions};
+use areo_client::blocking::{Local, wait};
+use areo_client::{Client, PutOptions, SweepOptions};
 use std::io::{self, Read};
 
 const LENGTH: u64 = 100_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let client = Client::connect(addresses.as_str())?;
-    let domain = client.domain("default")?;
+    let client = wait(Client::connect(addresses.as_str()))?;
+    let domain = wait(client.domain("default"))?;
 
     // Nobody sees any of it before all of it is there.
-    let source = io::repeat(b'x').take(LENGTH);
-    let written = domain.put_stream("examples/large", source, PutOptions::default())?;
+    let source = Local(io::repeat(b'x').take(LENGTH));
+    let put = domain.put_stream("examples/large", source, PutOptions::default());
+    let written = wait(put)?;
     println!("wrote {LENGTH} bytes as version {written}");
 
     // Of the blocks only those travel that the range touches.
-    let mut part = Vec::new();
-    domain.get_range_to("examples/large", 50_000_000..50_000_010, &mut part)?;
-    println!("in the middle: {:?}", String::from_utf8_lossy(&part));
+    let mut part = wait(domain.get_range("examples/large", 50_000_000..50_000_010))?;
+    while let Some(piece) = wait(part.next())? {
+        println!("in the middle: {:?}", String::from_utf8_lossy(&piece));
+    }
 
-    let read = domain.get_to("examples/large", io::sink())?;
+    let read = wait(domain.get_to("examples/large", Local(io::sink())))?;
     println!("read {} bytes of version {}", read.bytes, read.version);
 
-    domain.delete("examples/large")?;
+    wait(domain.delete("examples/large"))?;
     // Its blocks stay for those who still read them; after a minute any sweep removes them.
-    let swept = domain.sweep(SweepOptions::default())?;
+    let swept = wait(domain.sweep(SweepOptions::default()))?;
     println!(
         "{} blocks are left over, {} were removed",
         swept.orphans().blocks,
-        swept.removed.blocks
+        swept.removed.map_or(0, |removed| removed.blocks)
     );
-    client.close();
+    wait(client.close());
     Ok(())
 }

@@ -33,13 +33,14 @@ pub(crate) fn verify(
         return Ok(());
     };
     let found = of(pieces);
-    match found == expected {
-        true => Ok(()),
-        false => Err(Damage::Checksum {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Damage::Checksum {
             version,
             expected,
             found,
-        }),
+        })
     }
 }
 

@@ -1,15 +1,17 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
-use crate::{Decider, Error, Options, ServerId, Shape};
+use crate::view;
+use crate::{Collect, Decider, EcDap, Options, ServerId, Shape};
 use areo_core::config::Configuration;
-use areo_core::error::Response;
 use areo_core::message::ServerRecord;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
-pub use areo_core::message::ServerStatus;
+mod status;
+
+pub use status::{ClusterStatus, ClusterSummary, Health, ServerHealth, ServerStatus};
 
 /// A cluster: a random number, drawn when its first servers are made. Shown as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,12 +62,14 @@ impl FromStr for ClusterId {
 }
 
 /// A server as the cluster's directory knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServerInfo {
-    /// Its id, which never changes.
-    pub id: ServerId,
-    /// What people call it.
+    /// What people call it; serialised as `server`.
+    #[serde(rename = "server")]
     pub name: String,
+    /// Its id, which never changes.
+    #[serde(serialize_with = "view::text")]
+    pub id: ServerId,
     /// Where it listens for clients, host and port.
     pub address: String,
     /// Where its admin port listens.
@@ -86,128 +90,127 @@ impl From<&ServerRecord> for ServerInfo {
     }
 }
 
-/// One configuration of a domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One configuration of a domain. Serialised in one object with its shape.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConfigurationInfo {
-    /// Its index in the domain's sequence, from 0.
+    /// Its index in the domain's sequence, from 0; serialised as `configuration`.
+    #[serde(rename = "configuration")]
     pub index: u32,
     /// Algorithm, n, k, and what follows from them.
+    #[serde(flatten)]
     pub shape: Shape,
     /// Slack of erasure-coded lists.
     pub delta: u16,
-    /// Values up to so many bytes are kept as full copies.
+    /// Values up to so many bytes are kept as full copies; serialised as `copy_limit_bytes`.
+    #[serde(rename = "copy_limit_bytes")]
     pub copy_bytes: u32,
     /// Which optimisations of Ares II are made use of.
+    #[serde(flatten, serialize_with = "options")]
     pub options: Options,
-    /// Who decides which configuration comes next.
+    /// Who decides which configuration comes next; serialised as `consensus`.
+    #[serde(rename = "consensus", serialize_with = "view::text")]
     pub decided_by: Decider,
-    /// Its members, in order.
+    /// Its members, in order; serialised as `servers`.
+    #[serde(rename = "servers")]
     pub members: Vec<Member>,
 }
 
 /// A member of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Member {
-    /// Its id.
-    pub id: ServerId,
     /// Its name; the beginning of its id if the directory does not know it.
     pub name: String,
+    /// Its id.
+    #[serde(serialize_with = "view::text")]
+    pub id: ServerId,
     /// Where it listens, if the directory knows it.
     pub address: Option<String>,
 }
 
-/// A domain with its configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn options<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts {
+        piggyback: bool,
+        collect: &'static str,
+        ec_dap: &'static str,
+    }
+    let parts = Parts {
+        piggyback: options.piggyback,
+        collect: match options.collect {
+            Collect::On => "on",
+            Collect::Off => "off",
+            Collect::Paper => "paper",
+        },
+        ec_dap: match options.ec {
+            EcDap::Corrected => "corrected",
+            EcDap::Published => "published",
+            EcDap::Optimized => "optimized",
+        },
+    };
+    parts.serialize(serializer)
+}
+
+/// One configuration of a domain's sequence. Serialised in one object, with `status` finalized or pending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SequenceEntry {
+    /// It has the state of its predecessors; otherwise it is pending.
+    #[serde(rename = "status", serialize_with = "status")]
+    pub is_final: bool,
+    /// Which.
+    #[serde(flatten)]
+    pub configuration: ConfigurationInfo,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn status<S: Serializer>(is_final: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(status_of(*is_final))
+}
+
+/// What the status of a configuration is called.
+pub(crate) fn status_of(is_final: bool) -> &'static str {
+    if is_final { "finalized" } else { "pending" }
+}
+
+impl SequenceEntry {
+    /// `finalized` or `pending`.
+    pub fn status(&self) -> &'static str {
+        status_of(self.is_final)
+    }
+}
+
+/// A domain with its configuration. Serialised in one object with that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DomainInfo {
-    /// Its name.
+    /// Its name; serialised as `domain`.
+    #[serde(rename = "domain")]
     pub name: String,
     /// Its random id, as 32 hexadecimal digits: a name that is used again is another domain.
     pub id: String,
     /// Its latest final configuration that is known.
+    #[serde(flatten, serialize_with = "finalized")]
     pub configuration: ConfigurationInfo,
     /// The pending ones after it; `None` if that was not asked, or no quorum answered.
     pub pending: Option<Vec<ConfigurationInfo>>,
 }
 
-/// How a cluster is, as far as this client can see.
-#[derive(Clone, Debug)]
-pub struct ClusterStatus {
-    /// Which.
-    pub cluster: ClusterId,
-    /// The configuration of the root domain.
-    pub root: ConfigurationInfo,
-    /// The servers, in order of their names.
-    pub servers: Vec<ServerHealth>,
-    /// The domains, by name; or why they cannot be listed. Bytes stored per byte written are those of their shapes.
-    pub domains: Result<Vec<DomainInfo>, Error>,
-}
-
-impl ClusterStatus {
-    /// Servers that answer and serve.
-    pub fn serving(&self) -> usize {
-        self.answered().filter(|status| status.serving).count()
+/// The configuration, with its status.
+fn finalized<S: Serializer>(
+    configuration: &ConfigurationInfo,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts<'a> {
+        status: &'static str,
+        #[serde(flatten)]
+        configuration: &'a ConfigurationInfo,
     }
-
-    /// Bytes of all elements on the servers that answered: fragments and copies of values, without what the store adds.
-    pub fn element_bytes(&self) -> u64 {
-        self.answered().map(|status| status.element_bytes).sum()
-    }
-
-    /// Bytes that the stores of the servers that answered take.
-    pub fn stored_bytes(&self) -> u64 {
-        self.answered().map(|status| status.stored_bytes).sum()
-    }
-
-    /// For how long the oldest change has been pending that a domain shows, to a millisecond, as far as servers know that
-    /// did not start since then. `None` if no domain shows one.
-    pub fn oldest_pending(&self) -> Option<Duration> {
-        let mut domains = self.domains.iter().flatten();
-        let shows = |domain: &DomainInfo| domain.pending.as_ref().is_some_and(|p| !p.is_empty());
-        if !domains.any(shows) {
-            return None;
-        }
-        // One that was away when a change ended may still take it for pending: it counts only beside a real one.
-        let ages = self.answered().filter(|status| status.pending > 0);
-        ages.map(|status| Duration::from_millis(status.pending_ms))
-            .max()
-    }
-
-    fn answered(&self) -> impl Iterator<Item = &ServerStatus> {
-        self.servers
-            .iter()
-            .filter_map(|health| health.status.answered())
-    }
-}
-
-/// How one server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerHealth {
-    /// Which.
-    pub server: ServerInfo,
-    /// What it said.
-    pub status: Health,
-}
-
-/// Whether a server answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It does; so it is.
-    Answered(ServerStatus),
-    /// It does not.
-    Unreachable {
-        /// Why, as far as it is known: `connection refused`, `timed out`, `is another server`, ...
-        reason: String,
-    },
-}
-
-impl Health {
-    /// What the server said.
-    pub fn answered(&self) -> Option<&ServerStatus> {
-        match self {
-            Health::Answered(status) => Some(status),
-            Health::Unreachable { .. } => None,
-        }
-    }
+    let status = status_of(true);
+    let parts = Parts {
+        status,
+        configuration,
+    };
+    parts.serialize(serializer)
 }
 
 /// The servers that a client knows, by id. Immutable; replaced as a whole when more is learnt.
@@ -272,12 +275,6 @@ fn counting_key(name: &str) -> (String, u128, String) {
     let letters = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let number = name[letters.len()..].parse().unwrap_or_default();
     (letters.into(), number, name.into())
-}
-
-/// Why a server that gave no status did not: what its connection says, or that it was too late.
-pub(crate) fn unreachable(reason: Option<String>) -> Health {
-    let reason = reason.unwrap_or_else(|| Response::Silent.to_string());
-    Health::Unreachable { reason }
 }
 
 #[cfg(test)]

@@ -1,14 +1,27 @@
 //! Where to find a cluster, and how looking for it fails.
 
 use crate::ClusterId;
+use crate::metrics::Metrics;
+use areo_net::outside::DecideOutside;
+use areo_net::trace::TraceSource;
 use std::fmt;
 use std::time::Duration;
 
 /// How long an operation may take unless the user says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a cluster is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a cluster is, and what a client of it works with.
+///
+/// ```
+/// use areo_client::{ConnectOptions, Metrics};
+///
+/// let options = ConnectOptions {
+///     metrics: Some(Metrics::new()),
+///     ..ConnectOptions::from("10.0.0.1:7400,10.0.0.2:7400")
+/// };
+/// assert_eq!(options.addresses.len(), 2);
+/// ```
+#[derive(Clone, Debug)]
 pub struct ConnectOptions {
     /// Addresses of servers, `host:port`. One that answers is enough: it knows the others.
     pub addresses: Vec<String>,
@@ -16,6 +29,28 @@ pub struct ConnectOptions {
     pub cluster: Option<ClusterId>,
     /// How long connecting may take, and later each operation (see [`crate::Client::with_timeout`]).
     pub timeout: Duration,
+    /// Where it is counted what the client does, together with others that are given the same. `None`: by itself
+    /// ([`crate::Client::metrics`]).
+    pub metrics: Option<Metrics>,
+    /// Tells the identity of a span, so that servers join its trace. `None`: requests belong to no trace.
+    pub trace_source: Option<TraceSource>,
+    /// Asks a service outside the cluster, where a domain has one decide which configuration comes next. `None`: such
+    /// domains cannot be changed by this client.
+    pub decide_outside: Option<DecideOutside>,
+}
+
+/// No address, any cluster, 10 s, and nothing else.
+impl Default for ConnectOptions {
+    fn default() -> ConnectOptions {
+        ConnectOptions {
+            addresses: Vec::new(),
+            cluster: None,
+            timeout: DEFAULT_TIMEOUT,
+            metrics: None,
+            trace_source: None,
+            decide_outside: None,
+        }
+    }
 }
 
 /// One or several addresses, separated by commas; any cluster, 10 s.
@@ -27,8 +62,7 @@ impl From<&str> for ConnectOptions {
                 .filter(|address| !address.is_empty())
                 .map(Into::into)
                 .collect(),
-            cluster: None,
-            timeout: DEFAULT_TIMEOUT,
+            ..ConnectOptions::default()
         }
     }
 }

@@ -1,8 +1,10 @@
 //! How an operation ends when it does not succeed.
 
 use crate::{Object, ServerId, Shape, Version};
+use areo_core::config::Configuration;
 use areo_core::error::{Response, Unavailable, Undecided};
 use areo_core::message::Refusal;
+use areo_core::span::ErrorType;
 use std::fmt;
 use std::time::Duration;
 
@@ -191,86 +193,13 @@ pub struct ServerOutcome {
     pub reason: Option<String>,
 }
 
-/// Who was asked what, for an error that comes up later. Made once per operation, on the caller's side.
-pub(crate) struct Asked<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) domain: Option<&'a str>,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) configuration: u32,
-    pub(crate) shape: Shape,
-}
-
-impl Asked<'_> {
-    /// The error of a call that had no effect. `describe` gives a server its name and the reason why it cannot be
-    /// reached.
-    pub(crate) fn not_applied(
-        &self,
-        failed: &Unavailable,
-        describe: impl Fn(ServerId) -> (String, Option<String>),
-    ) -> Error {
-        let call = Box::new(self.no_quorum(failed, describe));
-        if call.obstacle.is_some() {
-            return Error::Obstructed { call };
-        }
-        let refused = |with: Refusal| {
-            let refused = Response::Refused(with);
-            call.servers
-                .iter()
-                .filter(move |server| server.response == refused)
-                .count()
-        };
-        if refused(Refusal::Unauthorised) > 0 {
-            return Error::Unauthorised { call };
-        }
-        if let Some(removed) = self.removed(&call) {
-            return removed;
-        }
-        // With the damaged ones there would have been a quorum: damage is why there is none. A write leaves it at
-        // "nothing was written", which is what its caller has to know.
-        let damaged = refused(Refusal::Damaged);
-        match (self.domain, self.key) {
-            (Some(domain), Some(key))
-                if !self.operation.writes()
-                    && damaged > 0
-                    && call.answered() + damaged >= call.needed =>
-            {
-                let (domain, key) = (domain.into(), key.into());
-                let damage = Box::new(Damage::Servers { call });
-                Error::Corrupted {
-                    domain,
-                    key,
-                    damage,
-                }
-            }
-            _ => Error::Unavailable { call },
-        }
-    }
-
-    /// The error of a write that some server was sent.
-    pub(crate) fn unknown(
-        &self,
-        failed: &Unavailable,
-        describe: impl Fn(ServerId) -> (String, Option<String>),
-    ) -> Error {
-        assert!(
-            self.operation.writes(),
-            "reads have no effect to wonder about"
-        );
-        let call = Box::new(self.no_quorum(failed, describe));
-        // What it wrote goes with the domain, whether it was written or not.
-        self.removed(&call).unwrap_or(Error::Unknown { call })
-    }
-
-    /// The error, if a server refused because nothing of the domain is left.
-    fn removed(&self, call: &NoQuorum) -> Option<Error> {
-        let removed = Response::Refused(Refusal::Removed);
-        let refused = call.servers.iter().any(|server| server.response == removed);
-        let domain = self.domain.filter(|_| refused)?.into();
-        Some(Error::Removed { domain })
-    }
-
-    fn no_quorum(
-        &self,
+/// How an operation ends for want of a quorum.
+impl NoQuorum {
+    /// A call of an operation on the root domain that failed. `latest`: the configuration that was asked, if the failure
+    /// names no other. `describe` gives a server its name and the reason why it cannot be reached.
+    pub(crate) fn of(
+        operation: Operation,
+        latest: &Configuration,
         failed: &Unavailable,
         describe: impl Fn(ServerId) -> (String, Option<String>),
     ) -> NoQuorum {
@@ -285,28 +214,74 @@ impl Asked<'_> {
             }
         });
         // It may be another one than the last that the client knows: a pending one, for instance.
-        let (configuration, shape) = match &failed.configuration {
-            Some(c) => (c.id().index, Shape::of(c)),
-            None => (self.configuration, self.shape),
-        };
+        let asked = failed.configuration.as_deref().unwrap_or(latest);
+        let obstacle = failed.obstacle.as_deref();
         NoQuorum {
-            operation: self.operation,
-            domain: self.domain.map(Into::into),
-            key: self.key.map(Into::into),
-            configuration,
-            shape,
+            operation,
+            domain: None,
+            key: None,
+            configuration: asked.id().index,
+            shape: Shape::of(asked),
             needed: failed.needed,
             servers: servers.collect(),
             waited: failed.waited,
-            obstacle: failed
-                .obstacle
-                .as_deref()
-                .map(|obstacle| Obstacle::of(obstacle, &describe)),
+            obstacle: obstacle.map(|obstacle| Obstacle::of(obstacle, &describe)),
         }
     }
-}
 
-impl NoQuorum {
+    /// The error, if the call had no effect.
+    pub(crate) fn not_applied(self: Box<NoQuorum>) -> Error {
+        if self.obstacle.is_some() {
+            return Error::Obstructed { call: self };
+        }
+        if self.refused(Refusal::Unauthorised) > 0 {
+            return Error::Unauthorised { call: self };
+        }
+        if let Some(removed) = self.removed() {
+            return removed;
+        }
+        // With the damaged ones there would have been a quorum: damage is why there is none. A write leaves it at
+        // "nothing was written", which is what its caller has to know.
+        let damaged = self.refused(Refusal::Damaged);
+        let is_damaged = damaged > 0 && self.answered() + damaged >= self.needed;
+        match (&self.domain, &self.key) {
+            (Some(domain), Some(key)) if !self.operation.writes() && is_damaged => {
+                Error::Corrupted {
+                    domain: domain.clone(),
+                    key: key.clone(),
+                    damage: Box::new(Damage::Servers { call: self }),
+                }
+            }
+            _ => Error::Unavailable { call: self },
+        }
+    }
+
+    /// The error of a write that some server was sent.
+    pub(crate) fn unknown(self: Box<NoQuorum>) -> Error {
+        assert!(
+            self.operation.writes(),
+            "reads have no effect to wonder about"
+        );
+        // What it wrote goes with the domain, whether it was written or not.
+        self.removed().unwrap_or(Error::Unknown { call: self })
+    }
+
+    /// The error, if a server refused because nothing of the domain is left.
+    fn removed(&self) -> Option<Error> {
+        let domain = self.domain.clone();
+        let removed = self.refused(Refusal::Removed) > 0;
+        domain
+            .filter(|_| removed)
+            .map(|domain| Error::Removed { domain })
+    }
+
+    /// Servers that refused for this reason.
+    fn refused(&self, refusal: Refusal) -> usize {
+        let refused = Response::Refused(refusal);
+        let servers = self.servers.iter();
+        servers.filter(|server| server.response == refused).count()
+    }
+
     /// Servers that answered.
     pub fn answered(&self) -> usize {
         let answered = |server: &&ServerOutcome| server.response == Response::Answered;
@@ -362,11 +337,10 @@ impl fmt::Display for NoQuorum {
             write!(f, "{before}{} {server}", server.name)?;
         }
         f.write_str(if self.servers.is_empty() { "" } else { ")" })?;
-        let full = Response::Refused(Refusal::Full);
-        match self.servers.iter().any(|server| server.response == full) {
-            true => f.write_str(": to make room, delete objects and sweep"),
-            false => Ok(()),
+        if self.refused(Refusal::Full) > 0 {
+            f.write_str(": to make room, delete objects and sweep")?;
         }
+        Ok(())
     }
 }
 
@@ -436,11 +410,10 @@ impl fmt::Display for Error {
                 damage,
             } => write!(f, "'{key}' in '{domain}' is damaged: {damage}"),
             Error::Undecided { domain, undecided } => {
-                let after = match undecided.handed_over {
-                    true => {
-                        "it may be decided there all the same, and then whoever changes the domain next makes this change first"
-                    }
-                    false => "the domain is as it was",
+                let after = if undecided.handed_over {
+                    "it may be decided there all the same, and then whoever changes the domain next makes this change first"
+                } else {
+                    "the domain is as it was"
                 };
                 write!(
                     f,
@@ -454,3 +427,21 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl ErrorType for Error {
+    fn error_type(&self) -> &'static str {
+        match self {
+            Error::NotFound { .. } => "not_found",
+            Error::Removed { .. } => "removed",
+            Error::VersionConflict { .. } => "version_conflict",
+            Error::Unavailable { .. } => "unavailable",
+            Error::Unknown { .. } => "unknown",
+            Error::Swept { .. } => "swept",
+            Error::Undecided { .. } => "undecided",
+            Error::Obstructed { .. } => "obstructed",
+            Error::Corrupted { .. } => "corrupted",
+            Error::Unauthorised { .. } => "unauthorised",
+            Error::Invalid { .. } => "invalid",
+        }
+    }
+}

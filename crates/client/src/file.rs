@@ -38,16 +38,18 @@ pub use push::{PushOptions, Pushed};
 use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
-use crate::known::Session;
 use crate::metrics::{Counted, counted};
-use crate::reconfig::Work;
+use crate::session::Context;
 use crate::span;
-use areo_core::fragment::file::{self, Block};
+use crate::view;
+use areo_core::fragment::file::{self, Block, Chain};
 use areo_core::fragment::{block, remove};
 use areo_core::limits;
-use areo_core::message::ListRequest;
+use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
-use error::Asked;
+use error::missing_or;
+use serde::Serialize;
+use std::future::Future;
 
 /// What goes on with a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,18 +83,22 @@ pub struct File {
 }
 
 /// A block of a file, in the order of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockInfo {
     /// Who it is: `genesis`, or the name of its object.
     pub id: String,
-    /// Its version; the second part of it says who wrote it.
+    /// Its version.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
-    /// Bytes of data; 0 of the genesis block, and of one whose content was removed.
+    /// Bytes of data; 0 of the genesis block, and of one whose content was removed. Serialised as `bytes`.
+    #[serde(rename = "bytes")]
     pub length: u64,
     /// The hash (BLAKE3) of its data.
     pub digest: Option<String>,
     /// The block after it.
     pub next: Option<String>,
+    /// The client that wrote it.
+    pub writer: String,
     /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
 }
@@ -106,17 +112,19 @@ impl From<&Block> for BlockInfo {
             length: known.length,
             digest: known.metadata.digest.map(|digest| format!("{digest:?}")),
             next: known.metadata.next.map(key),
+            writer: format!("{:?}", known.version.writer.client),
             written_at_ms: known.metadata.written_at_ms,
         }
     }
 }
 
 /// A file of a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileEntry {
     /// Its name.
     pub name: String,
     /// The version of its genesis block.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
 }
 
@@ -153,21 +161,16 @@ impl Domain {
             after: after.into(),
             limit: limits::PAGE_ENTRIES as u16,
         };
-        self.work(move |work: Work| async move {
-            let (client, c) = (&work.session.client, work.about.known());
-            let page = client.domain(c).list(&request).await.map_err(|failed| {
-                let latest = work.about.latest(client);
-                let domain = Some(&*work.about.name);
-                let asked = Session::asked(Operation::List, domain, &latest, None);
-                work.session.not_applied(&asked, &failed)
-            })?;
-            let entry = |entry: areo_core::message::ListEntry| FileEntry {
+        let list = move |context: Context| async move {
+            let page = context.client.domain(context.c()).list(&request).await;
+            let page = page.map_err(|failed| context.not_applied(&failed))?;
+            let entry = |entry: ListEntry| FileEntry {
                 name: entry.key,
                 version: entry.tag,
             };
             Ok((page.entries.into_iter().map(entry).collect(), page.next))
-        })
-        .await
+        };
+        self.work(Operation::List, None, list).await
     }
 }
 
@@ -182,32 +185,34 @@ impl File {
         &self.domain
     }
 
+    /// Runs an operation on the file, which has no deadline as long as it gets on.
+    async fn work<T, F>(
+        &self,
+        operation: Operation,
+        work: impl FnOnce(Context) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let name = Some(self.name.clone());
+        self.domain.work(operation, name, work).await
+    }
+
     /// Its blocks as they are, in their order, the genesis block first; without their data.
     ///
     /// # Errors
     /// [`FileError`].
     pub async fn blocks(&self) -> Result<Vec<BlockInfo>, FileError> {
-        let name = self.name.clone();
-        let walk = move |work: Work| async move {
-            let (client, c) = (&work.session.client, work.about.known());
-            let asked = Asked {
-                work: &work,
-                operation: Operation::Get,
-                name: &name,
-            };
-            let walk = async {
-                match file::walk(client, c, &name, None).await {
-                    Ok(chain) => Ok(chain),
-                    Err(error) => Err(asked.missing_or(error).await),
-                }
-            };
-            let chain = span::watch!(span::file_read(name.key()), walk)?;
+        let read = |context: Context| async move {
+            let span = span::file_read(context.name().key());
+            let chain = span::watch!(span, walk(&context, None))?;
             Ok(chain.blocks.iter().map(BlockInfo::from).collect())
         };
         counted!(
             self.domain.metrics(),
             Counted::FileRead,
-            self.domain.work(walk)
+            self.work(Operation::Get, read)
         )
     }
 
@@ -216,18 +221,12 @@ impl File {
     /// # Errors
     /// [`FileError`]. After [`Error::Unknown`] it may be gone.
     pub async fn remove(&self) -> Result<Version, FileError> {
-        let name = self.name.clone();
-        let remove = move |work: Work| async move {
-            let (client, c) = (&work.session.client, work.about.known());
-            let asked = Asked {
-                work: &work,
-                operation: Operation::Delete,
-                name: &name,
-            };
+        let remove = |context: Context| async move {
+            let (client, c, name) = (&context.client, context.c(), context.name());
             let remove = async {
-                match remove::remove(client, c, &name).await {
+                match remove::remove(client, c, name).await {
                     Ok(version) => Ok(version),
-                    Err(error) => Err(asked.missing_or(error).await),
+                    Err(error) => Err(missing_or(&context, error).await),
                 }
             };
             span::watch!(span::file_remove(name.key()), remove)
@@ -235,7 +234,15 @@ impl File {
         counted!(
             self.domain.metrics(),
             Counted::FileRemove,
-            self.domain.work(remove)
+            self.work(Operation::Delete, remove)
         )
+    }
+}
+
+/// The blocks of the file; what has not changed since `base` is taken from there.
+async fn walk(context: &Context, base: Option<&Chain>) -> Result<Chain, FileError> {
+    match file::walk(&context.client, context.c(), context.name(), base).await {
+        Ok(chain) => Ok(chain),
+        Err(error) => Err(missing_or(context, error).await),
     }
 }

@@ -1,4 +1,4 @@
-//! What users import: connect, domains, put, get, stat, delete, list; asynchronous and [`blocking`].
+//! What users import: connect, domains, put, get, stat, delete, list; asynchronous, or with [`blocking::wait`].
 //!
 //! Every operation is linearizable, listings excepted (those are regular: they contain every put that completed before
 //! they began). It ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as
@@ -6,11 +6,14 @@
 //! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
 //!
 //! ```text
-//! ConnectOptions { addresses: Vec<String>, cluster: Option<ClusterId>, timeout: Duration }   From<&str>: "host:port,host:port"
+//! ConnectOptions                                     From<&str>: "host:port,host:port"
+//!   addresses: Vec<String>     cluster: Option<ClusterId>     timeout: Duration
+//!   metrics: Option<Metrics>                         where it is counted, together with other clients
+//!   trace_source: Option<TraceSource>                fn(&tracing::Span) -> Option<TraceContext>: servers join your traces
+//!   decide_outside: Option<DecideOutside>            fn(Question) -> Decision: asks etcd, where a domain has it decide
 //!
 //! Client                                             Clone + Send + Sync
 //!   async connect(ConnectOptions) -> Result<Client, ConnectError>
-//!   async connect_counted(ConnectOptions, &Metrics)  counted with other clients
 //!   metrics(&self) -> &Metrics                       text(&self) -> String: what its operations come to, for Prometheus
 //!   with_timeout(&self, Duration) -> Client          timeout(&self) -> Duration
 //!   cluster(&self) -> ClusterId
@@ -47,11 +50,12 @@
 //!   async orphans(&self) -> Result<Swept, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
-//! blocking::{Client, Domain}                         the same without async
-//!
-//! set_way_outside(fn(Question) -> Decision)          where a domain has etcd decide which configuration comes next
-//! set_trace_source(fn(&tracing::Span) -> Option<TraceContext>)   so that servers join your traces
+//! blocking::wait(impl Future) -> its output          the same without async
+//! blocking::Local(impl Read or Write)                what it streams from or to
 //! ```
+//!
+//! What operations return to be shown (infos, statuses, plans, pages) implements `serde::Serialize`, with the keys of
+//! `areo --json`.
 
 pub mod blocking;
 mod checksum;
@@ -64,16 +68,17 @@ mod domain;
 mod error;
 pub mod file;
 pub mod fuzzing;
-mod known;
 mod metrics;
 mod object;
+mod objects;
 mod reconfig;
+mod session;
 mod shape;
 mod span;
-mod strangers;
+mod statistics;
 mod stream;
 mod sweep;
-mod thread;
+mod view;
 
 pub use areo_core::config::{
     Collect, Dap, Decider, EcDap, InvalidConfiguration, InvalidDecider, Options, ServerId,
@@ -84,27 +89,29 @@ pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
-pub use areo_net::outside::{Decision, Question, set_way as set_way_outside};
-pub use areo_net::trace::set_source as set_trace_source;
+pub use areo_net::outside::{DecideOutside, Decision, Question};
+pub use areo_net::trace::TraceSource;
 pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::{InvalidChoice, OptionsChange};
-pub use client::{Client, ROOT_DOMAIN};
+pub use client::Client;
 pub use cluster::{
-    ClusterId, ClusterStatus, ConfigurationInfo, DomainInfo, Health, InvalidClusterId, Member,
-    ServerHealth, ServerInfo, ServerStatus,
+    ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainInfo, Health,
+    InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
-pub use domain::{Domain, Statistics};
+pub use domain::Domain;
 pub use error::{Damage, Decided, Error, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
 pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
 };
 pub use reconfig::{
-    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, SequenceEntry,
+    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, UnreachableServer,
 };
+pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
+pub use statistics::Statistics;
 pub use stream::{ObjectStream, StreamError, Streamed};
 pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};
 

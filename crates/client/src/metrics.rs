@@ -64,7 +64,7 @@ const OUTCOMES: [&str; 15] = [
 ];
 const OK: &str = "ok";
 
-/// What the operations of one client come to, or of several together ([`crate::Client::connect_counted`]): how many of each kind
+/// What the operations of one client come to, or of several together ([`crate::ConnectOptions::metrics`]): how many of each kind
 /// ended how, and after how long; rounds and bytes, encoding and decoding, and reconfigurations. Clones are the same.
 #[derive(Clone)]
 pub struct Metrics(Arc<Counters>);

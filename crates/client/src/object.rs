@@ -1,8 +1,10 @@
 //! Objects as users see them.
 
-use crate::{Error, Invalid, ServerId, Shape, Version};
+use crate::view;
+use crate::{ServerId, Shape, Version};
 use areo_core::limits;
 use bytes::Bytes;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,22 +20,6 @@ pub struct PutOptions {
     /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
     /// may take less.
     pub block_bytes: u32,
-}
-
-impl PutOptions {
-    /// # Errors
-    /// [`Invalid::BlockBytes`].
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let limits = limits::MIN_BLOCK_BYTES..=limits::MAX_BLOCK_BYTES;
-        match limits.contains(&self.block_bytes) {
-            true => Ok(()),
-            false => Err(Error::Invalid {
-                reason: Invalid::BlockBytes {
-                    bytes: self.block_bytes.into(),
-                },
-            }),
-        }
-    }
 }
 
 impl Default for PutOptions {
@@ -77,18 +63,22 @@ impl Object {
     }
 }
 
-/// Everything of an object but its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Everything of an object but its value. Serialised with `length` as `bytes`, and with `metadata` and `shape` in their parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ObjectInfo {
     /// Which version.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// The length of the value in bytes.
+    #[serde(rename = "bytes")]
     pub length: u64,
     /// What is kept with it.
+    #[serde(flatten, serialize_with = "metadata")]
     pub metadata: Metadata,
     /// Index of the configuration that holds it.
     pub configuration: u32,
     /// Shape of that configuration.
+    #[serde(flatten, serialize_with = "dap_n_k")]
     pub shape: Shape,
     /// What each server of the configuration is to hold of it, in the order of the member list. Computed, not asked: a
     /// server that was down during the write may not hold it yet.
@@ -102,6 +92,45 @@ impl ObjectInfo {
     }
 }
 
+/// Metadata in its parts: those of the blocks, the user's pairs as an object, the checksum in hexadecimal.
+fn metadata<S: Serializer>(metadata: &Metadata, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts<'a> {
+        blocks: Option<u64>,
+        block_bytes: Option<u32>,
+        content_type: Option<&'a str>,
+        #[serde(serialize_with = "view::pairs")]
+        metadata: &'a [(String, String)],
+        checksum: Option<String>,
+        written_at_ms: Option<u64>,
+    }
+    let parts = Parts {
+        blocks: metadata.blocks.map(|blocks| blocks.count()),
+        block_bytes: metadata.blocks.map(|blocks| blocks.block_bytes),
+        content_type: metadata.content_type.as_deref(),
+        metadata: &metadata.user,
+        checksum: metadata.checksum.map(|checksum| format!("{checksum:08x}")),
+        written_at_ms: metadata.written_at_ms,
+    };
+    parts.serialize(serializer)
+}
+
+/// What a shape is, without what follows from it.
+fn dap_n_k<S: Serializer>(shape: &Shape, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Parts {
+        dap: String,
+        n: usize,
+        k: usize,
+    }
+    let parts = Parts {
+        dap: shape.dap().to_string(),
+        n: shape.n(),
+        k: shape.k(),
+    };
+    parts.serialize(serializer)
+}
+
 /// The present time as metadata carries it: milliseconds since 1970. `None` before that.
 pub(crate) fn now_ms() -> Option<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
@@ -113,12 +142,14 @@ fn written_at(metadata: &Metadata) -> Option<SystemTime> {
 }
 
 /// What one server is to hold of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Placement {
-    /// The server.
-    pub server: ServerId,
-    /// Its name.
+    /// The name of the server; serialised as `server`.
+    #[serde(rename = "server")]
     pub name: String,
+    /// Its id; serialised as `id`.
+    #[serde(rename = "id", serialize_with = "view::text")]
+    pub server: ServerId,
     /// Index of its element, from 0; rotates over the objects (`[X-6 rotating-index]`).
     pub element: u8,
     /// What that element is.
@@ -126,7 +157,8 @@ pub struct Placement {
 }
 
 /// What an element is of its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ElementRole {
     /// The whole value.
     Copy,
@@ -147,7 +179,7 @@ impl fmt::Display for ElementRole {
 }
 
 /// One page of a listing, in order of the keys (by bytes).
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Page {
     /// The objects. May be fewer than asked for, even none, although there is a next page.
     pub entries: Vec<Entry>,
@@ -156,13 +188,15 @@ pub struct Page {
 }
 
 /// One object of a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Its key.
     pub key: String,
     /// Its version.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
-    /// The length of its value in bytes.
+    /// The length of its value in bytes; serialised as `bytes`.
+    #[serde(rename = "bytes")]
     pub length: u64,
 }
 

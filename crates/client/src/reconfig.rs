@@ -4,75 +4,40 @@
 //! goes on as long as it gets on; it ends with an error when none of its calls was answered by a quorum for as long as the
 //! client's timeout. Whatever happens to whoever runs it, reads and writes go on, and anybody can resume it.
 
+use crate::Dap;
 use crate::choice::InvalidChoice;
-use crate::client::{self, STATUS_PATIENCE};
-use crate::cluster::{ConfigurationInfo, Health, Names};
-use crate::domain::{About, Domain};
-use crate::error::{Asked, Error, NoQuorum, Operation};
-use crate::known::Session;
+use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
+use crate::domain::Domain;
+use crate::error::{Error, NoQuorum, Operation};
 use crate::metrics::{Counted, Metrics, counted};
-use crate::{Dap, ServerId};
+use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
 use areo_core::dsm::large;
-use areo_core::gather;
 use areo_core::limits;
 use areo_core::manager::reconfiguration;
-use areo_core::message::{ListEntry, ListRequest, Request};
+use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
 use areo_core::reconfig::ares;
+use areo_core::span::ErrorType;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use areo_core::reconfig::ares::LeaveOff;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
+pub use plan::{Plan, UnreachableServer};
 
 mod change;
 mod left;
+mod plan;
 
 #[cfg(test)]
 mod tests;
 
 /// Pages of the listing by which objects are counted, of 1000 each; of a larger domain it is said that there are more.
 const COUNTED_PAGES: usize = 1000;
-
-/// What a change would do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// The last configuration, which is to be replaced.
-    pub old: ConfigurationInfo,
-    /// The one that is to come.
-    pub new: ConfigurationInfo,
-    /// They are the same, but for their places.
-    pub unchanged: bool,
-    /// Pending configurations that somebody installs, or left; the last one is `old`. They are finished first.
-    pub pending: Vec<ConfigurationInfo>,
-    /// Servers of the new configuration that do not serve, with the reason.
-    pub unreachable: Vec<(String, String)>,
-    /// Objects and blocks of files that have to be moved, by a listing; without those that were deleted, and without the blocks
-    /// of large objects, which are counted as one object each.
-    pub objects: u64,
-    /// Bytes of their values.
-    pub bytes: u64,
-    /// Bytes of the elements that the new configuration makes of them, for all servers together.
-    pub element_bytes: u64,
-    /// Bytes of those elements that have to be sent, because their servers hold nothing that they could be made of.
-    pub sent_bytes: u64,
-    /// There are more objects than were listed.
-    pub more: bool,
-}
-
-/// One configuration of a domain's sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SequenceEntry {
-    /// Which.
-    pub configuration: ConfigurationInfo,
-    /// It has the state of its predecessors; otherwise it is pending.
-    pub is_final: bool,
-}
 
 /// How a change ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +64,8 @@ pub enum ReconfigError {
     Unreachable {
         /// The domain.
         domain: String,
-        /// Their names, and why.
-        servers: Vec<(String, String)>,
+        /// Which, and why.
+        servers: Vec<UnreachableServer>,
     },
     /// No quorum, before anybody could see anything of the change: the domain is as it was.
     NotBegun {
@@ -124,7 +89,7 @@ impl fmt::Display for ReconfigError {
         match self {
             ReconfigError::Choice { error } => error.fmt(f),
             ReconfigError::Unreachable { domain, servers } => {
-                let list = |(name, reason): &(String, String)| format!("{name} {reason}");
+                let list = |s: &UnreachableServer| format!("{} {}", s.server, s.reason);
                 let servers: Vec<String> = servers.iter().map(list).collect();
                 write!(
                     f,
@@ -147,6 +112,17 @@ impl fmt::Display for ReconfigError {
 }
 
 impl std::error::Error for ReconfigError {}
+
+impl ErrorType for ReconfigError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            ReconfigError::Choice { .. } => "invalid",
+            ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => "not_begun",
+            ReconfigError::Pending { .. } => "pending",
+            ReconfigError::Other { error } => error.error_type(),
+        }
+    }
+}
 
 impl From<InvalidChoice> for ReconfigError {
     fn from(error: InvalidChoice) -> ReconfigError {
@@ -171,8 +147,8 @@ impl Domain {
     /// [`ReconfigError`], but for [`ReconfigError::Pending`].
     pub async fn plan(&self, change: &Change) -> Result<Plan, ReconfigError> {
         let change = change.clone();
-        self.work(move |work| async move { work.plan(&change).await })
-            .await
+        let plan = move |context| async move { plan(&context, &change).await };
+        self.work(Operation::Reconfigure, None, plan).await
     }
 
     /// Brings the domain to another configuration while clients read and write. `progress` is told what goes on, on the
@@ -187,10 +163,11 @@ impl Domain {
     ) -> Result<Reconfigured, ReconfigError> {
         let change = change.clone();
         let progress = counting(self.metrics(), progress);
+        let work = move |context| async move { reconfigure(&context, &change, &progress).await };
         counted!(
             self.metrics(),
             Counted::Reconfigure,
-            self.work(move |work| async move { work.reconfigure(&change, &progress).await })
+            self.work(Operation::Reconfigure, None, work)
         )
     }
 
@@ -204,10 +181,11 @@ impl Domain {
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
         let progress = counting(self.metrics(), progress);
+        let work = move |context| async move { resume(&context, &progress).await };
         counted!(
             self.metrics(),
             Counted::Reconfigure,
-            self.work(move |work| async move { work.resume(&progress).await })
+            self.work(Operation::Reconfigure, None, work)
         )
     }
 
@@ -216,16 +194,16 @@ impl Domain {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
     pub async fn sequence(&self) -> Result<Vec<SequenceEntry>, Error> {
-        self.work(|work| async move {
-            let path = work.path().await?;
-            let names = work.names(&path).await;
+        let read = |context: Context| async move {
+            let path = path(&context).await?;
+            let names = context.names_of(&path).await;
             let entry = |(position, c): (usize, &Arc<Configuration>)| SequenceEntry {
                 configuration: names.configuration(c),
                 is_final: position == 0,
             };
             Ok(path.iter().enumerate().map(entry).collect())
-        })
-        .await
+        };
+        self.work(Operation::ReadSequence, None, read).await
     }
 }
 
@@ -241,14 +219,6 @@ fn counting(
     }
 }
 
-/// One piece of work on a domain's sequence, on the network thread.
-pub(crate) struct Work {
-    pub(crate) session: Session,
-    pub(crate) about: Arc<About>,
-    /// How long it may go on without getting on.
-    pub(crate) patience: Duration,
-}
-
 /// A change that can be made.
 struct Chosen {
     /// The sequence as it is.
@@ -256,7 +226,7 @@ struct Chosen {
     new: Arc<Configuration>,
     unchanged: bool,
     /// Servers of the new one that do not serve.
-    unreachable: Vec<(String, String)>,
+    unreachable: Vec<UnreachableServer>,
 }
 
 /// Adds one object to what there is to move.
@@ -274,207 +244,176 @@ fn add(
     plan.sent_bytes += each * needing((old, new), &name, entry.length);
 }
 
-impl Work {
-    async fn path(&self) -> Result<Vec<Arc<Configuration>>, Error> {
-        let known = self.about.known();
-        let path = reconfiguration::path(&self.session.client, known).await;
-        path.map_err(|failed| {
-            let asked = self.asked(Operation::ReadSequence);
-            self.session.not_applied(&asked, &failed)
+async fn path(context: &Context) -> Result<Vec<Arc<Configuration>>, Error> {
+    let path = reconfiguration::path(&context.client, context.c()).await;
+    let failed = |failed| context.during(Operation::ReadSequence).not_applied(&failed);
+    path.map_err(failed)
+}
+
+async fn plan(context: &Context, change: &Change) -> Result<Plan, ReconfigError> {
+    let chosen = choose(context, change).await?;
+    if !change.force {
+        chosen.check(context)?;
+    }
+    let names = context.names_of(&chosen.path).await;
+    let old = chosen.path.last().expect("a sequence has an end");
+    let pending = chosen.path[1..].iter();
+    let mut plan = Plan {
+        old: names.configuration(old),
+        new: names.configuration(&chosen.new),
+        unchanged: chosen.unchanged,
+        pending: pending.map(|c| names.configuration(c)).collect(),
+        unreachable: chosen.unreachable,
+        objects: 0,
+        bytes: 0,
+        element_bytes: 0,
+        sent_bytes: 0,
+        more: false,
+    };
+    count(context, (old, &chosen.new), &mut plan).await?;
+    Ok(plan)
+}
+
+/// Counts what there is to move: objects, and blocks of files. Those of large objects are counted with their objects, whose
+/// length is theirs.
+async fn count(
+    context: &Context,
+    between: (&Configuration, &Configuration),
+    plan: &mut Plan,
+) -> Result<(), Error> {
+    let mut kinds = [Kind::User, Kind::Genesis, Kind::Block].into_iter();
+    let (mut kind, mut after) = (kinds.next(), String::new());
+    for _ in 0..COUNTED_PAGES {
+        let Some(counted) = kind else { return Ok(()) };
+        let request = ListRequest {
+            kind: counted,
+            prefix: String::new(),
+            after: std::mem::take(&mut after),
+            limit: limits::PAGE_ENTRIES as u16,
+        };
+        let page = context.client.domain(context.c()).list(&request).await;
+        let page = page.map_err(|failed| context.during(Operation::List).not_applied(&failed))?;
+        let of_large =
+            |entry: &&ListEntry| counted == Kind::Block && entry.key.starts_with(large::PREFIX);
+        for entry in page.entries.iter().filter(|entry| !of_large(entry)) {
+            add(counted, entry, between, plan);
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => kind = kinds.next(),
+        }
+    }
+    plan.more = kind.is_some();
+    Ok(())
+}
+
+/// The configuration that the change makes of the last one.
+async fn choose(context: &Context, change: &Change) -> Result<Chosen, ReconfigError> {
+    let names = context.servers().await?;
+    let path = path(context).await?;
+    let last = path.last().expect("a sequence has an end");
+    if last.dap() == Dap::Removed {
+        return Err(context.removed().into());
+    }
+    let new = wanted(change, last, &names)?;
+    let unchanged = is_same_but_for_index(last, &new);
+    let unreachable = if unchanged {
+        Vec::new()
+    } else {
+        unreachable(context, &new, &names).await
+    };
+    Ok(Chosen {
+        path,
+        new,
+        unchanged,
+        unreachable,
+    })
+}
+
+/// Members that do not serve at present, and why.
+async fn unreachable(
+    context: &Context,
+    c: &Configuration,
+    names: &Names,
+) -> Vec<UnreachableServer> {
+    let patience = context.timeout().min(STATUS_PATIENCE);
+    let health = context.health(c.members(), patience).await;
+    let unreachable = |(server, health): (_, Health)| {
+        let reason = match health {
+            Health::Answered(status) if status.serving => return None,
+            Health::Answered(_) => "starting".into(),
+            Health::Unreachable { reason } => reason,
+        };
+        let server = names.name(server);
+        Some(UnreachableServer { server, reason })
+    };
+    let members = c.members().iter().copied();
+    members.zip(health).filter_map(unreachable).collect()
+}
+
+impl Chosen {
+    /// Refuses a change to servers that do not serve.
+    fn check(&self, context: &Context) -> Result<(), ReconfigError> {
+        if self.unreachable.is_empty() {
+            return Ok(());
+        }
+        Err(ReconfigError::Unreachable {
+            domain: context.domain.name().into(),
+            servers: self.unreachable.clone(),
         })
     }
+}
 
-    async fn names(&self, path: &[Arc<Configuration>]) -> Arc<Names> {
-        client::find_members(&self.session, path).await;
-        self.session.known.names()
+async fn reconfigure(
+    context: &Context,
+    change: &Change,
+    progress: &dyn Fn(Progress),
+) -> Result<Reconfigured, ReconfigError> {
+    let chosen = choose(context, change).await?;
+    if !change.force {
+        chosen.check(context)?;
     }
+    let Chosen { path, new, .. } = chosen;
+    let (root, known, wanted) = (context.root(), &path[0], new.descriptor());
+    let done = reconfiguration::reconfigure(&context.client, root, known, wanted, progress).await;
+    let done = done.map_err(|error| failed(context, error))?;
+    Ok(told(context, &done).await)
+}
 
-    async fn plan(&self, change: &Change) -> Result<Plan, ReconfigError> {
-        let chosen = self.choose(change).await?;
-        if !change.force {
-            self.check(&chosen)?;
-        }
-        let names = self.names(&chosen.path).await;
-        let old = chosen.path.last().expect("a sequence has an end");
-        let pending = chosen.path[1..].iter();
-        let mut plan = Plan {
-            old: names.configuration(old),
-            new: names.configuration(&chosen.new),
-            unchanged: chosen.unchanged,
-            pending: pending.map(|c| names.configuration(c)).collect(),
-            unreachable: chosen.unreachable,
-            objects: 0,
-            bytes: 0,
-            element_bytes: 0,
-            sent_bytes: 0,
-            more: false,
-        };
-        self.count((old, &chosen.new), &mut plan).await?;
-        Ok(plan)
+async fn told(context: &Context, done: &ares::Reconfigured) -> Reconfigured {
+    let (ares::Reconfigured::Installed(c)
+    | ares::Reconfigured::Unchanged(c)
+    | ares::Reconfigured::Lost(c)
+    | ares::Reconfigured::Superseded(c)) = done;
+    let names = context.names_of(std::slice::from_ref(c)).await;
+    let info = names.configuration(c);
+    match done {
+        ares::Reconfigured::Installed(_) => Reconfigured::Installed(info),
+        ares::Reconfigured::Unchanged(_) => Reconfigured::Unchanged(info),
+        ares::Reconfigured::Lost(_) => Reconfigured::Lost(info),
+        ares::Reconfigured::Superseded(_) => Reconfigured::Superseded(info),
     }
+}
 
-    /// Counts what there is to move: objects, and blocks of files. Those of large objects are counted with their objects, whose
-    /// length is theirs.
-    async fn count(
-        &self,
-        between: (&Configuration, &Configuration),
-        plan: &mut Plan,
-    ) -> Result<(), Error> {
-        let (mut kinds, mut after) = (
-            [Kind::User, Kind::Genesis, Kind::Block].into_iter(),
-            String::new(),
-        );
-        let mut kind = kinds.next();
-        for _ in 0..COUNTED_PAGES {
-            let Some(counted) = kind else { return Ok(()) };
-            let request = ListRequest {
-                kind: counted,
-                prefix: String::new(),
-                after: std::mem::take(&mut after),
-                limit: limits::PAGE_ENTRIES as u16,
-            };
-            let domain = self.session.client.domain(self.about.known());
-            let page = domain.list(&request).await;
-            let page = page.map_err(|failed| {
-                let asked = self.asked(Operation::List);
-                self.session.not_applied(&asked, &failed)
-            })?;
-            let of_large =
-                |entry: &&ListEntry| counted == Kind::Block && entry.key.starts_with(large::PREFIX);
-            for entry in page.entries.iter().filter(|entry| !of_large(entry)) {
-                add(counted, entry, between, plan);
-            }
-            match page.next {
-                Some(next) => after = next,
-                None => kind = kinds.next(),
-            }
-        }
-        plan.more = kind.is_some();
-        Ok(())
-    }
+async fn resume(
+    context: &Context,
+    progress: &dyn Fn(Progress),
+) -> Result<Option<ConfigurationInfo>, ReconfigError> {
+    let path = path(context).await?;
+    let root = context.root();
+    let resumed = reconfiguration::resume(&context.client, root, &path[0], progress).await;
+    let resumed = resumed.map_err(|error| failed(context, error))?;
+    let Some(c) = resumed else {
+        return Ok(None);
+    };
+    let names = context.names_of(std::slice::from_ref(&c)).await;
+    Ok(Some(names.configuration(&c)))
+}
 
-    /// The configuration that the change makes of the last one.
-    async fn choose(&self, change: &Change) -> Result<Chosen, ReconfigError> {
-        let names = self.session.servers(Operation::Reconfigure).await?;
-        let path = self.path().await?;
-        let last = path.last().expect("a sequence has an end");
-        if last.dap() == Dap::Removed {
-            return Err(self.removed());
-        }
-        let new = wanted(change, last, &names)?;
-        let unchanged = is_same_but_for_index(last, &new);
-        let unreachable = match unchanged {
-            true => Vec::new(),
-            false => self.unreachable(&new, &names).await,
-        };
-        Ok(Chosen {
-            path,
-            new,
-            unchanged,
-            unreachable,
-        })
-    }
-
-    /// Members that do not serve at present, and why.
-    async fn unreachable(&self, c: &Configuration, names: &Names) -> Vec<(String, String)> {
-        let env = self.session.within(self.patience.min(STATUS_PATIENCE)).env;
-        let replies = gather::survey(&env, c.members(), Request::Status).await;
-        let unreachable = |(server, reply): (&ServerId, _)| {
-            let reason = match client::health(&self.session, *server, reply) {
-                Health::Answered(status) if status.serving => return None,
-                Health::Answered(_) => "starting".into(),
-                Health::Unreachable { reason } => reason,
-            };
-            Some((names.name(*server), reason))
-        };
-        let members = c.members().iter().zip(replies);
-        members.filter_map(unreachable).collect()
-    }
-
-    fn check(&self, chosen: &Chosen) -> Result<(), ReconfigError> {
-        match chosen.unreachable.is_empty() {
-            true => Ok(()),
-            false => Err(ReconfigError::Unreachable {
-                domain: self.about.name.clone(),
-                servers: chosen.unreachable.clone(),
-            }),
-        }
-    }
-
-    async fn reconfigure(
-        &self,
-        change: &Change,
-        progress: &dyn Fn(Progress),
-    ) -> Result<Reconfigured, ReconfigError> {
-        let chosen = self.choose(change).await?;
-        if !change.force {
-            self.check(&chosen)?;
-        }
-        let Chosen { path, new, .. } = chosen;
-        let (root, known) = (&self.session.known.root, &path[0]);
-        let wanted = new.descriptor();
-        let done =
-            reconfiguration::reconfigure(&self.session.client, root, known, wanted, progress).await;
-        let done = done.map_err(|error| self.failed(error))?;
-        Ok(self.told(&done).await)
-    }
-
-    async fn told(&self, done: &ares::Reconfigured) -> Reconfigured {
-        let (ares::Reconfigured::Installed(c)
-        | ares::Reconfigured::Unchanged(c)
-        | ares::Reconfigured::Lost(c)
-        | ares::Reconfigured::Superseded(c)) = done;
-        let names = self.names(std::slice::from_ref(c)).await;
-        let info = names.configuration(c);
-        match done {
-            ares::Reconfigured::Installed(_) => Reconfigured::Installed(info),
-            ares::Reconfigured::Unchanged(_) => Reconfigured::Unchanged(info),
-            ares::Reconfigured::Lost(_) => Reconfigured::Lost(info),
-            ares::Reconfigured::Superseded(_) => Reconfigured::Superseded(info),
-        }
-    }
-
-    async fn resume(
-        &self,
-        progress: &dyn Fn(Progress),
-    ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
-        let path = self.path().await?;
-        let root = &self.session.known.root;
-        let resumed = reconfiguration::resume(&self.session.client, root, &path[0], progress).await;
-        let resumed = resumed.map_err(|error| self.failed(error))?;
-        let Some(c) = resumed else {
-            return Ok(None);
-        };
-        let names = self.names(std::slice::from_ref(&c)).await;
-        Ok(Some(names.configuration(&c)))
-    }
-
-    fn failed(&self, error: ares::ReconfigError) -> ReconfigError {
-        let asked = self.asked(Operation::Reconfigure);
-        match error {
-            ares::ReconfigError::Removed => self.removed(),
-            ares::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
-            ares::ReconfigError::Decided(error) => client::later_version(&error).into(),
-            ares::ReconfigError::NotBegun(failed) => {
-                self.session.not_applied(&asked, &failed).into()
-            }
-            ares::ReconfigError::Undecided(undecided) => Error::Undecided {
-                domain: self.about.name.clone(),
-                undecided: Box::new(undecided),
-            }
-            .into(),
-            ares::ReconfigError::Pending(failed) => self.session.unknown(&asked, &failed).into(),
-        }
-    }
-
-    fn removed(&self) -> ReconfigError {
-        let domain = self.about.name.clone();
-        Error::Removed { domain }.into()
-    }
-
-    fn asked(&self, operation: Operation) -> Asked<'_> {
-        let latest = self.about.latest(&self.session.client);
-        Session::asked(operation, Some(&self.about.name), &latest, None)
+fn failed(context: &Context, error: ares::ReconfigError) -> ReconfigError {
+    match error {
+        ares::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
+        error => context.reconfig_error(error).into(),
     }
 }
 

@@ -3,6 +3,7 @@
 use areo_core::config::{Configuration, Dap, InvalidConfiguration};
 use areo_core::limits;
 use areo_core::quorums::Quorums;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// Algorithm, `n` and `k` of a configuration; everything that follows from them is computed here and nowhere else.
@@ -15,6 +16,8 @@ use std::fmt;
 /// assert_eq!((shape.quorum(), shape.f(), shape.fragments_spare()), (4, 1, 2));
 /// # Ok::<(), areo_client::InvalidConfiguration>(())
 /// ```
+///
+/// Serialised with everything that follows: `dap`, `n`, `k`, `quorum`, `f`, `fragments_spare`, `stored_per_byte`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     dap: Dap,
@@ -31,9 +34,10 @@ impl Shape {
             return Err(InvalidConfiguration::MemberCount { members: n });
         }
         let k = dap.k();
-        match 0 < k && usize::from(k) <= n {
-            true => Ok(Shape { dap, n }),
-            false => Err(InvalidConfiguration::DataFragments { k, members: n }),
+        if 0 < k && usize::from(k) <= n {
+            Ok(Shape { dap, n })
+        } else {
+            Err(InvalidConfiguration::DataFragments { k, members: n })
         }
     }
 
@@ -104,6 +108,31 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} [{},{}]", self.dap, self.n, self.k())
+    }
+}
+
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Parts {
+            dap: String,
+            n: usize,
+            k: usize,
+            quorum: usize,
+            f: usize,
+            fragments_spare: usize,
+            stored_per_byte: f64,
+        }
+        let parts = Parts {
+            dap: self.dap.to_string(),
+            n: self.n(),
+            k: self.k(),
+            quorum: self.quorum(),
+            f: self.f(),
+            fragments_spare: self.fragments_spare(),
+            stored_per_byte: self.stored_per_byte(),
+        };
+        parts.serialize(serializer)
     }
 }
 

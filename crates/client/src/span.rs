@@ -1,66 +1,8 @@
 //! Spans of what takes many operations on objects: values in blocks, sweeps, files.
 
-use crate::error::Error;
-use crate::file::FileError;
-use crate::{ReconfigError, StreamError};
-use areo_core::span::{self, ErrorType};
-
+use areo_core::span;
 pub(crate) use areo_core::span::{CANCELLED, read};
 use tracing::{Span, debug_span, field};
-
-impl ErrorType for Error {
-    fn error_type(&self) -> &'static str {
-        match self {
-            Error::NotFound { .. } => "not_found",
-            Error::Removed { .. } => "removed",
-            Error::VersionConflict { .. } => "version_conflict",
-            Error::Unavailable { .. } => "unavailable",
-            Error::Unknown { .. } => "unknown",
-            Error::Swept { .. } => "swept",
-            Error::Undecided { .. } => "undecided",
-            Error::Obstructed { .. } => "obstructed",
-            Error::Corrupted { .. } => "corrupted",
-            Error::Unauthorised { .. } => "unauthorised",
-            Error::Invalid { .. } => "invalid",
-        }
-    }
-}
-
-impl ErrorType for FileError {
-    fn error_type(&self) -> &'static str {
-        match self {
-            FileError::Error(error) => error.error_type(),
-            FileError::NotFound { .. } => "not_found",
-            FileError::IsObject { .. } => "is_object",
-            FileError::Chunking(_) => "invalid",
-            FileError::Modified { .. } => "modified",
-            FileError::NotAFile { .. }
-            | FileError::Changed { .. }
-            | FileError::Local { .. }
-            | FileError::Output { .. } => "local",
-        }
-    }
-}
-
-impl ErrorType for StreamError {
-    fn error_type(&self) -> &'static str {
-        match self {
-            StreamError::Store(error) => error.error_type(),
-            StreamError::Local(_) => "local",
-        }
-    }
-}
-
-impl ErrorType for ReconfigError {
-    fn error_type(&self) -> &'static str {
-        match self {
-            ReconfigError::Choice { .. } => "invalid",
-            ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => "not_begun",
-            ReconfigError::Pending { .. } => "pending",
-            ReconfigError::Other { error } => error.error_type(),
-        }
-    }
-}
 
 /// As [`span::watch`], of what is large and goes on for long: it has room of its own.
 macro_rules! watch {

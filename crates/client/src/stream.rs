@@ -6,6 +6,7 @@
 
 mod download;
 mod upload;
+mod whole;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
@@ -13,6 +14,7 @@ use crate::metrics::{Counted, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Metadata, Version};
 use areo_core::limits;
+use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
 use std::io;
@@ -20,7 +22,8 @@ use std::ops::{Bound, RangeBounds};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 pub use download::ObjectStream;
-pub(crate) use upload::Upload;
+use upload::Upload;
+pub(crate) use whole::value_to_put;
 
 /// Why a value was not streamed.
 #[derive(Debug)]
@@ -45,6 +48,15 @@ impl std::error::Error for StreamError {}
 impl From<Error> for StreamError {
     fn from(error: Error) -> Self {
         StreamError::Store(error)
+    }
+}
+
+impl ErrorType for StreamError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            StreamError::Store(error) => error.error_type(),
+            StreamError::Local(_) => "local",
+        }
     }
 }
 
@@ -230,9 +242,10 @@ impl Wanted {
             Bound::Excluded(end) => Some(*end),
         };
         let wanted = Wanted { start, end };
-        match end.is_some_and(|end| end < start) {
-            true => Err(wanted.invalid(None)),
-            false => Ok(wanted),
+        if end.is_some_and(|end| end < start) {
+            Err(wanted.invalid(None))
+        } else {
+            Ok(wanted)
         }
     }
 
@@ -245,9 +258,10 @@ impl Wanted {
     /// The same of a value of this length.
     fn within(self, length: u64) -> Result<std::ops::Range<u64>, Error> {
         let end = self.end.unwrap_or(length);
-        match self.start <= end && end <= length {
-            true => Ok(self.start..end),
-            false => Err(self.invalid(Some(length))),
+        if self.start <= end && end <= length {
+            Ok(self.start..end)
+        } else {
+            Err(self.invalid(Some(length)))
         }
     }
 

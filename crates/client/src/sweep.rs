@@ -3,13 +3,14 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
-use crate::known::Session;
 use crate::metrics::{Counted, counted};
 use crate::object::now_ms;
+use crate::session::Context;
 use crate::span;
 use areo_core::dsm::sweep::Ages;
 use areo_core::error::Unavailable;
 use areo_core::fragment::sweep as files;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 /// Blocks of large values, see [`Swept::values`].
@@ -24,8 +25,85 @@ pub struct Swept {
     pub values: SweptValues,
     /// Of files.
     pub files: SweptFiles,
-    /// Removed, of both; files are counted as uploads.
-    pub removed: Count,
+    /// Removed, of both; files are counted as uploads. `None`: nothing was to be removed.
+    pub removed: Option<Count>,
+}
+
+/// `live`, `unfinished`, `replaced` and `aborted` large values, `files` and `removed_files`, and `removed` if anything was to
+/// be.
+impl Serialize for Swept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Parts {
+            live: CountParts,
+            unfinished: CountParts,
+            replaced: CountParts,
+            aborted: CountParts,
+            files: FileParts,
+            removed_files: FileParts,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            removed: Option<CountParts>,
+        }
+        let Swept {
+            values,
+            files,
+            removed,
+        } = *self;
+        let parts = Parts {
+            live: values.live.into(),
+            unfinished: values.unfinished.into(),
+            replaced: values.replaced.into(),
+            aborted: values.aborted.into(),
+            files: files.live.into(),
+            removed_files: files.removed.into(),
+            removed: removed.map(Into::into),
+        };
+        parts.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct CountParts {
+    uploads: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl From<Count> for CountParts {
+    fn from(count: Count) -> CountParts {
+        let Count {
+            uploads,
+            blocks,
+            bytes,
+        } = count;
+        CountParts {
+            uploads,
+            blocks,
+            bytes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FileParts {
+    files: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl From<FileCount> for FileParts {
+    fn from(count: FileCount) -> FileParts {
+        let FileCount {
+            files,
+            blocks,
+            bytes,
+        } = count;
+        FileParts {
+            files,
+            blocks,
+            bytes,
+        }
+    }
 }
 
 impl Swept {
@@ -101,26 +179,21 @@ impl Domain {
         };
         // To look how much there is, is not what anybody does either.
         let aside = options.is_none_or(|options| options.aside);
-        self.work(move |work| async move {
-            let (session, about) = (&work.session, &work.about);
-            let (client, c, removes) = (&session.client, about.known(), options.is_some());
+        let sweep = move |context: Context| async move {
+            let (client, c, removes) = (&context.client, context.c(), options.is_some());
             let swept = async {
                 let values = client.domain(c).sweep(&ages).await?;
                 let files = files::sweep(client, c, removes).await?;
-                let gone = removes.then_some(files.removed);
+                let removed = removes.then(|| sum(values.removed, files.removed));
                 Ok(Swept {
                     values,
                     files,
-                    removed: sum(values.removed, gone.unwrap_or_default()),
+                    removed,
                 })
             };
             let swept: Result<Swept, Unavailable> = span::watch!(span::sweep(aside), swept);
-            swept.map_err(|failed| {
-                let c = about.latest(&session.client);
-                let asked = Session::asked(Operation::Sweep, Some(&about.name), &c, None);
-                session.not_applied(&asked, &failed)
-            })
-        })
-        .await
+            swept.map_err(|failed| context.not_applied(&failed))
+        };
+        self.work(Operation::Sweep, None, sweep).await
     }
 }

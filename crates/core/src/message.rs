@@ -487,6 +487,8 @@ pub enum Note {
         /// Which.
         cell: Bytes,
     },
+    /// The sender serves since this start: said by a server to others (`[X-21 directory-join]`).
+    Serving(ServerRecord),
     /// The configuration has a final successor.
     Next {
         /// Which configuration.

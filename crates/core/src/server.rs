@@ -9,12 +9,14 @@
 //! | `finals` | how far each domain has come |
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `registry` | the servers it knows |
+//! | `standing` | how it is, and what it says of itself |
 
 pub(crate) mod adoption;
 mod envelope;
 mod finals;
 pub mod record;
 mod registry;
+mod standing;
 mod tenancy;
 
 use crate::config::{Configuration, Dap, ServerId};
@@ -24,7 +26,6 @@ use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
     Access, Answer, Body, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
-    ServerStatus,
 };
 use crate::object::Name;
 use crate::tag::Tag;
@@ -380,10 +381,17 @@ impl Server {
         if !self.serving || self.unreadable {
             return;
         }
-        let (Note::Confirm { configuration, .. }
-        | Note::Decided { configuration, .. }
-        | Note::Forget { configuration, .. }
-        | Note::Next { configuration, .. }) = &note;
+        let configuration = match &note {
+            Note::Confirm { configuration, .. }
+            | Note::Decided { configuration, .. }
+            | Note::Forget { configuration, .. }
+            | Note::Next { configuration, .. } => configuration,
+            Note::Serving(record) => {
+                // One that is known better, or makes no sense, changes nothing.
+                let _ = self.registry.know(record.clone(), &mut self.ledger);
+                return;
+            }
+        };
         let key = Key::of(configuration);
         if let Note::Next { pointer, .. } = &note
             && pointer.is_final()
@@ -413,6 +421,7 @@ impl Server {
             }
             Note::Decided { cell, value, .. } => tenancy.decided(&cell, value, &mut self.ledger),
             Note::Forget { cell, .. } => tenancy.forget(&cell, &mut self.ledger),
+            Note::Serving(_) => unreachable!("it is of no configuration"),
             Note::Next {
                 configuration,
                 pointer,
@@ -470,21 +479,5 @@ impl Server {
     /// No reply needs the records that were superseded up to now any more: they go with the next steps.
     pub(crate) fn unpin(&mut self) {
         self.ledger.unpin();
-    }
-
-    fn status(&self, now: Instant) -> ServerStatus {
-        let mut status = ServerStatus {
-            incarnation: self.identity.incarnation,
-            serving: self.serving,
-            durable: self.identity.durable,
-            configurations: self.tenancies.len() as u64,
-            trimmed: self.ledger.trimmed,
-            repaired: self.ledger.repaired,
-            ..ServerStatus::default()
-        };
-        for tenancy in self.tenancies.values() {
-            tenancy.count(now, &mut status);
-        }
-        status
     }
 }

@@ -1,12 +1,15 @@
 //! The order of durability and acknowledgement, decided here and nowhere else: requests change the server's state in
-//! memory, what they changed becomes durable as one batch, then their replies are released. A reply to a query, too,
-//! waits for everything it reflects (`[C-3 durable-first]`, `[X-10 durable-replies]`).
+//! memory, what they changed becomes durable as one batch, then their replies are released, and with them what the server says
+//! to others. A reply to a query, too, waits for everything it reflects (`[C-3 durable-first]`, `[X-10 durable-replies]`).
 //!
 //! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
 
+use crate::config::ServerId;
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
-use crate::message::{Access, Answer, Body, CellRequest, Enrolment, Note, Refusal, Reply, Request};
+use crate::message::{
+    Access, Answer, Body, CellRequest, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
+};
 use crate::object::Metadata;
 use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
@@ -29,8 +32,30 @@ pub struct Shard<C> {
     server: Server,
     replies: Vec<Waiting<C>>,
     reads: Vec<Read>,
+    /// What the closed batch says to other servers.
+    sends: Vec<(ServerId, Note)>,
     /// The batch's steps were taken, and are not durable yet.
     committing: bool,
+}
+
+/// What leaves a server when a batch is durable.
+pub struct Released<C> {
+    /// Replies, each to its caller.
+    pub replies: Vec<(C, Result<Reply, Refusal>)>,
+    /// What it says of its own accord, each to another server.
+    pub sends: Vec<(ServerId, Note)>,
+    /// Servers of which it knows something new: where they are may have changed.
+    pub met: Vec<ServerRecord>,
+}
+
+impl<C> Default for Released<C> {
+    fn default() -> Released<C> {
+        Released {
+            replies: Vec::new(),
+            sends: Vec::new(),
+            met: Vec::new(),
+        }
+    }
 }
 
 struct Waiting<C> {
@@ -47,6 +72,7 @@ impl<C> Shard<C> {
             server: Server::new(identity),
             replies: Vec::new(),
             reads: Vec::new(),
+            sends: Vec::new(),
             committing: false,
         }
     }
@@ -157,11 +183,13 @@ impl<C> Shard<C> {
     pub fn close(&mut self) -> Vec<Step> {
         assert!(!self.committing, "one batch at a time");
         self.committing = true;
+        assert!(self.sends.is_empty(), "they left with the batch before");
+        self.sends = self.server.take_sends();
         self.server.take_steps()
     }
 
-    /// The batch is durable: hands out its replies, with the elements that they carry read from `heap`.
-    pub fn release(&mut self, heap: &impl Heap) -> Vec<(C, Result<Reply, Refusal>)> {
+    /// The batch is durable: hands out its replies, with the elements that they carry read from `heap`, and its sends.
+    pub fn release(&mut self, heap: &impl Heap) -> Released<C> {
         assert!(
             self.committing,
             "a batch is released once, after it was closed"
@@ -169,7 +197,7 @@ impl<C> Shard<C> {
         self.committing = false;
         let mut reads = std::mem::take(&mut self.reads).into_iter();
         let mut taken = 0;
-        let mut released = Vec::with_capacity(self.replies.len());
+        let mut replies = Vec::with_capacity(self.replies.len());
         for Waiting {
             caller,
             mut reply,
@@ -185,10 +213,14 @@ impl<C> Shard<C> {
                 }
             }
             taken = reads_end;
-            released.push((caller, reply));
+            replies.push((caller, reply));
         }
         self.server.unpin();
-        released
+        Released {
+            replies,
+            sends: std::mem::take(&mut self.sends),
+            met: self.server.take_news(),
+        }
     }
 }
 

@@ -27,7 +27,6 @@ use crate::message::{Outgoing, Segment};
 use crate::network::Network;
 use crate::outside::{self, Question};
 use crate::peer::{Answer, CallKey, Peer, Sink, Status};
-use crate::trace;
 
 use answer::{event_of, refusal_of};
 pub use meter::Counts;
@@ -113,7 +112,7 @@ impl Env for NetEnv {
             let begun = Instant::now();
             gather.env.meter.count_round();
             let span = Span::current();
-            gather.state.borrow_mut().trace = trace::context_of(&span);
+            gather.state.borrow_mut().trace = gather.env.network.trace_of(&span);
             gather.send();
             let result = gather.clone().wait().await;
             gather.env.meter.count_end(result.is_ok(), begun.elapsed());
@@ -164,7 +163,7 @@ impl Env for NetEnv {
             proposal: proposal.clone(),
             timeout: self.deadline.of_call(now).since(now),
         };
-        outside::decide(question).await
+        outside::decide(self.network.way_outside(), question).await
     }
 
     fn slow(&self, server: ServerId) -> bool {

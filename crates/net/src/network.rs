@@ -8,18 +8,21 @@ use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Directory, Reply, Request, ServerRecord};
+use areo_core::message::{Directory, Note, Reply, Request, ServerRecord};
 use areo_wire::codec;
-use areo_wire::frame::Refusal;
+use areo_wire::frame::{Refusal, TraceContext};
 use areo_wire::hello::Role;
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
+use tracing::Span;
 
 use crate::message::Outgoing;
 use crate::metrics::{Calls, Peers};
+use crate::outside::DecideOutside;
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
 use crate::pool::{IDLE_BYTES, Pool};
+use crate::trace::TraceSource;
 
 /// Farther away than any deadline.
 const FAR: Duration = Duration::from_hours(24 * 365 * 30);
@@ -46,6 +49,10 @@ struct Shared {
     calls: OnceCell<Rc<Calls>>,
     /// Where it is shown how it stands with the servers, if it is.
     shown: OnceCell<Peers>,
+    /// Which trace a request is sent for, if anything tells.
+    trace_source: Cell<Option<TraceSource>>,
+    /// The way to services outside, if there is one.
+    decide_outside: Cell<Option<DecideOutside>>,
 }
 
 /// Who answered at an address.
@@ -109,6 +116,8 @@ impl Network {
                 strangers_asked: Notify::new(),
                 calls: OnceCell::new(),
                 shown: OnceCell::new(),
+                trace_source: Cell::new(None),
+                decide_outside: Cell::new(None),
             }),
         }
     }
@@ -116,6 +125,26 @@ impl Network {
     /// From now on what operations cost is counted here. The first call counts.
     pub fn count(&self, calls: Calls) {
         self.shared.calls.get_or_init(|| Rc::new(calls));
+    }
+
+    /// From now on requests carry the identity that `source` tells of the span in which they are sent.
+    pub fn trace_by(&self, source: TraceSource) {
+        self.shared.trace_source.set(Some(source));
+    }
+
+    /// The identity of a span that is watched.
+    pub(crate) fn trace_of(&self, span: &Span) -> Option<TraceContext> {
+        let source = self.shared.trace_source.get();
+        source.filter(|_| !span.is_disabled())?(span)
+    }
+
+    /// From now on services outside are asked by `way`.
+    pub fn decide_outside_by(&self, way: DecideOutside) {
+        self.shared.decide_outside.set(Some(way));
+    }
+
+    pub(crate) fn way_outside(&self) -> Option<DecideOutside> {
+        self.shared.decide_outside.get()
     }
 
     /// From now on it is shown how it stands with servers that are learnt, by their names. The first call counts.
@@ -209,6 +238,20 @@ impl Network {
             self.show_peer(&record.name, &peer);
             peers.insert(record.id, peer);
         }
+    }
+
+    /// Tells a server something that is not answered. False: there is no connection to it yet, or no room in its queue; one is
+    /// made, to be told the next time.
+    pub fn tell(&self, to: ServerId, note: &Note) -> bool {
+        let Some(peer) = self.peer(to) else {
+            return false;
+        };
+        // No note has a payload.
+        let is_told = peer.tell(&Outgoing::new(codec::encode_note(note).body, None));
+        if !is_told {
+            peer.connect();
+        }
+        is_told
     }
 
     /// What is known about a server's connections; nothing if nobody has said where it is.

@@ -1,11 +1,10 @@
-//! Who can be asked to decide outside the cluster. Whoever knows a way there says so here; without that, nothing is decided
-//! there, and the members of configurations decide as ever.
+//! Services outside the cluster that decide which configuration of a domain comes next. A network is given the way to them;
+//! without one it decides nothing there, and the members of configurations decide as ever.
 
 use areo_core::config::Decider;
 use areo_core::error::Undecided;
 use bytes::Bytes;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What is to be decided.
@@ -24,20 +23,52 @@ pub struct Question {
 /// What was decided.
 pub type Decision = Pin<Box<dyn Future<Output = Result<Bytes, Undecided>>>>;
 
-static WAY: OnceLock<fn(Question) -> Decision> = OnceLock::new();
+/// Asks a service outside.
+pub type DecideOutside = fn(Question) -> Decision;
 
-/// From now on questions are asked by `way`. The first call counts.
-pub fn set_way(way: fn(Question) -> Decision) {
-    WAY.get_or_init(|| way);
-}
-
-pub(crate) async fn decide(question: Question) -> Result<Bytes, Undecided> {
-    match WAY.get() {
+/// Asks the service, if this process has a way to it.
+pub(crate) async fn decide(
+    way: Option<DecideOutside>,
+    question: Question,
+) -> Result<Bytes, Undecided> {
+    match way {
         Some(way) => way(question).await,
         None => Err(Undecided {
             service: question.service.to_string(),
             reason: "this program has no way to services outside".into(),
             handed_over: false,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    fn asked(way: Option<DecideOutside>) -> Result<Bytes, Undecided> {
+        let question = Question {
+            service: "etcd=a:1".parse().expect("it is a service"),
+            key: "/areo".into(),
+            proposal: Bytes::from_static(b"mine"),
+            timeout: Duration::from_secs(1),
+        };
+        let mut asking = pin!(decide(way, question));
+        match asking
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => panic!("nothing is waited for"),
+        }
+    }
+
+    #[test]
+    fn a_service_is_asked_by_the_way_that_is_given() {
+        let agrees: DecideOutside = |question| Box::pin(async move { Ok(question.proposal) });
+        assert_eq!(asked(Some(agrees)), Ok(Bytes::from_static(b"mine")));
+        let undecided = asked(None).unwrap_err();
+        assert!(!undecided.handed_over, "no service was asked");
     }
 }

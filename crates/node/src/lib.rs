@@ -6,12 +6,15 @@
 //! | `node` | inbox, turns, group commit, release, housekeeping |
 //! | `room` | how much room requests need in the store |
 //! | `keep` | where the records are |
+//! | `watch` | metrics, traces and invariants, looking on |
 
 mod error;
 mod keep;
 mod node;
 mod room;
+mod watch;
 
 pub use error::NodeError;
 pub use keep::{Keep, Purpose};
-pub use node::{Job, Node, Sizes, Turn, UPKEEP_PERIOD, Upkeep, Watch};
+pub use node::{Job, Node, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
+pub use watch::Watch;

@@ -16,14 +16,15 @@ use std::time::Duration;
 
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply, Request};
-use areo_core::server::record::{ElementHeader, Step};
-use areo_core::shard::{Shard, completes, frees, writes};
+use areo_core::server::record::ElementHeader;
+use areo_core::shard::{Released, Shard, completes, frees, writes};
 use areo_store::records::Records;
 use areo_store::{Commit, CommitError, Committed, Disk, StepOutcome};
 
 use crate::error::NodeError;
 use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
+use crate::watch::Watch;
 
 /// How often the store is looked after.
 pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
@@ -61,8 +62,8 @@ pub struct Sizes {
 /// What leaves the node.
 #[must_use = "replies are sent, and a commit is written"]
 pub struct Turn<K: Keep, C> {
-    /// Replies, each to its caller.
-    pub replies: Vec<(C, Result<Reply, Refusal>)>,
+    /// Replies, and what the server says of its own accord.
+    pub released: Released<C>,
     /// To be written now; its end is told to [`Node::committed`].
     pub commit: Option<Commit<<K::Disk as Disk>::File>>,
 }
@@ -75,27 +76,6 @@ pub struct Upkeep<K: Keep, C> {
     /// When to look again.
     pub wait: Duration,
 }
-
-/// What looks on: the metrics and traces of a server, the invariants of a simulator.
-pub trait Watch<C> {
-    /// Puts took the place of so many adoptions of the request, and there is room for them (`[X-17 adopted-elements]`).
-    fn adopted(&mut self, _caller: &C, _request: &Request, _count: usize) {}
-
-    /// The request is in the batch.
-    fn received(&mut self, _caller: &C) {}
-
-    /// The batch is closed: the store gets these steps now.
-    fn closed(&mut self, _steps: &[Step]) {}
-
-    /// The store has the steps, and closed its batch or did not.
-    fn applied(&mut self) {}
-
-    /// An element is damaged: the server abstains for its object.
-    fn damaged(&mut self, _header: &ElementHeader) {}
-}
-
-/// Looks at nothing.
-impl<C> Watch<C> for () {}
 
 /// Whether the shard's batch is part of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -336,7 +316,7 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// Carries the batch to the store; its replies go out when it is durable.
+    /// Carries the batch to the store; its replies go out when it is durable, `replies` at once.
     fn commit(
         &mut self,
         batch: Batch,
@@ -353,13 +333,16 @@ impl<K: Keep, C> Node<K, C> {
         let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
         watch.applied();
         let commit = commit.map_err(|error| self.error(NodeError::Commit(error)))?;
+        let mut released = Released::default();
         if commit.is_some() {
             self.committing = Some(batch);
             self.commits += 1;
         } else {
-            replies.extend(self.release(batch));
+            released = self.release(batch);
         }
-        Ok(Turn { replies, commit })
+        replies.append(&mut released.replies);
+        released.replies = replies;
+        Ok(Turn { released, commit })
     }
 
     /// The commit has ended: its replies go out if it is durable.
@@ -377,23 +360,23 @@ impl<K: Keep, C> Node<K, C> {
         log.finish_commit(committed);
         self.committing = None;
         Ok(Turn {
-            replies: self.release(batch),
+            released: self.release(batch),
             commit: None,
         })
     }
 
-    fn release(&mut self, batch: Batch) -> Vec<(C, Result<Reply, Refusal>)> {
+    fn release(&mut self, batch: Batch) -> Released<C> {
         assert!(!self.is_committing(), "what is released is durable");
-        if batch == Batch::Open {
-            return Vec::new();
-        }
-        let mut replies = self.shard.release(&self.keep);
-        for (_, reply) in &mut replies {
+        let mut released = match batch {
+            Batch::Closes => self.shard.release(&self.keep),
+            Batch::Open => Released::default(),
+        };
+        for (_, reply) in &mut released.replies {
             if let Ok(Reply::Status(status)) = reply {
                 status.stored_bytes = self.keep.stored_bytes();
             }
         }
-        replies
+        released
     }
 
     /// Looks after the shard and the store: lets superseded versions go, reclaims, verifies, proves the last batch durable.

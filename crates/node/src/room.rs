@@ -22,6 +22,7 @@ pub(crate) fn of_note(note: &Note) -> u64 {
         Note::Decided { cell, value, .. } => small_footprint(cell.len() + value.len()),
         // It only frees.
         Note::Forget { .. } => 0,
+        Note::Serving(record) => of_record(record),
         Note::Next { pointer, .. } => of_pointer(Some(pointer)),
     }
 }

@@ -154,6 +154,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         let name = identity.name.clone();
         let record = ServerRecord { name, ..record };
         let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
+        worker.reach(&identity, registrar.network.clone());
         tokio::select! {
             outcome = join(&registrar, &identity, &directory, &worker, &health) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},

@@ -1,14 +1,16 @@
 //! The node of this process: requests from connections in, commits written by another thread, replies out.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use areo_core::config::ServerId;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Note, Reply, Request, ServerStatus};
+use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
 use areo_core::server::record::{ElementHeader, Step};
-use areo_core::shard::Shard;
+use areo_core::shard::{Released, Shard};
+use areo_net::network::Network;
 use areo_node::{Job, Node, NodeError, Sizes, Turn, UPKEEP_PERIOD, Watch};
 use areo_store::Commit;
 use areo_store::disk::DiskFile;
@@ -17,6 +19,7 @@ use tokio::task::{spawn_blocking, spawn_local};
 use tracing::Span;
 
 use crate::caller::{Caller, Watched};
+use crate::identity::Identity;
 use crate::metrics::Metrics;
 
 mod keep;
@@ -74,12 +77,25 @@ impl Watch<Caller> for Looking<'_> {
     }
 }
 
+/// How long what could not be said is said again.
+const SAYING: Duration = Duration::from_secs(10);
+
+/// What goes to a server that was not connected.
+struct Unsaid {
+    to: ServerId,
+    note: Note,
+    until: Instant,
+}
+
 /// A node on its thread.
 pub(crate) struct Worker {
     /// `None` once it is closed.
     node: RefCell<Option<Node<Durable, Caller>>>,
     batch: RefCell<Batch>,
     metrics: Arc<Metrics>,
+    /// The cluster, this server, and how the others are reached: where they are follows what the node hears.
+    others: OnceCell<(u128, ServerId, Network)>,
+    unsaid: RefCell<Vec<Unsaid>>,
     /// When the first request since the last turn came.
     arrived: Cell<Option<Instant>>,
     started: Instant,
@@ -96,6 +112,8 @@ impl Worker {
             node: RefCell::new(Some(Node::new(shard, keep, SIZES))),
             batch: RefCell::default(),
             metrics,
+            others: OnceCell::new(),
+            unsaid: RefCell::default(),
             arrived: Cell::new(None),
             started: Instant::now(),
             failure: RefCell::default(),
@@ -143,6 +161,12 @@ impl Worker {
             Ok(Reply::Status(status)) => Some((status, waiting)),
             _ => None,
         }
+    }
+
+    /// From now on it can speak to the other servers of the cluster.
+    pub(crate) fn reach(&self, identity: &Identity, network: Network) {
+        let others = (identity.cluster, identity.server, network);
+        assert!(self.others.set(others).is_ok(), "there is one network");
     }
 
     /// From now on it answers for objects.
@@ -193,15 +217,37 @@ impl Worker {
     /// Sends the replies, and has the commit written.
     fn carry_out(self: &Rc<Self>, turn: Turn<Durable, Caller>) {
         let now = Instant::now();
-        for (caller, reply) in turn.replies {
+        let Released {
+            replies,
+            sends,
+            met,
+        } = turn.released;
+        for (caller, reply) in replies {
             caller.answer(&self.metrics, now, reply);
         }
+        self.say(now, sends, met);
         if let Some(commit) = turn.commit {
             let syncing = self.batch.borrow().watched.sync();
             spawn_local(Rc::clone(self).write(commit, syncing));
         } else {
             self.batch.take();
         }
+    }
+
+    /// Says this, and what is unsaid, to those that are connected. What it has met is to be found from now on.
+    fn say(&self, now: Instant, sends: Vec<(ServerId, Note)>, met: Vec<ServerRecord>) {
+        let mut left = self.unsaid.borrow_mut();
+        let Some((cluster, own, network)) = self.others.get() else {
+            return;
+        };
+        if sends.is_empty() && met.is_empty() && left.is_empty() {
+            return;
+        }
+        network.learn(*cluster, met.into_iter().filter(|record| record.id != *own));
+        let until = now + SAYING;
+        let unsaid = |(to, note)| Unsaid { to, note, until };
+        left.extend(sends.into_iter().map(unsaid));
+        left.retain(|unsaid| !network.tell(unsaid.to, &unsaid.note) && now < unsaid.until);
     }
 
     async fn write(self: Rc<Self>, commit: Commit<DiskFile>, syncing: Vec<Span>) {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,11 +22,13 @@ use areo_core::tag::Tag;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_net::{Role, crc32c};
-use areo_server::{Durability, Options, Start};
+use areo_server::Start;
 use areo_wire::fuzzing::Golden;
 use areo_wire::hello::{Channel, Hello, encode_hello};
 use bytes::Bytes;
 use tokio::task::LocalSet;
+
+mod support;
 
 /// Inputs on every change; `AREO_HOSTILE_REQUESTS` asks for more.
 const INPUTS: usize = 10_000;
@@ -34,54 +36,6 @@ const INPUTS: usize = 10_000;
 const INPUTS_PER_CONNECTION: usize = 20;
 /// What the server may grow by, in bytes.
 const GROWTH_BYTES: u64 = 64 << 20;
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// A server of a cluster of its own, on a thread that ends with the process.
-fn start(folder: &std::path::Path) -> (SocketAddr, SocketAddr) {
-    let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-    let (listen, admin) = (address(free_port()), address(free_port()));
-    let options = Options {
-        data: folder.join("s1"),
-        listen: listen.to_string(),
-        advertise: None,
-        admin: admin.to_string(),
-        start: Start::Init,
-        durability: Durability::Fsync,
-        name: None,
-        max_value_bytes: 1 << 20,
-        recorder: areo_telemetry::Recorder::new(
-            areo_telemetry::Sampler::Never,
-            false,
-            areo_telemetry::Limits::default(),
-        ),
-        insecure: false,
-        seeds: Vec::new(),
-    };
-    std::thread::spawn(move || {
-        areo_server::run(options).expect("it serves until the process ends");
-    });
-    while !is_ready(admin) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    (listen, admin)
-}
-
-fn is_ready(admin: SocketAddr) -> bool {
-    let ask = || {
-        let mut stream = TcpStream::connect(admin).ok()?;
-        stream
-            .write_all(b"GET /health/ready HTTP/1.0\r\n\r\n")
-            .ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer.contains(" 200 "))
-    };
-    ask().unwrap_or(false)
-}
 
 struct Random(u64);
 
@@ -192,7 +146,7 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
 #[test]
 fn a_version_number_that_is_not_possible_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (listen, _) = start(folder.path());
+    let (listen, _) = support::start(folder.path(), "s1", Start::Init);
     check_ordinary_operations(listen, b"before");
     as_client(listen, async |client, configuration| {
         let name = Name::user("key").unwrap();
@@ -246,7 +200,7 @@ fn hostile_inputs_hurt_nobody_else() {
     let inputs = wanted();
     count_panics();
     let folder = tempfile::tempdir().unwrap();
-    let (listen, admin) = start(folder.path());
+    let (listen, admin) = support::start(folder.path(), "s1", Start::Init);
     check_ordinary_operations(listen, b"before");
     let golden = include_str!("../../wire/tests/golden/request-v1.txt");
     let golden: Vec<Vec<u8>> = Golden::parse(golden)
@@ -287,7 +241,7 @@ fn hostile_inputs_hurt_nobody_else() {
         "{answered} of {sent} were well-formed enough for an answer"
     );
     check_ordinary_operations(listen, b"after");
-    assert!(is_ready(admin));
+    assert!(support::is_ready(admin));
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < GROWTH_BYTES, "{grown} bytes more");
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);

@@ -9,8 +9,9 @@
 //! begins, relative to the ends of others. `docs/simulator.md` argues why the steps of `state` are enough for that.
 //!
 //! Reading order: `cases`, `node` and `env` (a live client, a live server), `servers` and `clients` (the same as automata),
-//! `state` (a state and its steps), `search`, `judge`; `naive` is the search that has nothing to be wrong in.
+//! `state` and `belated` (a state and its steps), `search`, `judge`; `naive` is the search that has nothing to be wrong in.
 
+mod belated;
 pub mod cases;
 mod clients;
 mod engine;
@@ -69,6 +70,8 @@ pub struct Case {
     pub ticks: usize,
     /// Whether notes such as CONFIRM arrive, each at any moment or never; otherwise all are lost.
     pub notes: bool,
+    /// Whether servers speak of their own accord. What they say arrives at any moment or never.
+    pub speaks: bool,
     /// Unconfirmed versions of one object that a server takes (`[X-3 unconfirmed-cap]`).
     pub max_unconfirmed: usize,
     /// Whether servers may let superseded versions go at any moment, as they do after a quiet time

@@ -10,12 +10,13 @@ mod nothing_unsynced_is_shown;
 mod one_value_per_tag;
 mod quorum_holds;
 mod tags_never_go_back;
+mod told_is_durable;
 mod trimming_bounds_versions;
 
 use crate::truth::{Domain, Kept, ObjectId, Objects, Truth};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::element::Element;
-use areo_core::message::Held;
+use areo_core::message::{Held, Note};
 use areo_core::pointer::Pointer;
 use areo_core::server::record::Key;
 use areo_core::tag::Tag;
@@ -51,6 +52,8 @@ pub(crate) enum Observation<'a> {
     },
     /// A server said what comes after a configuration.
     PointerShown { pointer: &'a Pointer },
+    /// A server said this to another one of its own accord.
+    Told { server: usize, note: &'a Note },
     /// A server started from its disk, on which these durable records were not found again.
     Recovered { server: usize, missing: &'a [Kept] },
     /// The start of a server was confirmed by the root domain, of which that member knows better and was in reach.
@@ -109,6 +112,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<one_value_per_tag::Rule>::default(),
         Box::<quorum_holds::Rule>::default(),
         Box::<tags_never_go_back::Rule>::default(),
+        Box::<told_is_durable::Rule>::default(),
         Box::<trimming_bounds_versions::Rule>::default(),
     ]
 }

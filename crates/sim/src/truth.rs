@@ -2,6 +2,7 @@
 //! durable, and never asked of them.
 
 use crate::random::Table;
+use areo_core::config::ServerId;
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
@@ -86,6 +87,8 @@ pub(crate) enum Kept {
     Final { key: Key },
     /// The fence of an object.
     Fence { object: ObjectId, fence: Fence },
+    /// That server has started that often.
+    Server { id: ServerId, incarnation: u64 },
     /// Of no interest to any invariant.
     Other,
 }
@@ -107,6 +110,10 @@ impl Kept {
                 key: *key,
                 cell: cell.clone(),
                 acceptor: Box::new(acceptor.clone()),
+            },
+            Header::Registry(record) => Kept::Server {
+                id: record.id,
+                incarnation: record.incarnation,
             },
             Header::Final(c) => Kept::Final {
                 key: Key::of(&c.id()),
@@ -235,6 +242,7 @@ impl Truth {
             }),
             // A higher one may stand for it.
             Kept::Final { key } => self.final_index(domain_of(key)) < key.index,
+            Kept::Server { id, incarnation } => !self.knows(*id, *incarnation),
             Kept::Fence { .. } | Kept::Other => false,
         };
         before.into_iter().flatten().filter(missing).collect()
@@ -309,6 +317,12 @@ impl Truth {
     }
 
     /// An element of this version is durable, readable or not.
+    /// Whether that start of that server, or a later one, is on record.
+    pub(crate) fn knows(&self, server: ServerId, start: u64) -> bool {
+        let is_of = |kept: &Kept| matches!(kept, Kept::Server { id, incarnation } if *id == server && *incarnation >= start);
+        self.records.iter().flatten().any(is_of)
+    }
+
     pub(crate) fn holds(&self, object: ObjectId, tag: Tag) -> bool {
         self.versions(object).iter().any(|copy| copy.tag == tag)
     }

@@ -114,6 +114,7 @@ pub fn note_name(note: &Note) -> &'static str {
         Note::Decided { .. } => "decided",
         Note::Next { .. } => "next",
         Note::Forget { .. } => "forget",
+        Note::Serving(_) => "serving",
     }
 }
 

@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "every bench uses a part of it")]
 
 use std::process::Command;
-use std::rc::Rc;
 use std::time::Duration;
 
 use areo_bench::cluster::{Cluster, Program, loopback_places};
@@ -16,7 +15,7 @@ pub(crate) async fn five_servers(memory: bool) -> (Cluster, Domain) {
 
 /// Servers that serve, and a domain on all of them.
 pub(crate) async fn servers(servers: usize, dap: Dap, memory: bool) -> (Cluster, Domain) {
-    let program: Program = Rc::new(|| Command::new(env!("CARGO_BIN_EXE_areo")));
+    let program = Program::new(|| Command::new(env!("CARGO_BIN_EXE_areo")));
     let places = loopback_places(servers, false);
     let cluster = Cluster::make(&program, places, &std::env::temp_dir(), memory);
     let mut cluster = cluster.expect("there is room for the servers");

@@ -23,7 +23,6 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
 /// How long an operation may take while there is trouble, unless `--timeout` says otherwise: most of what happens is
@@ -92,7 +91,10 @@ fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
 fn servers_program() -> Outcome<Program> {
     let path = program::path()
         .map_err(|error| Failure::other(format!("cannot find this program: {error}")))?;
-    Ok(Rc::new(move || program::server(&path)))
+    Ok(Program {
+        connect: session::connect_options(),
+        ..Program::new(move || program::server(&path))
+    })
 }
 
 fn nemesis(session: &Session, args: Nemesis) -> Outcome {

@@ -7,65 +7,8 @@ use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
 use areo_client::{
     Collect, ConfigurationInfo, Dap, Decider, DomainInfo, DomainOptions, EcDap, InvalidChoice,
-    Member, Options, SequenceEntry, Shape,
+    Options, SequenceEntry, Shape,
 };
-use serde::Serialize;
-
-/// One domain with its configuration, as it is printed with `--json`.
-#[derive(Serialize)]
-pub(super) struct Described<'a> {
-    domain: &'a str,
-    id: &'a str,
-    status: &'static str,
-    #[serde(flatten)]
-    configuration: DescribedConfiguration<'a>,
-    /// Configurations that are decided and not installed yet; nothing if it was not asked, or nobody answered.
-    pending: Option<Vec<DescribedConfiguration<'a>>>,
-}
-
-/// One configuration, as it is printed with `--json`.
-#[derive(Serialize)]
-pub(super) struct DescribedConfiguration<'a> {
-    configuration: u32,
-    dap: String,
-    n: usize,
-    k: usize,
-    quorum: usize,
-    f: usize,
-    /// Fragments of a value that may be lost, once every server has its own.
-    fragments_spare: usize,
-    stored_per_byte: f64,
-    delta: u16,
-    copy_limit_bytes: u32,
-    piggyback: bool,
-    collect: &'static str,
-    ec_dap: &'static str,
-    consensus: String,
-    servers: Vec<DescribedMember<'a>>,
-}
-
-/// One place of a sequence, as it is printed with `--json`.
-#[derive(Serialize)]
-pub(super) struct DescribedEntry<'a> {
-    status: &'static str,
-    #[serde(flatten)]
-    configuration: DescribedConfiguration<'a>,
-}
-
-#[derive(Serialize)]
-struct DescribedMember<'a> {
-    name: &'a str,
-    id: String,
-    address: Option<&'a str>,
-}
-
-/// What the status of a configuration is called.
-pub(super) fn status(is_final: bool) -> &'static str {
-    match is_final {
-        true => "finalized",
-        false => "pending",
-    }
-}
 
 pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
     match command {
@@ -195,53 +138,6 @@ pub(super) fn meaning(shape: Shape) -> String {
     )
 }
 
-pub(super) fn describe(info: &DomainInfo) -> Described<'_> {
-    let pending = info.pending.as_deref();
-    Described {
-        domain: &info.name,
-        id: &info.id,
-        status: status(true),
-        configuration: describe_configuration(&info.configuration),
-        pending: pending.map(|all| all.iter().map(describe_configuration).collect()),
-    }
-}
-
-pub(super) fn entry(entry: &SequenceEntry) -> DescribedEntry<'_> {
-    DescribedEntry {
-        status: status(entry.is_final),
-        configuration: describe_configuration(&entry.configuration),
-    }
-}
-
-pub(super) fn describe_configuration(info: &ConfigurationInfo) -> DescribedConfiguration<'_> {
-    let ConfigurationInfo {
-        index,
-        shape,
-        delta,
-        copy_bytes,
-        options,
-        decided_by,
-        members,
-    } = info;
-    DescribedConfiguration {
-        configuration: *index,
-        dap: shape.dap().to_string(),
-        n: shape.n(),
-        k: shape.k(),
-        quorum: shape.quorum(),
-        f: shape.f(),
-        fragments_spare: shape.fragments_spare(),
-        stored_per_byte: shape.stored_per_byte(),
-        delta: *delta,
-        copy_limit_bytes: *copy_bytes,
-        piggyback: options.piggyback,
-        collect: collect(options.collect),
-        ec_dap: ec_dap(options.ec),
-        consensus: decided_by.to_string(),
-        servers: members.iter().map(describe_member).collect(),
-    }
-}
-
 fn collect(collect: Collect) -> &'static str {
     match collect {
         Collect::On => "on",
@@ -283,19 +179,9 @@ pub(super) fn options(c: &ConfigurationInfo) -> String {
     format!("{protocol} (piggyback {piggyback}, collect {collect}{compared}{consensus})")
 }
 
-fn describe_member(member: &Member) -> DescribedMember<'_> {
-    DescribedMember {
-        name: &member.name,
-        id: member.id.to_string(),
-        address: member.address.as_deref(),
-    }
-}
-
 pub(super) fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
     if out.json {
-        return domains
-            .iter()
-            .try_for_each(|info| out.object(&describe(info)));
+        return domains.iter().try_for_each(|info| out.object(info));
     }
     let columns = [
         Column::Text("domain"),
@@ -348,15 +234,14 @@ pub(super) fn names(configuration: &ConfigurationInfo) -> String {
 
 fn print_one(out: Output, info: &DomainInfo) -> Outcome {
     if out.json {
-        return out.object(&describe(info));
+        return out.object(info);
     }
     let configuration = &info.configuration;
-    let called =
-        |c: &ConfigurationInfo, is_final| format!("{} {}, {}", c.index, status(is_final), c.shape);
+    let called = |c: &ConfigurationInfo, status| format!("{} {status}, {}", c.index, c.shape);
     let mut lines = vec![
         ("domain", info.name.clone()),
         ("id", info.id.clone()),
-        ("configuration", called(configuration, true)),
+        ("configuration", called(configuration, "finalized")),
         ("servers", names(configuration)),
         ("means", meaning(configuration.shape)),
         ("delta", configuration.delta.to_string()),
@@ -370,7 +255,7 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
         ("options", options(configuration)),
     ];
     for c in info.pending.iter().flatten() {
-        let pending = format!("{} on {}", called(c, false), names(c));
+        let pending = format!("{} on {}", called(c, "pending"), names(c));
         lines.push(("configuration", pending));
     }
     for (name, value) in lines {
@@ -385,7 +270,7 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::ServerId;
+    use areo_client::{Member, ServerId};
 
     #[test]
     fn k_leaves_room_for_one_crash_by_default() {
@@ -424,8 +309,7 @@ mod tests {
 
     #[test]
     fn json_has_stable_keys() {
-        let info = info();
-        let object = serde_json::to_value(describe(&info)).unwrap();
+        let object = serde_json::to_value(info()).unwrap();
         let member = |id: &str, address: Option<&str>| serde_json::json!({ "name": format!("s{id}"), "id": format!("{id:0>32}"), "address": address });
         assert_eq!(
             object,

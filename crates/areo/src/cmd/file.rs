@@ -120,22 +120,16 @@ async fn cat(session: &Session, name: &str) -> Outcome {
     Ok(())
 }
 
-#[derive(Serialize)]
-struct Listed<'a> {
-    name: &'a str,
-    version: String,
-}
-
 async fn ls(session: &Session, prefix: &str) -> Outcome {
     let (client, domain) = session.domain().await?;
     let (out, mut after) = (session.out, Some(String::new()));
     while let Some(from) = after {
         let (files, next) = domain.files(prefix, &from).await.map_err(failure)?;
         for file in files {
-            let (name, version) = (&*file.name, file.version.to_string());
-            match out.json {
-                true => out.object(&Listed { name, version })?,
-                false => out.line(&out.foreign(name))?,
+            if out.json {
+                out.object(&file)?;
+            } else {
+                out.line(&out.foreign(&file.name))?;
             }
         }
         after = next;
@@ -169,43 +163,29 @@ async fn rm(session: &Session, name: &str) -> Outcome {
     Ok(())
 }
 
-#[derive(Serialize)]
-struct Different {
-    kind: &'static str,
-    there: [u64; 2],
-    here: [u64; 2],
-    blocks: usize,
-    chunks: usize,
-}
-
 async fn diff(session: &Session, args: &args::file::Diff) -> Outcome {
     let (client, domain, file) = open(session, &args.name).await?;
     let (_, base) = base(&domain, &args.name, &args.path);
     let chunking = chunking(&args.cut, base.as_ref())?;
     let differences = file.diff(&args.path, chunking).await;
     for difference in differences.map_err(file_failure)? {
-        let (sign, kind) = match difference.kind {
-            DifferenceKind::Equal => ('=', "equal"),
-            DifferenceKind::Replaced => ('!', "replaced"),
-            DifferenceKind::Added => ('+', "added"),
-            DifferenceKind::Removed => ('-', "removed"),
-        };
-        match session.out.json {
-            true => session.out.object(&Different {
-                kind,
-                there: [difference.there.start, difference.there.end],
-                here: [difference.here.start, difference.here.end],
-                blocks: difference.blocks,
-                chunks: difference.chunks,
-            })?,
-            false => session.out.line(&sentence(sign, kind, &difference))?,
+        if session.out.json {
+            session.out.object(&difference)?;
+        } else {
+            session.out.line(&sentence(&difference))?;
         }
     }
     client.close().await;
     Ok(())
 }
 
-fn sentence(sign: char, kind: &str, difference: &Difference) -> String {
+fn sentence(difference: &Difference) -> String {
+    let (sign, kind) = match difference.kind {
+        DifferenceKind::Equal => ('=', "equal"),
+        DifferenceKind::Replaced => ('!', "replaced"),
+        DifferenceKind::Added => ('+', "added"),
+        DifferenceKind::Removed => ('-', "removed"),
+    };
     let Difference { there, here, .. } = difference;
     let size = |range: &std::ops::Range<u64>| show_size(range.end - range.start);
     let (there_bytes, here_bytes) = (size(there), size(here));

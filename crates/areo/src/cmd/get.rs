@@ -1,6 +1,6 @@
 //! `areo get`: reads an object.
 
-use super::statistics::{self, Cost};
+use super::statistics;
 use crate::args;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -26,7 +26,7 @@ struct Read<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(flatten)]
-    cost: Option<Cost>,
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
@@ -47,9 +47,10 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
 
 async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcome {
     let (client, domain) = session.domain().await?;
-    match args.version_only {
-        true => version_only(session.out, &domain, args).await?,
-        false => value(session.out, &domain, args, file).await?,
+    if args.version_only {
+        version_only(session.out, &domain, args).await?;
+    } else {
+        value(session.out, &domain, args, file).await?;
     }
     client.close().await;
     Ok(())
@@ -69,12 +70,12 @@ async fn version_only(out: Output, domain: &Domain, args: &args::Get) -> Outcome
     if out.json {
         return out.object(&read);
     }
-    statistics::print(out, read.cost.as_ref());
+    statistics::print(out, read.cost);
     out.line(&read.version)
 }
 
-fn cost(args: &args::Get, statistics: &Statistics) -> Option<Cost> {
-    args.stats.stats.then(|| Cost::of(statistics))
+fn cost<'a>(args: &args::Get, statistics: &'a Statistics) -> Option<&'a Statistics> {
+    args.stats.stats.then_some(statistics)
 }
 
 async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Path>) -> Outcome {
@@ -90,12 +91,12 @@ async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Pat
         // Said in full, `-o -` means it.
         let checks = out.terminal && args.output.is_none();
         return print(out, &mut stream, checks).await.map(|()| {
-            statistics::print(out, cost(args, &statistics).as_ref());
+            statistics::print(out, cost(args, &statistics));
         });
     };
     write(out, path, &mut stream).await?;
     let cost = cost(args, &statistics);
-    statistics::print(out, cost.as_ref());
+    statistics::print(out, cost);
     let read = stream.streamed();
     if out.json {
         return out.object(&Read {
@@ -126,12 +127,13 @@ async fn print(out: Output, stream: &mut ObjectStream, checks: bool) -> Outcome 
 /// A terminal that obeys a binary value does surprising things.
 fn check_text(piece: &[u8], length: u64) -> Outcome {
     let control = |byte: &u8| byte.is_ascii_control() && !b"\n\r\t".contains(byte);
-    match piece.iter().any(control) {
-        true => Err(Failure::usage(format!(
+    if piece.iter().any(control) {
+        Err(Failure::usage(format!(
             "the value is not text ({}): redirect it, or pass -o FILE (-o - prints it all the same)",
             show_size(length)
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -141,9 +143,10 @@ fn check_place(path: &Path) -> Outcome {
     if path.is_dir() {
         return Err(refused("it is a directory; name a file in it"));
     }
-    match folder(path).is_dir() {
-        true => Ok(()),
-        false => Err(refused("there is no such directory")),
+    if folder(path).is_dir() {
+        Ok(())
+    } else {
+        Err(refused("there is no such directory"))
     }
 }
 

@@ -6,15 +6,6 @@ use crate::output::Output;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
 use areo_client::{Domain, Entry, limits};
-use serde::Serialize;
-
-/// What is printed with `--json`.
-#[derive(Serialize)]
-struct Listed<'a> {
-    key: &'a str,
-    version: String,
-    bytes: u64,
-}
 
 pub(super) fn run(session: &Session, args: &args::Ls) -> Outcome {
     session::run(ls(session, args), "")
@@ -52,20 +43,15 @@ async fn pages(out: Output, domain: &Domain, args: &args::Ls) -> Outcome {
 }
 
 fn print(out: Output, long: bool, entry: &Entry) -> Outcome {
+    if out.json {
+        return out.object(entry);
+    }
     let (key, bytes) = (out.foreign(&entry.key), entry.length);
-    match (out.json, long) {
-        (true, _) => out.object(&Listed {
-            key: &entry.key,
-            version: entry.version.to_string(),
-            bytes,
-        }),
-        (false, false) => out.line(&key),
-        (false, true) => out.line(&long_line(
-            out.terminal,
-            bytes,
-            &entry.version.to_string(),
-            &key,
-        )),
+    if long {
+        let version = entry.version.to_string();
+        out.line(&long_line(out.terminal, bytes, &version, &key))
+    } else {
+        out.line(&key)
     }
 }
 

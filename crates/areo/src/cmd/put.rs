@@ -2,7 +2,7 @@
 
 mod content_type;
 
-use super::statistics::{self, Cost};
+use super::statistics;
 use crate::args::{self, parse_block_size};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -10,7 +10,7 @@ use crate::progress;
 use crate::session::{self, Session, Target, failure};
 use crate::units::show_size;
 use areo_client::{
-    ConfigurationInfo, Domain, PutOptions, StreamError, SweepOptions, Version, limits,
+    ConfigurationInfo, Domain, PutOptions, Statistics, StreamError, SweepOptions, Version, limits,
 };
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -35,7 +35,7 @@ struct Written<'a> {
     version: String,
     bytes: u64,
     #[serde(flatten)]
-    cost: Option<Cost>,
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
@@ -84,7 +84,7 @@ async fn put(
         key,
         version: version.to_string(),
         bytes: source.bytes,
-        cost: args.stats.stats.then(|| Cost::of(&statistics)),
+        cost: args.stats.stats.then_some(&*statistics),
     };
     report(out, &written, version)?;
     if written.bytes > block_bytes {
@@ -130,7 +130,7 @@ fn report(out: Output, written: &Written, version: Version) -> Outcome {
     if out.json {
         return out.object(written);
     }
-    statistics::print(out, written.cost.as_ref());
+    statistics::print(out, written.cost);
     if !out.terminal {
         return out.line(&version.to_string());
     }

@@ -40,8 +40,7 @@ async fn status(session: &Session, name: &str) -> Outcome {
 
 fn print(out: Output, sequence: &[SequenceEntry]) -> Outcome {
     if out.json {
-        let mut entries = sequence.iter().map(domain::entry);
-        return entries.try_for_each(|entry| out.object(&entry));
+        return sequence.iter().try_for_each(|entry| out.object(entry));
     }
     let columns = [
         Column::Number("configuration"),
@@ -59,7 +58,7 @@ fn row(entry: &SequenceEntry) -> Vec<String> {
     let c = &entry.configuration;
     vec![
         c.index.to_string(),
-        domain::status(entry.is_final).into(),
+        entry.status().into(),
         c.shape.to_string(),
         c.shape.quorum().to_string(),
         c.shape.f().to_string(),

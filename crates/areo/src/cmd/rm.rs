@@ -1,9 +1,10 @@
 //! `areo rm`: deletes an object.
 
-use super::statistics::{self, Cost};
+use super::statistics;
 use crate::args;
 use crate::exit::Outcome;
 use crate::session::{self, Session, failure};
+use areo_client::Statistics;
 use serde::Serialize;
 
 /// What is printed with `--json`.
@@ -13,7 +14,7 @@ struct Deleted<'a> {
     key: &'a str,
     version: String,
     #[serde(flatten)]
-    cost: Option<Cost>,
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::Rm) -> Outcome {
@@ -32,10 +33,10 @@ async fn rm(session: &Session, args: &args::Rm) -> Outcome {
         domain: domain.name(),
         key,
         version: version.to_string(),
-        cost: args.stats.stats.then(|| Cost::of(&statistics)),
+        cost: args.stats.stats.then_some(&*statistics),
     };
     if !out.json {
-        statistics::print(out, deleted.cost.as_ref());
+        statistics::print(out, deleted.cost);
     }
     match (out.json, out.terminal) {
         (true, _) => out.object(&deleted)?,

@@ -1,45 +1,23 @@
 //! `areo stat`: everything of an object but its value.
 
-use super::statistics::{self, Cost};
+use super::statistics;
 use crate::args;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::session::{self, Session, failure};
 use crate::units::{show_size, show_time};
-use areo_client::{ObjectInfo, Placement};
+use areo_client::{ObjectInfo, Statistics};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
 struct Known<'a> {
     domain: &'a str,
     key: &'a str,
-    version: String,
-    bytes: u64,
-    /// Of a value that is in blocks: how many, and their length.
-    blocks: Option<u64>,
-    block_bytes: Option<u32>,
-    content_type: Option<&'a str>,
-    metadata: BTreeMap<&'a str, &'a str>,
-    /// CRC-32C, in hexadecimal.
-    checksum: Option<String>,
-    written_at_ms: Option<u64>,
-    configuration: u32,
-    dap: String,
-    n: usize,
-    k: usize,
-    placement: Vec<Placed<'a>>,
     #[serde(flatten)]
-    cost: Option<Cost>,
-}
-
-#[derive(Serialize)]
-struct Placed<'a> {
-    server: &'a str,
-    id: String,
-    element: u8,
-    role: String,
+    info: &'a ObjectInfo,
+    #[serde(flatten)]
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::Stat) -> Outcome {
@@ -50,59 +28,29 @@ async fn stat(session: &Session, key: &str, stats: args::Stats) -> Outcome {
     let (client, domain) = session.domain().await?;
     let (domain, statistics) = domain.measured();
     let info = domain.stat(key).await.map_err(failure)?;
-    let cost = stats.stats.then(|| Cost::of(&statistics));
+    let cost = stats.stats.then_some(&*statistics);
     if session.out.json {
-        let known = Known {
+        session.out.object(&Known {
+            domain: domain.name(),
+            key,
+            info: &info,
             cost,
-            ..known(domain.name(), key, &info)
-        };
-        session.out.object(&known)?;
+        })?;
     } else {
         print(session.out, domain.name(), key, &info)?;
-        statistics::print(session.out, cost.as_ref());
+        statistics::print(session.out, cost);
     }
     client.close().await;
     Ok(())
 }
 
-fn known<'a>(domain: &'a str, key: &'a str, info: &'a ObjectInfo) -> Known<'a> {
-    let placed = |placement: &'a Placement| Placed {
-        server: &placement.name,
-        id: placement.server.to_string(),
-        element: placement.element,
-        role: placement.role.to_string(),
-    };
-    let metadata = &info.metadata;
-    let pairs = metadata
-        .user
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()));
-    Known {
-        domain,
-        key,
-        version: info.version.to_string(),
-        bytes: info.length,
-        blocks: metadata.blocks.map(|blocks| blocks.count()),
-        block_bytes: metadata.blocks.map(|blocks| blocks.block_bytes),
-        content_type: metadata.content_type.as_deref(),
-        metadata: pairs.collect(),
-        checksum: metadata.checksum.map(|checksum| format!("{checksum:08x}")),
-        written_at_ms: metadata.written_at_ms,
-        configuration: info.configuration,
-        dap: info.shape.dap().to_string(),
-        n: info.shape.n(),
-        k: info.shape.k(),
-        placement: info.placement.iter().map(placed).collect(),
-        cost: None,
-    }
-}
-
 fn print(out: Output, domain: &str, key: &str, info: &ObjectInfo) -> Outcome {
     for (name, value) in lines(out.terminal, domain, key, info) {
         let value = out.foreign(&value);
-        match out.terminal {
-            true => out.line(&format!("{:<14} {value}", out.foreign(&name)))?,
-            false => out.line(&format!("{name}\t{value}"))?,
+        if out.terminal {
+            out.line(&format!("{:<14} {value}", out.foreign(&name)))?;
+        } else {
+            out.line(&format!("{name}\t{value}"))?;
         }
     }
     Ok(())
@@ -116,9 +64,10 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
     line("version", info.version.to_string());
     line(
         "bytes",
-        match people {
-            true => format!("{} ({})", info.length, show_size(info.length)),
-            false => info.length.to_string(),
+        if people {
+            format!("{} ({})", info.length, show_size(info.length))
+        } else {
+            info.length.to_string()
         },
     );
     let metadata = &info.metadata;
@@ -155,7 +104,7 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::{Blocks, Dap, ElementRole, Metadata, ServerId, Shape, Version};
+    use areo_client::{Blocks, Dap, ElementRole, Metadata, Placement, ServerId, Shape, Version};
 
     fn info() -> ObjectInfo {
         ObjectInfo {
@@ -185,8 +134,13 @@ mod tests {
 
     #[test]
     fn json_has_stable_keys() {
-        let info = info();
-        let object = serde_json::to_value(known("default", "a", &info)).unwrap();
+        let known = Known {
+            domain: "default",
+            key: "a",
+            info: &info(),
+            cost: None,
+        };
+        let object = serde_json::to_value(&known).unwrap();
         assert_eq!(
             object,
             serde_json::json!({

@@ -5,86 +5,15 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
-use areo_client::{Client, Count, FileCount, SweepOptions, Swept};
+use areo_client::{Client, Count, SweepOptions, Swept};
 use serde::Serialize;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
     blocks_of: &'a str,
-    /// In use: the newest versions of their objects.
-    live: Counted,
-    /// Of writes that have not ended, or never will.
-    unfinished: Counted,
-    /// Of versions that were replaced or deleted.
-    replaced: Counted,
-    /// Of writes that were given up.
-    aborted: Counted,
-    /// In use: of files.
-    files: CountedFiles,
-    /// Of files that were removed.
-    removed_files: CountedFiles,
-    /// Removed by this sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    removed: Option<Counted>,
-}
-
-#[derive(Serialize)]
-struct Counted {
-    uploads: u64,
-    blocks: u64,
-    bytes: u64,
-}
-
-impl From<Count> for Counted {
-    fn from(count: Count) -> Counted {
-        let Count {
-            uploads,
-            blocks,
-            bytes,
-        } = count;
-        Counted {
-            uploads,
-            blocks,
-            bytes,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct CountedFiles {
-    files: u64,
-    blocks: u64,
-    bytes: u64,
-}
-
-impl From<FileCount> for CountedFiles {
-    fn from(count: FileCount) -> CountedFiles {
-        let FileCount {
-            files,
-            blocks,
-            bytes,
-        } = count;
-        CountedFiles {
-            files,
-            blocks,
-            bytes,
-        }
-    }
-}
-
-fn line<'a>(domain: &'a str, swept: &Swept, removes: bool) -> Line<'a> {
-    let Swept { values, files, .. } = swept;
-    Line {
-        blocks_of: domain,
-        live: values.live.into(),
-        unfinished: values.unfinished.into(),
-        replaced: values.replaced.into(),
-        aborted: values.aborted.into(),
-        files: files.live.into(),
-        removed_files: files.removed.into(),
-        removed: removes.then(|| swept.removed.into()),
-    }
+    #[serde(flatten)]
+    swept: &'a Swept,
 }
 
 pub(super) fn run(session: &Session, args: &args::Sweep) -> Outcome {
@@ -102,9 +31,12 @@ async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
     };
     let swept = domain.sweep(options).await.map_err(failure)?;
     let out = session.out;
-    let Swept { removed, .. } = swept;
+    let removed = swept.removed.unwrap_or_default();
     match (out.json, out.terminal) {
-        (true, _) => out.object(&line(domain.name(), &swept, true))?,
+        (true, _) => out.object(&Line {
+            blocks_of: domain.name(),
+            swept: &swept,
+        })?,
         (false, true) if out.quiet => {}
         (false, true) => out.line(&sentence(&swept))?,
         (false, false) => out.line(&format!(
@@ -122,7 +54,7 @@ fn sentence(swept: &Swept) -> String {
         let blocks = show_count(count.blocks, "block");
         format!("{blocks} ({})", show_size(count.bytes))
     };
-    let (removed, orphans) = (swept.removed, swept.orphans());
+    let (removed, orphans) = (swept.removed.unwrap_or_default(), swept.orphans());
     let kept = Count {
         uploads: orphans.uploads - removed.uploads,
         blocks: orphans.blocks - removed.blocks,
@@ -154,12 +86,16 @@ pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String
             continue;
         }
         if out.json {
-            out.object(&line(name, &swept, false))?;
+            let (blocks_of, swept) = (&**name, &swept);
+            out.object(&Line { blocks_of, swept })?;
             continue;
         }
-        let size = |bytes: u64| match out.terminal {
-            true => show_size(bytes),
-            false => bytes.to_string(),
+        let size = |bytes: u64| {
+            if out.terminal {
+                show_size(bytes)
+            } else {
+                bytes.to_string()
+            }
         };
         rows.push(vec![
             name.clone(),
@@ -189,6 +125,7 @@ pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_client::FileCount;
 
     #[test]
     fn people_are_told_what_is_kept() {
@@ -198,7 +135,7 @@ mod tests {
             bytes: blocks << 20,
         };
         let mut swept = Swept {
-            removed: count(3),
+            removed: Some(count(3)),
             ..Swept::default()
         };
         swept.values.replaced = count(2);

@@ -5,11 +5,11 @@
 use crate::cluster::{Cluster, areo};
 use crate::values::bytes;
 use areo_check::{Event, EventKind, Kind, Version};
-use areo_client::ConnectOptions;
-use areo_client::blocking::{Client, File};
+use areo_client::blocking::wait;
 use areo_client::file::{
-    Base, BlockInfo, Chunking, FileError, Method, Progress, PullOptions, PushOptions, Pushed,
+    Base, BlockInfo, Chunking, File, FileError, Method, Progress, PullOptions, PushOptions, Pushed,
 };
+use areo_client::{Client, ConnectOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -185,9 +185,10 @@ impl Editor<'_> {
             addresses: addresses.split(',').map(Into::into).collect(),
             timeout: Duration::from_mins(1),
             cluster: None,
+            ..ConnectOptions::default()
         };
-        let client = Client::connect(options).expect("a quorum is there");
-        let domain = client.domain("default").expect("`areo up` made it");
+        let client = wait(Client::connect(options)).expect("a quorum is there");
+        let domain = wait(client.domain("default")).expect("`areo up` made it");
         Editor {
             name: name.into(),
             file: domain.file(FILE).expect("a short name"),
@@ -214,7 +215,7 @@ impl Editor<'_> {
         let pushed = self
             .file
             .push(&self.path, self.base.as_ref(), options, told);
-        let pushed = pushed.expect("a quorum is there");
+        let pushed = wait(pushed).expect("a quorum is there");
         // Otherwise it would not be known what was written.
         assert!(pushed.failed.is_none(), "{:?}", pushed.failed);
         let at = Times {
@@ -234,7 +235,7 @@ impl Editor<'_> {
         let pulled = self
             .file
             .pull(&self.path, self.base.as_ref(), options, |_| {});
-        let pulled = pulled.expect("a quorum is there");
+        let pulled = wait(pulled).expect("a quorum is there");
         let time = (begun, Instant::now());
         self.history.read(&self.name, time, &pulled.base.blocks());
         self.base = Some(pulled.base);
@@ -243,7 +244,7 @@ impl Editor<'_> {
 
     fn look(&self) -> Result<(), FileError> {
         let begun = Instant::now();
-        let blocks = self.file.blocks()?;
+        let blocks = wait(self.file.blocks())?;
         let time = (begun, Instant::now());
         self.history.read(&self.name, time, &blocks);
         Ok(())

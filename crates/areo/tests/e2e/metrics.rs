@@ -1,9 +1,9 @@
 //! What servers count, as Prometheus reads it.
 
 use crate::cluster::{Cluster, wait_until};
-use areo_client::blocking::{Client, Domain};
+use areo_client::blocking::wait;
 use areo_client::file::PushOptions;
-use areo_client::{Change, ConnectOptions, DapKind, Error, Metrics, PutOptions};
+use areo_client::{Change, Client, ConnectOptions, DapKind, Domain, Error, Metrics, PutOptions};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -79,12 +79,13 @@ fn servers_count_what_they_do() {
     );
 }
 
-/// A client of the cluster, and what counts for it.
-fn counted_client(cluster: &Cluster) -> (Client, Metrics) {
-    let metrics = Metrics::new();
-    let options = ConnectOptions::from(&*cluster.addresses());
-    let client = Client::connect_counted(options, &metrics).expect("the cluster serves");
-    (client, metrics)
+/// A client of the cluster that counts here.
+fn counted_client(cluster: &Cluster, metrics: &Metrics) -> Client {
+    let options = ConnectOptions {
+        metrics: Some(metrics.clone()),
+        ..ConnectOptions::from(&*cluster.addresses())
+    };
+    wait(Client::connect(options)).expect("the cluster serves")
 }
 
 /// Two puts and gets, one of them in three blocks; a file; and a change to replicas.
@@ -95,34 +96,38 @@ fn use_everything(cluster: &Cluster, domain: &Domain) {
             ..PutOptions::default()
         };
         let put = domain.put(key, vec![7; bytes], options);
-        put.expect("all servers serve");
-        let read = domain.get(key).expect("it was just written");
+        wait(put).expect("all servers serve");
+        let read = wait(domain.get(key)).expect("it was just written");
         assert_eq!(read.length, bytes as u64);
     }
     let path = cluster.folder().join("local");
     std::fs::write(&path, vec![7; 50_000]).expect("there is room");
     let file = domain.file("notes").expect("it is a name");
     let pushed = file.push(&path, None, PushOptions::default(), |_| {});
-    pushed.expect("all servers serve");
-    file.read(|_| Ok(())).expect("it was just written");
+    wait(pushed).expect("all servers serve");
+    wait(file.read(|_| Ok(()))).expect("it was just written");
     let change = Change {
         dap: Some(DapKind::Abd),
         ..Change::default()
     };
     let changed = domain.reconfigure(&change, |_| {});
-    changed.expect("all servers serve");
+    wait(changed).expect("all servers serve");
 }
 
 #[test]
 fn a_program_counts_what_its_clients_do() {
     let cluster = Cluster::start(&["--durability", "memory"]);
-    let (client, metrics) = counted_client(&cluster);
-    let other = Client::connect_counted(&*cluster.addresses(), &metrics);
-    let other = other.expect("the cluster serves");
-    let domain = client.domain("default").expect("`areo up` made it");
+    let metrics = Metrics::new();
+    let client = counted_client(&cluster, &metrics);
+    let other = counted_client(&cluster, &metrics);
+    let domain = wait(client.domain("default")).expect("`areo up` made it");
     let before = metrics.text();
     use_everything(&cluster, &domain);
-    let missing = other.domain("default").expect("the same").get("nothing");
+    let missing = wait(
+        wait(other.domain("default"))
+            .expect("the same")
+            .get("nothing"),
+    );
     assert!(matches!(missing, Err(Error::NotFound { .. })));
     // Both clients ask every server something, and a label names it.
     for server in ["s1", "s2", "s3", "s4", "s5"] {
@@ -217,7 +222,8 @@ fn a_command_shows_what_it_does_while_it_runs() {
 fn what_is_deployed_speaks_of_metrics_that_exist() {
     let cluster = Cluster::start(&[]);
     // Of servers a client knows once it is connected.
-    let (_client, of_client) = counted_client(&cluster);
+    let of_client = Metrics::new();
+    let _client = counted_client(&cluster, &of_client);
     let exist = metrics(cluster.port() + 90) + &of_client.text();
     let known: BTreeSet<&str> = exist
         .lines()
@@ -261,10 +267,11 @@ fn promtool_finds_nothing_wrong() {
     assert!(checked.status.success(), "{checked:?}");
     let cluster = Cluster::start(&[]);
     check_metrics(&metrics(cluster.port() + 90));
-    let (client, metrics) = counted_client(&cluster);
-    let domain = client.domain("default").expect("`areo up` made it");
+    let metrics = Metrics::new();
+    let client = counted_client(&cluster, &metrics);
+    let domain = wait(client.domain("default")).expect("`areo up` made it");
     let put = domain.put("key", "value", PutOptions::default());
-    put.expect("all servers serve");
+    wait(put).expect("all servers serve");
     check_metrics(&metrics.text());
 }
 

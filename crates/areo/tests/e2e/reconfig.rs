@@ -136,30 +136,30 @@ fn a_domain_moves_while_clients_read_and_write() {
 /// A client meets servers that joined after it connected, and finds out by itself where they are.
 #[test]
 fn an_old_client_follows_its_domain_to_servers_that_it_never_heard_of() {
-    use areo_client::blocking::Client;
-    use areo_client::{ConnectOptions, PutOptions};
+    use areo_client::blocking::wait;
+    use areo_client::{Client, PutOptions};
     let mut cluster = Cluster::start(&["--durability", "memory"]);
-    let client = Client::connect(ConnectOptions::from(&*cluster.addresses())).unwrap();
-    let domain = client.domain("default").unwrap();
-    domain.put("k", "old", PutOptions::default()).unwrap();
+    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let domain = wait(client.domain("default")).unwrap();
+    wait(domain.put("k", "old", PutOptions::default())).unwrap();
     for server in ["s6", "s7", "s8"] {
         cluster.join(server);
     }
     let moved = ["--servers", "s6,s7,s8", "--dap", "abd"];
     reconfig(&cluster, "start", "default", &moved).done();
-    assert_eq!(&*domain.get("k").unwrap().into_bytes(), b"old");
-    domain.put("k", "new", PutOptions::default()).unwrap();
+    assert_eq!(&*wait(domain.get("k")).unwrap().into_bytes(), b"old");
+    wait(domain.put("k", "new", PutOptions::default())).unwrap();
     let read = cluster.run(&["get", "k"]).done();
     assert_eq!(read.text(), "new");
     let names = domain.configuration().members.into_iter();
     let names: Vec<String> = names.map(|member| member.name).collect();
     assert_eq!(names, ["s6", "s7", "s8"]);
-    assert_eq!(domain.stat("k").unwrap().configuration, 1);
+    assert_eq!(wait(domain.stat("k")).unwrap().configuration, 1);
     // Errors speak of where it ended, not of where the domain was found.
     cluster.kill("s7");
     cluster.kill("s8");
     let soon = domain.with_timeout(Duration::from_secs(1));
-    let error = soon.get("k").unwrap_err().to_string();
+    let error = wait(soon.get("k")).unwrap_err().to_string();
     let expected = "(configuration 1, abd [3,1]): 1 of 2 needed servers answered";
     assert!(error.contains(expected), "{error}");
 }

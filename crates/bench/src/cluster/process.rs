@@ -80,7 +80,7 @@ impl Process {
 
     fn spawn(&self) -> io::Result<Child> {
         let log = File::options().create(true).append(true).open(&self.log)?;
-        let mut command = (self.program)();
+        let mut command = (self.program.server)();
         if let Some(namespace) = &self.place.namespace {
             let program = command;
             command = Command::new("ip");

@@ -31,7 +31,7 @@ fn servers(script: &str) -> (TempDir, Cluster) {
     let program = folder.path().join("areo");
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-    let program: Program = Rc::new(move || Command::new(&program));
+    let program = Program::new(move || Command::new(&program));
     let cluster = Cluster::make(&program, loopback_places(2, true), folder.path(), false);
     let mut cluster = cluster.unwrap();
     cluster.start_all().unwrap();

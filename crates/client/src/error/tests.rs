@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Dap, Version};
-use areo_core::config::{Configuration, Descriptor};
+use areo_core::config::Descriptor;
 use areo_core::object::DomainId;
 
 /// Five servers of `photos`, configuration 3, ec [5,3]: what each of them did.
@@ -16,14 +16,22 @@ fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
     }
 }
 
-fn asked(operation: Operation, key: Option<&str>) -> Asked<'_> {
-    Asked {
-        operation,
-        domain: Some("photos"),
-        key,
-        configuration: 3,
-        shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),
-    }
+/// The call of an operation on `photos` that failed.
+fn call(operation: Operation, key: Option<&str>, failed: &Unavailable) -> Box<NoQuorum> {
+    let asked = Descriptor {
+        index: 3,
+        ..Descriptor::new(
+            DomainId(1),
+            (1..=5).map(ServerId).collect(),
+            Dap::Ec { k: 3 },
+        )
+    };
+    let asked = Configuration::new(asked).unwrap();
+    Box::new(NoQuorum {
+        domain: Some("photos".into()),
+        key: key.map(Into::into),
+        ..NoQuorum::of(operation, &asked, failed, describe)
+    })
 }
 
 fn describe(server: ServerId) -> (String, Option<String>) {
@@ -35,7 +43,7 @@ const TWO_OF_FOUR: [Response; 5] = [Answered, Answered, Unreachable, Unreachable
 
 #[test]
 fn the_sentence_names_servers_and_counts() {
-    let error = asked(Operation::Put, Some("cat")).unknown(&failed(TWO_OF_FOUR, 10_004), describe);
+    let error = call(Operation::Put, Some("cat"), &failed(TWO_OF_FOUR, 10_004)).unknown();
     assert_eq!(
         error.to_string(),
         "no quorum for 'photos' (configuration 3, ec [5,3]): 2 of 4 needed servers answered in 10 s \
@@ -59,7 +67,7 @@ fn the_sentence_names_the_configuration_that_was_asked() {
         configuration: Some(Configuration::new(next).unwrap()),
         ..failed(TWO_OF_FOUR, 10_004)
     };
-    let error = asked(Operation::Get, Some("cat")).not_applied(&failed, describe);
+    let error = call(Operation::Get, Some("cat"), &failed).not_applied();
     let sentence = error.to_string();
     assert!(
         sentence.contains("(configuration 4, abd [5,1])"),
@@ -70,7 +78,7 @@ fn the_sentence_names_the_configuration_that_was_asked() {
 #[test]
 fn enough_answers_without_a_version_are_not_called_too_few() {
     let all = [Answered; 5];
-    let error = asked(Operation::Get, Some("cat")).not_applied(&failed(all, 10_000), describe);
+    let error = call(Operation::Get, Some("cat"), &failed(all, 10_000)).not_applied();
     let sentence = error.to_string();
     let expected = "5 servers answered, but no version was complete among their answers in 10 s";
     assert!(sentence.contains(expected), "{sentence}");
@@ -78,13 +86,12 @@ fn enough_answers_without_a_version_are_not_called_too_few() {
 
 #[test]
 fn a_write_that_was_not_sent_is_not_applied() {
-    let error = asked(Operation::Delete, Some("cat"));
-    let error = error.not_applied(&failed(TWO_OF_FOUR, 1_250), describe);
+    let error = call(Operation::Delete, Some("cat"), &failed(TWO_OF_FOUR, 1_250)).not_applied();
     assert!(matches!(error, Error::Unavailable { .. }));
     let sentence = error.to_string();
     assert!(sentence.contains("in 1.2 s"), "{sentence}");
     assert!(sentence.ends_with("; nothing was written"), "{sentence}");
-    let read = asked(Operation::Get, Some("cat")).not_applied(&failed(TWO_OF_FOUR, 31), describe);
+    let read = call(Operation::Get, Some("cat"), &failed(TWO_OF_FOUR, 31)).not_applied();
     let sentence = read.to_string();
     assert!(sentence.contains("in 31 ms"), "{sentence}");
     assert!(sentence.ends_with("s5 timed out)"), "{sentence}");
@@ -94,7 +101,7 @@ fn a_write_that_was_not_sent_is_not_applied() {
 fn used_up_numbers_are_no_lack_of_a_quorum() {
     let largest = Version::LARGEST;
     let used_up = areo_core::tag::NumbersUsedUp { largest };
-    let error = asked(Operation::Put, Some("cat")).not_applied(&used_up.into(), describe);
+    let error = call(Operation::Put, Some("cat"), &used_up.into()).not_applied();
     assert!(matches!(error, Error::Obstructed { .. }));
     assert_eq!(
         error.to_string(),
@@ -118,14 +125,14 @@ fn a_fork_names_both_configurations() {
     let fork = areo_core::pointer::Fork {
         configurations: both,
     };
-    let read = asked(Operation::Get, Some("cat")).not_applied(&fork.clone().into(), describe);
+    let read = call(Operation::Get, Some("cat"), &fork.clone().into()).not_applied();
     let expected = format!(
         "'cat' in 'photos': configuration 4 was decided twice, as {first:016x} (abd [3,1] on s1, s2, s3) \
          and as {second:016x} (ec [3,1] on s1, s2, s3): see 'A domain with two successors' in docs/operations.md"
     );
     assert_eq!(read.to_string(), expected);
     assert!(matches!(read, Error::Obstructed { .. }));
-    let write = asked(Operation::Put, Some("cat")).unknown(&fork.into(), describe);
+    let write = call(Operation::Put, Some("cat"), &fork.into()).unknown();
     assert!(matches!(write, Error::Unknown { .. }));
     let expected = format!("{expected}; the write may have been applied");
     assert_eq!(write.to_string(), expected);
@@ -133,13 +140,11 @@ fn a_fork_names_both_configurations() {
 
 #[test]
 fn the_root_domain_has_no_name() {
-    let asked = Asked {
+    let asked = NoQuorum {
         domain: None,
-        ..asked(Operation::CreateDomain, None)
+        ..*call(Operation::CreateDomain, None, &failed(TWO_OF_FOUR, 500))
     };
-    let sentence = asked
-        .unknown(&failed(TWO_OF_FOUR, 500), describe)
-        .to_string();
+    let sentence = Box::new(asked).unknown().to_string();
     assert!(
         sentence.starts_with("no quorum for the root domain (configuration 3"),
         "{sentence}"
@@ -159,7 +164,7 @@ fn a_refused_client_is_told_so() {
         Silent,
         Refused(Refusal::Unauthorised),
     ];
-    let error = asked(Operation::Get, Some("cat")).not_applied(&failed(responses, 10), describe);
+    let error = call(Operation::Get, Some("cat"), &failed(responses, 10)).not_applied();
     assert!(matches!(error, Error::Unauthorised { .. }));
     assert!(error.to_string().contains("s5 not authorised"), "{error}");
 }
@@ -168,17 +173,17 @@ fn a_refused_client_is_told_so() {
 fn damage_that_costs_the_quorum_is_corruption_to_a_reader() {
     let damaged = Refused(Refusal::Damaged);
     let responses = [Answered, Answered, damaged, damaged, Silent];
-    let read = asked(Operation::Get, Some("cat")).not_applied(&failed(responses, 10), describe);
+    let read = call(Operation::Get, Some("cat"), &failed(responses, 10)).not_applied();
     assert!(matches!(read, Error::Corrupted { .. }));
     assert!(
         read.to_string()
             .starts_with("'cat' in 'photos' is damaged: "),
         "{read}"
     );
-    let write = asked(Operation::Put, Some("cat")).not_applied(&failed(responses, 10), describe);
+    let write = call(Operation::Put, Some("cat"), &failed(responses, 10)).not_applied();
     assert!(matches!(write, Error::Unavailable { .. }));
     let few = [Answered, Answered, damaged, Silent, Silent];
-    let read = asked(Operation::Get, Some("cat")).not_applied(&failed(few, 10), describe);
+    let read = call(Operation::Get, Some("cat"), &failed(few, 10)).not_applied();
     assert!(
         matches!(read, Error::Unavailable { .. }),
         "without damage there were no quorum either"
@@ -226,8 +231,8 @@ fn a_conflict_names_both_versions() {
 fn what_is_removed_is_called_so_whatever_was_written() {
     let removed = Refused(Refusal::Removed);
     let failed = failed([removed, removed, removed, Answered, Silent], 10);
-    let read = asked(Operation::Get, Some("cat")).not_applied(&failed, describe);
-    let write = asked(Operation::Put, Some("cat")).unknown(&failed, describe);
+    let read = call(Operation::Get, Some("cat"), &failed).not_applied();
+    let write = call(Operation::Put, Some("cat"), &failed).unknown();
     for error in [read, write] {
         assert_eq!(
             error.to_string(),

@@ -62,9 +62,10 @@ impl Chunking {
         // Beyond these its implementation stops the process.
         let limits = [(min, MINIMUM_MAX), (avg, AVERAGE_MAX), (max, MAXIMUM_MAX)];
         let fits = limits.iter().all(|(size, most)| *size <= *most as usize);
-        match method == Method::Rabin || fits {
-            true => Ok(Chunking { method, sizes }),
-            false => Err(InvalidChunking::FastCdc),
+        if method == Method::Rabin || fits {
+            Ok(Chunking { method, sizes })
+        } else {
+            Err(InvalidChunking::FastCdc)
         }
     }
 
@@ -262,9 +263,10 @@ mod tests {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => files.extend(tree(&path)),
-                false => files.push((path.display().to_string(), std::fs::read(&path).unwrap())),
+            if path.is_dir() {
+                files.extend(tree(&path));
+            } else {
+                files.push((path.display().to_string(), std::fs::read(&path).unwrap()));
             }
         }
         files.sort();

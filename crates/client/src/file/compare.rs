@@ -1,23 +1,27 @@
 //! How a local file differs from the blocks.
 
 use super::chunking::Chunking;
-use super::error::{Asked, FileError};
-use super::{File, push};
+use super::error::FileError;
+use super::{File, push, walk};
 use crate::error::Operation;
-use crate::reconfig::Work;
-use areo_core::fragment::file::{self as core_file, Block};
+use crate::session::Context;
+use crate::view;
+use areo_core::fragment::file::Block;
 use areo_core::fragment::identify::{self, Opcode};
+use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
 
-/// One step of the way from the file to the local one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One step of the way from the file to the local one. Ranges are serialised as `[start, end]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What is done.
     pub kind: Kind,
     /// The bytes of the file that it is about.
+    #[serde(serialize_with = "view::range")]
     pub there: Range<u64>,
     /// The bytes of the local file.
+    #[serde(serialize_with = "view::range")]
     pub here: Range<u64>,
     /// Blocks of the file.
     pub blocks: usize,
@@ -26,7 +30,8 @@ pub struct Difference {
 }
 
 /// What is different.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Nothing.
     Equal,
@@ -48,19 +53,10 @@ impl File {
         path: &Path,
         chunking: Chunking,
     ) -> Result<Vec<Difference>, FileError> {
-        let (name, path) = (self.name.clone(), path.to_owned());
-        let diff = move |work: Work| async move {
-            let asked = Asked {
-                work: &work,
-                operation: Operation::Get,
-                name: &name,
-            };
+        let path = path.to_owned();
+        let diff = move |context: Context| async move {
             let scanned = push::scan(&path, chunking, &|_| {}).await?;
-            let (client, c) = (&work.session.client, work.about.known());
-            let chain = match core_file::walk(client, c, &name, None).await {
-                Ok(chain) => chain,
-                Err(error) => return Err(asked.missing_or(error).await),
-            };
+            let chain = walk(&context, None).await?;
             let full = |block: &&Block| block.metadata.digest.is_some();
             let there: Vec<&Block> = chain.data().iter().filter(full).collect();
             let old: Vec<_> = there
@@ -73,7 +69,7 @@ impl File {
             let codes = identify::opcodes(&old, &new).into_iter();
             Ok(codes.map(|code| difference(code, &there, &here)).collect())
         };
-        self.domain.work(diff).await
+        self.work(Operation::Get, diff).await
     }
 }
 

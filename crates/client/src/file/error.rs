@@ -1,12 +1,14 @@
 //! Why something was not done with a file.
 
 use super::InvalidChunking;
+use crate::Version;
 use crate::error::{Damage, Error};
-use crate::reconfig::Work;
-use crate::{Operation, Version};
-use areo_core::error::WriteError;
+use crate::session::Context;
+use crate::view;
 use areo_core::fragment::file;
 use areo_core::object::Name;
+use areo_core::span::ErrorType;
+use serde::Serialize;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,6 +102,22 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
+impl ErrorType for FileError {
+    fn error_type(&self) -> &'static str {
+        match self {
+            FileError::Error(error) => error.error_type(),
+            FileError::NotFound { .. } => "not_found",
+            FileError::IsObject { .. } => "is_object",
+            FileError::Chunking(_) => "invalid",
+            FileError::Modified { .. } => "modified",
+            FileError::NotAFile { .. }
+            | FileError::Changed { .. }
+            | FileError::Local { .. }
+            | FileError::Output { .. } => "local",
+        }
+    }
+}
+
 impl From<Error> for FileError {
     fn from(error: Error) -> FileError {
         FileError::Error(error)
@@ -115,91 +133,63 @@ pub(super) fn local(what: &'static str, path: &Path) -> impl Fn(io::Error) -> Fi
     }
 }
 
-/// An operation on a file, for its errors.
-#[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) work: &'a Work,
-    pub(super) operation: Operation,
-    pub(super) name: &'a Name,
+/// The error of an operation on a file.
+pub(super) fn explain(context: &Context, error: file::FileError) -> FileError {
+    match error {
+        file::FileError::NotFound { .. } => FileError::NotFound {
+            domain: context.domain.name().into(),
+            name: context.name().key().into(),
+        },
+        file::FileError::Read(failed) => context.not_applied(&failed).into(),
+        file::FileError::Write(error) => context.write_error(&error).into(),
+        file::FileError::Metadata { key, error } => damaged(context, key, error.to_string()),
+        file::FileError::Broken { key } => {
+            let reason = "it is not there, or links lead in a circle";
+            damaged(context, key, reason.into())
+        }
+    }
 }
 
-impl Asked<'_> {
-    pub(super) fn error(self, error: file::FileError) -> FileError {
-        let name = self.name.key();
-        match error {
-            file::FileError::NotFound { .. } => FileError::NotFound {
-                domain: self.work.about.name.clone(),
-                name: name.into(),
-            },
-            file::FileError::Read(failed) => {
-                let (session, asked) = (&self.work.session, self.asked());
-                session.not_applied(&asked, &failed).into()
-            }
-            file::FileError::Write(error) => self.write_error(&error).into(),
-            file::FileError::Metadata { key, error } => self.damaged(key, error.to_string()),
-            file::FileError::Broken { key } => {
-                self.damaged(key, "it is not there, or links lead in a circle".into())
-            }
-        }
+/// The same, after a look whether an object has the name of the file that is missing.
+pub(super) async fn missing_or(context: &Context, error: file::FileError) -> FileError {
+    if matches!(error, file::FileError::NotFound { .. })
+        && let Err(is_object) = check_no_object(context).await
+    {
+        return is_object;
     }
+    explain(context, error)
+}
 
-    /// The same, after a look whether somebody means an object.
-    pub(super) async fn missing_or(self, error: file::FileError) -> FileError {
-        let is_missing = matches!(error, file::FileError::NotFound { .. });
-        match is_missing {
-            true => match self.check_no_object().await {
-                Err(is_object) => is_object,
-                Ok(()) => self.error(error),
-            },
-            false => self.error(error),
-        }
+/// A file could have the name of an object, but people would mix them up.
+pub(super) async fn check_no_object(context: &Context) -> Result<(), FileError> {
+    let object = Name::user(context.name().key()).expect("the limits are the same");
+    match context.client.domain(context.c()).stat(&object).await {
+        Ok(found) if found.value.as_ref().is_none_or(|value| value.deleted) => Ok(()),
+        Ok(_) => Err(FileError::IsObject {
+            domain: context.domain.name().into(),
+            name: context.name().key().into(),
+        }),
+        Err(failed) => Err(context.not_applied(&failed).into()),
     }
+}
 
-    /// A file could have the name of an object, but people would mix them up.
-    pub(super) async fn check_no_object(self) -> Result<(), FileError> {
-        let (client, c) = (&self.work.session.client, self.work.about.known());
-        let object = Name::user(self.name.key()).expect("the limits are the same");
-        match client.domain(c).stat(&object).await {
-            Ok(found) if found.value.as_ref().is_none_or(|value| value.deleted) => Ok(()),
-            Ok(_) => Err(FileError::IsObject {
-                domain: self.work.about.name.clone(),
-                name: self.name.key().into(),
-            }),
-            Err(error) => Err(self.error(file::FileError::Read(error))),
-        }
-    }
-
-    pub(super) fn write_error(self, error: &WriteError) -> Error {
-        let (session, asked) = (&self.work.session, self.asked());
-        match error {
-            WriteError::NotApplied(failed) => session.not_applied(&asked, failed),
-            WriteError::Unknown(failed) => session.unknown(&asked, failed),
-        }
-    }
-
-    pub(super) fn damaged(self, block: String, reason: String) -> FileError {
-        FileError::Error(Error::Corrupted {
-            domain: self.work.about.name.clone(),
-            key: self.name.key().into(),
-            damage: Box::new(Damage::Block { block, reason }),
-        })
-    }
-
-    fn asked(&self) -> crate::error::Asked<'_> {
-        let latest = self.work.about.latest(&self.work.session.client);
-        let (domain, key) = (Some(&*self.work.about.name), Some(self.name.key()));
-        crate::known::Session::asked(self.operation, domain, &latest, key)
-    }
+/// A block of the file is damaged, or is not there.
+pub(super) fn damaged(context: &Context, block: String, reason: String) -> FileError {
+    let damage = Damage::Block { block, reason };
+    let key = context.name().key();
+    context.domain.corrupted(key, damage).into()
 }
 
 /// Which versions are in each other's way, for a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The block.
     pub block: String,
     /// The version that the local file is based on.
+    #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// The newest one.
+    #[serde(serialize_with = "view::text")]
     pub newest: Version,
     /// The block was removed, and the file with it.
     pub removed: bool,

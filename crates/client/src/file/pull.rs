@@ -2,18 +2,18 @@
 
 use super::base::Base;
 use super::chunking;
-use super::error::{Asked, FileError, local};
-use super::{File, Progress};
+use super::error::{FileError, damaged, explain, local};
+use super::{File, Progress, walk};
 use crate::error::Operation;
 use crate::metrics::{Counted, Metrics, counted};
-use crate::reconfig::Work;
+use crate::session::Context;
 use crate::span;
 use areo_core::fragment::Digest;
 use areo_core::fragment::block;
 use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::file::{self as core_file, Block, Chain};
-use areo_core::object::Name;
 use bytes::Bytes;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
@@ -28,10 +28,11 @@ pub struct PullOptions {
     pub force: bool,
 }
 
-/// What a pull came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a pull came to; serialised without `base`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pulled {
     /// What the local file is based on from now on.
+    #[serde(skip)]
     pub base: Base,
     /// Bytes of the file.
     pub bytes: u64,
@@ -58,20 +59,15 @@ impl File {
         options: PullOptions,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Pulled, FileError> {
-        let (name, path, base) = (self.name.clone(), path.to_owned(), base.cloned());
-        let pull = move |work: Work| async move {
-            let asked = Asked {
-                work: &work,
-                operation: Operation::Get,
-                name: &name,
-            };
-            let pull = pull(asked, &name, &path, base, options, &progress);
-            span::watch!(span::file_read(name.key()), pull)
+        let (path, base) = (path.to_owned(), base.cloned());
+        let pull = move |context: Context| async move {
+            let pull = pull(&context, &path, base, options, &progress);
+            span::watch!(span::file_read(context.name().key()), pull)
         };
         counted!(
             self.domain.metrics(),
             Counted::FilePull,
-            self.domain.work(pull)
+            self.work(Operation::Get, pull)
         )
     }
 
@@ -84,54 +80,48 @@ impl File {
         &self,
         sink: impl FnMut(&Bytes) -> io::Result<()> + Send + 'static,
     ) -> Result<u64, FileError> {
-        let name = self.name.clone();
-        let read = move |work: Work| async move {
-            let asked = Asked {
-                work: &work,
-                operation: Operation::Get,
-                name: &name,
-            };
+        let read = move |context: Context| async move {
             let read = async {
-                let chain = walk(asked, &name, None).await?;
+                let chain = walk(&context, None).await?;
                 span::record(chain.length(), chain.data().len());
                 let mut output = Output {
                     write: sink,
                     bytes: 0,
-                    metrics: &work.session.world.metrics,
+                    metrics: context.metrics(),
                 };
-                let (client, c) = (&work.session.client, work.about.known());
-                let delivered = content::deliver(client, c, &name, chain, &mut output).await;
-                delivered.map_err(|stop| stop.explain(asked))?;
+                deliver(&context, chain, &mut output).await?;
                 Ok(output.bytes)
             };
-            span::watch!(span::file_read(name.key()), read)
+            span::watch!(span::file_read(context.name().key()), read)
         };
         counted!(
             self.domain.metrics(),
             Counted::FileRead,
-            self.domain.work(read)
+            self.work(Operation::Get, read)
         )
     }
 }
 
-async fn walk(asked: Asked<'_>, name: &Name, base: Option<&Chain>) -> Result<Chain, FileError> {
-    let (client, c) = (&asked.work.session.client, asked.work.about.known());
-    match core_file::walk(client, c, name, base).await {
-        Ok(chain) => Ok(chain),
-        Err(error) => Err(asked.missing_or(error).await),
-    }
+/// Fetches the blocks that the sink has not, and gives it all of them in order.
+async fn deliver(
+    context: &Context,
+    chain: Chain,
+    sink: &mut impl Sink<Error = Stop>,
+) -> Result<Chain, FileError> {
+    let (client, c, name) = (&context.client, context.c(), context.name());
+    let delivered = content::deliver(client, c, name, chain, sink).await;
+    delivered.map_err(|stop| stop.explain(context))
 }
 
 async fn pull(
-    asked: Asked<'_>,
-    name: &Name,
+    context: &Context,
     path: &Path,
     base: Option<Base>,
     options: PullOptions,
     progress: &dyn Fn(Progress),
 ) -> Result<Pulled, FileError> {
     let chunking = base.as_ref().map(Base::chunking).unwrap_or_default();
-    let chain = walk(asked, name, base.as_ref().map(|base| &base.chain)).await?;
+    let chain = walk(context, base.as_ref().map(|base| &base.chain)).await?;
     span::record(chain.length(), chain.data().len());
     let digests = chain.digests();
     let expected = base.map_or_else(|| chain.clone(), |base| base.chain);
@@ -161,11 +151,9 @@ async fn pull(
     {
         return Ok(pulled(chain, (0, 0), true));
     }
-    let told = (progress, &asked.work.session.world.metrics);
+    let told = (progress, context.metrics());
     let mut beside = Beside::new(path, present, total, told)?;
-    let (client, c) = (&asked.work.session.client, asked.work.about.known());
-    let delivered = content::deliver(client, c, name, chain, &mut beside).await;
-    let chain = delivered.map_err(|stop| stop.explain(asked))?;
+    let chain = deliver(context, chain, &mut beside).await?;
     let fetched = (beside.fetched, beside.fetched_bytes);
     let persisted = beside.file.persist(&beside.target);
     persisted.map_err(|error| local("write", path)(error.error))?;
@@ -187,14 +175,14 @@ impl From<core_file::FileError> for Stop {
 }
 
 impl Stop {
-    fn explain(self, asked: Asked<'_>) -> FileError {
+    fn explain(self, context: &Context) -> FileError {
         match self {
-            Stop::Core(error) => asked.error(error),
+            Stop::Core(error) => explain(context, error),
             Stop::Here(error) => error,
-            Stop::Damaged(block) => asked.damaged(
-                block,
-                "its data has not the hash that its writer computed".into(),
-            ),
+            Stop::Damaged(block) => {
+                let reason = "its data has not the hash that its writer computed";
+                damaged(context, block, reason.into())
+            }
         }
     }
 }

@@ -2,18 +2,18 @@
 
 use super::base::Base;
 use super::chunking::{self, Chunking};
-use super::error::{Asked, Conflict, FileError, local};
+use super::error::{Conflict, FileError, check_no_object, explain, local};
 use super::{File, Progress};
 use crate::error::{Error, Operation};
 use crate::metrics::{Counted, Metrics, counted};
 use crate::object::now_ms;
-use crate::reconfig::Work;
+use crate::session::Context;
 use crate::span;
 use areo_core::fragment::file::{self as core_file, Chain};
 use areo_core::fragment::identify;
 use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
-use areo_core::object::Name;
 use bytes::Bytes;
+use serde::Serialize;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -30,10 +30,11 @@ pub struct PushOptions {
     pub chunking: Option<Chunking>,
 }
 
-/// What a push came to.
-#[derive(Clone, Debug, PartialEq)]
+/// What a push came to; serialised without `base` and `failed`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pushed {
     /// What the local file is based on from now on.
+    #[serde(skip)]
     pub base: Base,
     /// The file was made.
     pub created: bool,
@@ -50,6 +51,7 @@ pub struct Pushed {
     /// Of the blocks that were to be written, those that were (the papers' update success ratio).
     pub success_ratio: f64,
     /// Blocks whose writes were not acknowledged, if there were such: why not the first of them.
+    #[serde(skip)]
     pub failed: Option<Error>,
 }
 
@@ -67,34 +69,28 @@ impl File {
         options: PushOptions,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Pushed, FileError> {
-        let (name, path, base) = (self.name.clone(), path.to_owned(), base.cloned());
-        let push = move |work: Work| async move {
+        let (path, base) = (path.to_owned(), base.cloned());
+        let push = move |context: Context| async move {
             let chunking = options.chunking.or(base.as_ref().map(Base::chunking));
             let push = Push {
-                asked: Asked {
-                    work: &work,
-                    operation: Operation::Put,
-                    name: &name,
-                },
-                name: &name,
+                context: &context,
                 path: &path,
                 chunking: chunking.unwrap_or_default(),
                 progress: Rc::new(progress),
             };
             let run = push.run(base.map(|base| base.chain));
-            span::watch!(span::file_update(name.key()), run)
+            span::watch!(span::file_update(context.name().key()), run)
         };
         counted!(
             self.domain.metrics(),
             Counted::FilePush,
-            self.domain.work(push)
+            self.work(Operation::Put, push)
         )
     }
 }
 
 struct Push<'a> {
-    asked: Asked<'a>,
-    name: &'a Name,
+    context: &'a Context,
     path: &'a Path,
     chunking: Chunking,
     progress: Rc<dyn Fn(Progress)>,
@@ -109,17 +105,17 @@ impl Push<'_> {
         };
         let scanned = span::watch!(span::divide(), scan)?;
         span::record(scanned.bytes, scanned.chunks.len());
-        let work = self.asked.work;
-        let (client, c) = (&work.session.client, work.about.known());
+        let context = self.context;
+        let (client, c, name) = (&context.client, context.c(), context.name());
         let base = match base {
             Some(base) => base,
-            None => match core_file::walk(client, c, self.name, None).await {
+            None => match core_file::walk(client, c, name, None).await {
                 Ok(chain) => chain,
                 Err(core_file::FileError::NotFound { version }) => {
-                    self.asked.check_no_object().await?;
+                    check_no_object(context).await?;
                     Chain::absent(version)
                 }
-                Err(error) => return Err(self.asked.error(error)),
+                Err(error) => return Err(explain(context, error)),
             },
         };
         let digests: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
@@ -128,7 +124,7 @@ impl Push<'_> {
         let source = Local::new(&scanned, self);
         let what = (&scanned.chunks[..], &updates[..]);
         let source = (&source, now_ms());
-        let updated = update::update(client, c, self.name, &base, what, source).await;
+        let updated = update::update(client, c, name, &base, what, source).await;
         let updated = updated.map_err(|error| self.not_written(error))?;
         Ok(self.pushed(&base, scanned.bytes, updated))
     }
@@ -136,7 +132,7 @@ impl Push<'_> {
     fn not_written(&self, error: UpdateError<FileError>) -> FileError {
         match error {
             UpdateError::Source(error) => error,
-            UpdateError::Write(error) => self.asked.write_error(&error).into(),
+            UpdateError::Write(error) => self.context.write_error(&error).into(),
         }
     }
 
@@ -255,7 +251,7 @@ impl Local {
             path: push.path.into(),
             places: scanned.chunks.iter().scan(0, place).collect(),
             progress: push.progress.clone(),
-            metrics: push.asked.work.session.world.metrics.clone(),
+            metrics: push.context.metrics().clone(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Changes that are left off, as if whoever makes them died.
 
-use super::{Change, Chosen, LeaveOff, ReconfigError, Reconfigured, Work};
+use super::{Change, Chosen, LeaveOff, ReconfigError, Reconfigured, choose, failed, told};
 use crate::domain::Domain;
+use crate::error::Operation;
+use crate::session::Context;
 use areo_core::manager::reconfiguration;
 
 impl Domain {
@@ -16,23 +18,21 @@ impl Domain {
         after: LeaveOff,
     ) -> Result<Option<Reconfigured>, ReconfigError> {
         let change = change.clone();
-        self.work(move |work| async move { work.leave_off(&change, after).await })
-            .await
+        let leave_off = move |context| async move { leave_off(&context, &change, after).await };
+        self.work(Operation::Reconfigure, None, leave_off).await
     }
 }
 
-impl Work {
-    async fn leave_off(
-        &self,
-        change: &Change,
-        after: LeaveOff,
-    ) -> Result<Option<Reconfigured>, ReconfigError> {
-        let Chosen { path, new, .. } = self.choose(change).await?;
-        let wanted = new.descriptor();
-        let done = reconfiguration::leave_off(&self.session.client, &path[0], wanted, after).await;
-        match done.map_err(|error| self.failed(error))? {
-            Some(done) => Ok(Some(self.told(&done).await)),
-            None => Ok(None),
-        }
+async fn leave_off(
+    context: &Context,
+    change: &Change,
+    after: LeaveOff,
+) -> Result<Option<Reconfigured>, ReconfigError> {
+    let Chosen { path, new, .. } = choose(context, change).await?;
+    let wanted = new.descriptor();
+    let done = reconfiguration::leave_off(&context.client, &path[0], wanted, after).await;
+    match done.map_err(|error| failed(context, error))? {
+        Some(done) => Ok(Some(told(context, &done).await)),
+        None => Ok(None),
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::EcDap;
 use crate::choice::OptionsChange;
 use crate::cluster::tests::names;
+use crate::{EcDap, ServerId};
 use areo_core::object::DomainId;
 
 /// Configuration 3 of a domain, on the first `n` servers.

@@ -3,12 +3,12 @@
 use super::{Streamed, Wanted};
 use crate::Version;
 use crate::checksum;
-use crate::domain::{Call, Domain};
+use crate::domain::Domain;
 use crate::error::{Damage, Error, Operation};
 use crate::metrics::Running;
 use crate::object::{Blocks, Metadata, Object};
+use crate::session::{Context, Deadline, Started};
 use crate::span;
-use crate::thread::Started;
 use areo_core::dsm::large;
 use areo_core::element::Value;
 use areo_core::error::Unavailable;
@@ -85,9 +85,10 @@ impl ObjectStream {
         let (sender, opened) = oneshot::channel();
         let (parts_sender, parts) = mpsc::channel(1);
         let key = name.key().to_owned();
-        let work =
-            move |call| async move { span::watch!(span, run(call, wanted, sender, parts_sender)) };
-        let work = domain.begin(Operation::Get, name, work);
+        let work = move |context| async move {
+            span::watch!(span, run(context, wanted, sender, parts_sender))
+        };
+        let work = domain.begin(Deadline::Idle, Operation::Get, Some(name), work);
         let Ok(opened) = opened.await else {
             let ended = work.end().await;
             return Err(ended.expect_err("it ends before it has begun only for a reason"));
@@ -217,7 +218,7 @@ impl ObjectStream {
     }
 
     fn damaged(&self, damage: Damage) -> Error {
-        self.domain.about.corrupted(&self.key, damage)
+        self.domain.known.corrupted(&self.key, damage)
     }
 
     /// All of it; `None` if it is longer than `limit_bytes`.
@@ -240,16 +241,16 @@ impl ObjectStream {
 
 /// The operation: the newest version, then what is wanted of it.
 async fn run(
-    call: Call,
+    context: Context,
     wanted: Wanted,
     opened: oneshot::Sender<Opened>,
     parts: mpsc::Sender<Part>,
 ) -> Result<(), Error> {
     loop {
-        let client = &call.session.client;
-        let found = manager::get_within(client, call.c(), &call.name).await;
-        let found = found.map_err(|error| call.read_error(&error))?;
-        let (version, metadata, value) = call.about.opened(call.name.key(), found)?;
+        let client = &context.client;
+        let found = manager::get_within(client, context.c(), context.name()).await;
+        let found = found.map_err(|error| context.not_applied(&error))?;
+        let (version, metadata, value) = context.domain.opened(context.name().key(), found)?;
         let length = value.length();
         let range = wanted.within(length)?;
         let blocks = metadata.blocks;
@@ -269,21 +270,21 @@ async fn run(
             let _ = parts.send(part).await;
             return Ok(());
         };
-        let mut ahead = Ahead::new(&call, blocks, range);
+        let mut ahead = Ahead::new(&context, blocks, range);
         // Up to here nothing was handed out: if a block is gone, a newer version is complete, and is read instead.
         let first = match ahead.next().await {
             None => None,
-            Some(Err(error)) => return Err(call.read_error(&error)),
+            Some(Err(error)) => return Err(context.not_applied(&error)),
             Some(Ok(None)) => continue,
             Some(Ok(Some(block))) => Some(block),
         };
         let _ = opened.send(about);
-        return hand_out(&call, version, first, ahead, &parts).await;
+        return hand_out(&context, version, first, ahead, &parts).await;
     }
 }
 
 async fn hand_out(
-    call: &Call,
+    context: &Context,
     version: Version,
     first: Option<Block>,
     mut ahead: Ahead<'_>,
@@ -291,7 +292,7 @@ async fn hand_out(
 ) -> Result<(), Error> {
     let mut next = first;
     while let Some(block) = next {
-        let part = block.part(call, version)?;
+        let part = block.part(context, version)?;
         if parts.send(part).await.is_err() {
             // Nobody reads it any more.
             return Ok(());
@@ -299,22 +300,22 @@ async fn hand_out(
         next = match ahead.next().await {
             None => None,
             Some(Ok(Some(block))) => Some(block),
-            Some(Ok(None)) => return Err(conflict(call, version).await),
-            Some(Err(error)) => return Err(call.read_error(&error)),
+            Some(Ok(None)) => return Err(conflict(context, version).await),
+            Some(Err(error)) => return Err(context.not_applied(&error)),
         };
     }
     Ok(())
 }
 
 /// Bytes of the version were handed out, and what follows is gone: a newer one is complete (`[X-23 replaced-blocks]`).
-async fn conflict(call: &Call, expected: Version) -> Error {
-    let key = call.name.key();
-    let found = match manager::stat(&call.session.client, call.c(), &call.name).await {
-        Err(error) => return call.read_error(&error),
+async fn conflict(context: &Context, expected: Version) -> Error {
+    let key = context.name().key();
+    let found = match manager::stat(&context.client, context.c(), context.name()).await {
+        Err(error) => return context.not_applied(&error),
         Ok(found) => found,
     };
     let length = found.length;
-    let latest = match call.about.opened(key, found) {
+    let latest = match context.domain.opened(key, found) {
         Err(Error::NotFound { .. }) => None,
         Err(error) => return error,
         Ok((version, metadata, _)) => Some(Box::new(Object {
@@ -325,7 +326,7 @@ async fn conflict(call: &Call, expected: Version) -> Error {
         })),
     };
     Error::VersionConflict {
-        domain: call.about.name.clone(),
+        domain: context.domain.name().into(),
         key: key.into(),
         expected: Some(expected),
         latest,
@@ -340,11 +341,11 @@ struct Block {
 }
 
 impl Block {
-    fn part(self, call: &Call, version: Version) -> Result<Part, Error> {
+    fn part(self, context: &Context, version: Version) -> Result<Part, Error> {
         let metadata = Metadata::decode(&self.value.metadata).map_err(|error| {
             let reason = error.to_string();
             let damage = Damage::Metadata { version, reason };
-            call.about.corrupted(call.name.key(), damage)
+            context.domain.corrupted(context.name().key(), damage)
         })?;
         Ok(Part {
             content: self.value.content,
@@ -356,7 +357,7 @@ impl Block {
 
 /// Blocks in order, of which a few are read ahead.
 struct Ahead<'a> {
-    call: &'a Call,
+    context: &'a Context,
     blocks: Blocks,
     range: Range<u64>,
     /// Of blocks, to be asked for.
@@ -376,15 +377,16 @@ impl Drop for Read {
 }
 
 impl Ahead<'_> {
-    fn new(call: &Call, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
+    fn new(context: &Context, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
         let width = u64::from(blocks.block_bytes);
-        let span = span::download(call.name.key(), range.end - range.start);
-        let rest = match range.is_empty() {
-            true => 0..0,
-            false => range.start / width..range.end.div_ceil(width),
+        let span = span::download(context.name().key(), range.end - range.start);
+        let rest = if range.is_empty() {
+            0..0
+        } else {
+            range.start / width..range.end.div_ceil(width)
         };
         Ahead {
-            call,
+            context,
             blocks,
             range,
             rest,
@@ -398,8 +400,8 @@ impl Ahead<'_> {
         while self.reads.len() < large::window(self.blocks.block_bytes)
             && let Some(index) = self.rest.next()
         {
-            let client = self.call.session.client.clone();
-            let (c, upload) = (self.call.c().clone(), self.blocks.upload);
+            let client = self.context.client.clone();
+            let (c, upload) = (self.context.c().clone(), self.blocks.upload);
             let read = async move { client.domain(&c).get_block(upload, index as u32).await };
             let read = spawn_local(read.instrument(self.span.clone()));
             self.reads.push_back((index, Read(read)));

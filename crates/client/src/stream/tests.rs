@@ -1,5 +1,5 @@
 use super::*;
-use crate::blocking::block_on;
+use crate::blocking::wait;
 use Bound::{Excluded, Included, Unbounded};
 
 #[test]
@@ -59,7 +59,7 @@ fn a_source_is_cut_into_blocks_however_it_comes() {
             let mut source = Slowly(&value, step);
             let mut blocks = Vec::new();
             loop {
-                let block = block_on(read_block(&mut source, block_bytes)).unwrap();
+                let block = wait(read_block(&mut source, block_bytes)).unwrap();
                 if block.is_empty() {
                     break;
                 }

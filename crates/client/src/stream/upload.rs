@@ -1,12 +1,13 @@
 //! The writing of one value in blocks.
 
+use super::whole::check;
 use crate::Version;
 use crate::checksum;
-use crate::domain::{Call, Domain};
+use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
+use crate::session::{Context, Deadline, Started};
 use crate::span;
-use crate::thread::Started;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -20,7 +21,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 /// A value on its way: as one object while only one block of it has come, otherwise as blocks.
-pub(crate) struct Upload {
+pub(super) struct Upload {
     domain: Domain,
     key: String,
     options: PutOptions,
@@ -45,9 +46,9 @@ enum Part {
 }
 
 impl Upload {
-    pub(crate) fn new(domain: &Domain, key: &str, options: PutOptions) -> Result<Upload, Error> {
+    pub(super) fn new(domain: &Domain, key: &str, options: PutOptions) -> Result<Upload, Error> {
         Name::user(key)?;
-        options.check()?;
+        check(&options)?;
         let upload = Upload {
             domain: domain.clone(),
             key: key.into(),
@@ -63,7 +64,7 @@ impl Upload {
     }
 
     /// The length of every block that is pushed but the last one.
-    pub(crate) fn block_bytes(&self) -> usize {
+    pub(super) fn block_bytes(&self) -> usize {
         self.options.block_bytes as usize
     }
 
@@ -78,7 +79,7 @@ impl Upload {
     }
 
     /// Takes the next block. Waits while as many are under way as may be.
-    pub(crate) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
+    pub(super) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
         match self.first.take() {
             None if self.sending.is_none() => {
                 self.first = Some(block);
@@ -111,13 +112,15 @@ impl Upload {
     fn begin(&mut self) -> Result<(), Error> {
         let (parts, receiver) = mpsc::channel(1);
         let block_bytes = self.options.block_bytes;
-        let work = move |call: Call| async move {
-            let span = span::upload(call.name.key());
-            let ended = span::watch!(span, run(call, receiver, block_bytes));
+        let work = move |context: Context| async move {
+            let span = span::upload(context.name().key());
+            let ended = span::watch!(span, run(context, receiver, block_bytes));
             ended.map_err(|(Stopped::Failed(error) | Stopped::GivenUp(error))| error)
         };
         let name = Name::user(&self.key)?;
-        let work = self.domain.begin(Operation::Put, name, work);
+        let work = self
+            .domain
+            .begin(Deadline::Idle, Operation::Put, Some(name), work);
         self.sending = Some(Sending { parts, work });
         Ok(())
     }
@@ -133,14 +136,11 @@ impl Upload {
     }
 
     /// After the last block: makes what was pushed the newest version of the object.
-    pub(crate) async fn finish(mut self) -> Result<Version, Error> {
+    pub(super) async fn finish(mut self) -> Result<Version, Error> {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
-            // Boxed: a put of a longer value would come here.
-            let put = self
-                .domain
-                .write_value(&self.key, value, self.options.clone());
-            return Box::pin(put).await;
+            let put = self.domain.put_at_once(&self.key, value, self.options);
+            return put.await;
         }
         let end = Part::End(self.metadata(), self.length);
         self.send(end).await?;
@@ -149,7 +149,7 @@ impl Upload {
     }
 
     /// Takes back what was sent, as far as that can be done now.
-    pub(crate) async fn give_up(mut self) {
+    pub(super) async fn give_up(mut self) {
         if self.sending.is_some()
             && self.send(Part::GiveUp).await.is_ok()
             && let Some(sending) = self.sending.take()
@@ -184,11 +184,11 @@ impl ErrorType for Stopped {
 
 /// The operation: blocks as they come, then the manifest.
 async fn run(
-    call: Call,
+    context: Context,
     mut parts: mpsc::Receiver<Part>,
     block_bytes: u32,
 ) -> Result<Version, Stopped> {
-    let client = call.session.client.clone();
+    let client = context.client.clone();
     let upload = client.next_upload();
     let (window, mut sent) = (large::window(block_bytes), 0);
     let mut puts = JoinSet::new();
@@ -199,12 +199,12 @@ async fn run(
                 let put: Result<(), WriteError> = put.expect("a put does not panic");
                 if let Err(error) = put {
                     puts.shutdown().await;
-                    return Err(not_applied(&call, (upload, sent), error).await.into());
+                    return Err(not_applied(&context, (upload, sent), error).await.into());
                 }
             }
             part = parts.recv(), if puts.len() < window => match part {
                 Some(Part::Block(content)) => {
-                    let (client, c) = (client.clone(), call.c().clone());
+                    let (client, c) = (client.clone(), context.c().clone());
                     let block = (upload, sent);
                     sent += 1;
                     let put = async move { client.domain(&c).put_block(block, &content).await };
@@ -215,57 +215,50 @@ async fn run(
                         let put: Result<(), WriteError> = put.expect("a put does not panic");
                         if let Err(error) = put {
                             puts.shutdown().await;
-                            return Err(not_applied(&call, (upload, sent), error).await.into());
+                            return Err(not_applied(&context, (upload, sent), error).await.into());
                         }
                     }
                     let blocks = Blocks { upload, length, block_bytes };
-                    return Ok(publish(&call, blocks, metadata).await?);
+                    return Ok(publish(&context, blocks, metadata).await?);
                 }
                 // A process that ends has no time for more.
-                None => return Err(Stopped::GivenUp(swept(&call))),
+                None => return Err(Stopped::GivenUp(context.swept())),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
-                    client.domain(call.c()).remove_upload(upload, sent).await;
-                    return Err(Stopped::GivenUp(swept(&call)));
+                    client.domain(context.c()).remove_upload(upload, sent).await;
+                    return Err(Stopped::GivenUp(context.swept()));
                 }
             },
         }
     }
 }
 
-async fn publish(call: &Call, blocks: Blocks, metadata: Metadata) -> Result<Version, Error> {
+async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Result<Version, Error> {
     let metadata = Metadata {
         blocks: Some(blocks),
         ..metadata
     };
     span::record(blocks.length, blocks.count() as usize);
     let metadata = metadata.encode()?;
-    let client = &call.session.client;
+    let client = &context.client;
     match client
-        .domain(call.c())
-        .publish(&call.name, &blocks, metadata)
+        .domain(context.c())
+        .publish(context.name(), &blocks, metadata)
         .await
     {
         Ok(version) => Ok(version),
-        Err(PublishError::Write(error)) => Err(call.write_error(&error)),
-        Err(PublishError::Swept) => Err(swept(call)),
+        Err(PublishError::Write(error)) => Err(context.write_error(&error)),
+        Err(PublishError::Swept) => Err(context.swept()),
     }
 }
 
 /// What became of a block says nothing of the object, which will not have it.
-async fn not_applied(call: &Call, blocks: (Writer, u32), error: WriteError) -> Error {
+async fn not_applied(context: &Context, blocks: (Writer, u32), error: WriteError) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
-    call.session
+    context
         .client
-        .domain(call.c())
+        .domain(context.c())
         .remove_upload_after(blocks, &failed)
         .await;
-    call.write_error(&WriteError::NotApplied(failed))
-}
-
-fn swept(call: &Call) -> Error {
-    Error::Swept {
-        domain: call.about.name.clone(),
-        key: call.name.key().into(),
-    }
+    context.write_error(&WriteError::NotApplied(failed))
 }

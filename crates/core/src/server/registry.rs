@@ -4,17 +4,45 @@ use super::record::{Header, Ledger};
 use crate::config::ServerId;
 use crate::element::Handle;
 use crate::limits;
-use crate::message::{Enrolment, Refusal, Reply, ServerRecord};
-use std::collections::BTreeMap;
+use crate::message::{Enrolment, Note, Refusal, Reply, ServerRecord};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub(super) struct Registry {
     servers: BTreeMap<ServerId, (ServerRecord, Handle)>,
+    /// Servers whose records changed since this server introduced itself.
+    met: BTreeSet<ServerId>,
+    /// Records that changed since they were taken.
+    news: Vec<ServerRecord>,
 }
 
 impl Registry {
     pub(super) fn records(&self) -> impl Iterator<Item = &ServerRecord> {
         self.servers.values().map(|(record, _)| record)
+    }
+
+    /// The records that changed since this was asked last.
+    pub(super) fn take_news(&mut self) -> Vec<ServerRecord> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// What a server that serves since this start says of itself to servers that it has met since the last time, and to all
+    /// that it knows once its own record has changed. Nothing before it knows what it was registered as.
+    pub(super) fn introduce(&mut self, own: ServerId, incarnation: u64) -> Vec<(ServerId, Note)> {
+        let is_own = |record: &&ServerRecord| {
+            record.incarnation == incarnation && record.start != ServerRecord::CONTESTED
+        };
+        let record = self.servers.get(&own).map(|(record, _)| record);
+        let Some(record) = record.filter(is_own).filter(|_| !self.met.is_empty()) else {
+            return Vec::new();
+        };
+        let mut met = std::mem::take(&mut self.met);
+        if met.contains(&own) {
+            met.extend(self.servers.keys());
+        }
+        met.remove(&own);
+        let introduce = |server| (server, Note::Serving(record.clone()));
+        met.into_iter().map(introduce).collect()
     }
 
     pub(super) fn enrol(
@@ -77,6 +105,7 @@ impl Registry {
             None if self.servers.len() >= limits::REGISTERED_SERVERS => return Err(Refusal::Full),
             None => record,
         };
+        self.news.push(joined.clone());
         let handle = ledger.append(Header::Registry(joined.clone()));
         self.recover(joined, handle, ledger);
         Ok(Reply::Registered)
@@ -86,6 +115,7 @@ impl Registry {
         match self.servers.get(&record.id) {
             Some((known, _)) if rank(known) > rank(&record) => ledger.supersede([handle]),
             _ => {
+                self.met.insert(record.id);
                 let replaced = self.servers.insert(record.id, (record, handle));
                 ledger.supersede(replaced.map(|(_, old)| old));
             }

@@ -351,6 +351,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
     assert_eq!(steps, []);
     let replies: Vec<_> = shard
         .release(&Disk::default())
+        .replies
         .into_iter()
         .map(|((), reply)| reply)
         .collect();

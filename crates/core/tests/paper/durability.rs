@@ -97,7 +97,7 @@ fn replies_are_released_with_the_batch_that_they_reflect() {
     );
     // A crash here loses the batch, and nobody has been told anything of it.
     disk.apply(steps);
-    let replies = shard.release(&disk);
+    let replies = shard.release(&disk).replies;
     assert_eq!(
         replies[0],
         ("writer", Ok(Reply::Access(vec![Answer::Stored])))
@@ -132,7 +132,7 @@ fn a_superseded_record_is_kept_for_the_replies_of_its_batch() {
         "{steps:?}"
     );
     disk.apply(steps);
-    let replies = shard.release(&disk);
+    let replies = shard.release(&disk).replies;
     assert_eq!(version(&replies[0].1), (tag(1), b"version 1".to_vec()));
     assert_eq!(version(&replies[2].1), (tag(2), b"version 2".to_vec()));
     assert_eq!(disk.elements(), 2);
@@ -319,7 +319,7 @@ fn a_server_that_does_not_serve_yet_is_asked_again() {
     let mut shard: Shard<()> = Shard::new(identity(server(0), 1, &c));
     shard.receive(Instant(0), (), put(&c, 1));
     let _ = shard.close();
-    let replies = shard.release(&Disk::default());
+    let replies = shard.release(&Disk::default()).replies;
     assert_eq!(replies, [((), Err(Refusal::Starting))]);
     assert!(Refusal::Starting.may_pass());
 }

@@ -77,7 +77,7 @@ impl Machine {
         act(shard);
         let steps = shard.close();
         self.disk.apply(steps);
-        shard.release(&self.disk)
+        shard.release(&self.disk).replies
     }
 }
 

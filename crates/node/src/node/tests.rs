@@ -117,16 +117,20 @@ fn replies_leave_when_the_commit_has_ended() {
     push(&mut node, 1, register(2));
     push(&mut node, 2, Request::Directory);
     let turn = node.turn(NOW, &mut ()).expect("the disk works");
-    assert!(turn.replies.is_empty(), "{:?}", callers(&turn.replies));
+    assert!(
+        turn.released.replies.is_empty(),
+        "{:?}",
+        callers(&turn.released.replies)
+    );
     let commit = turn.commit.expect("a record is to be written");
     push(&mut node, 3, Request::Directory);
     assert!(!node.is_ready(), "it waits for the commit");
     let turn = node.committed(commit.run()).expect("it is written");
-    assert_eq!(callers(&turn.replies), [1, 2]);
+    assert_eq!(callers(&turn.released.replies), [1, 2]);
     assert!(node.is_ready());
     let turn = node.turn(NOW, &mut ()).expect("the disk works");
     assert!(turn.commit.is_none(), "a query changes nothing");
-    assert_eq!(callers(&turn.replies), [3]);
+    assert_eq!(callers(&turn.released.replies), [3]);
 }
 
 #[test]
@@ -159,10 +163,10 @@ fn a_full_disk_is_still_read() {
         push(&mut node, caller, put(caller, 256 << 10));
         push(&mut node, caller, Request::Directory);
         let turn = node.turn(NOW, &mut ()).expect("it is only full");
-        answers.extend(refusals(&turn.replies));
+        answers.extend(refusals(&turn.released.replies));
         if let Some(commit) = turn.commit {
             let turn = node.committed(commit.run()).expect("there was room");
-            answers.extend(refusals(&turn.replies));
+            answers.extend(refusals(&turn.released.replies));
         }
     }
     assert_eq!(answers[..2], [None, None], "the first segment has room");
@@ -180,13 +184,13 @@ fn who_does_not_wait_any_more_is_refused() {
         });
     }
     let turn = node.turn(NOW, &mut ()).expect("the disk works");
-    assert_eq!(callers(&turn.replies), [1, 2, 3]);
+    assert_eq!(callers(&turn.released.replies), [1, 2, 3]);
     let late = Some(Refusal::DeadlinePassed);
-    assert_eq!(refusals(&turn.replies), [late, None, None]);
+    assert_eq!(refusals(&turn.released.replies), [late, None, None]);
     node.drain();
     push(&mut node, 4, Request::Directory);
     let turn = node.turn(NOW, &mut ()).expect("the disk works");
-    assert_eq!(refusals(&turn.replies), [Some(Refusal::Draining)]);
+    assert_eq!(refusals(&turn.released.replies), [Some(Refusal::Draining)]);
 }
 
 /// Two versions of an object: the older one was let go, and its record came back.
@@ -224,6 +228,6 @@ fn every_turn_takes_something_however_much_is_owed() {
     assert!(node.owed_bytes() > SIZES.batch);
     push(&mut node, 1, Request::Status);
     let turn = node.turn(NOW, &mut ()).expect("memory does not fail");
-    assert_eq!(callers(&turn.replies), [1]);
-    assert!(matches!(turn.replies[0].1, Ok(Reply::Status(_))));
+    assert_eq!(callers(&turn.released.replies), [1]);
+    assert!(matches!(turn.released.replies[0].1, Ok(Reply::Status(_))));
 }

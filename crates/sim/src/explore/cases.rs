@@ -88,6 +88,10 @@ pub const ALL: &[Entry] = &[
         name: "copied-start",
         make: start::copied,
     },
+    Entry {
+        name: "told-start",
+        make: start::told,
+    },
 ];
 
 /// The case of this name.
@@ -138,6 +142,7 @@ pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
         crashes: 0,
         ticks: 1,
         notes: true,
+        speaks: false,
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         judge: linearizable(),

@@ -2,7 +2,7 @@
 
 use super::clients::{self, Input};
 use super::env::Message;
-use super::servers;
+use super::servers::{self, Taken};
 use super::state::Reading;
 use super::table::{Table, Words};
 use super::{Case, Identity};
@@ -40,7 +40,7 @@ impl Engine {
         let servers = case
             .servers
             .iter()
-            .map(|id| servers::Automaton::new(case, *id))
+            .map(|id| servers::Automaton::new(case, &mut words, *id))
             .collect();
         Engine {
             case: Rc::clone(case),
@@ -64,7 +64,7 @@ impl Engine {
         server: usize,
         state: u32,
         message: u32,
-    ) -> Result<(u32, Option<u32>), String> {
+    ) -> Result<Taken, String> {
         self.servers[server].step(&self.case, &mut self.words, state, message)
     }
 

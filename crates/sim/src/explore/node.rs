@@ -6,12 +6,13 @@ use super::{Answered, Case, Ended, Operation};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Answer, Body, Reply, Request, Want};
+use areo_core::message::{Access, Answer, Body, Note, Reply, Request, Want};
 use areo_core::object::Name;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
 use areo_core::tally::Event;
+use areo_node::{Job, Node, Sizes};
 use areo_store::records::MemoryRecords;
 use areo_wire::codec;
 use std::future::Future;
@@ -89,10 +90,18 @@ impl LiveClient {
 /// An object that a case is about, and where it is kept.
 pub(super) type Subject = (Arc<Configuration>, Name);
 
+/// A server takes one message in a turn, however large.
+const SIZES: Sizes = Sizes {
+    batch: 32 << 20,
+    slack: 64 << 10,
+    scrub: 0,
+};
+
 /// A production server over records in memory.
 pub(super) struct LiveServer {
-    shard: Shard<()>,
-    records: MemoryRecords,
+    node: Node<MemoryRecords, ()>,
+    /// What it said of its own accord since it was last asked for that.
+    said: Vec<(ServerId, Note)>,
 }
 
 impl LiveServer {
@@ -107,10 +116,10 @@ impl LiveServer {
             max_value_bytes: 1 << 20,
             max_unconfirmed: case.max_unconfirmed,
         };
-        let mut shard = Shard::new(identity);
-        shard.serve();
-        let records = MemoryRecords::default();
-        let mut server = LiveServer { shard, records };
+        let mut node = Node::new(Shard::new(identity), MemoryRecords::default(), SIZES);
+        node.serve();
+        let said = Vec::new();
+        let mut server = LiveServer { node, said };
         let member = |c: &&Arc<Configuration>| c.position(id).is_some();
         for configuration in case.configurations.iter().filter(member) {
             let described = Request::Configured {
@@ -131,19 +140,33 @@ impl LiveServer {
 
     /// Takes a message; everything that it changes is durable before the answer is given.
     pub(super) fn take(&mut self, message: &Message) -> Option<Answered> {
-        let now = Instant::default();
-        match message {
-            Message::Request(request) => {
-                let mut request = request.clone();
-                self.shard.adopt(&mut request, &self.records);
-                self.shard.receive(now, (), request);
+        let job = match message {
+            Message::Request(request) => Job::Request {
+                request: request.clone(),
+                caller: (),
+                deadline: None,
+            },
+            Message::Note(note) => Job::Note(note.clone()),
+            Message::Quiet => {
+                let upkeep = self.node.upkeep(Instant(u64::MAX), &mut ());
+                let turn = upkeep.expect("memory does not fail").turn;
+                let turn = turn.expect("no commit takes time");
+                assert!(turn.released.replies.is_empty(), "nothing was asked");
+                self.said.extend(turn.released.sends);
+                return None;
             }
-            Message::Note(note) => self.shard.note(now, note.clone()),
-            Message::Quiet => self.shard.tick(Instant(u64::MAX)),
-        }
-        self.records.apply(self.shard.close());
-        let mut released = self.shard.release(&self.records);
-        released.pop().map(|((), answer)| answer)
+        };
+        self.node.push(job);
+        let turn = self.node.turn(Instant::default(), &mut ());
+        let mut turn = turn.expect("memory does not fail");
+        assert!(!self.node.is_ready(), "one turn takes one message");
+        self.said.extend(turn.released.sends);
+        turn.released.replies.pop().map(|((), answer)| answer)
+    }
+
+    /// What it has said of its own accord since this was asked last.
+    pub(super) fn said(&mut self) -> Vec<(ServerId, Note)> {
+        std::mem::take(&mut self.said)
     }
 
     /// What can be seen of it: the answers to queries of every subject, what it knows of the configurations' successors,

@@ -110,6 +110,10 @@ impl Engine {
                 lines.push(format!("client {client} -> server {server}: {text}"));
             }
         }
+        if let Some((server, word)) = &step.hears {
+            let text = message(self.words.message_of(*word));
+            lines.push(format!("server {server} hears: {text}"));
+        }
         let Some((client, fed)) = &step.reads else {
             return;
         };

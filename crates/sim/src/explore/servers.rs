@@ -1,9 +1,11 @@
 //! The servers of a case as automata: states are found as they are needed, and each step is taken once.
 
+use super::env::Message;
 use super::node::{LiveServer, bytes_of_answer};
 use super::table::{Table, Words};
 use super::{Answered, Case};
 use areo_core::config::ServerId;
+use areo_core::message::Note;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -18,7 +20,28 @@ pub(super) const OTHER_PASTS: usize = 8;
 pub(super) struct Automaton {
     id: ServerId,
     states: Table<State>,
-    steps: HashMap<(u32, u32), (u32, Option<u32>)>,
+    steps: HashMap<(u32, u32), Taken>,
+    /// What it says before it takes anything.
+    begins: Said,
+}
+
+/// What a server says of its own accord: the place of another server in the case, and the message.
+pub(super) type Said = Rc<[(usize, u32)]>;
+
+/// What becomes of a server by a message.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Its state.
+    pub(super) next: u32,
+    pub(super) answer: Option<u32>,
+    pub(super) said: Said,
+}
+
+/// What a live server did with the last of its messages, and what can be seen of it then.
+struct Lived {
+    answer: Option<Answered>,
+    said: Vec<(ServerId, Note)>,
+    view: Vec<Answered>,
 }
 
 struct State {
@@ -31,15 +54,22 @@ struct State {
 
 impl Automaton {
     /// Its first state is number 0.
-    pub(super) fn new(case: &Case, id: ServerId) -> Automaton {
+    pub(super) fn new(case: &Case, words: &mut Words, id: ServerId) -> Automaton {
         let mut automaton = Automaton {
             id,
             states: Table::default(),
             steps: HashMap::new(),
+            begins: Rc::new([]),
         };
-        let view = automaton.live(case, &[], &Words::default());
-        automaton.state(view.1, Rc::new([]));
+        let lived = automaton.live(case, &[], words);
+        automaton.begins = said(case, words, lived.said);
+        automaton.state(lived.view, Rc::new([]));
         automaton
+    }
+
+    /// What it says before it takes anything.
+    pub(super) fn begins(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.begins.iter().copied()
     }
 
     /// What can be seen of the server in this state.
@@ -51,7 +81,7 @@ impl Automaton {
         self.states.len()
     }
 
-    /// The state after the message, and the answer to it.
+    /// The state after the message, the answer to it, and what the server says.
     ///
     /// # Errors
     /// Two pasts of the state differ after all.
@@ -61,20 +91,22 @@ impl Automaton {
         words: &mut Words,
         state: u32,
         message: u32,
-    ) -> Result<(u32, Option<u32>), String> {
-        if let Some(step) = self.steps.get(&(state, message)) {
-            return Ok(*step);
+    ) -> Result<Taken, String> {
+        if let Some(taken) = self.steps.get(&(state, message)) {
+            return Ok(taken.clone());
         }
         let past = self.states.get(state).pasts[0].clone();
-        let (answer, view, past) = self.follow(case, words, &past, message);
-        let answer = answer.map(|answer| words.answer(&answer));
-        let (next, past_is_new) = self.state(view, past);
+        let (lived, past) = self.follow(case, words, &past, message);
+        let answer = lived.answer.map(|answer| words.answer(&answer));
+        let said = said(case, words, lived.said);
+        let (next, past_is_new) = self.state(lived.view, past);
+        let taken = Taken { next, answer, said };
         assert!(
             next == state || !words.is_question(message),
             "a question changed a server: {:?}",
             words.message_of(message)
         );
-        self.steps.insert((state, message), (next, answer));
+        self.steps.insert((state, message), taken.clone());
         self.states.get_mut(state).taken.push(message);
         for other in 1..self.states.get(state).pasts.len() {
             self.compare(case, words, state, other, message)?;
@@ -85,7 +117,7 @@ impl Automaton {
                 self.compare(case, words, next, last, message)?;
             }
         }
-        Ok((next, answer))
+        Ok(taken)
     }
 
     /// Another past of the state must do as the first does.
@@ -98,36 +130,36 @@ impl Automaton {
         message: u32,
     ) -> Result<(), String> {
         let past = self.states.get(state).pasts[other].clone();
-        let (answer, view, _) = self.follow(case, words, &past, message);
-        let answer = answer.map(|answer| words.answer(&answer));
-        let (next, first) = self.steps[&(state, message)];
-        let alike = answer == first && bytes_of_view(&view) == bytes_of_view(self.view(next));
+        let (lived, _) = self.follow(case, words, &past, message);
+        let answer = lived.answer.map(|answer| words.answer(&answer));
+        let said = said(case, words, lived.said);
+        let first = &self.steps[&(state, message)];
+        let alike = answer == first.answer
+            && said == first.said
+            && bytes_of_view(&lived.view) == bytes_of_view(self.view(first.next));
         alike.then_some(()).ok_or_else(|| {
             let message = words.message_of(message);
             format!("the probes do not show all of a server's state: pasts differ at {message:?}")
         })
     }
 
-    fn follow(
-        &self,
-        case: &Case,
-        words: &Words,
-        past: &[u32],
-        message: u32,
-    ) -> (Option<Answered>, Vec<Answered>, Rc<[u32]>) {
+    fn follow(&self, case: &Case, words: &Words, past: &[u32], message: u32) -> (Lived, Rc<[u32]>) {
         let past: Vec<u32> = past.iter().copied().chain([message]).collect();
-        let (answer, view) = self.live(case, &past, words);
-        (answer, view, past.into())
+        (self.live(case, &past, words), past.into())
     }
 
-    /// The answer to the last message, and what can be seen then.
-    fn live(&self, case: &Case, past: &[u32], words: &Words) -> (Option<Answered>, Vec<Answered>) {
+    fn live(&self, case: &Case, past: &[u32], words: &Words) -> Lived {
         let mut server = LiveServer::new(case, self.id);
         let mut answer = None;
         for message in past {
+            server.said();
             answer = server.take(words.message_of(*message));
         }
-        (answer, server.look(&case.subjects, &case.probes))
+        Lived {
+            answer,
+            said: server.said(),
+            view: server.look(&case.subjects, &case.probes),
+        }
     }
 
     fn state(&mut self, view: Vec<Answered>, past: Rc<[u32]>) -> (u32, bool) {
@@ -145,6 +177,15 @@ impl Automaton {
         }
         (number, another && self.states.get(number).pasts.len() > 1)
     }
+}
+
+/// What goes to servers that do not belong to the case is lost.
+fn said(case: &Case, words: &mut Words, said: Vec<(ServerId, Note)>) -> Said {
+    let place = |(to, note): (ServerId, Note)| {
+        let place = case.servers.iter().position(|id| *id == to)?;
+        Some((place, words.message(&Message::Note(note))))
+    };
+    said.into_iter().filter_map(place).collect()
 }
 
 fn bytes_of_view(view: &[Answered]) -> Vec<u8> {

@@ -15,7 +15,8 @@
 
 use super::clients::{Input, Seen};
 use super::engine::Engine;
-use std::collections::HashSet;
+use super::servers::{Automaton, Taken};
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 /// Marks the state of a server that takes nothing any more.
@@ -30,6 +31,8 @@ pub(super) struct State {
     pub(super) clients: Vec<Part>,
     /// By server: its state, perhaps marked by [`CRASHED`].
     pub(super) servers: Vec<u32>,
+    /// What servers said of their own accord and has not arrived: to which server, and the message. Each once: they join.
+    pub(super) said: BTreeSet<(usize, u32)>,
 }
 
 /// A client's part of a state.
@@ -60,16 +63,34 @@ pub(super) struct Step {
     pub(super) invokes: Option<usize>,
     /// The server that takes messages: of whom, and which.
     pub(super) takes: Option<(usize, Vec<(usize, u16)>)>,
+    /// The server that hears what another one said, and the message.
+    pub(super) hears: Option<(usize, u32)>,
     pub(super) crashes: Option<usize>,
     /// The client that reads.
     pub(super) reads: Option<(usize, Vec<Input>)>,
 }
 
 impl State {
+    /// The server is there now, and has said that. What it said to a server that takes nothing any more is lost.
+    pub(super) fn moves<'a>(
+        &mut self,
+        server: usize,
+        at: u32,
+        said: impl IntoIterator<Item = &'a (usize, u32)>,
+    ) {
+        self.servers[server] = at;
+        let servers = &self.servers;
+        let arrives = |(to, _): &&(usize, u32)| !is_crashed(servers[*to]);
+        self.said.extend(said.into_iter().filter(arrives));
+    }
+
     pub(super) fn hash(&self) -> u128 {
         let mut hash = Hash(0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b);
         for server in &self.servers {
             hash.add(u64::from(*server));
+        }
+        for (server, message) in &self.said {
+            hash.add((*server as u64) << 32 | u64::from(*message));
         }
         for part in &self.clients {
             hash.add(u64::from(part.node) << 32 | (part.pending.len() as u64) << 16);
@@ -126,6 +147,7 @@ impl Engine {
         State {
             clients: vec![part; self.clients.len()],
             servers: vec![0; self.servers.len()],
+            said: self.servers.iter().flat_map(Automaton::begins).collect(),
         }
     }
 
@@ -157,6 +179,50 @@ impl Engine {
             }
         }
         self.crashes(state, out);
+        self.hears(state, out)
+    }
+
+    /// What servers say of their own accord arrives, each at any moment or never. It leaves one out of the reductions above:
+    /// what a server hears may make it speak, so that hearing is a step of its own. So is what no client waits for any more
+    /// and makes a server speak.
+    fn hears(&mut self, state: &State, out: &mut Vec<(State, Step)>) -> Result<(), String> {
+        for (server, message) in &state.said {
+            let taken = self.take(*server, state.servers[*server], *message)?;
+            let mut next = state.clone();
+            next.said.remove(&(*server, *message));
+            next.moves(*server, taken.next, taken.said.iter());
+            let hears = Some((*server, *message));
+            out.push((
+                next,
+                Step {
+                    hears,
+                    ..Step::default()
+                },
+            ));
+        }
+        if !self.case.speaks {
+            return Ok(());
+        }
+        for server in 0..state.servers.len() {
+            if is_crashed(state.servers[server]) {
+                continue;
+            }
+            for belated in self.belated(state, server)? {
+                if belated.said.is_empty() {
+                    continue;
+                }
+                let mut next = state.clone();
+                belated.apply(&mut next, server);
+                let takes = Some((server, belated.taken));
+                out.push((
+                    next,
+                    Step {
+                        takes,
+                        ..Step::default()
+                    },
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -171,6 +237,7 @@ impl Engine {
             }
             let mut next = state.clone();
             next.servers[server] |= CRASHED;
+            next.said.retain(|(to, _)| *to != server);
             for client in 0..next.clients.len() {
                 let seen = self.seen(state, client);
                 let to = |message: &u16| seen.sent[usize::from(*message)].server;
@@ -232,14 +299,13 @@ impl Engine {
                 continue;
             }
             let sent = seen.sent[usize::from(message)];
-            for (at, mut taken) in self.belated(state, sent.server)? {
-                let (next, answer) = self.take(sent.server, at, sent.message)?;
+            for belated in self.belated(state, sent.server)? {
                 let mut moved = state.clone();
-                moved.servers[sent.server] = next;
-                for (other, message) in &taken {
-                    let pending = &mut moved.clients[*other].pending;
-                    pending.retain(|pending| pending != message);
-                }
+                belated.apply(&mut moved, sent.server);
+                let Taken { next, answer, said } =
+                    self.take(sent.server, belated.at, sent.message)?;
+                moved.moves(sent.server, next, said.iter());
+                let mut taken = belated.taken;
                 let part = &mut moved.clients[client];
                 part.pending.retain(|pending| *pending != message);
                 let unread = (message, answer.expect("requests are answered"));
@@ -290,6 +356,7 @@ impl Engine {
                     part.pending.clear();
                     part.unread.clear();
                 }
+                next.said.clear();
             }
             let reads = Some((client, fed.clone()));
             out.push((
@@ -301,55 +368,6 @@ impl Engine {
             ));
         }
         Ok(!readings.is_empty())
-    }
-
-    /// What may become of a server by messages that nobody waits for, with the messages that it took: its state as it is
-    /// among them. Of two ways to one state the one that took more is left out: what is on its way may stay there.
-    #[allow(clippy::type_complexity)] // states with what led to them
-    fn belated(
-        &mut self,
-        state: &State,
-        server: usize,
-    ) -> Result<Vec<(u32, Vec<(usize, u16)>)>, String> {
-        let mut waiting = Vec::new();
-        for (client, part) in state.clients.iter().enumerate() {
-            let seen = self.seen(state, client);
-            for message in &part.pending {
-                let sent = seen.sent[usize::from(*message)];
-                if sent.server == server && !seen.is_awaited(*message) {
-                    waiting.push((client, *message, sent.message));
-                }
-            }
-        }
-        let mut found: Vec<(u32, Vec<(usize, u16)>)> = vec![(state.servers[server], Vec::new())];
-        let mut place = 0;
-        while place < found.len() {
-            let (at, taken) = found[place].clone();
-            place += 1;
-            for (client, message, word) in &waiting {
-                if taken.contains(&(*client, *message)) {
-                    continue;
-                }
-                let (next, _) = self.take(server, at, *word)?;
-                let mut more = taken.clone();
-                more.push((*client, *message));
-                let covered = |(other, less): &(u32, Vec<(usize, u16)>)| {
-                    *other == next && less.iter().all(|one| more.contains(one))
-                };
-                if !found.iter().any(covered) {
-                    found.push((next, more));
-                }
-            }
-            if let Some(quiet) = self.quiet {
-                let (next, _) = self.take(server, at, quiet)?;
-                if !found.iter().any(|(other, less)| {
-                    *other == next && less.iter().all(|one| taken.contains(one))
-                }) {
-                    found.push((next, taken));
-                }
-            }
-        }
-        Ok(found)
     }
 
     /// Clients that wait while nothing is on its way to them: their patience runs out until they move on.

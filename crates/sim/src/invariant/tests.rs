@@ -4,6 +4,7 @@
 use super::*;
 use areo_core::config::{Dap, Descriptor};
 use areo_core::element::Form;
+use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
 use areo_core::pointer::Status;
 use areo_core::tag::Writer;
@@ -167,6 +168,31 @@ fn an_index_with_two_configurations_is_caught() {
     };
     assert!(!shown(pointer(3, 1)) && !shown(same) && !shown(pointer(4, 2)));
     assert!(shown(pointer(3, 2)));
+}
+
+#[test]
+fn what_is_said_before_it_is_durable_is_caught() {
+    let (mut scene, mut rule) = (Scene::new(&[]), told_is_durable::Rule);
+    let known = Kept::Server {
+        id: ServerId(1),
+        incarnation: 2,
+    };
+    scene.truths[0].recovered(vec![(0, known)], false);
+    let says = |id, incarnation| {
+        Note::Serving(ServerRecord {
+            id: ServerId(id),
+            incarnation,
+            start: 1,
+            resumed: false,
+            name: String::new(),
+            address: String::new(),
+            admin: String::new(),
+        })
+    };
+    let mut is_broken = |note: &Note| scene.tell(&mut rule, &Observation::Told { server: 0, note });
+    assert!(!is_broken(&says(1, 2)));
+    assert!(is_broken(&says(1, 3)), "a later start");
+    assert!(is_broken(&says(2, 1)), "another server");
 }
 
 #[test]

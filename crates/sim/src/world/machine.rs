@@ -31,12 +31,16 @@ use std::time::Duration;
 
 /// Small, so that segments are filled, reclaimed and found again all the time.
 const SEGMENT_BYTES: u64 = 64 << 10;
-/// How much is done at once: as in `server`, a batch takes half a segment.
-const SIZES: Sizes = Sizes {
-    batch: SEGMENT_BYTES / 2,
-    slack: 8 << 10,
-    scrub: SEGMENT_BYTES / 4,
-};
+/// How much is done at once: as in `server` a batch takes half a segment, or so little that a server may owe more after its
+/// start.
+fn sizes(random: &Random) -> Sizes {
+    let (batch, slack) = [(SEGMENT_BYTES / 2, 8 << 10), (3 << 10, 2 << 10)][random.index(2)];
+    Sizes {
+        batch,
+        slack,
+        scrub: SEGMENT_BYTES / 4,
+    }
+}
 
 /// Whom a reply goes to, and what it answers.
 struct Caller {
@@ -90,6 +94,7 @@ pub(super) struct Machines {
     commit_us: (u64, u64),
     /// Unconfirmed versions of one object that a server takes: usually few, so that clients meet the cap.
     max_unconfirmed: usize,
+    sizes: Sizes,
 }
 
 impl Machines {
@@ -111,6 +116,7 @@ impl Machines {
             root: root.clone(),
             // Not fewer than there are writers at once: those would starve each other, and rightly so.
             max_unconfirmed: [6, 9, UNCONFIRMED_ELEMENTS][random.index(3)],
+            sizes: sizes(random),
             commit_us: (fast, fast * random.between(1, 10)),
         }
     }
@@ -340,8 +346,18 @@ impl World {
             }
             self.at(time, Happening::Commit(server, life));
         }
+        for (to, note) in turn.released.sends {
+            let machines = self.0.machines.borrow();
+            let note = &note;
+            self.observe(&machines, &Observation::Told { server, note });
+            drop(machines);
+            if let Some(to) = self.find(to) {
+                let codec::Encoded { body, payload } = codec::encode_note(note);
+                self.send_note(self.caller_of(server), to, Body { body, payload });
+            }
+        }
         let machines = self.0.machines.borrow();
-        for (caller, reply) in turn.replies {
+        for (caller, reply) in turn.released.replies {
             self.show(&machines, server, &caller.subject, &reply);
             let encoded = reply.map(|reply| codec::encode_reply(&reply));
             self.send_reply((caller.client, server), caller.call, encoded);

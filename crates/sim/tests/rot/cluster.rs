@@ -89,7 +89,7 @@ impl Server {
         self.records.apply(steps);
         self.records.commit().expect("a sound disk takes it");
         let mut replies = self.shard.release(&self.records);
-        replies.pop().map(|((), reply)| reply)
+        replies.replies.pop().map(|((), reply)| reply)
     }
 
     fn ask(&mut self, now: Instant, request: &Request) -> Result<Reply, Refusal> {

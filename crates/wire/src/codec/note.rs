@@ -10,6 +10,7 @@ const CONFIRM: u8 = 1;
 const DECIDED: u8 = 2;
 const NEXT: u8 = 3;
 const FORGET: u8 = 4;
+const SERVING: u8 = 5;
 
 impl Encode for Note {
     fn write<S: Sink>(&self, out: &mut S) {
@@ -48,6 +49,10 @@ impl Encode for Note {
                 out.short(cell.len());
                 out.put(cell);
             }
+            Note::Serving(server) => {
+                out.put(&[SERVING, 0]);
+                out.put(&parts::server_fields(server));
+            }
             Note::Next {
                 configuration,
                 pointer,
@@ -62,11 +67,14 @@ impl Encode for Note {
 
 pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
     let kind = reader.u8()?;
-    if !matches!(kind, CONFIRM | DECIDED | NEXT | FORGET) {
+    if !matches!(kind, CONFIRM | DECIDED | NEXT | FORGET | SERVING) {
         let (what, value) = ("kind of note", kind.into());
         return Err(DecodeError::UnknownValue { what, value });
     }
     reader.flags("note", 0)?;
+    if kind == SERVING {
+        return Ok(Note::Serving(parts::server(&reader.rest())?));
+    }
     let configuration = parts::configuration_id(reader)?;
     Ok(match kind {
         CONFIRM => {

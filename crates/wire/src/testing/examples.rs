@@ -466,7 +466,7 @@ pub fn notes() -> Vec<Note> {
         configuration: id(),
         cell: cell(),
     };
-    vec![confirm, decided, next, forget]
+    vec![confirm, decided, next, forget, Note::Serving(server(4))]
 }
 
 fn marks() -> Marks {

@@ -276,6 +276,7 @@ pub fn note() -> impl Strategy<Value = Note> {
             configuration,
             cell,
         }),
+        server().prop_map(Note::Serving),
         (configuration_id(), pointer()).prop_map(|(configuration, pointer)| Note::Next {
             configuration,
             pointer,

@@ -1,10 +1,14 @@
-use super::{GROUND, MODULES, check};
+use super::{CRATES, check};
 use crate::tree::Tree;
 
 fn messages(files: &[(&str, &str)]) -> Vec<String> {
+    messages_of("core", files)
+}
+
+fn messages_of(name: &str, files: &[(&str, &str)]) -> Vec<String> {
     let files: Vec<(String, &str)> = files
         .iter()
-        .map(|(path, text)| (format!("crates/core/src/{path}"), *text))
+        .map(|(path, text)| (format!("crates/{name}/src/{path}"), *text))
         .collect();
     let files: Vec<(&str, &str)> = files
         .iter()
@@ -137,14 +141,59 @@ fn tests_may_look_anywhere() {
 }
 
 #[test]
-fn the_table_points_down_only() {
-    for (position, (name, uses)) in MODULES.iter().enumerate() {
-        assert!(!GROUND.contains(name), "{name} is in both tables");
-        for target in *uses {
-            let below = MODULES[position + 1..]
-                .iter()
-                .any(|(other, _)| other == target);
-            assert!(below, "{name} -> {target} points up in the table");
+fn the_session_names_no_handle() {
+    let lib = (
+        "lib.rs",
+        "pub use domain::Domain; pub use areo_core::config::Dap;",
+    );
+    let found = messages_of(
+        "client",
+        &[
+            lib,
+            (
+                "objects.rs",
+                "use crate::session::Context; use crate::Domain;",
+            ),
+            ("shape.rs", "use crate::Dap;"),
+        ],
+    );
+    assert_eq!(found, [""; 0]);
+    for (path, text, arrow) in [
+        (
+            "session/context.rs",
+            "use crate::Domain;",
+            "session -> domain",
+        ),
+        (
+            "domain.rs",
+            "use crate::stream::Upload;",
+            "domain -> stream",
+        ),
+        (
+            "error.rs",
+            "use crate::session::Context;",
+            "error -> session",
+        ),
+    ] {
+        let found = messages_of("client", &[lib, (path, text)]);
+        assert_eq!(found.len(), 1, "{path}: {text}: {found:?}");
+        assert!(
+            found[0].contains(&format!("forbidden arrow {arrow} ")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn the_tables_point_down_only() {
+    for layers in CRATES {
+        for (position, (name, uses)) in layers.modules.iter().enumerate() {
+            assert!(!layers.ground.contains(name), "{name} is in both tables");
+            for target in *uses {
+                let mut below = layers.modules[position + 1..].iter();
+                let is_below = below.any(|(other, _)| other == target);
+                assert!(is_below, "{name} -> {target} points up in the table");
+            }
         }
     }
 }

@@ -6,23 +6,6 @@ use crate::output::Column;
 use crate::session::Session;
 use crate::units::show_size;
 use areo_client::file::BlockInfo;
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct Block<'a> {
-    id: &'a str,
-    version: String,
-    bytes: u64,
-    digest: Option<&'a str>,
-    next: Option<&'a str>,
-    writer: String,
-    written_at_ms: Option<u64>,
-}
-
-/// Who wrote the version: the client, as versions show it.
-fn writer(block: &BlockInfo) -> String {
-    format!("{:?}", block.version.writer.client)
-}
 
 pub(super) async fn run(session: &Session, name: &str) -> Outcome {
     let out = session.out;
@@ -30,15 +13,7 @@ pub(super) async fn run(session: &Session, name: &str) -> Outcome {
     let blocks = file.blocks().await.map_err(file_failure)?;
     if out.json {
         for block in &blocks {
-            out.object(&Block {
-                id: &block.id,
-                version: block.version.to_string(),
-                bytes: block.length,
-                digest: block.digest.as_deref(),
-                next: block.next.as_deref(),
-                writer: writer(block),
-                written_at_ms: block.written_at_ms,
-            })?;
+            out.object(block)?;
         }
     } else {
         let columns = [
@@ -49,11 +24,12 @@ pub(super) async fn run(session: &Session, name: &str) -> Outcome {
         ];
         let row = |block: &BlockInfo| {
             let version = block.version.to_string();
-            let bytes = match out.terminal {
-                true => show_size(block.length),
-                false => block.length.to_string(),
+            let bytes = if out.terminal {
+                show_size(block.length)
+            } else {
+                block.length.to_string()
             };
-            vec![block.id.clone(), version, bytes, writer(block)]
+            vec![block.id.clone(), version, bytes, block.writer.clone()]
         };
         let rows: Vec<Vec<String>> = blocks.iter().map(row).collect();
         out.table(&columns, &rows)?;
@@ -71,13 +47,12 @@ const WIDEST: u64 = 12;
 /// The list drawn, each block as long as its data, beside who wrote it.
 fn picture(blocks: &[BlockInfo]) -> String {
     let longest = blocks.iter().map(|block| block.length).max().unwrap_or(0);
-    let mut writers: Vec<String> = Vec::new();
+    let mut writers: Vec<&str> = Vec::new();
     let mut drawn = String::from("genesis");
     for block in blocks.iter().filter(|block| block.id != "genesis") {
-        let writer = writer(block);
-        let known = writers.iter().position(|known| *known == writer);
+        let known = writers.iter().position(|known| *known == block.writer);
         let number = known.unwrap_or_else(|| {
-            writers.push(writer);
+            writers.push(&block.writer);
             writers.len() - 1
         });
         // A letter for each writer, as far as letters go.
@@ -100,6 +75,7 @@ mod tests {
         let block = |id: &str, version: &str, length| BlockInfo {
             id: id.into(),
             version: version.parse::<Version>().unwrap(),
+            writer: version[2..18].into(),
             length,
             digest: None,
             next: None,

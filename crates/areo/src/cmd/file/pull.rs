@@ -2,25 +2,23 @@
 
 use super::{base, file_failure, keep, open};
 use crate::args;
-use crate::cmd::statistics::{self, Cost};
+use crate::cmd::statistics;
 use crate::exit::Outcome;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
-use areo_client::file::{Progress, PullOptions};
+use areo_client::Statistics;
+use areo_client::file::{Progress, PullOptions, Pulled};
 use serde::Serialize;
 
 #[derive(Serialize)]
 struct Report<'a> {
     domain: &'a str,
     name: &'a str,
-    bytes: u64,
-    blocks: usize,
-    fetched: usize,
-    fetched_bytes: u64,
-    unchanged: bool,
     #[serde(flatten)]
-    cost: Option<Cost>,
+    pulled: &'a Pulled,
+    #[serde(flatten)]
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Pull) -> Outcome {
@@ -48,28 +46,25 @@ async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
     spinner.finish_and_clear();
     let pulled = pulled.map_err(file_failure)?;
     keep(out, &pulled.base, place.as_deref());
-    let cost = args.stats.stats.then(|| Cost::of(&costs));
+    let cost = args.stats.stats.then_some(&*costs);
     if out.json {
         out.object(&Report {
             domain: domain.name(),
             name,
-            bytes: pulled.bytes,
-            blocks: pulled.blocks,
-            fetched: pulled.fetched,
-            fetched_bytes: pulled.fetched_bytes,
-            unchanged: pulled.unchanged,
+            pulled: &pulled,
             cost,
         })?;
     } else {
-        statistics::print(out, cost.as_ref());
+        statistics::print(out, cost);
         let (path, size) = (args.path.display(), show_size(pulled.bytes));
         let (blocks, fetched) = (show_count(pulled.blocks as u64, "block"), pulled.fetched);
         let sent = show_size(pulled.fetched_bytes);
-        match pulled.unchanged {
-            true => out.note(&format!("{path} is up to date: {size} in {blocks}")),
-            false => out.note(&format!(
+        if pulled.unchanged {
+            out.note(&format!("{path} is up to date: {size} in {blocks}"));
+        } else {
+            out.note(&format!(
                 "{path}: {size} in {blocks}, {fetched} fetched ({sent})"
-            )),
+            ));
         }
     }
     client.close().await;

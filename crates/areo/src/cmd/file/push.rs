@@ -2,12 +2,13 @@
 
 use super::{base, chunking, file_failure, keep, open};
 use crate::args;
-use crate::cmd::statistics::{self, Cost};
+use crate::cmd::statistics;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
+use areo_client::Statistics;
 use areo_client::file::{Conflict, Progress, PushOptions, Pushed};
 use serde::Serialize;
 
@@ -15,34 +16,10 @@ use serde::Serialize;
 struct Report<'a> {
     domain: &'a str,
     name: &'a str,
-    created: bool,
-    bytes: u64,
-    blocks: usize,
-    written: usize,
-    written_bytes: u64,
-    conflicts: Vec<Lost>,
-    success_ratio: f64,
     #[serde(flatten)]
-    cost: Option<Cost>,
-}
-
-#[derive(Serialize)]
-struct Lost {
-    block: String,
-    version: String,
-    newest: String,
-    removed: bool,
-}
-
-impl From<&Conflict> for Lost {
-    fn from(conflict: &Conflict) -> Lost {
-        Lost {
-            block: conflict.block.clone(),
-            version: conflict.version.to_string(),
-            newest: conflict.newest.to_string(),
-            removed: conflict.removed,
-        }
-    }
+    pushed: &'a Pushed,
+    #[serde(flatten)]
+    cost: Option<&'a Statistics>,
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Push) -> Outcome {
@@ -81,34 +58,35 @@ async fn push(session: &Session, args: &args::file::Push) -> Outcome {
     sending.finish_and_clear();
     let pushed = pushed.map_err(file_failure)?;
     keep(out, &pushed.base, place.as_deref());
-    let cost = args.stats.stats.then(|| Cost::of(&costs));
+    let cost = args.stats.stats.then_some(&*costs);
     report(out, domain.name(), &args.name, &pushed, cost)?;
     client.close().await;
     ending(&args.name, pushed)
 }
 
-fn report(out: Output, domain: &str, name: &str, pushed: &Pushed, cost: Option<Cost>) -> Outcome {
+fn report(
+    out: Output,
+    domain: &str,
+    name: &str,
+    pushed: &Pushed,
+    cost: Option<&Statistics>,
+) -> Outcome {
     if out.json {
         return out.object(&Report {
             domain,
             name,
-            created: pushed.created,
-            bytes: pushed.bytes,
-            blocks: pushed.blocks,
-            written: pushed.written,
-            written_bytes: pushed.written_bytes,
-            conflicts: pushed.conflicts.iter().map(Lost::from).collect(),
-            success_ratio: pushed.success_ratio,
+            pushed,
             cost,
         });
     }
-    statistics::print(out, cost.as_ref());
+    statistics::print(out, cost);
     if !pushed.conflicts.is_empty() {
         let columns = ["block", "based on", "newest"].map(Column::Text);
         let row = |lost: &Conflict| {
-            let newest = match lost.removed {
-                true => "removed".to_owned(),
-                false => lost.newest.to_string(),
+            let newest = if lost.removed {
+                "removed".to_owned()
+            } else {
+                lost.newest.to_string()
             };
             vec![lost.block.clone(), lost.version.to_string(), newest]
         };
@@ -118,11 +96,12 @@ fn report(out: Output, domain: &str, name: &str, pushed: &Pushed, cost: Option<C
     let (name, size) = (out.foreign(name), show_size(pushed.bytes));
     let sent = show_size(pushed.written_bytes);
     let (written, blocks) = (pushed.written, show_count(pushed.blocks as u64, "block"));
-    match out.quiet {
-        true => Ok(()),
-        false => out.line(&format!(
+    if out.quiet {
+        Ok(())
+    } else {
+        out.line(&format!(
             "'{name}': {size} in {blocks}, {written} written ({sent})"
-        )),
+        ))
     }
 }
 
@@ -134,11 +113,12 @@ fn ending(name: &str, pushed: Pushed) -> Outcome {
     if lost == 0 {
         return Ok(());
     }
-    let sentence = match pushed.conflicts.iter().all(|conflict| conflict.removed) {
-        true => format!("'{name}' was removed: push it again with --fresh to make it anew"),
-        false => format!(
+    let sentence = if pushed.conflicts.iter().all(|conflict| conflict.removed) {
+        format!("'{name}' was removed: push it again with --fresh to make it anew")
+    } else {
+        format!(
             "somebody else has changed {lost} of the blocks that were changed here, {ratio:.0} % of the push was written: pull '{name}' to another place, take over what is missing, and push that"
-        ),
+        )
     };
     Err(Failure::new(Code::Precondition, sentence))
 }

@@ -3,7 +3,6 @@
 use super::{plan, reconfig_failure};
 use crate::args;
 use crate::cmd::domain;
-use crate::cmd::statistics::Cost;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
@@ -21,12 +20,12 @@ struct Ended<'a> {
     domain: &'a str,
     outcome: &'static str,
     /// The configuration that is final now; nothing if nothing was pending.
-    configuration: Option<domain::DescribedConfiguration<'a>>,
+    configuration: Option<&'a ConfigurationInfo>,
     /// What this process moved; without what another one had moved before.
     objects: u64,
     bytes: u64,
     #[serde(flatten)]
-    cost: Cost,
+    cost: &'a Statistics,
 }
 
 /// What was moved so far.
@@ -40,9 +39,10 @@ pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
     let name = &args.change.name;
     let client = session.connect().await?;
     let domain = Session::find(&client, name).await?;
-    match args.resume {
-        true => resume(session.out, name, &domain).await?,
-        false => start(session.out, name, &domain, args).await?,
+    if args.resume {
+        resume(session.out, name, &domain).await?;
+    } else {
+        start(session.out, name, &domain, args).await?;
     }
     client.close().await;
     Ok(())
@@ -163,18 +163,19 @@ fn report(
     out.object(&Ended {
         domain: name,
         outcome,
-        configuration: c.map(domain::describe_configuration),
+        configuration: c,
         objects,
         bytes,
-        cost: Cost::of(&moved.cost),
+        cost: &moved.cost,
     })
 }
 
 /// The result as a sentence, where it was not printed as an object.
 fn say(out: Output, sentence: &str) -> Outcome {
-    match out.json || out.quiet {
-        true => Ok(()),
-        false => out.line(sentence),
+    if out.json || out.quiet {
+        Ok(())
+    } else {
+        out.line(sentence)
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::{assert_all_there, put_files, reconfig, shape};
 use crate::cluster::{Cluster, signal, wait_until};
-use areo_client::ConnectOptions;
-use areo_client::blocking::{Client, Domain};
+use areo_client::blocking::wait;
+use areo_client::{Client, Domain};
 use rustix::process::Signal;
 use std::process::Child;
 use std::time::Duration;
@@ -16,8 +16,8 @@ fn files() -> Vec<usize> {
 }
 
 fn domain(cluster: &Cluster, name: &str) -> Domain {
-    let client = Client::connect(ConnectOptions::from(&*cluster.addresses())).unwrap();
-    client.domain(name).unwrap()
+    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    wait(client.domain(name)).unwrap()
 }
 
 fn pid(child: &Child) -> i32 {
@@ -29,7 +29,7 @@ fn start_until_pending(cluster: &Cluster, seen_by: &Domain, change: &[&str]) -> 
     let arguments = [&["reconfig", "start", "default", "--json"], change].concat();
     let mut child = cluster.spawn(&arguments);
     loop {
-        if seen_by.sequence().unwrap().len() > 1 {
+        if wait(seen_by.sequence()).unwrap().len() > 1 {
             return (child, true);
         }
         if child.try_wait().unwrap().is_some() {

@@ -4,8 +4,8 @@
 
 use crate::cluster::wait_until;
 use areo_check::{Event, EventKind, Kind};
-use areo_client::blocking::{Client, Domain};
-use areo_client::{ConnectOptions, Error, PutOptions, Version};
+use areo_client::blocking::wait;
+use areo_client::{Client, Domain, Error, PutOptions, Version};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -50,8 +50,8 @@ impl Traffic {
             history: Mutex::default(),
         });
         let work = |number: u64| {
-            let client = Client::connect(ConnectOptions::from(addresses)).unwrap();
-            let domain = client.domain(domain).unwrap();
+            let client = wait(Client::connect(addresses)).unwrap();
+            let domain = wait(client.domain(domain)).unwrap();
             let shared = shared.clone();
             thread::spawn(move || run(&shared, number, &domain))
         };
@@ -111,12 +111,12 @@ type Seen = (Option<String>, Option<Version>);
 /// Writes the text, followed by enough to make a value of it.
 fn write(domain: &Domain, key: &str, text: &str) -> Result<Seen, Error> {
     let value = format!("{text:_<VALUE_BYTES$}");
-    let version = domain.put(key, value, PutOptions::default())?;
+    let version = wait(domain.put(key, value, PutOptions::default()))?;
     Ok((None, Some(version)))
 }
 
 fn read(domain: &Domain, key: &str) -> Result<Seen, Error> {
-    match domain.get(key) {
+    match wait(domain.get(key)) {
         Ok(object) => {
             let version = object.version;
             let value = String::from_utf8(object.into_bytes().into()).unwrap();

@@ -184,7 +184,7 @@ impl Server {
 
 fn wanted(memory: bool) -> Wanted {
     Wanted {
-        program: Rc::new(|| panic!("nothing is started")),
+        program: crate::cluster::Program::new(|| panic!("nothing is started")),
         servers: 3,
         memory,
         dap: areo_client::Dap::Abd,

@@ -235,11 +235,11 @@ fn what_is_not_in_the_store_yet_is_not_adopted() {
     shard.receive(Instant(0), "put", request(&c, copy("v")));
     assert_eq!(adopt(&mut shard, &disk), 0);
     disk.apply(shard.close());
-    let released = shard.release(&disk);
+    let released = shard.release(&disk).replies;
     let needed = Ok(Reply::Access(vec![Answer::Needed]));
     assert_eq!(released[1], ("adopt", needed));
     assert_eq!(adopt(&mut shard, &disk), 1);
     disk.apply(shard.close());
     let stored = Ok(Reply::Access(vec![Answer::Stored]));
-    assert_eq!(shard.release(&disk), [("adopt", stored)]);
+    assert_eq!(shard.release(&disk).replies, [("adopt", stored)]);
 }

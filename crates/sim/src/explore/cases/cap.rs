@@ -31,6 +31,7 @@ pub(super) fn two() -> Case {
             .to_vec(),
         ticks: 0,
         notes: false,
+        speaks: false,
         max_unconfirmed: DEAD.len(),
         ..case
     }

@@ -65,6 +65,7 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
         crashes: 0,
         ticks: 0,
         notes: false,
+        speaks: false,
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         judge,

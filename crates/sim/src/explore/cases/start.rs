@@ -52,6 +52,26 @@ pub(super) fn copied() -> Case {
     }
 }
 
+/// The same, and what the servers say of their starts arrives in between: of server 1 the start before, which two of the three
+/// have not heard of yet.
+pub(super) fn told() -> Case {
+    let before = [(1, 1), (1, 2), (2, 2), (3, 3)];
+    let know = |(at, of): (u128, u128)| {
+        let record = ServerRecord {
+            id: ServerId(of),
+            ..record(1, 50)
+        };
+        (ServerId(at), Request::Know(record))
+    };
+    Case {
+        description: "abd n=3: two processes start with copies of one directory, while servers say that they serve"
+            .to_owned(),
+        before: before.map(know).into(),
+        speaks: true,
+        ..copied()
+    }
+}
+
 fn case(processes: usize) -> Case {
     let c = configuration(3, Dap::Abd);
     let program = |_| [start(&c)].into_iter().collect();
@@ -74,6 +94,7 @@ fn case(processes: usize) -> Case {
         crashes: 0,
         ticks: 0,
         notes: false,
+        speaks: false,
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         judge: super::linearizable(),

@@ -1,6 +1,6 @@
 //! How a server begins, looks after itself, and ends.
 
-use super::{Caller, Live, SEGMENT_BYTES, SIZES};
+use super::{Caller, Live, SEGMENT_BYTES};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::Kept;
@@ -93,7 +93,7 @@ impl World {
             let machines = &mut *self.0.machines.borrow_mut();
             let missing = machines.truths[server].recovered(found, unreadable);
             machines.list[server].live = Some(Live {
-                node: Node::new(shard, records, SIZES),
+                node: Node::new(shard, records, machines.sizes),
                 commit: None,
                 serves: false,
             });

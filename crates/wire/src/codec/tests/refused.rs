@@ -6,7 +6,14 @@ use std::ops::Range;
 #[test]
 fn every_truncation_is_refused() {
     // These end in fields that may be missing.
-    let early = ["status", "register", "ask-to-register", "hand-on", "know"];
+    let early = [
+        "status",
+        "register",
+        "ask-to-register",
+        "hand-on",
+        "know",
+        "serving",
+    ];
     let may_end_early = |name| early.contains(&name);
     for request in examples::requests() {
         let Encoded { body, payload } = encode_request(&request);
@@ -37,8 +44,13 @@ fn every_truncation_is_refused() {
     }
     for note in examples::notes() {
         let body = encode_note(&note).body;
-        let cut = |end| decode_note(&body.slice(..end), Vec::new());
-        assert!((0..body.len()).all(|end| cut(end).is_err()));
+        for end in 0..body.len() {
+            let cut = decode_note(&body.slice(..end), Vec::new());
+            assert!(
+                cut.is_err() || may_end_early(note_name(&note)),
+                "{end} of {note:?}"
+            );
+        }
     }
 }
 

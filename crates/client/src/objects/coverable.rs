@@ -1,9 +1,11 @@
 //! Coverable writes.
 
-use super::{Call, Domain, value_to_put};
+use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{Counted, counted};
 use crate::object::{Object, PutOptions};
+use crate::session::Context;
+use crate::stream::value_to_put;
 use crate::{Version, checksum};
 use areo_core::dsm::coverable::Covered;
 use areo_core::limits;
@@ -54,21 +56,21 @@ impl Domain {
             return Err(Error::Invalid { reason });
         }
         let value = value_to_put(value, options)?;
-        let write = move |call: Call| async move {
-            let client = &call.session.client;
-            let covered = manager::put_if(client, call.c(), &call.name, &value, version).await;
-            covered.map_err(|error| call.write_error(&error))
+        let write = move |context: Context| async move {
+            let (client, c) = (&context.client, context.c());
+            let covered = manager::put_if(client, c, context.name(), &value, version).await;
+            covered.map_err(|error| context.write_error(&error))
         };
         let found = match self.run(Operation::Put, name, write).await? {
             Covered::Changed(version) => return Ok(version),
             Covered::Unchanged(found) => found,
         };
-        let latest = match self.about.opened(key, found) {
+        let latest = match self.known.opened(key, found) {
             Ok((version, metadata, value)) => {
                 // Of a large object the value is in blocks, and is not read for this.
                 if value.apart.is_none() {
                     checksum::verify(&value.content, &metadata, version)
-                        .map_err(|damage| self.about.corrupted(key, damage))?;
+                        .map_err(|damage| self.known.corrupted(key, damage))?;
                 }
                 Some(Box::new(Object {
                     version,
@@ -81,7 +83,7 @@ impl Domain {
             Err(error) => return Err(error),
         };
         Err(Error::VersionConflict {
-            domain: self.about.name.clone(),
+            domain: self.name().into(),
             key: key.into(),
             expected: version,
             latest,

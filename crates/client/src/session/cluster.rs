@@ -1,11 +1,10 @@
 //! What a client knows of its cluster, and how it learns more.
 
-use crate::cluster::Names;
+use super::domain::KnownDomain;
+use super::thread::World;
+use crate::cluster::{ClusterId, Names};
 use crate::connect::{Attempt, ConnectError, ConnectOptions};
-use crate::error::{Asked, Error, Operation};
-use crate::thread::World;
-use crate::{ClusterId, ServerId, Shape};
-use areo_core::config::{Configuration, Members};
+use areo_core::config::{Members, ServerId};
 use areo_core::dsm;
 use areo_core::error::Unavailable;
 use areo_core::gather;
@@ -13,7 +12,6 @@ use areo_core::manager;
 use areo_core::message::{Refusal, Reply, Request, ServerRecord};
 use areo_net::env::NetEnv;
 use areo_net::network::{Bootstrap, BootstrapError};
-use areo_net::{PeerState, Status};
 use std::rc::Rc;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -21,7 +19,7 @@ use tokio::task::{JoinSet, spawn_local};
 use tokio::time::sleep;
 
 /// How long the directory of a quorum is waited for where the one of a single server would do.
-const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
 /// The directory is asked for again after this time: servers join and move.
 const DIRECTORY_AGE: Duration = Duration::from_secs(30);
 
@@ -29,16 +27,16 @@ const DIRECTORY_AGE: Duration = Duration::from_secs(30);
 const STARTING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client knows of its cluster.
-pub(crate) struct Known {
-    pub(crate) cluster: ClusterId,
-    pub(crate) root: Arc<Configuration>,
+pub(crate) struct KnownCluster {
+    pub(crate) id: ClusterId,
+    pub(crate) root: Arc<KnownDomain>,
     /// Where the user said that servers are.
     seeds: Vec<String>,
     /// Replaced, never changed: read for names in answers and errors, not by the operations themselves.
     names: RwLock<Arc<Names>>,
 }
 
-impl Known {
+impl KnownCluster {
     pub(crate) fn names(&self) -> Arc<Names> {
         let names = self.names.read();
         names.expect("no holder of the lock panics").clone()
@@ -54,148 +52,53 @@ impl Known {
     }
 }
 
-/// One operation on the network thread: its world and its deadline.
-pub(crate) struct Session {
-    pub(crate) world: Rc<World>,
-    pub(crate) known: Arc<Known>,
-    pub(crate) client: dsm::Client<NetEnv>,
+/// Asks a quorum which servers there are if that was long ago, without waiting for the answer.
+pub(super) fn refresh_if_old(world: &Rc<World>, known: &Arc<KnownCluster>) {
+    let asked = world.asked_directory.get();
+    if asked.is_some_and(|asked| asked.elapsed() <= DIRECTORY_AGE) {
+        return;
+    }
+    world.asked_directory.set(Some(Instant::now()));
+    let (world, known) = (world.clone(), known.clone());
+    drop(spawn_local(async move {
+        refresh(&world, &known, DIRECTORY_PATIENCE).await;
+    }));
 }
 
-impl Session {
-    /// An operation that may go on for `timeout`.
-    pub(crate) fn new(world: Rc<World>, known: Arc<Known>, timeout: Duration) -> Session {
-        let client = world.client.with(world.network.env(timeout));
-        let session = Session {
-            world,
-            known,
-            client,
-        };
-        let asked = session.world.asked_directory.get();
-        if asked.is_none_or(|asked| asked.elapsed() > DIRECTORY_AGE) {
-            session.refresh_aside();
-        }
-        session
-    }
-
-    /// A part of the operation with a deadline of its own.
-    pub(crate) fn within(&self, timeout: Duration) -> dsm::Client<NetEnv> {
-        self.client.with(self.world.network.env(timeout))
-    }
-
-    /// Asks a quorum which servers there are, for a second at most: what one server knew is nearly always enough.
-    pub(crate) async fn refresh(&self) {
-        refresh(&self.world, &self.known, DIRECTORY_PATIENCE).await;
-    }
-
-    /// Before the root domain is asked something: finds its members if they are not known yet, because the cluster was
-    /// just starting when this client connected.
-    pub(crate) async fn find_root(&self) {
-        if !knows_root_quorum(&self.world, &self.known) {
-            self.refresh().await;
-        }
-    }
-
-    /// The same as [`Session::refresh`], without waiting for it.
-    fn refresh_aside(&self) {
-        let (world, known) = (self.world.clone(), self.known.clone());
-        world.asked_directory.set(Some(Instant::now()));
-        drop(spawn_local(async move {
-            refresh(&world, &known, DIRECTORY_PATIENCE).await;
-        }));
-    }
-
-    /// The servers that a quorum knows; takes note of them.
-    ///
-    /// # Errors
-    /// No quorum in time.
-    pub(crate) async fn servers(&self, operation: Operation) -> Result<Arc<Names>, Error> {
-        self.find_root().await;
-        match manager::servers(&self.client, &self.known.root).await {
-            Ok(records) => {
-                learn(&self.world, &self.known, records.into_values());
-                Ok(self.known.names())
-            }
-            Err(failed) => Err(self.not_applied(&self.asked_root(operation), &failed)),
-        }
-    }
-
-    /// What was asked of a domain's configuration; `None` is the root domain.
-    pub(crate) fn asked<'a>(
-        operation: Operation,
-        domain: Option<&'a str>,
-        configuration: &Configuration,
-        key: Option<&'a str>,
-    ) -> Asked<'a> {
-        Asked {
-            operation,
-            domain,
-            key,
-            configuration: configuration.id().index,
-            shape: Shape::of(configuration),
-        }
-    }
-
-    /// What was asked of the root domain.
-    pub(crate) fn asked_root(&self, operation: Operation) -> Asked<'static> {
-        let root = self.client.sequences().start(&self.known.root);
-        Session::asked(operation, None, &root, None)
-    }
-
-    /// The error of an operation that had no effect.
-    pub(crate) fn not_applied(&self, asked: &Asked<'_>, failed: &Unavailable) -> Error {
-        self.look_again();
-        asked.not_applied(failed, |server| self.describe(server))
-    }
-
-    /// The error of a write that some server was sent.
-    pub(crate) fn unknown(&self, asked: &Asked<'_>, failed: &Unavailable) -> Error {
-        self.look_again();
-        asked.unknown(failed, |server| self.describe(server))
-    }
-
-    /// Servers that did not answer may have moved: the next operation asks where they are.
-    fn look_again(&self) {
-        self.world.asked_directory.set(None);
-    }
-
-    /// A server's name, and why it cannot be reached if it cannot.
-    pub(crate) fn describe(&self, server: ServerId) -> (String, Option<String>) {
-        let state = self.world.network.server_state(server);
-        let reason = match &state {
-            None => Some("is not in the directory".into()),
-            Some(state) => reason(state),
-        };
-        (self.known.names().name(server), reason)
-    }
-}
-
-fn reason(state: &PeerState) -> Option<String> {
-    match state.status {
-        Status::Refused(refusal) => Some(refusal.to_string()),
-        Status::Unreachable => state.last_error.clone(),
-        Status::Idle | Status::Connecting | Status::Connected => None,
-    }
+/// Asks a quorum which servers there are, and takes note of them.
+///
+/// # Errors
+/// No quorum before the client's deadline.
+pub(super) async fn ask_quorum(
+    world: &World,
+    known: &KnownCluster,
+    client: &dsm::Client<NetEnv>,
+) -> Result<(), Unavailable> {
+    let records = manager::servers(client, known.root.found()).await?;
+    learn(world, known, records.into_values());
+    Ok(())
 }
 
 /// Asks a quorum which servers there are. Where that comes to nothing, a single server may know where the others are
 /// now: all that are known, and those at the addresses that the user gave, are asked for what they know.
-pub(crate) async fn refresh(world: &World, known: &Known, patience: Duration) {
+pub(super) async fn refresh(world: &World, known: &KnownCluster, patience: Duration) {
     if knows_root_quorum(world, known) {
         let client = world.client.with(world.network.env(patience));
-        if let Ok(records) = manager::servers(&client, &known.root).await {
+        if ask_quorum(world, known, &client).await.is_ok() {
             world.asked_directory.set(Some(Instant::now()));
-            return learn(world, known, records.into_values());
+            return;
         }
     }
     let servers: Members = known.names().records().keys().copied().collect();
     let env = world.network.env(patience);
     let ask_known = async {
-        match servers.is_empty() {
-            true => Vec::new(),
-            false => gather::survey(&env, &servers, Request::Directory).await,
+        if servers.is_empty() {
+            Vec::new()
+        } else {
+            gather::survey(&env, &servers, Request::Directory).await
         }
     };
-    let mut asking = ask_seeds(world, &known.seeds, Some(known.cluster), patience);
+    let mut asking = ask_seeds(world, &known.seeds, Some(known.id), patience);
     let ask_seeds = async {
         let mut found = Vec::new();
         while let Some((_, answer)) = asking.next().await {
@@ -220,19 +123,19 @@ pub(crate) async fn refresh(world: &World, known: &Known, patience: Duration) {
 }
 
 /// Whether enough members of the root domain can be found for a quorum of them to answer.
-fn knows_root_quorum(world: &World, known: &Known) -> bool {
-    let (names, root) = (known.names(), world.client.sequences().start(&known.root));
+pub(super) fn knows_root_quorum(world: &World, known: &KnownCluster) -> bool {
+    let (names, root) = (known.names(), known.root.latest(&world.client));
     let is_known = |member: &&ServerId| names.records().contains_key(member);
     let known_members = root.members().iter().filter(is_known).count();
     known_members >= root.quorums().quorum()
 }
 
-fn learn(world: &World, known: &Known, records: impl Iterator<Item = ServerRecord>) {
+fn learn(world: &World, known: &KnownCluster, records: impl Iterator<Item = ServerRecord>) {
     known.merge(records);
     // What is known, not what came: of two records of a server the one with the larger incarnation is right.
     let names = known.names();
     let newest = names.records().values().cloned();
-    world.network.learn(known.cluster.0, newest);
+    world.network.learn(known.id.0, newest);
 }
 
 /// Asks all addresses at once who is there; the first that answers is enough. Then a quorum, for servers that the first
@@ -240,14 +143,15 @@ fn learn(world: &World, known: &Known, records: impl Iterator<Item = ServerRecor
 ///
 /// # Errors
 /// [`ConnectError`].
-pub(crate) async fn find_cluster(
+pub(super) async fn find(
     world: Rc<World>,
     options: ConnectOptions,
-) -> Result<Arc<Known>, ConnectError> {
+) -> Result<Arc<KnownCluster>, ConnectError> {
     let found = first_answer(&world, &options).await?;
-    let known = Arc::new(Known {
-        cluster: ClusterId(found.cluster),
-        root: found.directory.root,
+    let root = KnownDomain::new(None, found.directory.root);
+    let known = Arc::new(KnownCluster {
+        id: ClusterId(found.cluster),
+        root: Arc::new(root),
         seeds: options.addresses.clone(),
         names: RwLock::default(),
     });
@@ -318,11 +222,12 @@ fn check_cluster(
     expected: Option<u128>,
 ) -> Result<Bootstrap, BootstrapError> {
     let found = answer?;
-    match found.cluster != 0 && expected.is_none_or(|expected| expected == found.cluster) {
-        true => Ok(found),
-        false => Err(BootstrapError::Unreachable {
+    if found.cluster != 0 && expected.is_none_or(|expected| expected == found.cluster) {
+        Ok(found)
+    } else {
+        Err(BootstrapError::Unreachable {
             error: Refusal::WrongCluster.to_string(),
-        }),
+        })
     }
 }
 

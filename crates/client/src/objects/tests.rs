@@ -1,10 +1,12 @@
 use super::*;
 use crate::cluster::tests::names;
+use crate::stream::value_to_put;
 use crate::{Dap, ElementRole};
-use areo_core::config::{Decider, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Decider, Descriptor, Options, ServerId};
 use areo_core::dap::ec;
-use areo_core::element::Form;
+use areo_core::element::{Form, Value};
 use areo_core::object::DomainId;
+use std::sync::Arc;
 
 fn configuration(dap: Dap) -> Arc<Configuration> {
     let descriptor = Descriptor {

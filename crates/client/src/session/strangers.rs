@@ -4,8 +4,8 @@
 //! configuration that it is led to, which has their ids and no addresses. What it asks of them waits in the network, and
 //! meanwhile it asks the directory where they are; no operation needs to know.
 
-use crate::known::{self, Known};
-use crate::thread::World;
+use super::cluster::{self, KnownCluster};
+use super::thread::World;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Finds out where servers are that were asked something, for as long as the client lives.
-pub(crate) async fn introduce(world: Rc<World>, known: Arc<Known>) {
+pub(super) async fn introduce(world: Rc<World>, cluster: Arc<KnownCluster>) {
     loop {
         world.network.stranger_asked().await;
         while world.network.strangers_wanted() {
-            known::refresh(&world, &known, PATIENCE).await;
+            cluster::refresh(&world, &cluster, PATIENCE).await;
             sleep(PAUSE).await;
         }
     }

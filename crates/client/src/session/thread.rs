@@ -4,6 +4,7 @@
 //! futures that any executor can move between threads. So a client owns a thread with a runtime of its own; an operation
 //! is sent there as one job and answered through one channel. That is one hop per operation, none per quorum call.
 
+use crate::connect::ConnectOptions;
 use crate::metrics::Metrics;
 use areo_core::dsm;
 use areo_net::Role;
@@ -46,7 +47,7 @@ impl Thread {
     ///
     /// # Errors
     /// The operating system gives no thread, or nothing to wait for sockets with.
-    pub(crate) fn start(metrics: &Metrics) -> io::Result<Thread> {
+    pub(crate) fn start(options: &ConnectOptions) -> io::Result<Thread> {
         let mut own_id = [0; 16];
         getrandom::fill(&mut own_id).map_err(io::Error::other)?;
         let runtime = runtime::Builder::new_current_thread()
@@ -54,12 +55,20 @@ impl Thread {
             .build()?;
         // Unbounded, because every job belongs to a caller that waits for it: what callers hold bounds it.
         let (jobs, mut receiver) = mpsc::unbounded_channel::<Job>();
+        let metrics = options.metrics.clone().unwrap_or_default();
         let counters = metrics.clone();
+        let (trace_source, decide_outside) = (options.trace_source, options.decide_outside);
         let run = move || {
             LocalSet::new().block_on(&runtime, async move {
                 let network = Network::new(Role::Client, u128::from_le_bytes(own_id));
                 network.count(counters.calls());
                 network.show(counters.peers());
+                if let Some(source) = trace_source {
+                    network.trace_by(source);
+                }
+                if let Some(way) = decide_outside {
+                    network.decide_outside_by(way);
+                }
                 let client = dsm::Client::new(network.env(Duration::ZERO));
                 let world = Rc::new(World {
                     network,
@@ -76,10 +85,7 @@ impl Thread {
         std::thread::Builder::new()
             .name("areo-client".into())
             .spawn(run)?;
-        Ok(Thread {
-            jobs,
-            metrics: metrics.clone(),
-        })
+        Ok(Thread { jobs, metrics })
     }
 
     /// What operations here come to.
@@ -148,16 +154,16 @@ async fn answer<T>(operation: impl Future<Output = T>, mut sender: oneshot::Send
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocking::block_on;
+    use crate::blocking::wait;
     use std::sync::mpsc::channel;
 
     #[test]
     fn operations_run_on_one_thread_and_answer_any_other() {
-        let thread = Thread::start(&Metrics::new()).unwrap();
+        let thread = Thread::start(&ConnectOptions::default()).unwrap();
         let name = |_world| async { std::thread::current().name().map(ToOwned::to_owned) };
-        assert_eq!(block_on(thread.run(name)).as_deref(), Some("areo-client"));
+        assert_eq!(wait(thread.run(name)).as_deref(), Some("areo-client"));
         let ids: Vec<_> = std::thread::scope(|scope| {
-            let ask = || block_on(thread.run(|world: Rc<World>| async move { world.client.id() }));
+            let ask = || wait(thread.run(|world: Rc<World>| async move { world.client.id() }));
             let callers: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
             callers
                 .into_iter()
@@ -181,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_operation_that_nobody_waits_for_is_given_up() {
-        let thread = Thread::start(&Metrics::new()).unwrap();
+        let thread = Thread::start(&ConnectOptions::default()).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
         let mut waiting = Box::pin(thread.run(move |_world| async move {
@@ -191,7 +197,7 @@ mod tests {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         // It has begun by now or begins before the answer to this one.
-        block_on(thread.run(|_world| async {}));
+        wait(thread.run(|_world| async {}));
         assert!(dropped.try_recv().is_err(), "somebody waits");
         drop(waiting);
         dropped.recv().expect("told by the drop");
@@ -199,10 +205,10 @@ mod tests {
 
     #[test]
     fn the_thread_ends_with_its_handle() {
-        let thread = Thread::start(&Metrics::new()).unwrap();
+        let thread = Thread::start(&ConnectOptions::default()).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
-        block_on(thread.run(|_world| async move {
+        wait(thread.run(|_world| async move {
             // Lives as long as the thread does.
             drop(spawn_local(async move {
                 let _tell = tell;

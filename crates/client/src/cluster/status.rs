@@ -1,0 +1,205 @@
+//! How a cluster is: its servers, its domains, and both in short.
+
+use super::{ClusterId, ConfigurationInfo, DomainInfo, ServerInfo};
+use crate::{Error, ServerId, view};
+use areo_core::error::Response;
+use serde::{Serialize, Serializer};
+use std::time::Duration;
+
+pub use areo_core::message::ServerStatus;
+
+/// How a cluster is, as far as this client can see.
+#[derive(Clone, Debug)]
+pub struct ClusterStatus {
+    /// Which.
+    pub cluster: ClusterId,
+    /// The configuration of the root domain.
+    pub root: ConfigurationInfo,
+    /// The servers, in order of their names.
+    pub servers: Vec<ServerHealth>,
+    /// The domains, by name; or why they cannot be listed. Bytes stored per byte written are those of their shapes.
+    pub domains: Result<Vec<DomainInfo>, Error>,
+}
+
+/// A cluster in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClusterSummary {
+    /// Which.
+    #[serde(serialize_with = "view::text")]
+    pub cluster: ClusterId,
+    /// Servers.
+    pub servers: usize,
+    /// Those that answer and serve.
+    pub serving: usize,
+    /// Answers that an operation on domains and servers needs.
+    pub root_quorum: usize,
+    /// Fragments and copies of values, on the servers that answered.
+    pub element_bytes: u64,
+    /// What their stores take.
+    pub stored_bytes: u64,
+    /// For how long the oldest change of a domain has been pending, as far as the servers know; `None` without one.
+    pub pending_seconds: Option<u64>,
+}
+
+impl ClusterStatus {
+    /// The cluster in short.
+    pub fn summary(&self) -> ClusterSummary {
+        ClusterSummary {
+            cluster: self.cluster,
+            servers: self.servers.len(),
+            serving: self.serving(),
+            root_quorum: self.root.shape.quorum(),
+            element_bytes: self.element_bytes(),
+            stored_bytes: self.stored_bytes(),
+            pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
+        }
+    }
+
+    /// Counts for each server how many domains need it.
+    pub(crate) fn count_domains(&mut self) {
+        for position in 0..self.servers.len() {
+            let needed = self.domains_of(self.servers[position].server.id);
+            self.servers[position].domains = needed;
+        }
+    }
+
+    /// How many domains need the server; `None` if not all of them told.
+    fn domains_of(&self, server: ServerId) -> Option<u64> {
+        let has = |c: &ConfigurationInfo| c.members.iter().any(|member| member.id == server);
+        let mut needed = u64::from(has(&self.root));
+        for domain in self.domains.as_ref().ok()? {
+            let pending = domain.pending.as_ref()?;
+            let needs = has(&domain.configuration) || pending.iter().any(has);
+            needed += u64::from(needs);
+        }
+        Some(needed)
+    }
+
+    /// Servers that answer and serve.
+    pub fn serving(&self) -> usize {
+        self.answered().filter(|status| status.serving).count()
+    }
+
+    /// Bytes of all elements on the servers that answered: fragments and copies of values, without what the store adds.
+    pub fn element_bytes(&self) -> u64 {
+        self.answered().map(|status| status.element_bytes).sum()
+    }
+
+    /// Bytes that the stores of the servers that answered take.
+    pub fn stored_bytes(&self) -> u64 {
+        self.answered().map(|status| status.stored_bytes).sum()
+    }
+
+    /// For how long the oldest change has been pending that a domain shows, to a millisecond, as far as servers know that
+    /// did not start since then. `None` if no domain shows one.
+    pub fn oldest_pending(&self) -> Option<Duration> {
+        let mut domains = self.domains.iter().flatten();
+        let shows = |domain: &DomainInfo| domain.pending.as_ref().is_some_and(|p| !p.is_empty());
+        if !domains.any(shows) {
+            return None;
+        }
+        // One that was away when a change ended may still take it for pending: it counts only beside a real one.
+        let ages = self.answered().filter(|status| status.pending > 0);
+        ages.map(|status| Duration::from_millis(status.pending_ms))
+            .max()
+    }
+
+    fn answered(&self) -> impl Iterator<Item = &ServerStatus> {
+        self.servers
+            .iter()
+            .filter_map(|health| health.status.answered())
+    }
+}
+
+/// How one server is. Serialised in one object, with `null` for everything that a silent server did not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerHealth {
+    /// Which.
+    pub server: ServerInfo,
+    /// What it said.
+    pub status: Health,
+    /// Domains that have it in their final or in a pending configuration, the root domain included. A server of none can be
+    /// stopped for good. `None` if not all domains told.
+    pub domains: Option<u64>,
+}
+
+impl ServerHealth {
+    /// `serving`, `starting`, or why it did not answer.
+    pub fn state(&self) -> &str {
+        match &self.status {
+            Health::Answered(status) if status.serving => "serving",
+            Health::Answered(_) => "starting",
+            Health::Unreachable { reason } => reason,
+        }
+    }
+
+    /// Counts its starts.
+    pub fn incarnation(&self) -> u64 {
+        let status = self.status.answered();
+        status.map_or(self.server.incarnation, |status| status.incarnation)
+    }
+}
+
+impl Serialize for ServerHealth {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Parts<'a> {
+            server: &'a str,
+            id: String,
+            address: &'a str,
+            admin: &'a str,
+            state: &'a str,
+            incarnation: u64,
+            durable: Option<bool>,
+            objects: Option<u64>,
+            damaged: Option<u64>,
+            element_bytes: Option<u64>,
+            stored_bytes: Option<u64>,
+            domains: Option<u64>,
+        }
+        let (server, status) = (&self.server, self.status.answered());
+        let parts = Parts {
+            server: &server.name,
+            id: server.id.to_string(),
+            address: &server.address,
+            admin: &server.admin,
+            state: self.state(),
+            incarnation: self.incarnation(),
+            durable: status.map(|status| status.durable),
+            objects: status.map(|status| status.objects),
+            damaged: status.map(|status| status.damaged),
+            element_bytes: status.map(|status| status.element_bytes),
+            stored_bytes: status.map(|status| status.stored_bytes),
+            domains: self.domains,
+        };
+        parts.serialize(serializer)
+    }
+}
+
+/// Whether a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It does; so it is.
+    Answered(ServerStatus),
+    /// It does not.
+    Unreachable {
+        /// Why, as far as it is known: `connection refused`, `timed out`, `is another server`, ...
+        reason: String,
+    },
+}
+
+impl Health {
+    /// Of a server that gave no status: what its connection says, or that it was too late.
+    pub(crate) fn unreachable(reason: Option<String>) -> Health {
+        let reason = reason.unwrap_or_else(|| Response::Silent.to_string());
+        Health::Unreachable { reason }
+    }
+
+    /// What the server said.
+    pub fn answered(&self) -> Option<&ServerStatus> {
+        match self {
+            Health::Answered(status) => Some(status),
+            Health::Unreachable { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Objects of a domain: written, read, deleted, listed.
+
+use crate::domain::Domain;
+use crate::error::{Error, Invalid, Operation};
+use crate::metrics::{Counted, counted};
+use crate::object::{Entry, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
+use crate::session::{Context, Deadline};
+use crate::{Shape, Version, checksum};
+use areo_core::limits;
+use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::object::Name;
+use areo_core::span::{self, watch};
+use bytes::Bytes;
+use placement::placement;
+
+mod coverable;
+mod placement;
+#[cfg(test)]
+mod tests;
+
+impl Domain {
+    /// Writes the object and returns its new version, which a quorum then has (on disk, unless the servers keep nothing
+    /// there). Two rounds. The value is not copied. One that is longer than a block ([`PutOptions::block_bytes`]) is written
+    /// as [`Domain::put_stream`] does it. Blocks of a long value that it replaces are removed: two rounds more.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if it may have been written; [`Error::Unavailable`], [`Error::Unauthorised`] and
+    /// [`Error::Swept`] if it was not; [`Error::Invalid`] for a key, metadata or a length of blocks over the limits.
+    pub async fn put(
+        &self,
+        key: &str,
+        value: impl Into<Bytes>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        counted!(
+            self.metrics(),
+            Counted::Put,
+            self.write_value(key, value.into(), options)
+        )
+    }
+
+    async fn write_value(
+        &self,
+        key: &str,
+        value: Bytes,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        if value.len() > options.block_bytes as usize {
+            self.put_in_blocks(key, &value, options).await
+        } else {
+            self.put_at_once(key, value, options).await
+        }
+    }
+
+    /// Reads the object: its newest version, whole, its checksum verified. One round if nobody writes it meanwhile. Of one
+    /// that does not fit into memory, use [`Domain::get_stream`].
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Corrupted`], [`Error::Unauthorised`], [`Error::Invalid`].
+    pub async fn get(&self, key: &str) -> Result<Object, Error> {
+        counted!(self.metrics(), Counted::Get, self.read_value(key))
+    }
+
+    async fn read_value(&self, key: &str) -> Result<Object, Error> {
+        let name = Name::user(key)?;
+        watch!(span::read(&name), self.read_within(key, name))
+    }
+
+    async fn read_within(&self, key: &str, name: Name) -> Result<Object, Error> {
+        let read = |context: Context| async move {
+            let found = manager::get_within(&context.client, context.c(), context.name()).await;
+            found.map_err(|error| context.not_applied(&error))
+        };
+        let found = self.run(Operation::Get, name, read).await?;
+        let (version, metadata, value) = self.known.opened(key, found)?;
+        if let Some(blocks) = &metadata.blocks {
+            return self.get_in_memory(key, blocks.length).await;
+        }
+        // On the caller's thread, not on the one that all operations share.
+        checksum::verify(&value.content, &metadata, version)
+            .map_err(|damage| self.known.corrupted(key, damage))?;
+        Ok(Object {
+            version,
+            metadata,
+            length: value.length(),
+            content: value.content,
+        })
+    }
+
+    /// Reads everything of the object but its value. One round if nobody writes it meanwhile.
+    ///
+    /// # Errors
+    /// As [`Domain::get`].
+    pub async fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
+        counted!(self.metrics(), Counted::Stat, self.read_info(key))
+    }
+
+    async fn read_info(&self, key: &str) -> Result<ObjectInfo, Error> {
+        let name = Name::user(key)?;
+        let read = |context: Context| async move {
+            let found = manager::stat(&context.client, context.c(), context.name()).await;
+            found.map_err(|error| context.not_applied(&error))
+        };
+        let found = self.run(Operation::Stat, name.clone(), read).await?;
+        let length = found.length;
+        let (version, metadata, _) = self.known.opened(key, found)?;
+        let configuration = &*self.known.noted();
+        let names = self.names();
+        Ok(ObjectInfo {
+            version,
+            length,
+            configuration: configuration.id().index,
+            shape: Shape::of(configuration),
+            placement: match metadata.blocks {
+                // Of the manifest: each block has its own.
+                Some(_) => placement(configuration, &names, &name, 0),
+                None => placement(configuration, &names, &name, length),
+            },
+            metadata,
+        })
+    }
+
+    /// Deletes the object, with its blocks if it has some, and returns the version of its tombstone: a version like any other,
+    /// which later reads find as [`Error::NotFound`].
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
+    pub async fn delete(&self, key: &str) -> Result<Version, Error> {
+        counted!(self.metrics(), Counted::Delete, self.write_tombstone(key))
+    }
+
+    async fn write_tombstone(&self, key: &str) -> Result<Version, Error> {
+        let metadata = Metadata {
+            written_at_ms: now_ms(),
+            ..Metadata::default()
+        };
+        let metadata = metadata.encode()?;
+        let delete = |context: Context| async move {
+            let (client, c) = (&context.client, context.c());
+            match manager::delete(client, c, context.name(), metadata).await {
+                Ok(Deletion::Deleted(version)) => Ok(version),
+                Ok(Deletion::NotFound) => Err(context.domain.not_found(context.name().key())),
+                Err(DeleteError::Read(error)) => Err(context.not_applied(&error)),
+                Err(DeleteError::Write(error)) => Err(context.write_error(&error)),
+            }
+        };
+        self.run(Operation::Delete, Name::user(key)?, delete).await
+    }
+
+    /// One page of the objects whose keys begin with `prefix` and are larger than `after` (by bytes), in order: those
+    /// whose writes completed before the listing began, and perhaps later ones. One round. `limit` is a wish: a page has
+    /// at most 1000 objects, and may have fewer although there are more ([`Page::next`] tells).
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Invalid`].
+    pub async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
+        counted!(
+            self.metrics(),
+            Counted::List,
+            self.read_page(prefix, after, limit)
+        )
+    }
+
+    async fn read_page(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
+        let bytes = prefix.len().max(after.len());
+        if bytes > limits::KEY_BYTES {
+            let reason = Invalid::ListBound { bytes };
+            return Err(Error::Invalid { reason });
+        }
+        let limit = limit.clamp(1, limits::PAGE_ENTRIES) as u16;
+        let (prefix, after) = (prefix.to_owned(), after.to_owned());
+        let list = move |context: Context| async move {
+            let (client, c) = (&context.client, context.c());
+            let listed = manager::list(client, c, &prefix, &after, limit).await;
+            listed.map_err(|failed| context.not_applied(&failed))
+        };
+        let begun = self.begin(Deadline::Timeout, Operation::List, None, list);
+        let page = begun.end().await?;
+        let entries = page.entries.into_iter().map(|entry| Entry {
+            key: entry.key,
+            version: entry.tag,
+            length: entry.length,
+        });
+        Ok(Page {
+            entries: entries.collect(),
+            next: page.next,
+        })
+    }
+}

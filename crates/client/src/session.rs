@@ -1,0 +1,171 @@
+//! A connection to a cluster, from below: the thread that runs operations, what is known of the cluster and of its
+//! domains, and the context in which one operation runs. Handles ([`crate::Client`], [`crate::Domain`],
+//! [`crate::file::File`]) stand on it.
+
+mod cluster;
+mod context;
+mod domain;
+mod strangers;
+mod thread;
+
+pub(crate) use cluster::KnownCluster;
+pub(crate) use context::{Context, later_version};
+pub(crate) use domain::KnownDomain;
+pub use domain::ROOT_DOMAIN;
+pub(crate) use thread::Started;
+
+use crate::connect::{ConnectError, ConnectOptions};
+use crate::error::Operation;
+use crate::metrics::Metrics;
+use areo_core::object::Name;
+use areo_net::Traffic;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thread::{FAREWELL, Thread, World};
+use tokio::task::spawn_local;
+
+/// How long the status of servers that are silent is waited for.
+pub(crate) const STATUS_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What runs operations, and how long each may take. Clones are the same connection.
+#[derive(Clone)]
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+    timeout: Duration,
+}
+
+struct Shared {
+    thread: Thread,
+    cluster: Arc<KnownCluster>,
+}
+
+/// When an operation ends without a decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deadline {
+    /// After the timeout, counted from the call.
+    Timeout,
+    /// When none of its quorum calls was decided for as long as the timeout.
+    Idle,
+}
+
+/// What an operation is about.
+pub(crate) struct Subject {
+    pub(crate) operation: Operation,
+    pub(crate) domain: Arc<KnownDomain>,
+    /// The object or the file, if it is about one.
+    pub(crate) name: Option<Name>,
+}
+
+impl Session {
+    /// Connects to the cluster that one of the addresses belongs to.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub(crate) async fn connect(options: ConnectOptions) -> Result<Session, ConnectError> {
+        if options.addresses.is_empty() {
+            return Err(ConnectError::NoAddress);
+        }
+        let timeout = options.timeout;
+        let started = Thread::start(&options);
+        let thread = started.map_err(|error| ConnectError::Thread {
+            error: error.to_string(),
+        })?;
+        let find = |world: Rc<World>| async move {
+            let cluster = cluster::find(world.clone(), options).await?;
+            drop(spawn_local(strangers::introduce(world, cluster.clone())));
+            Ok(cluster)
+        };
+        let cluster = thread.run(find).await?;
+        let shared = Arc::new(Shared { thread, cluster });
+        Ok(Session { shared, timeout })
+    }
+
+    /// The same connection with another timeout.
+    pub(crate) fn with_timeout(&self, timeout: Duration) -> Session {
+        Session {
+            shared: self.shared.clone(),
+            timeout,
+        }
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// What operations come to.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        self.shared.thread.metrics()
+    }
+
+    pub(crate) fn cluster(&self) -> &KnownCluster {
+        &self.shared.cluster
+    }
+
+    /// Runs an operation on the network thread. Dropping the returned future gives the operation up.
+    pub(crate) async fn run<T, F>(
+        &self,
+        subject: Subject,
+        deadline: Deadline,
+        work: impl FnOnce(Context) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        self.begin(subject, deadline, work).end().await
+    }
+
+    /// Runs an operation that asks the root domain, which knows servers and domains.
+    pub(crate) async fn run_on_root<T, F>(
+        &self,
+        operation: Operation,
+        work: impl FnOnce(Context) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let subject = Subject {
+            operation,
+            domain: self.shared.cluster.root.clone(),
+            name: None,
+        };
+        self.run(subject, Deadline::Timeout, work).await
+    }
+
+    /// Starts an operation on the network thread; it goes on until it ends or the result is dropped.
+    pub(crate) fn begin<T, F>(
+        &self,
+        subject: Subject,
+        deadline: Deadline,
+        work: impl FnOnce(Context) -> F + Send + 'static,
+    ) -> Started<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let (cluster, timeout) = (self.shared.cluster.clone(), self.timeout);
+        let called = Instant::now();
+        self.shared.thread.begin(move |world| {
+            let env = match deadline {
+                Deadline::Timeout => world.network.env(timeout.saturating_sub(called.elapsed())),
+                Deadline::Idle => world.network.patient_env(timeout),
+            };
+            work(Context::new(world, cluster, subject, timeout, env))
+        })
+    }
+
+    /// What the connection has exchanged with servers so far.
+    pub(crate) async fn traffic(&self) -> Traffic {
+        let count = |world: Rc<World>| async move { world.network.traffic() };
+        self.shared.thread.run(count).await
+    }
+
+    /// Sends off what waits, as far as that is quickly done.
+    pub(crate) async fn flush(&self) {
+        let flush = |world: Rc<World>| async move { world.network.flush(FAREWELL).await };
+        self.shared.thread.run(flush).await;
+    }
+}

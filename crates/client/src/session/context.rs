@@ -1,0 +1,252 @@
+//! The context of one operation, on the network thread.
+
+use super::cluster::KnownCluster;
+use super::domain::KnownDomain;
+use super::thread::World;
+use super::{Subject, cluster};
+use crate::ServerId;
+use crate::cluster::{Health, Names};
+use crate::error::{Error, Invalid, NoQuorum, Operation};
+use crate::metrics::Metrics;
+use areo_core::config::{Configuration, InvalidConfiguration, Members};
+use areo_core::dsm;
+use areo_core::error::{Unavailable, Undecided, WriteError};
+use areo_core::gather;
+use areo_core::message::{Reply, Request};
+use areo_core::object::Name;
+use areo_core::reconfig::ares::ReconfigError;
+use areo_net::env::NetEnv;
+use areo_net::{PeerState, Status};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One operation: who runs it, what it is about, what is known, and how its errors are made.
+#[derive(Clone)]
+pub(crate) struct Context {
+    /// Identity and memory of the client, with the operation's deadline.
+    pub(crate) client: dsm::Client<NetEnv>,
+    pub(crate) domain: Arc<KnownDomain>,
+    operation: Operation,
+    name: Option<Name>,
+    timeout: Duration,
+    cluster: Arc<KnownCluster>,
+    world: Rc<World>,
+}
+
+impl Context {
+    pub(super) fn new(
+        world: Rc<World>,
+        cluster: Arc<KnownCluster>,
+        subject: Subject,
+        timeout: Duration,
+        env: NetEnv,
+    ) -> Context {
+        cluster::refresh_if_old(&world, &cluster);
+        let Subject {
+            operation,
+            domain,
+            name,
+        } = subject;
+        Context {
+            client: world.client.with(env),
+            domain,
+            operation,
+            name,
+            timeout,
+            cluster,
+            world,
+        }
+    }
+
+    /// The same for a step of the operation that fails as another one: a listing within a reconfiguration.
+    pub(crate) fn during(&self, operation: Operation) -> Context {
+        Context {
+            operation,
+            ..self.clone()
+        }
+    }
+
+    /// A final configuration of the domain.
+    pub(crate) fn c(&self) -> &Arc<Configuration> {
+        self.domain.found()
+    }
+
+    /// The latest final configuration of the domain that the client knows.
+    pub(crate) fn latest(&self) -> Arc<Configuration> {
+        self.domain.latest(&self.client)
+    }
+
+    /// A final configuration of the root domain.
+    pub(crate) fn root(&self) -> &Arc<Configuration> {
+        self.cluster.root.found()
+    }
+
+    /// The object, or the file, that it is about.
+    pub(crate) fn name(&self) -> &Name {
+        let name = self.name.as_ref();
+        name.expect("it was begun for an object or a file")
+    }
+
+    /// The client's timeout.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn cluster(&self) -> &KnownCluster {
+        &self.cluster
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.world.metrics
+    }
+
+    /// A part of the operation with a deadline of its own.
+    pub(crate) fn within(&self, timeout: Duration) -> dsm::Client<NetEnv> {
+        self.client.with(self.world.network.env(timeout))
+    }
+
+    /// Asks a quorum which servers there are, for a second at most: what one server knew is nearly always enough.
+    pub(crate) async fn refresh(&self) {
+        cluster::refresh(&self.world, &self.cluster, cluster::DIRECTORY_PATIENCE).await;
+    }
+
+    /// Before the root domain is asked something: finds its members if they are not known yet, because the cluster was
+    /// just starting when this client connected.
+    pub(crate) async fn find_root(&self) {
+        if !cluster::knows_root_quorum(&self.world, &self.cluster) {
+            self.refresh().await;
+        }
+    }
+
+    /// The servers that a quorum knows; takes note of them.
+    ///
+    /// # Errors
+    /// No quorum in time.
+    pub(crate) async fn servers(&self) -> Result<Arc<Names>, Error> {
+        self.find_root().await;
+        match cluster::ask_quorum(&self.world, &self.cluster, &self.client).await {
+            Ok(()) => Ok(self.cluster.names()),
+            Err(failed) => Err(self.on(self.cluster.root.clone()).not_applied(&failed)),
+        }
+    }
+
+    /// The names of all members of these configurations; asks for them if one is not known.
+    pub(crate) async fn names_of(&self, configurations: &[Arc<Configuration>]) -> Arc<Names> {
+        let names = self.cluster.names();
+        let is_known = |member: &ServerId| names.records().contains_key(member);
+        let mut members = configurations.iter().flat_map(|c| c.members().iter());
+        if members.all(is_known) {
+            return names;
+        }
+        self.refresh().await;
+        self.cluster.names()
+    }
+
+    /// How these servers are, in their order; waits no longer than `patience` for those that are silent.
+    pub(crate) async fn health(&self, servers: &Members, patience: Duration) -> Vec<Health> {
+        let env = self.within(patience).env;
+        let replies = gather::survey(&env, servers, Request::Status).await;
+        let health = |(server, reply): (&ServerId, Option<Reply>)| match reply {
+            Some(Reply::Status(status)) => Health::Answered(status),
+            _ => Health::unreachable(self.describe(*server).1),
+        };
+        servers.iter().zip(replies).map(health).collect()
+    }
+}
+
+/// Errors of the operation.
+impl Context {
+    /// The same operation, on another domain.
+    pub(crate) fn on(&self, domain: Arc<KnownDomain>) -> Context {
+        Context {
+            domain,
+            name: None,
+            ..self.clone()
+        }
+    }
+
+    /// The error of a call that had no effect.
+    pub(crate) fn not_applied(&self, failed: &Unavailable) -> Error {
+        self.no_quorum(failed).not_applied()
+    }
+
+    /// The error of a write that some server was sent.
+    pub(crate) fn unknown(&self, failed: &Unavailable) -> Error {
+        self.no_quorum(failed).unknown()
+    }
+
+    pub(crate) fn write_error(&self, error: &WriteError) -> Error {
+        match error {
+            WriteError::NotApplied(failed) => self.not_applied(failed),
+            WriteError::Unknown(failed) => self.unknown(failed),
+        }
+    }
+
+    /// The error of a change of the domain's configuration.
+    pub(crate) fn reconfig_error(&self, error: ReconfigError) -> Error {
+        match error {
+            ReconfigError::Removed => self.removed(),
+            ReconfigError::Invalid(error) | ReconfigError::Decided(error) => later_version(&error),
+            ReconfigError::NotBegun(failed) => self.not_applied(&failed),
+            ReconfigError::Undecided(undecided) => self.undecided(undecided),
+            ReconfigError::Pending(failed) => self.unknown(&failed),
+        }
+    }
+
+    pub(crate) fn removed(&self) -> Error {
+        let domain = self.domain.name().into();
+        Error::Removed { domain }
+    }
+
+    pub(crate) fn swept(&self) -> Error {
+        Error::Swept {
+            domain: self.domain.name().into(),
+            key: self.name().key().into(),
+        }
+    }
+
+    fn undecided(&self, undecided: Undecided) -> Error {
+        Error::Undecided {
+            domain: self.domain.name().into(),
+            undecided: Box::new(undecided),
+        }
+    }
+
+    fn no_quorum(&self, failed: &Unavailable) -> Box<NoQuorum> {
+        // Servers that did not answer may have moved: the next operation asks where they are.
+        self.world.asked_directory.set(None);
+        let describe = |server| self.describe(server);
+        let call = NoQuorum {
+            domain: self.domain.name_in_errors(),
+            key: self.name.as_ref().map(|name| name.key().into()),
+            ..NoQuorum::of(self.operation, &self.latest(), failed, describe)
+        };
+        Box::new(call)
+    }
+
+    /// A server's name, and why it cannot be reached if it cannot.
+    fn describe(&self, server: ServerId) -> (String, Option<String>) {
+        let state = self.world.network.server_state(server);
+        let reason = match &state {
+            None => Some("is not in the directory".into()),
+            Some(state) => reason(state),
+        };
+        (self.cluster.names().name(server), reason)
+    }
+}
+
+fn reason(state: &PeerState) -> Option<String> {
+    match state.status {
+        Status::Refused(refusal) => Some(refusal.to_string()),
+        Status::Unreachable => state.last_error.clone(),
+        Status::Idle | Status::Connecting | Status::Connected => None,
+    }
+}
+
+/// What was decided cannot be read here.
+pub(crate) fn later_version(error: &InvalidConfiguration) -> Error {
+    let field = error.to_string();
+    let reason = Invalid::LaterVersion { field };
+    Error::Invalid { reason }
+}

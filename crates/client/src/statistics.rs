@@ -1,0 +1,45 @@
+//! What operations cost.
+
+use crate::Counts;
+use serde::{Serialize, Serializer};
+use std::sync::Mutex;
+
+/// What operations have cost together: those of one [`Domain::measured`](crate::Domain::measured) handle and its clones.
+/// Serialised as `rounds`, `configurations_visited`, `sent_bytes` and `received_bytes`.
+#[derive(Default, Debug)]
+pub struct Statistics(Mutex<Counts>);
+
+impl Statistics {
+    /// What the operations that have ended cost. Configurations are counted per operation.
+    pub fn counts(&self) -> Counts {
+        *self.0.lock().expect("no holder of the lock panics")
+    }
+
+    pub(crate) fn add(&self, of: Counts) {
+        let mut counts = self.0.lock().expect("no holder of the lock panics");
+        counts.rounds += of.rounds;
+        counts.configurations += of.configurations;
+        counts.sent_bytes += of.sent_bytes;
+        counts.received_bytes += of.received_bytes;
+    }
+}
+
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Cost {
+            rounds: u64,
+            configurations_visited: u64,
+            sent_bytes: u64,
+            received_bytes: u64,
+        }
+        let counts = self.counts();
+        let cost = Cost {
+            rounds: counts.rounds,
+            configurations_visited: counts.configurations,
+            sent_bytes: counts.sent_bytes,
+            received_bytes: counts.received_bytes,
+        };
+        cost.serialize(serializer)
+    }
+}

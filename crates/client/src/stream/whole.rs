@@ -1,0 +1,57 @@
+//! The writing of a value that is no longer than a block: at once.
+
+use crate::Version;
+use crate::checksum;
+use crate::domain::Domain;
+use crate::error::{Error, Invalid, Operation};
+use crate::object::{Metadata, PutOptions, now_ms};
+use crate::session::Context;
+use areo_core::element::Value;
+use areo_core::limits;
+use areo_core::manager;
+use areo_core::object::Name;
+use bytes::Bytes;
+
+impl Domain {
+    /// Writes a value that is no longer than a block.
+    pub(crate) async fn put_at_once(
+        &self,
+        key: &str,
+        value: Bytes,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        let name = Name::user(key)?;
+        let value = value_to_put(value, options)?;
+        self.run(Operation::Put, name, |context: Context| async move {
+            let (client, c) = (&context.client, context.c());
+            let written = manager::put(client, c, context.name(), &value).await;
+            written.map_err(|error| context.write_error(&error))
+        })
+        .await
+    }
+}
+
+/// The value with its metadata, if that is within the limits.
+pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
+    check(&options)?;
+    let metadata = Metadata {
+        content_type: options.content_type,
+        user: options.user_metadata,
+        checksum: Some(checksum::of(std::slice::from_ref(&content))),
+        written_at_ms: now_ms(),
+        blocks: None,
+    };
+    Ok(Value::new(metadata.encode()?, content))
+}
+
+/// # Errors
+/// [`Invalid::BlockBytes`].
+pub(super) fn check(options: &PutOptions) -> Result<(), Error> {
+    let limits = limits::MIN_BLOCK_BYTES..=limits::MAX_BLOCK_BYTES;
+    if limits.contains(&options.block_bytes) {
+        return Ok(());
+    }
+    let bytes = options.block_bytes.into();
+    let reason = Invalid::BlockBytes { bytes };
+    Err(Error::Invalid { reason })
+}

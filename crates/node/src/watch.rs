@@ -1,0 +1,25 @@
+//! What looks on while a node works.
+
+use areo_core::message::Request;
+use areo_core::server::record::{ElementHeader, Step};
+
+/// What looks on: the metrics and traces of a server, the invariants of a simulator.
+pub trait Watch<C> {
+    /// Puts took the place of so many adoptions of the request, and there is room for them (`[X-17 adopted-elements]`).
+    fn adopted(&mut self, _caller: &C, _request: &Request, _count: usize) {}
+
+    /// The request is in the batch.
+    fn received(&mut self, _caller: &C) {}
+
+    /// The batch is closed: the store gets these steps now.
+    fn closed(&mut self, _steps: &[Step]) {}
+
+    /// The store has the steps, and closed its batch or did not.
+    fn applied(&mut self) {}
+
+    /// An element is damaged: the server abstains for its object.
+    fn damaged(&mut self, _header: &ElementHeader) {}
+}
+
+/// Looks at nothing.
+impl<C> Watch<C> for () {}
