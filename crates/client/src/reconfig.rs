@@ -4,7 +4,6 @@
 //! goes on as long as it gets on; it ends with an error when none of its calls was answered by a quorum for as long as the
 //! client's timeout. Whatever happens to whoever runs it, reads and writes go on, and anybody can resume it.
 
-use crate::Dap;
 use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
 use crate::domain::Domain;
@@ -23,10 +22,10 @@ use areo_core::span::ErrorType;
 use std::fmt;
 use std::sync::Arc;
 
-pub use areo_core::reconfig::ares::LeaveOff;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
+use left::leave_off;
 pub use plan::{Plan, UnreachableServer};
 
 mod change;
@@ -50,6 +49,8 @@ pub enum Reconfigured {
     Lost(ConfigurationInfo),
     /// Others went on meanwhile, to this configuration.
     Superseded(ConfigurationInfo),
+    /// An experiment left it pending, as it wanted ([`crate::experimental`]). [`Domain::resume`] finishes it.
+    LeftOff(ConfigurationInfo),
 }
 
 /// A change that did not come to its end.
@@ -312,7 +313,7 @@ async fn choose(context: &Context, change: &Change) -> Result<Chosen, ReconfigEr
     let names = context.servers().await?;
     let path = path(context).await?;
     let last = path.last().expect("a sequence has an end");
-    if last.dap() == Dap::Removed {
+    if last.dap().is_removal() {
         return Err(context.removed().into());
     }
     let new = wanted(change, last, &names)?;
@@ -375,6 +376,9 @@ async fn reconfigure(
     }
     let Chosen { path, new, .. } = chosen;
     let (root, known, wanted) = (context.root(), &path[0], new.descriptor());
+    if let Some(after) = change.experimental.leave_off {
+        return leave_off(context, known, &new, after).await;
+    }
     let done = reconfiguration::reconfigure(&context.client, root, known, wanted, progress).await;
     let done = done.map_err(|error| failed(context, error))?;
     Ok(told(context, &done).await)

@@ -33,6 +33,14 @@
 // Algorithm files map the pseudocode to functions, public or not.
 #![allow(rustdoc::private_intra_doc_links)]
 
+// Unit tests of kinds run in the clusters of the integration tests.
+#[cfg(test)]
+extern crate self as areo_core;
+#[cfg(test)]
+#[allow(unreachable_pub)] // a module of tests has no outside
+#[path = "../tests/world/mod.rs"]
+mod world;
+
 pub mod config;
 pub mod consensus;
 pub mod dap;

@@ -17,8 +17,9 @@
 use super::newest::Newest;
 use super::room::{Room, Unkept};
 use super::{Client, Domain, pause};
-use crate::config::{Configuration, EcDap};
+use crate::config::Configuration;
 use crate::consensus::fate::Fate;
+use crate::dap::kind::{Remembers, of_kind};
 use crate::dap::{self, Found, Known, Offered, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
@@ -378,6 +379,6 @@ impl<E: Env> Domain<E> {
 /// EC-DAPopt without piggybacking: what this client brought there before is not put there again. What comes next is asked in
 /// a round of its own (2.4; with piggybacking, [`Newest::at_quorum`] judges).
 fn skips_put<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, tag: Tag) -> bool {
-    let asks = c.baseline() == Some(EcDap::Optimized) && !c.options().piggyback;
-    asks && client.has_propagated(c, name, tag)
+    let keeps = of_kind!(c, K => K::REMEMBERS) == Remembers::Pairs;
+    keeps && !c.options().piggyback && client.has_propagated(c, name, tag)
 }

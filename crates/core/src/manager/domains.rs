@@ -2,7 +2,7 @@
 //! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
 use super::{directory, reconfiguration};
-use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
+use crate::config::{Configuration, InvalidConfiguration};
 use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
@@ -120,7 +120,7 @@ pub async fn find_domain<E: Env>(
             return Ok(None);
         };
         let latest = latest_of(client, root, decided).await?;
-        if latest.dap() != Dap::Removed {
+        if !latest.dap().is_removal() {
             return Ok(Some(latest));
         }
     }
@@ -147,7 +147,7 @@ pub async fn create_domain<E: Env>(
             return Ok(Creation::Created);
         }
         let latest = latest_of(client, root, decided).await?;
-        if latest.dap() != Dap::Removed {
+        if !latest.dap().is_removal() {
             return Ok(Creation::Exists(latest));
         }
     }
@@ -177,7 +177,7 @@ pub async fn domains<E: Env>(
                 continue;
             };
             let latest = latest_of(client, root, value).await?;
-            if latest.dap() != Dap::Removed {
+            if !latest.dap().is_removal() {
                 domains.push((name, latest));
             }
         }
@@ -221,11 +221,8 @@ pub async fn remove_domain<E: Env>(
         return Ok(Removal::NotFound);
     };
     let mut last = found.clone();
-    while last.dap() != Dap::Removed {
-        let wanted = Descriptor {
-            dap: Dap::Removed,
-            ..last.descriptor().clone()
-        };
+    while !last.dap().is_removal() {
+        let wanted = last.descriptor().removal();
         let done = reconfiguration::install(client, &last, &wanted, &|_| {}).await;
         // Another reconfigurer may have won: then once more after its configuration.
         last = done.map_err(RemovalError::Reconfig)?.into_configuration();

@@ -21,7 +21,7 @@
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, Transferred};
 use super::walk;
-use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
+use crate::config::{Configuration, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
 use crate::error::{Failed, Unavailable, Undecided};
@@ -148,7 +148,7 @@ async fn append<E: Env, C: Consensus<E>>(
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         let index = last.id().index;
-        if last.dap() == Dap::Removed {
+        if last.dap().is_removal() {
             return removed(by, path, (wanted, until)).await;
         }
         let next = Descriptor {
@@ -201,7 +201,7 @@ async fn append<E: Env, C: Consensus<E>>(
         // Only what is one's own is left off.
         let until = until.filter(|_| is_wanted);
         let path = [path, vec![decided.clone()]].concat();
-        if decided.dap() == Dap::Removed {
+        if decided.dap().is_removal() {
             return removed(by, path, (wanted, until)).await;
         }
         let finished = finish(by, path, until).await?;
@@ -230,9 +230,10 @@ async fn removed<E: Env, C: Consensus<E>>(
         1 => path.into_iter().next(),
         _ => finish(by, path, until).await?,
     };
-    match wanted.dap {
-        Dap::Removed => Ok(removal.map(done)),
-        Dap::Abd | Dap::Ec { .. } => Err(ReconfigError::Removed),
+    if wanted.dap.is_removal() {
+        Ok(removal.map(done))
+    } else {
+        Err(ReconfigError::Removed)
     }
 }
 
@@ -273,7 +274,7 @@ async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
-        let transferred = if target.dap() == Dap::Removed {
+        let transferred = if target.dap().is_removal() {
             // It keeps nothing.
             Ok(Transferred::Complete)
         } else {

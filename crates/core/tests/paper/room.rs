@@ -174,7 +174,7 @@ fn a_dropped_version_does_not_come_back() {
     world.settle();
     strand(&world, &writer);
     let stranded = world.held(0, "k").max_tag();
-    let element = areo_core::dap::ec::elements(&reader.c, &name("k"), &value(LONG));
+    let element = areo_core::dap::elements(&reader.c, &name("k"), &value(LONG));
     world.actor(&reader.c).put("k", "it goes through now");
     // No client says that it did: what is above the version confirmed before stays unconfirmed.
     world.lose(Message::is_note);

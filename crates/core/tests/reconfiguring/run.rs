@@ -78,7 +78,6 @@ fn options(number: usize) -> Options {
         _ => Options {
             piggyback: number.is_multiple_of(2),
             collect: collect[number % 3],
-            ..Options::default()
         },
     }
 }
