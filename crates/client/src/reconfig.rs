@@ -12,7 +12,7 @@ use crate::metrics::{Counted, Metrics, counted};
 use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
-use areo_core::dsm::{large, listing};
+use areo_core::dsm::large;
 use areo_core::limits;
 use areo_core::manager::reconfiguration;
 use areo_core::message::{ListEntry, ListRequest};
@@ -292,7 +292,7 @@ async fn count(
             after: std::mem::take(&mut after),
             limit: limits::PAGE_ENTRIES as u16,
         };
-        let page = listing::list(&context.client, context.c(), &request).await;
+        let page = context.client.domain(context.c()).list(&request).await;
         let page = page.map_err(|failed| context.during(Operation::List).not_applied(&failed))?;
         let of_large =
             |entry: &&ListEntry| counted == Kind::Block && entry.key.starts_with(large::PREFIX);

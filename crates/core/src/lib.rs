@@ -28,7 +28,7 @@
 //! ```
 //!
 //! Reading order: [`tag`], [`config`], [`quorums`], [`message`], [`tally`], [`gather`], [`dap::abd`], [`dap::ec`],
-//! [`consensus::paxos`], [`mod@pointer`], [`reconfig`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
+//! [`consensus::paxos`], [`mod@pointer`], [`reconfig::walk`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
 
 // Algorithm files map the pseudocode to functions, public or not.
 #![allow(rustdoc::private_intra_doc_links)]

@@ -3,7 +3,7 @@
 
 use super::{directory, reconfiguration};
 use crate::config::{Configuration, InvalidConfiguration};
-use crate::dsm::{Client, decided_once};
+use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
@@ -116,7 +116,7 @@ pub async fn find_domain<E: Env>(
     check_domain_name(name).map_err(DomainError::Name)?;
     for generation in 0.. {
         let cell = domain_cell(name, generation);
-        let Some(decided) = decided_once::learn(client, root, &cell).await? else {
+        let Some(decided) = client.domain(root).learn(&cell).await? else {
             return Ok(None);
         };
         let latest = latest_of(client, root, decided).await?;
@@ -141,7 +141,7 @@ pub async fn create_domain<E: Env>(
     check_domain_name(name).map_err(DomainError::Name)?;
     for generation in 0.. {
         let cell = domain_cell(name, generation);
-        let decided = decided_once::decide(client, root, &cell, first.encoded()).await?;
+        let decided = client.domain(root).decide(&cell, first.encoded()).await?;
         // The domain id is random, so that the same descriptor is the same creation.
         if decided == *first.encoded() {
             return Ok(Creation::Created);
@@ -166,12 +166,12 @@ pub async fn domains<E: Env>(
     let mut after = Bytes::new();
     let prefix = Bytes::from_static(DOMAIN_CELLS);
     loop {
-        let page = decided_once::list(client, root, &prefix, &after).await?;
+        let page = client.domain(root).cells(&prefix, &after).await?;
         for (cell, decided) in &page.cells {
             let value = match decided {
                 Some(value) => Some(value.clone()),
                 // Somebody's attempt that may have been decided: finish it, then it has been.
-                None => decided_once::learn(client, root, cell).await?,
+                None => client.domain(root).learn(cell).await?,
             };
             let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
                 continue;

@@ -12,7 +12,7 @@
 //! | pseudocode | here | rounds |
 //! |---|---|---|
 //! | reconfig | [`reconfigure`] | those below |
-//! | read-config | [`sequence::path`] | 1 |
+//! | read-config | [`walk::path`] | 1 |
 //! | add-config, put-config (P) | [`reconfigure`] | consensus (2), and 1 |
 //! | update-config | [`transfer`] | 1 for a page of objects, then 2 for each object, many at once |
 //! | finalize-config | [`finish`] | 1 |
@@ -20,6 +20,7 @@
 
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, Transferred};
+use super::walk;
 use crate::config::{Configuration, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
@@ -143,7 +144,7 @@ async fn append<E: Env, C: Consensus<E>>(
     until: Option<LeaveOff>,
 ) -> Result<Option<Reconfigured>, ReconfigError> {
     loop {
-        let path = sequence::path(by.env, by.sequences, known);
+        let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         let index = last.id().index;
@@ -245,7 +246,7 @@ pub async fn resume<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
 ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     let resume = async {
-        let path = sequence::path(by.env, by.sequences, known);
+        let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         match path.len() {
             1 => Ok(None),
@@ -302,7 +303,7 @@ async fn finish<E: Env, C: Consensus<E>>(
             // Whoever goes on from there transfers from the same sources: help.
             Transferred::Overtaken => {
                 let known = path.swap_remove(0);
-                path = sequence::path(by.env, by.sequences, &known)
+                path = walk::path(by.env, by.sequences, &known)
                     .await
                     .map_err(ReconfigError::Pending)?;
                 if path.len() == 1 {
