@@ -344,10 +344,6 @@ impl<K: Keep, C> Node<K, C> {
         let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
         watch.applied();
         let commit = commit.map_err(|error| self.error(NodeError::Commit(error)))?;
-        assert!(
-            commit.is_some() || !records || self.keep.log().is_none(),
-            "what is recorded is written before it is shown"
-        );
         let mut released = Released::default();
         if commit.is_some() {
             self.committing = Some(batch);
@@ -357,6 +353,10 @@ impl<K: Keep, C> Node<K, C> {
         }
         replies.append(&mut released.replies);
         released.replies = replies;
+        assert!(
+            commit.is_some() || !records || self.keep.log().is_none(),
+            "what is recorded is written before it is shown"
+        );
         Ok(Turn { released, commit })
     }
 

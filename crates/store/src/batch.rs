@@ -237,14 +237,15 @@ impl<F: File> Piece<F> {
     /// Writes and syncs.
     fn write(&self) -> Result<(), CommitError> {
         assert!(self.is_finished(), "only a closed batch is written");
-        let segment = self.target.place.segment;
-        let slice = |part| IoSlice::new(self.slice(part));
-        let mut slices: Vec<IoSlice<'_>> = self.parts.iter().map(slice).collect();
+        let lengths = self.parts.iter().map(|part| self.slice(part).len() as u64);
         assert_eq!(
-            slices.iter().map(|s| s.len() as u64).sum::<u64>(),
+            lengths.sum::<u64>(),
             self.end - self.target.place.offset,
             "what is written is as long as the batch header says"
         );
+        let segment = self.target.place.segment;
+        let slice = |part| IoSlice::new(self.slice(part));
+        let mut slices: Vec<IoSlice<'_>> = self.parts.iter().map(slice).collect();
         write_all_at(&self.target.file, &mut slices, self.target.place.offset)
             .map_err(|source| CommitError::Write { segment, source })?;
         let synced = self.target.file.sync_data();

@@ -280,12 +280,6 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_what_the_design_counts_on() {
-        assert_eq!(size_of::<Slot>(), 32);
-        assert_eq!(size_of::<Option<Handle>>(), 8);
-    }
-
-    #[test]
     fn a_handle_ends_with_its_record_though_the_slot_is_used_again() {
         let mut index = Index::default();
         let mut list = List::default();

@@ -222,10 +222,6 @@ impl<D: Disk> Log<D> {
             segment.state = SegmentState::Retiring { after };
         }
         let is_written = self.write_census()?;
-        assert!(
-            !is_written || self.sequence > self.durable || self.poison.is_set(),
-            "the census is in the open batch, and segments go after that"
-        );
         for at in &empty {
             self.segments.get_mut(*at).state = if is_written {
                 let after = self.sequence;
@@ -234,6 +230,10 @@ impl<D: Disk> Log<D> {
                 SegmentState::Filled
             };
         }
+        assert!(
+            !is_written || self.sequence > self.durable || self.poison.is_set(),
+            "the census is in the open batch, and segments go after that"
+        );
         if let Some(job) = &self.hint_job
             && empty.contains(&job.segment)
         {
