@@ -34,7 +34,10 @@ fn count(tree: &Tree, folder: &str) -> (usize, usize) {
     let (mut lines, mut asserts) = (0, 0);
     for (_, text) in tree.rust().filter(|(path, _)| is_shipped(path)) {
         let shipped = Source::new(text).shipped;
-        lines += shipped.lines().filter(|line| !line.trim().is_empty()).count();
+        lines += shipped
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .count();
         let words = ["assert", "assert_eq", "assert_ne"];
         let is_macro = |at: &usize, word: &str| shipped[at + word.len()..].starts_with('!');
         for word in words {
