@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply, Request};
-use areo_core::server::record::ElementHeader;
+use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{Released, Shard, completes, frees, writes};
 use areo_store::records::Records;
 use areo_store::{Commit, CommitError, Committed, Disk, StepOutcome};
@@ -32,6 +32,12 @@ pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 const UPKEEP_SOON: Duration = Duration::from_millis(1);
 /// Pieces of housekeeping, of about 1 MiB each, in one go.
 const UPKEEP_STEPS: usize = 4;
+
+const _: () = assert!(
+    UPKEEP_SOON.as_millis() < UPKEEP_PERIOD.as_millis(),
+    "what has more to do is looked after sooner"
+);
+const _: () = assert!(UPKEEP_STEPS > 0, "housekeeping gets on");
 
 /// What comes in.
 pub enum Job<C> {
@@ -199,7 +205,9 @@ impl<K: Keep, C> Node<K, C> {
             }
             refused.extend(self.hand_over(now, job, room, watch));
         }
-        assert!(self.inbox.len() < waiting, "every turn takes something");
+        let taken = waiting - self.inbox.len();
+        assert!(taken > 0, "every turn takes something");
+        assert!(refused.len() <= taken, "a job is answered once");
         self.commit(batch, refused, watch)
     }
 
@@ -221,6 +229,8 @@ impl<K: Keep, C> Node<K, C> {
 
     /// Makes room on the disk for a batch of so many bytes with this job, if there is any.
     fn room(&mut self, job: &Job<C>, bytes: u64, owed: u64) -> Result<Room, NodeError> {
+        let least = owed + self.sizes.slack;
+        assert!(bytes >= least, "what the shard owes has room, too");
         let (frees, completes) = match job {
             Job::Request { request, .. } => (frees(request), completes(request)),
             Job::Note(_) => (true, false),
@@ -328,6 +338,7 @@ impl<K: Keep, C> Node<K, C> {
             Batch::Closes => self.shard.close(),
             Batch::Open => Vec::new(),
         };
+        let records = steps.iter().any(|s| matches!(s, Step::Append { .. }));
         watch.closed(&steps);
         self.keep.apply(steps);
         let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
@@ -342,6 +353,10 @@ impl<K: Keep, C> Node<K, C> {
         }
         replies.append(&mut released.replies);
         released.replies = replies;
+        assert!(
+            commit.is_some() || !records || self.keep.log().is_none(),
+            "what is recorded is written before it is shown"
+        );
         Ok(Turn { released, commit })
     }
 
@@ -367,6 +382,8 @@ impl<K: Keep, C> Node<K, C> {
 
     fn release(&mut self, batch: Batch) -> Released<C> {
         assert!(!self.is_committing(), "what is released is durable");
+        let failure = self.keep.log().and_then(Records::failure);
+        assert_eq!(failure, None, "a store that is broken shows nothing");
         let mut released = match batch {
             Batch::Closes => self.shard.release(&self.keep),
             Batch::Open => Released::default(),
@@ -459,6 +476,7 @@ impl<K: Keep, C> Node<K, C> {
     /// # Errors
     /// [`NodeError`].
     pub fn seal(&mut self) -> Result<(), NodeError> {
+        assert!(!self.is_committing(), "a seal is a commit of its own");
         match self.keep.log_mut().map_or(Ok(()), Records::seal) {
             // There is no room to say so; nothing is lost by that.
             Ok(()) | Err(CommitError::Full) => Ok(()),

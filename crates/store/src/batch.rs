@@ -10,7 +10,9 @@ use bytes::Bytes;
 use crate::checksum::crc32c;
 use crate::disk::{File, write_all_at};
 use crate::error::CommitError;
-use crate::format::{BATCH_HEADER_BYTES, BatchHeader, GRAIN, Place, RecordHeader, align};
+use crate::format::{
+    BATCH_HEADER_BYTES, BatchHeader, GRAIN, MAX_SEGMENT_BYTES, PAGE, Place, RecordHeader, align,
+};
 
 /// Set once a write or sync has failed, or a commit was dropped without having run: nothing the log says can be trusted.
 /// Remembers what came first, which is what people have to be told.
@@ -74,6 +76,15 @@ pub(crate) struct Content<'a> {
 impl<F> Piece<F> {
     pub(crate) fn new(target: Target<F>) -> Self {
         let start = target.place.offset;
+        assert!(
+            start >= PAGE && start.is_multiple_of(PAGE),
+            "a batch begins on a fresh page, behind the segment's header"
+        );
+        assert!(target.sequence > 0, "batches are numbered from 1");
+        assert!(
+            target.sequence > 1 || target.predecessor == 0,
+            "the first batch of all has none before it"
+        );
         let mut piece = Self {
             target,
             records: 0,
@@ -89,6 +100,7 @@ impl<F> Piece<F> {
     pub(crate) fn push(&mut self, content: &Content<'_>) -> u64 {
         let at = self.end;
         assert!(at.is_multiple_of(GRAIN), "records begin at grains");
+        assert!(!self.is_finished(), "nothing joins a batch that is closed");
         let header = RecordHeader {
             kind: content.kind,
             header_length: u32::try_from(content.header.len()).expect("checked by the caller"),
@@ -98,6 +110,7 @@ impl<F> Piece<F> {
             sequence: self.target.sequence,
             index: self.records,
         };
+        assert!(header.is_plausible(), "recovery accepts what is written");
         let place = Place {
             offset: at,
             ..self.target.place
@@ -105,6 +118,7 @@ impl<F> Piece<F> {
         self.push_small(&header.encode(place));
         self.push_small(content.header);
         self.pad();
+        let payload_at = self.end;
         for part in content.payload {
             if !part.is_empty() {
                 self.parts.push(Part {
@@ -114,6 +128,11 @@ impl<F> Piece<F> {
                 self.end += part.len() as u64;
             }
         }
+        assert_eq!(
+            self.end - payload_at,
+            u64::from(content.payload_length),
+            "the parts are as long as the header says"
+        );
         self.pad();
         assert_eq!(
             self.end,
@@ -126,13 +145,27 @@ impl<F> Piece<F> {
 
     /// Writes the batch header, which must know all records.
     pub(crate) fn finish(&mut self) {
+        assert!(!self.is_finished(), "a batch is closed once");
         let header = BatchHeader {
             sequence: self.target.sequence,
             predecessor: self.target.predecessor,
             length: self.end - self.target.place.offset,
             records: self.records,
         };
+        assert!(
+            header.length <= MAX_SEGMENT_BYTES && header.length.is_multiple_of(GRAIN),
+            "a batch is whole grains within a segment"
+        );
+        assert!(
+            u64::from(header.records) <= header.length / GRAIN,
+            "recovery believes no more records than there are grains"
+        );
         self.small[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(self.target.place));
+    }
+
+    /// The first bytes are zeros until they are the batch header.
+    fn is_finished(&self) -> bool {
+        self.small[0] != 0
     }
 
     pub(crate) fn contains(&self, segment: u32, at: u64) -> bool {
@@ -143,6 +176,7 @@ impl<F> Piece<F> {
     /// part.
     pub(crate) fn read(&self, at: u64, length: usize) -> Bytes {
         assert!(at + length as u64 <= self.end, "within this batch");
+        assert!(self.target.place.offset <= at, "not before this batch");
         if length == 0 {
             return Bytes::new();
         }
@@ -202,6 +236,13 @@ impl<F> Piece<F> {
 impl<F: File> Piece<F> {
     /// Writes and syncs.
     fn write(&self) -> Result<(), CommitError> {
+        assert!(self.is_finished(), "only a closed batch is written");
+        let lengths = self.parts.iter().map(|part| self.slice(part).len() as u64);
+        assert_eq!(
+            lengths.sum::<u64>(),
+            self.end - self.target.place.offset,
+            "what is written is as long as the batch header says"
+        );
         let segment = self.target.place.segment;
         let slice = |part| IoSlice::new(self.slice(part));
         let mut slices: Vec<IoSlice<'_>> = self.parts.iter().map(slice).collect();
@@ -242,6 +283,14 @@ impl Drop for Guard {
 impl<F: File> Commit<F> {
     pub(crate) fn new(pieces: Vec<Arc<Piece<F>>>, poison: Poison) -> Self {
         assert!(!pieces.is_empty(), "a commit has something to write");
+        let is_next = |pair: &[Arc<Piece<F>>]| {
+            let [one, next] = [&pair[0].target, &pair[1].target];
+            one.sequence + 1 == next.sequence && one.place.segment == next.predecessor
+        };
+        assert!(
+            pieces.windows(2).all(is_next),
+            "batches are written in their order, and each names the one before"
+        );
         Self {
             pieces,
             guard: Guard {

@@ -219,6 +219,10 @@ impl Directory {
 
 /// The file of an identity, which is not too long.
 pub(crate) fn encode_identity(identity: &[u8]) -> Vec<u8> {
+    assert!(
+        identity.len() <= MAX_IDENTITY_BYTES,
+        "a longer one was refused"
+    );
     let mut bytes = vec![0; IDENTITY_HEADER_BYTES];
     put_u64(&mut bytes, 0, IDENTITY_MAGIC);
     put_u32(&mut bytes, 8, FORMAT_VERSION);

@@ -152,5 +152,6 @@ pub(crate) fn read_exactly<F: File>(
 ) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = vec![0; length];
     let read = file.read_at(&mut buffer, offset)?;
+    assert!(read <= length, "a file fills no more than the buffer");
     Ok((read == length).then_some(buffer))
 }

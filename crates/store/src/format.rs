@@ -32,6 +32,36 @@ pub(crate) const MAX_SEGMENT_BYTES: u64 = GRAIN << 32;
 /// No log lives to write so many batches; a number above it is damage that a checksum did not show.
 pub(crate) const MAX_SEQUENCE: u64 = 1 << 62;
 
+const _: () = assert!(
+    PAGE.is_multiple_of(GRAIN) && (BATCH_HEADER_BYTES as u64).is_multiple_of(GRAIN),
+    "the first record of a batch begins at a grain"
+);
+const _: () = assert!(
+    SEGMENT_HEADER_BYTES as u64 <= PAGE,
+    "the first batch is behind the segment's header"
+);
+const _: () = assert!(
+    MAX_HEADER_BYTES <= u16::MAX as usize,
+    "the index and hints keep the length of a header in 16 bits"
+);
+const _: () = assert!(
+    MAX_PAYLOAD_BYTES <= u32::MAX as usize,
+    "a record header keeps the length of a payload in 32 bits"
+);
+const _: () = assert!(
+    PAGE + BATCH_HEADER_BYTES as u64 + footprint(MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES)
+        <= MAX_SEGMENT_BYTES,
+    "a segment takes the largest record"
+);
+const _: () = assert!(
+    KIND_USER < KIND_CENSUS && KIND_CENSUS <= u8::MAX as u32,
+    "the index and hints keep a kind in 8 bits"
+);
+const _: () = assert!(
+    (MAX_SEGMENT_BYTES - 1) / GRAIN == u32::MAX as u64,
+    "the last grain of a segment has a number of 32 bits"
+);
+
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"AreoSegm");
 const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"AreoBtch");
 const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"AReC");
@@ -236,11 +266,15 @@ impl RecordHeader {
             return None;
         }
         let header = Self::unchecked(bytes);
-        let is_plausible = header.header_length as usize <= MAX_HEADER_BYTES
-            && header.payload_length as usize <= MAX_PAYLOAD_BYTES
-            && header.kind <= KIND_CENSUS
-            && header.index < u32::MAX;
-        is_plausible.then_some(header)
+        header.is_plausible().then_some(header)
+    }
+
+    /// What is written is this, and what is read is believed if it is.
+    pub(crate) fn is_plausible(&self) -> bool {
+        self.header_length as usize <= MAX_HEADER_BYTES
+            && self.payload_length as usize <= MAX_PAYLOAD_BYTES
+            && self.kind <= KIND_CENSUS
+            && self.index < u32::MAX
     }
 
     /// What the bytes say, right or wrong.

@@ -16,6 +16,12 @@ pub struct Handle {
 pub(crate) const NONE: u32 = u32::MAX;
 const CHUNK_SLOTS: usize = 1024;
 
+const _: () = assert!(size_of::<Slot>() == 32, "a million records cost 32 MB");
+const _: () = assert!(
+    size_of::<Option<Handle>>() == 8,
+    "handles are kept by the million"
+);
+
 /// What is known of one record in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
@@ -93,6 +99,7 @@ pub(crate) struct Index {
 impl Index {
     /// A new record at the end of its segment's list.
     pub(crate) fn insert(&mut self, entry: Entry, list: &mut List) -> Handle {
+        assert_ne!(entry.segment, NONE, "a record is in a segment");
         let slot = self.take_slot();
         let place = self.get_mut(slot);
         assert_eq!(place.segment, NONE, "a free slot holds no record");
@@ -105,6 +112,10 @@ impl Index {
         place.state = SlotState::Live;
         let generation = place.generation;
         self.live += 1;
+        assert!(
+            self.live <= self.used.into(),
+            "every record has a slot of its own"
+        );
         self.link(slot, list);
         Handle { slot, generation }
     }
@@ -151,10 +162,15 @@ impl Index {
         let place = self.get_mut(slot);
         place.previous = tail;
         place.next = NONE;
+        let segment = place.segment;
         if tail == NONE {
+            assert_eq!(list.head, NONE, "a list has both ends or none");
             list.head = slot;
         } else {
-            self.get_mut(tail).next = slot;
+            let last = self.get_mut(tail);
+            assert_eq!(last.next, NONE, "nothing is behind the last slot");
+            assert_eq!(last.segment, segment, "a list is of one segment");
+            last.next = slot;
         }
         list.tail = slot;
     }
@@ -166,13 +182,17 @@ impl Index {
             assert_eq!(list.head, slot, "the first slot of its own list");
             list.head = next;
         } else {
-            self.get_mut(previous).next = next;
+            let before = self.get_mut(previous);
+            assert_eq!(before.next, slot, "neighbours name each other");
+            before.next = next;
         }
         if next == NONE {
             assert_eq!(list.tail, slot, "the last slot of its own list");
             list.tail = previous;
         } else {
-            self.get_mut(next).previous = previous;
+            let behind = self.get_mut(next);
+            assert_eq!(behind.previous, slot, "neighbours name each other");
+            behind.previous = previous;
         }
     }
 
@@ -206,6 +226,7 @@ impl Index {
 
     fn take_slot(&mut self) -> u32 {
         if let Some(slot) = self.free {
+            assert!(slot < self.used, "a free slot was used before");
             let next = self.get(slot).next;
             self.free = (next != NONE).then_some(next);
             return slot;
@@ -256,12 +277,6 @@ mod tests {
             slot = index.next(slot);
         }
         grains
-    }
-
-    #[test]
-    fn sizes_are_what_the_design_counts_on() {
-        assert_eq!(size_of::<Slot>(), 32);
-        assert_eq!(size_of::<Option<Handle>>(), 8);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::error::{CommitError, StepError};
 use crate::format::{
     GRAIN, KIND_USER, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, PAGE, Place, align, footprint,
 };
-use crate::index::{Entry, Handle, Index, Slot, SlotState};
+use crate::index::{Entry, Handle, Index, NONE, Slot, SlotState};
 
 mod judge;
 mod open;
@@ -40,8 +40,11 @@ pub use step::StepOutcome;
 
 use reclaim::Reclaim;
 use seal::HintJob;
-use segment::Segments;
+use segment::{SegmentState, Segments};
 use space::Space;
+
+/// A segment is made no smaller, in bytes.
+const MIN_SEGMENT_BYTES: u64 = 16 << 10;
 
 /// How a log is laid out.
 #[derive(Clone, Debug)]
@@ -68,7 +71,7 @@ impl LogOptions {
 
     fn check(&self) {
         assert!(
-            self.segment_bytes.is_multiple_of(PAGE) && self.segment_bytes >= 16 << 10,
+            self.segment_bytes.is_multiple_of(PAGE) && self.segment_bytes >= MIN_SEGMENT_BYTES,
             "segment_bytes is a multiple of 4096 and at least 16 KiB"
         );
         assert!(
@@ -202,9 +205,19 @@ impl<D: Disk> Log<D> {
         for mut piece in std::mem::take(&mut self.open) {
             piece.finish();
             let segment = self.segments.get_mut(piece.target.segment);
+            assert!(piece.end <= segment.length, "room was made for all of it");
+            assert!(
+                segment.live_bytes < piece.end,
+                "what is alive was written, behind headers"
+            );
             segment.write_at = align(piece.end, PAGE);
             self.in_flight.push(Arc::new(piece));
         }
+        assert_eq!(
+            self.durable + self.in_flight.len() as u64,
+            self.sequence,
+            "everything before this commit is durable"
+        );
         std::mem::swap(&mut self.freed_in_flight, &mut self.freed_open);
         assert!(self.freed_open.is_empty(), "the last commit was finished");
         Ok(Some(Commit::new(
@@ -267,6 +280,10 @@ impl<D: Disk> Log<D> {
 
     /// Sizes, counted now.
     pub fn usage(&self) -> Usage {
+        assert!(
+            self.internal <= self.index.live(),
+            "internal records are records"
+        );
         let mut usage = Usage {
             records: self.index.live() - self.internal,
             index_bytes: self.index.memory_bytes(),
@@ -371,6 +388,15 @@ impl<D: Disk> Log<D> {
         if !is_there {
             self.sequence += 1;
             let segment = self.segments.get_mut(active);
+            assert_eq!(
+                segment.state,
+                SegmentState::Active,
+                "nothing is appended to what is full"
+            );
+            assert!(
+                segment.last_sequence < self.sequence,
+                "sequences rise within a segment"
+            );
             let target = Target {
                 file: segment.file.clone(),
                 segment: active,
@@ -395,8 +421,13 @@ impl<D: Disk> Log<D> {
 
     /// The end of a record: out of its segment's list and out of the index.
     fn forget(&mut self, slot: u32) {
+        assert!(
+            self.index.get(slot).state.is_freed(),
+            "only what was freed is forgotten"
+        );
         self.unlink(slot);
         if u32::from(self.index.get(slot).kind) != KIND_USER {
+            assert!(self.internal > 0, "it was counted when it was entered");
             self.internal -= 1;
         }
         self.index.release(slot);
@@ -417,12 +448,27 @@ impl<D: Disk> Log<D> {
         let record = self.index.get(slot);
         let (size, is_damaged) = (record_footprint(record), record.state.is_damaged());
         let segment = self.segments.get_mut(record.segment);
+        assert!(
+            segment.live_records > 0 && segment.live_bytes >= size,
+            "it was counted when it was entered"
+        );
         segment.live_bytes -= size;
         segment.live_records -= 1;
         if is_damaged {
+            assert!(segment.damaged_records > 0, "its damage was counted");
             segment.damaged_records -= 1;
         }
         self.index.unlink(slot, &mut segment.list);
+        assert_eq!(
+            segment.live_records == 0,
+            segment.live_bytes == 0,
+            "records have a size"
+        );
+        assert_eq!(
+            segment.live_records == 0,
+            segment.list.head == NONE,
+            "the list is of the live records"
+        );
     }
 }
 
@@ -433,6 +479,7 @@ impl Content<'_> {
 }
 
 fn grain(offset: u64) -> u32 {
+    assert!(offset.is_multiple_of(GRAIN), "a record begins at a grain");
     u32::try_from(offset / GRAIN).expect("a segment is below 256 GiB")
 }
 

@@ -84,6 +84,12 @@ impl<D: Disk> Records<D> {
                 }
             }
         })?;
+        let placed = places.iter().flatten().count() as u64;
+        assert_eq!(
+            placed + unknown_records,
+            report.records,
+            "every record has a place of its own"
+        );
         let opened = Opened {
             log: report,
             unknown_records,
@@ -150,13 +156,22 @@ impl<D: Disk> Records<D> {
                     checksum,
                 } => {
                     let checksum = checksum.unwrap_or_else(|| crc32c(&payload));
-                    let header = record::encode_header(&header);
+                    let bytes = record::encode_header(&header);
+                    if let Header::Element(header) = &*header {
+                        assert!(
+                            bytes.len()
+                                <= HEADER_BYTES
+                                    + header.name.as_bytes().len()
+                                    + header.metadata.len(),
+                            "an element takes no more than `element_footprint` says"
+                        );
+                    }
                     let payload = if payload.is_empty() {
                         vec![]
                     } else {
                         vec![payload]
                     };
-                    let kept = self.log.append(&header, &payload, checksum);
+                    let kept = self.log.append(&bytes, &payload, checksum);
                     place(&mut self.places, handle, kept);
                 }
                 Step::Free(handle) => {
@@ -308,6 +323,7 @@ impl MemoryRecords {
                     if self.elements.len() <= at {
                         self.elements.resize(at + 1, None);
                     }
+                    assert!(self.elements[at].is_none(), "a handle names one record");
                     self.bytes += payload.len() as u64;
                     let checksum = checksum.unwrap_or_else(|| crc32c(&payload));
                     // What came is a part of a frame; what stays beside the payload is a copy of its own.
@@ -320,7 +336,9 @@ impl MemoryRecords {
                         .elements
                         .get_mut(handle.0 as usize)
                         .and_then(Option::take);
-                    self.bytes -= freed.map_or(0, |element| element.payload.len() as u64);
+                    let bytes = freed.map_or(0, |element| element.payload.len() as u64);
+                    assert!(bytes <= self.bytes, "what is freed was counted");
+                    self.bytes -= bytes;
                 }
             }
         }

@@ -287,6 +287,12 @@ impl State {
             }
         }
         self.names = self.durable_names.clone();
+        assert!(
+            self.names
+                .values()
+                .all(|inode| self.inodes.contains_key(inode)),
+            "a name that survives has its file"
+        );
     }
 }
 
@@ -339,7 +345,11 @@ impl Disk for MemoryDisk {
         let inode = state.next_inode;
         state.next_inode += 1;
         let size = usize::try_from(size_bytes).map_err(|_| ErrorKind::StorageFull)?;
-        state.inodes.insert(inode, Inode::created(size));
+        let before = state.inodes.insert(inode, Inode::created(size));
+        assert!(
+            before.is_none(),
+            "the number of a file is never given again"
+        );
         state.change_name(NameChange::Link(name.to_owned(), inode));
         finish(dies)?;
         Ok(self.file(inode, state.epoch))

@@ -21,6 +21,7 @@ pub(crate) struct Census {
 
 impl Census {
     pub(crate) fn encode(&self) -> Bytes {
+        assert!(self.generation > 0, "censuses are counted from 1");
         let mut bytes = vec![0; 16 + 8 * self.numbers.len()];
         put_u64(&mut bytes, 0, self.generation);
         put_u64(&mut bytes, 8, self.horizon);

@@ -70,10 +70,14 @@ impl HintHeader {
     }
 
     fn is_plausible(&self) -> bool {
-        (PAGE..=MAX_SEGMENT_BYTES).contains(&self.end)
+        self.is_consistent() && self.end <= MAX_SEGMENT_BYTES && self.last_sequence <= MAX_SEQUENCE
+    }
+
+    /// What is written is this, and what is read is believed if it is.
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.end >= PAGE
             && self.end.is_multiple_of(PAGE)
             && self.first_sequence <= self.last_sequence
-            && self.last_sequence <= MAX_SEQUENCE
     }
 
     pub(crate) fn encode(&self, body: &[u8]) -> [u8; HINT_HEADER_BYTES] {

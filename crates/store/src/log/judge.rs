@@ -19,6 +19,10 @@ impl<D: Disk> Opener<'_, D> {
             self.judge_segment(&judged)
                 .map_err(failed("recovering", &segment_name(number)))?;
         }
+        assert!(
+            self.log.durable <= self.log.sequence,
+            "no sequence that was durable is given again"
+        );
         self.log.durable = self.log.sequence;
         Ok(())
     }
@@ -60,6 +64,10 @@ impl<D: Disk> Opener<'_, D> {
 
         let minimum = self.log.options.segment_bytes.min(4 * PAGE);
         let segment = self.log.segments.get_mut(*at);
+        assert!(
+            write_at >= PAGE && write_at.is_multiple_of(PAGE),
+            "batches begin on pages, behind the segment's header"
+        );
         segment.write_at = write_at;
         segment.unknown_damaged = unknown;
         segment.had_damage |= damaged_batches > 0;
@@ -67,6 +75,7 @@ impl<D: Disk> Opener<'_, D> {
         segment.has_hint = judged.hint.is_some() && damaged_batches == 0;
         let is_empty = scan.last_sequence == 0 && scan.tail.is_none() && damaged_batches == 0;
         if is_empty && judged.has_header && !judged.was_sealed && segment.length >= minimum {
+            assert_eq!(segment.live_records, 0, "there is no record in no batch");
             segment.state = SegmentState::Ready;
         }
         Ok(())
@@ -80,6 +89,8 @@ impl<D: Disk> Opener<'_, D> {
 
     fn cut(&mut self, at: u32, scan: &Scan, tail: &Tail) -> io::Result<()> {
         let segment = self.log.segments.get_mut(at);
+        assert_eq!(tail.at, scan.end, "a tail is behind what is valid");
+        assert!(scan.end < segment.length, "a cut makes a file shorter");
         segment.file.truncate(scan.end)?;
         segment.length = scan.end;
         // Elsewhere than behind the last batch of all it is no batch, but rot in space that was never used.

@@ -138,6 +138,13 @@ impl<D: Disk> Log<D> {
         opener.judge()?;
         opener.take_census();
         opener.settle()?;
+        let log = &opener.log;
+        assert_eq!(
+            opener.report.records + log.internal,
+            log.index.live(),
+            "every record is handed over, once"
+        );
+        assert!(!log.has_open_batch(), "opening writes no batch of its own");
         Ok((opener.log, opener.report))
     }
 
@@ -270,6 +277,10 @@ impl<D: Disk> Opener<'_, D> {
         );
         self.report.unknown_damaged += u64::from(header.unknown_damaged);
         let segment = self.log.segments.get_mut(at);
+        assert_eq!(
+            segment.live_records, header.records,
+            "every entry is adopted"
+        );
         segment.write_at = header.end;
         segment.unknown_damaged = header.unknown_damaged;
         segment.had_damage |= header.unknown_damaged > 0;
@@ -317,6 +328,7 @@ impl<D: Disk> Opener<'_, D> {
     }
 
     fn take_sequences(&mut self, at: u32, first: u64, last: u64, predecessor: u64) {
+        assert!(first <= last, "sequences rise within a segment");
         let segment = self.log.segments.get_mut(at);
         segment.first_sequence = first;
         segment.last_sequence = last;
@@ -413,6 +425,11 @@ impl<D: Disk> Opener<'_, D> {
             self.log.census_due = there.iter().any(|n| *n <= horizon && !listed.contains(n));
             self.log.census = Some(handle);
         }
+        assert_eq!(
+            self.log.internal,
+            self.log.census.is_some().into(),
+            "one census is kept"
+        );
         let last = there.last().copied().unwrap_or(0);
         let newer = horizon + 1..=last;
         self.log

@@ -101,6 +101,10 @@ impl<D: Disk> Log<D> {
             return Ok(piece.read(at, length));
         }
         let segment = self.segments.get(slot.segment);
+        assert!(
+            slot_offset(slot) < segment.write_at,
+            "what is in no batch in memory was written"
+        );
         let read = read_exactly(&segment.file, at, length).map_err(|source| ReadError::Io {
             segment: segment.number,
             offset: slot_offset(slot),
@@ -116,6 +120,10 @@ impl<D: Disk> Log<D> {
         if record.state == SlotState::Live {
             record.state = SlotState::Damaged;
             segment.damaged_records += 1;
+            assert!(
+                segment.damaged_records <= segment.live_records,
+                "the damaged are among the live"
+            );
             segment.had_damage = true;
         }
         if u32::from(record.kind) == KIND_USER {

@@ -24,6 +24,7 @@ pub(crate) struct Reader<'a, F> {
 impl<'a, F: File> Reader<'a, F> {
     /// Reads at least `window_bytes` at a time. `window` is that of the reader before, or empty.
     pub(crate) fn new(file: &'a F, length: u64, window_bytes: usize, window: Vec<u8>) -> Self {
+        assert!(window_bytes > 0, "a walk gets on");
         Self {
             file,
             length,
@@ -98,6 +99,10 @@ impl<'a, F: File> Reader<'a, F> {
         }
         self.filled = 0;
         self.filled = self.file.read_at(&mut self.window[..wanted], at)?;
+        assert!(
+            self.filled <= wanted,
+            "a file fills no more than the buffer"
+        );
         self.window_at = at;
         self.bytes_read += self.filled as u64;
         Ok(())

@@ -60,6 +60,19 @@ impl<D: Disk> Log<D> {
             }
             let segment = self.segments.remove(at);
             assert_eq!(segment.live_records, 0, "nothing alive is removed");
+            assert!(
+                segment.last_sequence <= durable,
+                "what replaced its records came after them and is durable"
+            );
+            assert_eq!(
+                segment.unknown_damaged, 0,
+                "what was lost without a trace holds its segment"
+            );
+            assert!(
+                self.hint_job.as_ref().is_none_or(|job| job.segment != at)
+                    && self.reclaim.as_ref().is_none_or(|job| job.segment != at),
+                "no job stands in a segment that goes"
+            );
         }
         self.disk.sync_dir().map_err(|source| {
             let operation = "syncing the directory";
@@ -88,6 +101,7 @@ impl<D: Disk> Log<D> {
                 return self.finish_victim(segment);
             }
             let slot = self.index.get(at);
+            assert_eq!(slot.segment, segment, "the cursor stays in its segment");
             if slot.state != SlotState::Live {
                 job.cursor = self.index.next(at);
                 continue;
@@ -128,6 +142,10 @@ impl<D: Disk> Log<D> {
             numbers,
         };
         let payload = census.encode();
+        assert!(
+            footprint(0, payload.len()) <= size,
+            "room was made for all of it"
+        );
         self.census_generation = census.generation;
         let handle = self.push(&Content {
             kind: KIND_CENSUS,
@@ -161,6 +179,7 @@ impl<D: Disk> Log<D> {
         let Some((segment, offset)) = place else {
             return false;
         };
+        assert_ne!(segment, slot.segment, "a copy outlives its segment");
         self.unlink(at);
         let moved = self.index.get_mut(at);
         moved.segment = segment;
@@ -194,7 +213,13 @@ impl<D: Disk> Log<D> {
         // Retired before the census is made, so that it leaves them out; after this batch at the earliest.
         for at in &empty {
             let after = u64::MAX;
-            self.segments.get_mut(*at).state = SegmentState::Retiring { after };
+            let segment = self.segments.get_mut(*at);
+            assert_eq!(
+                segment.state,
+                SegmentState::Filled,
+                "only what is full goes"
+            );
+            segment.state = SegmentState::Retiring { after };
         }
         let is_written = self.write_census()?;
         for at in &empty {
@@ -205,6 +230,10 @@ impl<D: Disk> Log<D> {
                 SegmentState::Filled
             };
         }
+        assert!(
+            !is_written || self.sequence > self.durable || self.poison.is_set(),
+            "the census is in the open batch, and segments go after that"
+        );
         if let Some(job) = &self.hint_job
             && empty.contains(&job.segment)
         {

@@ -114,6 +114,7 @@ impl<F: File> Subject<'_, F> {
             });
             let next = self.next_batch(search, scan.last_sequence)?;
             let end = next.unwrap_or(self.reader.length);
+            assert!(end > at, "every turn gets on");
             self.salvage(at, end, header, &mut batch)?;
             if next.is_none() {
                 let was_written = self.was_written(at, header, &batch)?;
@@ -192,6 +193,11 @@ impl<F: File> Subject<'_, F> {
             }
             position = next;
         }
+        assert_eq!(
+            batch.found.len(),
+            header.records as usize,
+            "every record is taken or the batch is refused"
+        );
         Ok(position == end)
     }
 
@@ -325,6 +331,11 @@ impl<F: File> Subject<'_, F> {
 
 impl Scan {
     fn take(&mut self, at: u64, header: BatchHeader) {
+        assert!(at >= self.end, "batches do not overlap");
+        assert!(
+            header.sequence > self.last_sequence,
+            "an older sequence is not believed"
+        );
         if self.first_sequence == 0 {
             self.first_sequence = header.sequence;
             self.predecessor = header.predecessor;

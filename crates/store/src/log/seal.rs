@@ -66,6 +66,11 @@ impl<D: Disk> Log<D> {
         let Some(at) = found else {
             return Ok(false);
         };
+        assert_ne!(
+            self.segments.active,
+            Some(at),
+            "what is written to is not cut"
+        );
         let segment = self.segments.get_mut(at);
         if let Err(source) = segment.file.truncate(segment.write_at) {
             // The cut contains a sync.
@@ -131,6 +136,7 @@ impl<D: Disk> Log<D> {
         let at = job.cursor;
         job.cursor = self.index.next(at);
         let slot = *self.index.get(at);
+        assert_eq!(slot.segment, job.segment, "the cursor stays in its segment");
         let header = self.read_header_of(&slot);
         let job = self.hint_job.as_mut().expect("still there");
         let Ok(header) = header else {
@@ -152,8 +158,23 @@ impl<D: Disk> Log<D> {
     }
 
     fn write_hint(&mut self, job: &HintJob) -> Result<StepOutcome, StepError> {
-        let header = self.hint_header(self.segments.get(job.segment), job);
-        let name = hint_name(self.segments.get(job.segment).number);
+        let segment = self.segments.get(job.segment);
+        assert!(
+            segment.state == SegmentState::Filled && segment.last_sequence <= self.durable,
+            "a hint proves that all of its segment is durable"
+        );
+        assert!(segment.is_trimmed, "a hint says where its segment ends");
+        assert!(
+            job.must_scan || job.records + job.unreadable >= segment.live_records,
+            "what a hint leaves out is dead"
+        );
+        assert!(
+            !job.must_scan || job.body.is_empty(),
+            "a hint has all entries or none"
+        );
+        let header = self.hint_header(segment, job);
+        assert!(header.is_consistent(), "recovery accepts what is written");
+        let name = hint_name(segment.number);
         let fixed = header.encode(&job.body);
         let size = fixed.len() + job.body.len();
         let file = match self.disk.create(&new_name(&name), size as u64) {

@@ -105,7 +105,12 @@ impl<F> Segments<F> {
 
     pub(crate) fn remove(&mut self, at: u32) -> Segment<F> {
         assert_ne!(self.active, Some(at), "the active segment stays");
-        self.table[at as usize].take().expect("there")
+        let segment = self.table[at as usize].take().expect("there");
+        assert!(
+            matches!(segment.state, SegmentState::Retiring { .. }),
+            "a census leaves it out"
+        );
+        segment
     }
 
     pub(crate) fn get(&self, at: u32) -> &Segment<F> {

@@ -8,10 +8,12 @@ use std::io::{self, IoSlice};
 
 use crate::disk::{Disk, is_full, new_name, publish};
 use crate::error::{CommitError, ReserveError};
-use crate::format::{BATCH_HEADER_BYTES, PAGE, SegmentHeader, align, segment_name};
+use crate::format::{
+    BATCH_HEADER_BYTES, MAX_SEGMENT_BYTES, PAGE, SegmentHeader, align, segment_name,
+};
 
-use super::Log;
 use super::segment::{Segment, SegmentState};
+use super::{Log, MIN_SEGMENT_BYTES};
 
 /// What is known of the free space.
 #[derive(Default)]
@@ -33,6 +35,10 @@ pub(super) struct Space {
 /// One part in so many of the spare is for records that free others; the rest takes a copy of any segment of which as much
 /// is dead.
 const FREEING_PART: u64 = 4;
+const _: () = assert!(
+    MIN_SEGMENT_BYTES / FREEING_PART >= PAGE,
+    "the part of the smallest spare is a page, which is the least that a batch takes"
+);
 const BATCH_HEADER: u64 = BATCH_HEADER_BYTES as u64;
 
 impl<D: Disk> Log<D> {
@@ -137,6 +143,10 @@ impl<D: Disk> Log<D> {
     fn promise(&mut self, needed_bytes: u64, made: io::Result<()>) -> Result<(), ReserveError> {
         match made {
             Ok(()) => {
+                assert!(
+                    needed_bytes >= self.space.reserved,
+                    "a promise is not taken back"
+                );
                 self.space.reserved = needed_bytes;
                 Ok(())
             }
@@ -172,7 +182,12 @@ impl<D: Disk> Log<D> {
         if !has_room {
             return Err(CommitError::Full);
         }
-        self.open_piece();
+        assert_eq!(
+            self.durable, self.sequence,
+            "what a seal proves is durable before it is begun"
+        );
+        let records = self.open_piece().records;
+        assert_eq!(records, 0, "a seal is a batch of its own");
         self.commit()?;
         self.is_sealed = true;
         Ok(())
@@ -216,6 +231,7 @@ impl<D: Disk> Log<D> {
         let Some(next) = self.smallest_ready(size) else {
             return false;
         };
+        assert_ne!(self.segments.active, Some(next), "what is ready is unused");
         if let Some(active) = self.segments.active {
             let open = self.open.last().filter(|p| p.target.segment == active);
             let end = open.map(|piece| align(piece.end, PAGE));
@@ -229,7 +245,12 @@ impl<D: Disk> Log<D> {
             };
         }
         self.segments.active = Some(next);
-        self.segments.get_mut(next).state = SegmentState::Active;
+        let segment = self.segments.get_mut(next);
+        assert!(
+            segment.live_records == 0 && segment.last_sequence == 0,
+            "nothing was written into it"
+        );
+        segment.state = SegmentState::Active;
         true
     }
 
@@ -347,7 +368,13 @@ impl<D: Disk> Log<D> {
             self.poison.set(&format_args!("making {name}: {error}"));
             return Err(error);
         }
-        Ok(self.segments.insert(Segment::new(number, file, length)))
+        assert!(
+            length <= MAX_SEGMENT_BYTES,
+            "every grain of a segment has a number"
+        );
+        let segment = Segment::new(number, file, length);
+        assert!(capacity(&segment) >= size, "it takes what it is made for");
+        Ok(self.segments.insert(segment))
     }
 }
 

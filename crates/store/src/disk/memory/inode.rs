@@ -60,6 +60,10 @@ impl Inode {
 
     /// Fills the buffer from `offset` on; returns how many bytes there were.
     pub(super) fn read(&self, offset: usize, buffer: &mut [u8]) -> usize {
+        assert!(
+            self.bytes.len() <= self.length,
+            "the content ends where the file ends"
+        );
         let count = buffer.len().min(self.length.saturating_sub(offset));
         let written = self.bytes.get(offset..).unwrap_or_default();
         let (head, zeros) = buffer[..count].split_at_mut(written.len().min(count));
