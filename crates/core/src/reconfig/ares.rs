@@ -146,6 +146,10 @@ async fn append<E: Env, C: Consensus<E>>(
         let path = sequence::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
+        assert!(
+            path.is_sorted_by(|a, b| precedes(a, b)),
+            "a path leads upwards"
+        );
         let index = last.id().index;
         if last.dap() == Dap::Removed {
             return removed(by, path, (wanted, until)).await;
@@ -254,6 +258,12 @@ pub async fn resume<E: Env, C: Consensus<E>>(
     span::watch!(span::of_phase!(span::RECONFIG), resume)
 }
 
+/// Whether the one comes before the other in one sequence.
+fn precedes(c: &Configuration, later: &Configuration) -> bool {
+    let sequence = |c: &Configuration| (c.id().domain, c.id().partition);
+    sequence(c) == sequence(later) && c.id().index < later.id().index
+}
+
 /// Whether the configuration is like the other one, in another place.
 fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
     let moved = Descriptor {
@@ -272,6 +282,11 @@ async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
+        let precede = |c: &Arc<Configuration>| precedes(c, target);
+        assert!(
+            !sources.is_empty() && sources.iter().all(precede),
+            "the target comes after its sources"
+        );
         let transferred = if target.dap() == Dap::Removed {
             // It keeps nothing.
             Ok(Transferred::Complete)
@@ -323,6 +338,7 @@ async fn finalize<E: Env, C: Consensus<E>>(
     let pointer = Pointer::finalized(target);
     let shown = sequence::put_config(by.env, predecessor, &pointer).await;
     let shown = shown.map_err(ReconfigError::Pending)?;
+    assert!(shown.is_final(), "no pending pointer is above a final one");
     by.sequences.learn(target);
     by.sequences.learn(&shown.configuration);
     Ok(())

@@ -134,6 +134,11 @@ impl Tenancy {
         if let Some(c) = self.configuration() {
             published::newer_than(c, have, &mut held);
         }
+        let newest = held.element.as_ref().map(|(tag, _)| *tag);
+        assert!(
+            newest.is_none_or(|tag| tag > have),
+            "none goes to who has it"
+        );
         Ok(held)
     }
 
@@ -190,6 +195,8 @@ impl Tenancy {
         if versions.raise_fence(upto, spared) {
             mark(key, name, versions, ledger);
         }
+        let reaches = versions.fence().max(versions.stable());
+        assert!(reaches >= upto, "a fence reaches as far as was asked");
         Ok(versions.held(Want::Tags, Tag::INITIAL))
     }
 
@@ -223,6 +230,7 @@ impl Tenancy {
         (tag, element, arrival): (Tag, Element, (Arrival, usize)),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
+        assert!(self.found.is_empty(), "recovery has judged what it found");
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         let versions = match self.objects.get_mut(name.as_bytes()) {
             Some(versions) => versions,
@@ -252,7 +260,9 @@ impl Tenancy {
         }
         // The element's record says the floor, so that an older record of it is no longer needed.
         ledger.supersede(versions.unmark());
-        let floor = versions.floor();
+        let (floor, largest) = (versions.floor(), versions.largest());
+        assert!(largest.is_some_and(|it| it.tag >= tag), "the largest stays");
+        assert!(tag.is_possible(), "recovery takes in what is recorded");
         let header = Header::Element(ElementHeader { floor, ..header });
         ledger.append_element(handle, header, element.payload, element.checksum);
         Ok(enqueue(versions))
@@ -340,6 +350,8 @@ impl Tenancy {
                 };
             }
             let key = String::from_utf8_lossy(&name[1..]).into_owned();
+            let last = entries.last().map(|last: &ListEntry| &last.key);
+            assert!(last < Some(&key), "a page ascends");
             let (length, deleted) = versions
                 .largest()
                 .map_or((0, false), |newest| (newest.length, newest.deleted));
@@ -433,6 +445,10 @@ impl Tenancy {
 
     fn keep_cell(&mut self, cell: &Bytes, acceptor: Acceptor, ledger: &mut Ledger) {
         let key = Key::of(&self.configuration().expect(ADMITTED).id());
+        assert!(
+            cell.len() <= limits::CELL_NAME_BYTES,
+            "longer ones are refused"
+        );
         let cell = Bytes::copy_from_slice(cell);
         self.has_fates |= fate::is_fate(&cell);
         let header = Header::Cell {
@@ -442,6 +458,8 @@ impl Tenancy {
         };
         let handle = ledger.append(header);
         let replaced = self.cells.insert(cell, (acceptor, handle));
+        let decided = replaced.as_ref().filter(|(old, _)| old.is_decided());
+        assert!(decided.is_none(), "what is decided stays");
         ledger.supersede(replaced.map(|(_, old)| old));
     }
 

@@ -77,7 +77,9 @@ pub(super) fn trim(
     ledger: &mut Ledger,
 ) -> Vec<Stored> {
     let delta = c.descriptor().delta;
-    match (c.dap(), c.baseline()) {
+    let newest = |versions: &Versions| versions.largest().map(|largest| largest.tag);
+    let (largest, floor) = (newest(versions), versions.floor());
+    let gone = match (c.dap(), c.baseline()) {
         (Dap::Abd | Dap::Removed, _) => abd::trim(versions),
         (Dap::Ec { .. }, None) => ec::trim(versions, delta, quiet),
         (Dap::Ec { .. }, Some(_)) => {
@@ -99,7 +101,10 @@ pub(super) fn trim(
             }
             trimmed
         }
-    }
+    };
+    assert_eq!(newest(versions), largest, "the largest never goes");
+    assert!(versions.floor() >= floor, "the floor only rises");
+    gone
 }
 
 /// What is stored of an element of which only the tag is to stay.
@@ -128,6 +133,7 @@ pub(super) fn take_in(
         length,
         ..
     } = element;
+    assert!(!tag.is_initial(), "it is of no write");
     let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
     let was_damaged = versions.damaged().is_some();
     let repaired = versions.insert(Stored {
@@ -138,6 +144,11 @@ pub(super) fn take_in(
         bytes,
         handle,
     });
+    let lost = versions.damaged();
+    assert!(
+        lost.is_none_or(|lost| lost > tag),
+        "as large a version repairs"
+    );
     ledger.supersede(repaired);
     ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
     let header = ElementHeader {
@@ -200,6 +211,7 @@ pub(super) fn forget_fates(
         fate::cell(c, name, Tag::INITIAL),
         fate::cell(c, name, stable),
     );
+    assert!(first <= end, "cells are in the order of versions");
     let superseded = cells.extract_if(first..end, |_, _| true);
     ledger.supersede(superseded.map(|(_, (_, handle))| handle));
 }
