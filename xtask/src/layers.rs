@@ -1,18 +1,21 @@
-//! `cargo xtask layers`: dependencies point down only, between crates and between the modules of `core` and of `client`.
+//! `cargo xtask layers`: dependencies point down only, between crates and between the modules of
+//! `core` and of `client`; and kinds of data access are named where they are at home.
 
 mod crates;
+mod kinds;
 mod modules;
 
 use crate::findings::report;
 use crate::tree::Tree;
 use crate::workspace::Workspace;
 
-/// Checks both tables.
+/// Checks both tables, and who names kinds.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let metadata = workspace.own_metadata()?;
     let tree = Tree::read(workspace.root())?;
     let mut findings = crates::check(&metadata)?;
     findings.extend(modules::check(&tree));
+    findings.extend(kinds::check(&tree));
     report("layers", findings)?;
     println!("dependencies point down only");
     Ok(())

@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: the house rules that no other tool checks. CONTRIBUTING.md says why each exists.
 
+mod asserts;
 mod claims;
 mod code;
 mod decisions;
@@ -25,6 +26,10 @@ const CHECKS: &[Check] = &[
     Check {
         name: "unwrap",
         find: code::unwraps,
+    },
+    Check {
+        name: "assertions",
+        find: asserts::too_few,
     },
     Check {
         name: "unfinished",

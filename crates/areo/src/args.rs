@@ -29,7 +29,7 @@ mod values;
 
 pub(crate) use file::File;
 pub(crate) use global::Global;
-pub(crate) use reconfig::{ChangeArgs, OptionArgs, Reconfig, Start};
+pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
@@ -117,6 +117,12 @@ pub(crate) enum DapWord {
     Abd,
     /// Erasure-code: every server holds a fragment, any k make the value
     Ec,
+    /// Erasure-code as Ares does, to compare with: reads always write back, and wait behind more than delta writers
+    #[value(hide = true)]
+    EcPublished,
+    /// The same with the optimisation of `CoAres`: clients remember what they wrote
+    #[value(hide = true)]
+    EcOptimized,
 }
 
 /// What an acknowledgement means.
@@ -430,7 +436,7 @@ pub(crate) struct DomainCreate {
     #[arg(long, value_name = "SIZE", value_parser = parse_copy_limit)]
     pub(crate) copy_limit: Option<u32>,
     #[command(flatten)]
-    pub(crate) options: OptionArgs,
+    pub(crate) experimental: ExperimentalArgs,
     /// Who decides which configuration comes next: `members`, or `etcd=HOST:PORT` with commas between several members of etcd
     /// [default: members]
     #[arg(long, value_name = "WHO")]

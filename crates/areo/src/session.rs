@@ -279,7 +279,7 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         | InvalidChoice::MemberAlready { .. }
         | InvalidChoice::SameAddress { .. }
         | InvalidChoice::NoFragments { .. }
-        | InvalidChoice::NoErasureCode
+        | InvalidChoice::NothingToLeaveOff
         | InvalidChoice::NoCrashTolerated { .. }
         | InvalidChoice::InvalidShape { .. } => Code::Usage,
     };

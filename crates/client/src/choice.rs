@@ -1,7 +1,7 @@
 //! Choosing servers and shape of a configuration: from what people say to a descriptor, or why not.
 
 use crate::cluster::Names;
-use crate::{Collect, Dap, EcDap, InvalidConfiguration, Options, ServerId, Shape};
+use crate::{InvalidConfiguration, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::message::ServerRecord;
 use std::fmt;
@@ -55,8 +55,8 @@ pub enum InvalidChoice {
         /// The `k` asked for.
         k: u8,
     },
-    /// A published EC-DAP was asked for where values are not erasure-coded.
-    NoErasureCode,
+    /// The first configuration was to be left off half done.
+    NothingToLeaveOff,
     /// One crash would stop the domain (f = 0), and that was not allowed.
     NoCrashTolerated {
         /// The shape.
@@ -110,8 +110,8 @@ impl fmt::Display for InvalidChoice {
             InvalidChoice::NoFragments { .. } => f.write_str(
                 "abd replicates, every server holds the whole value: leave --k out, or take --dap ec",
             ),
-            InvalidChoice::NoErasureCode => f.write_str(
-                "abd replicates, there is no erasure code whose data access could be another one: leave --ec-dap out, or take --dap ec",
+            InvalidChoice::NothingToLeaveOff => f.write_str(
+                "a new domain has nothing that could be left off: `leave-off` is for changes of a domain",
             ),
             InvalidChoice::NoCrashTolerated { shape } => write!(
                 f,
@@ -127,29 +127,6 @@ impl fmt::Display for InvalidChoice {
 
 impl std::error::Error for InvalidChoice {}
 
-/// Which optimisations of Ares II are wanted; what is not said stays as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OptionsChange {
-    /// Servers show what comes next on every reply.
-    pub piggyback: Option<bool>,
-    /// What becomes of superseded configurations.
-    pub collect: Option<Collect>,
-    /// Which EC-DAP: the corrected one, or one of those that papers compare with.
-    pub ec: Option<EcDap>,
-}
-
-impl OptionsChange {
-    /// The options with what is wanted.
-    #[must_use]
-    pub fn of(self, options: Options) -> Options {
-        Options {
-            piggyback: self.piggyback.unwrap_or(options.piggyback),
-            collect: self.collect.unwrap_or(options.collect),
-            ec: self.ec.unwrap_or(options.ec),
-        }
-    }
-}
-
 /// The configuration that the descriptor makes, if its shape may be.
 ///
 /// # Errors
@@ -162,10 +139,6 @@ pub(crate) fn checked(
     let shape = Shape::new(descriptor.dap, descriptor.members.len()).map_err(invalid)?;
     if shape.f() == 0 && !allow_f0 {
         return Err(InvalidChoice::NoCrashTolerated { shape });
-    }
-    let is_coded = matches!(descriptor.dap, Dap::Ec { .. });
-    if !is_coded && descriptor.options.ec != EcDap::Corrected {
-        return Err(InvalidChoice::NoErasureCode);
     }
     Configuration::new(descriptor).map_err(invalid)
 }

@@ -7,7 +7,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
 use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_version};
-use areo_core::config::{Configuration, Dap, Members};
+use areo_core::config::{Configuration, Members};
 use areo_core::env::Env;
 use areo_core::gather;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError, reconfiguration};
@@ -224,7 +224,7 @@ async fn create_domain(
 async fn exists(context: &Context, name: &str, c: &Arc<Configuration>) -> CreateDomainError {
     let names = context.names_of(std::slice::from_ref(c)).await;
     match reconfiguration::path(&context.within(STATUS_PATIENCE), c).await {
-        Ok(path) if path.last().is_some_and(|last| last.dap() == Dap::Removed) => {
+        Ok(path) if path.last().is_some_and(|last| last.dap().is_removal()) => {
             let domain = name.into();
             Error::Removed { domain }.into()
         }

@@ -1,7 +1,8 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
+use crate::experimental::Experimental;
 use crate::view;
-use crate::{Collect, Decider, EcDap, Options, ServerId, Shape};
+use crate::{Decider, ServerId, Shape};
 use areo_core::config::Configuration;
 use areo_core::message::ServerRecord;
 use serde::{Serialize, Serializer};
@@ -104,12 +105,12 @@ pub struct ConfigurationInfo {
     /// Values up to so many bytes are kept as full copies; serialised as `copy_limit_bytes`.
     #[serde(rename = "copy_limit_bytes")]
     pub copy_bytes: u32,
-    /// Which optimisations of Ares II are made use of.
-    #[serde(flatten, serialize_with = "options")]
-    pub options: Options,
     /// Who decides which configuration comes next; serialised as `consensus`.
     #[serde(rename = "consensus", serialize_with = "view::text")]
     pub decided_by: Decider,
+    /// What only experiments ask for; serialised as a list of settings.
+    #[serde(serialize_with = "settings")]
+    pub experimental: Experimental,
     /// Its members, in order; serialised as `servers`.
     #[serde(rename = "servers")]
     pub members: Vec<Member>,
@@ -128,27 +129,8 @@ pub struct Member {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn options<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Parts {
-        piggyback: bool,
-        collect: &'static str,
-        ec_dap: &'static str,
-    }
-    let parts = Parts {
-        piggyback: options.piggyback,
-        collect: match options.collect {
-            Collect::On => "on",
-            Collect::Off => "off",
-            Collect::Paper => "paper",
-        },
-        ec_dap: match options.ec {
-            EcDap::Corrected => "corrected",
-            EcDap::Published => "published",
-            EcDap::Optimized => "optimized",
-        },
-    };
-    parts.serialize(serializer)
+fn settings<S: Serializer>(experimental: &Experimental, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(experimental.settings())
 }
 
 /// One configuration of a domain's sequence. Serialised in one object, with `status` finalized or pending.
@@ -254,7 +236,7 @@ impl Names {
             shape: Shape::of(configuration),
             delta: configuration.descriptor().delta,
             copy_bytes: configuration.descriptor().copy_bytes,
-            options: configuration.options(),
+            experimental: Experimental::in_options(configuration.options()),
             decided_by: configuration.descriptor().decided_by.clone(),
             members: configuration.members().iter().map(member).collect(),
         }

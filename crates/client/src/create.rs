@@ -2,8 +2,9 @@
 
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
-use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum, Options};
-use areo_core::config::{Configuration, Descriptor};
+use crate::experimental::Experimental;
+use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum};
+use areo_core::config::{Configuration, Descriptor, Options};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
@@ -24,8 +25,8 @@ pub struct DomainOptions {
     pub delta: Option<u16>,
     /// Values up to so many bytes are kept as full copies by erasure coding, too; `None`: 16 KiB.
     pub copy_bytes: Option<u32>,
-    /// Which optimisations of Ares II are made use of.
-    pub options: Options,
+    /// What only experiments ask for.
+    pub experimental: Experimental,
     /// Who decides which configuration comes next.
     pub decided_by: Decider,
     /// Allows a shape that no crash leaves working.
@@ -40,7 +41,7 @@ impl Default for DomainOptions {
             servers: Vec::new(),
             delta: None,
             copy_bytes: None,
-            options: Options::default(),
+            experimental: Experimental::default(),
             decided_by: Decider::Members,
             allow_f0: false,
         }
@@ -127,12 +128,15 @@ pub(crate) fn first_configuration(
     names: &Names,
     domain: DomainId,
 ) -> Result<Arc<Configuration>, InvalidChoice> {
+    if options.experimental.leave_off.is_some() {
+        return Err(InvalidChoice::NothingToLeaveOff);
+    }
     let members = members(&options.servers, names)?;
     choice::distinct(&members)?;
     let descriptor = Descriptor {
         delta: options.delta.unwrap_or(limits::DEFAULT_DELTA),
         copy_bytes: options.copy_bytes.unwrap_or(limits::DEFAULT_COPY_BYTES),
-        options: options.options,
+        options: options.experimental.of(Options::default()),
         decided_by: options.decided_by.clone(),
         ..Descriptor::new(
             domain,

@@ -42,7 +42,6 @@ use crate::metrics::{Counted, counted};
 use crate::session::Context;
 use crate::span;
 use crate::view;
-use areo_core::dsm::listing;
 use areo_core::fragment::file::{self, Block, Chain};
 use areo_core::fragment::{block, remove};
 use areo_core::limits;
@@ -163,7 +162,7 @@ impl Domain {
             limit: limits::PAGE_ENTRIES as u16,
         };
         let list = move |context: Context| async move {
-            let page = listing::list(&context.client, context.c(), &request).await;
+            let page = context.client.domain(context.c()).list(&request).await;
             let page = page.map_err(|failed| context.not_applied(&failed))?;
             let entry = |entry: ListEntry| FileEntry {
                 name: entry.key,

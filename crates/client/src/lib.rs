@@ -66,6 +66,7 @@ mod connect;
 mod create;
 mod domain;
 mod error;
+pub mod experimental;
 pub mod file;
 pub mod fuzzing;
 mod metrics;
@@ -80,9 +81,7 @@ mod stream;
 mod sweep;
 mod view;
 
-pub use areo_core::config::{
-    Collect, Dap, Decider, EcDap, InvalidConfiguration, InvalidDecider, Options, ServerId,
-};
+pub use areo_core::config::{Dap, Decider, InvalidConfiguration, InvalidDecider, ServerId};
 pub use areo_core::error::{Response, Undecided};
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;
@@ -92,7 +91,7 @@ pub use areo_core::tag::{InvalidVersion, Tag as Version};
 pub use areo_net::outside::{DecideOutside, Decision, Question};
 pub use areo_net::trace::TraceSource;
 pub use areo_net::{Counts, TraceContext, Traffic};
-pub use choice::{InvalidChoice, OptionsChange};
+pub use choice::InvalidChoice;
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainInfo, Health,
@@ -107,7 +106,7 @@ pub use object::{
     Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
 };
 pub use reconfig::{
-    Change, DapKind, LeaveOff, Plan, Progress, ReconfigError, Reconfigured, UnreachableServer,
+    Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, UnreachableServer,
 };
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;

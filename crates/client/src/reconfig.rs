@@ -4,7 +4,6 @@
 //! goes on as long as it gets on; it ends with an error when none of its calls was answered by a quorum for as long as the
 //! client's timeout. Whatever happens to whoever runs it, reads and writes go on, and anybody can resume it.
 
-use crate::Dap;
 use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
 use crate::domain::Domain;
@@ -13,7 +12,7 @@ use crate::metrics::{Counted, Metrics, counted};
 use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
-use areo_core::dsm::{large, listing};
+use areo_core::dsm::large;
 use areo_core::limits;
 use areo_core::manager::reconfiguration;
 use areo_core::message::{ListEntry, ListRequest};
@@ -23,10 +22,10 @@ use areo_core::span::ErrorType;
 use std::fmt;
 use std::sync::Arc;
 
-pub use areo_core::reconfig::ares::LeaveOff;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
+use left::leave_off;
 pub use plan::{Plan, UnreachableServer};
 
 mod change;
@@ -50,6 +49,8 @@ pub enum Reconfigured {
     Lost(ConfigurationInfo),
     /// Others went on meanwhile, to this configuration.
     Superseded(ConfigurationInfo),
+    /// An experiment left it pending, as it wanted ([`crate::experimental`]). [`Domain::resume`] finishes it.
+    LeftOff(ConfigurationInfo),
 }
 
 /// A change that did not come to its end.
@@ -291,7 +292,7 @@ async fn count(
             after: std::mem::take(&mut after),
             limit: limits::PAGE_ENTRIES as u16,
         };
-        let page = listing::list(&context.client, context.c(), &request).await;
+        let page = context.client.domain(context.c()).list(&request).await;
         let page = page.map_err(|failed| context.during(Operation::List).not_applied(&failed))?;
         let of_large =
             |entry: &&ListEntry| counted == Kind::Block && entry.key.starts_with(large::PREFIX);
@@ -312,7 +313,7 @@ async fn choose(context: &Context, change: &Change) -> Result<Chosen, ReconfigEr
     let names = context.servers().await?;
     let path = path(context).await?;
     let last = path.last().expect("a sequence has an end");
-    if last.dap() == Dap::Removed {
+    if last.dap().is_removal() {
         return Err(context.removed().into());
     }
     let new = wanted(change, last, &names)?;
@@ -375,6 +376,9 @@ async fn reconfigure(
     }
     let Chosen { path, new, .. } = chosen;
     let (root, known, wanted) = (context.root(), &path[0], new.descriptor());
+    if let Some(after) = change.experimental.leave_off {
+        return leave_off(context, known, &new, after).await;
+    }
     let done = reconfiguration::reconfigure(&context.client, root, known, wanted, progress).await;
     let done = done.map_err(|error| failed(context, error))?;
     Ok(told(context, &done).await)

@@ -97,10 +97,7 @@ impl Shape {
     }
 
     fn quorums(self) -> Quorums {
-        match self.dap {
-            Dap::Abd | Dap::Removed => Quorums::majority(self.n),
-            Dap::Ec { k } => Quorums::erasure_coded(self.n, k.into()),
-        }
+        self.dap.quorums(self.n)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::metrics::{Counted, counted};
 use crate::object::now_ms;
 use crate::session::Context;
 use crate::span;
-use areo_core::dsm::sweep::{self as values, Ages};
+use areo_core::dsm::sweep::Ages;
 use areo_core::error::Unavailable;
 use areo_core::fragment::sweep as files;
 use serde::{Serialize, Serializer};
@@ -182,7 +182,7 @@ impl Domain {
         let sweep = move |context: Context| async move {
             let (client, c, removes) = (&context.client, context.c(), options.is_some());
             let swept = async {
-                let values = values::sweep(client, c, &ages).await?;
+                let values = client.domain(c).sweep(&ages).await?;
                 let files = files::sweep(client, c, removes).await?;
                 let removed = removes.then(|| sum(values.removed, files.removed));
                 Ok(Swept {

@@ -10,12 +10,18 @@ use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 
+mod dap;
 mod decider;
 mod encoding;
 mod options;
+#[cfg(test)]
+pub(crate) mod testing;
 
+pub(crate) use dap::kinds;
+
+pub use dap::Dap;
 pub use decider::{Decider, InvalidDecider};
-pub use options::{Collect, EcDap, Options};
+pub use options::{Collect, Options};
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,45 +41,6 @@ impl fmt::Display for ServerId {
 
 /// An ordered member list. Positions in it are what tallies speak of.
 pub type Members = Arc<[ServerId]>;
-
-/// The data access primitives of a configuration.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Dap {
-    /// Replication: every member holds the value ([`crate::dap::abd`]).
-    Abd,
-    /// The domain was removed: nothing is kept, and nothing comes after this.
-    Removed,
-    /// Erasure coding: every member holds one fragment, any `k` make the value ([`crate::dap::ec`]).
-    Ec {
-        /// Data fragments.
-        k: u8,
-    },
-}
-
-impl Dap {
-    /// Elements needed for a value.
-    pub fn k(self) -> u8 {
-        match self {
-            Dap::Abd | Dap::Removed => 1,
-            Dap::Ec { k } => k,
-        }
-    }
-
-    /// What people call it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Dap::Abd => "abd",
-            Dap::Removed => "removed",
-            Dap::Ec { .. } => "ec",
-        }
-    }
-}
-
-impl fmt::Display for Dap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
 
 /// What a configuration is made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,6 +78,15 @@ impl Descriptor {
             copy_bytes: limits::DEFAULT_COPY_BYTES,
             options: Options::default(),
             decided_by: Decider::Members,
+        }
+    }
+
+    /// What ends the domain.
+    #[must_use]
+    pub fn removal(&self) -> Descriptor {
+        Descriptor {
+            dap: Dap::Removed,
+            ..self.clone()
         }
     }
 }
@@ -250,17 +226,13 @@ impl Configuration {
             index: descriptor.index,
             digest: stable_hash(&encoded),
         };
-        let quorums = match descriptor.dap {
-            Dap::Abd | Dap::Removed => Quorums::majority(members),
-            Dap::Ec { k } => Quorums::erasure_coded(members, k.into()),
-        };
         Ok(Arc::new(Configuration {
             members: descriptor.members.clone().into(),
+            quorums: descriptor.dap.quorums(members),
             code: Code::new(members as u8, k).expect("1 <= k <= n <= 255 was checked"),
             descriptor,
             encoded,
             id,
-            quorums,
         }))
     }
 
@@ -282,14 +254,6 @@ impl Configuration {
     /// Which optimisations are made use of.
     pub fn options(&self) -> Options {
         self.descriptor.options
-    }
-
-    /// The published EC-DAP that it has in place of the corrected one ([`crate::dap::ec::published`]); `None` for every
-    /// configuration but those that were made for comparison.
-    pub fn baseline(&self) -> Option<EcDap> {
-        let published =
-            matches!(self.dap(), Dap::Ec { .. }) && self.options().ec != EcDap::Corrected;
-        published.then_some(self.options().ec)
     }
 
     /// What it was made from.
@@ -353,7 +317,13 @@ mod tests {
 
     #[test]
     fn descriptors_survive_and_keep_their_id() {
-        for dap in [Dap::Abd, Dap::Ec { k: 3 }, Dap::Removed] {
+        let k = 3;
+        let coded = [
+            Dap::Ec { k },
+            Dap::EcPublished { k },
+            Dap::EcOptimized { k },
+        ];
+        for dap in [Dap::Abd, Dap::Removed].into_iter().chain(coded) {
             let made = Configuration::new(descriptor(5, dap)).unwrap();
             let read = Configuration::decode(made.encoded().clone()).unwrap();
             assert_eq!(made, read);
@@ -378,9 +348,12 @@ mod tests {
             let default = options == Options::default();
             assert_eq!(made.id() == plain.id(), default);
         }
-        let mut wrong = BytesMut::from(plain.encoded().as_ref());
-        tlv::put_field(&mut wrong, encoding::OPTIONS, &[0xff]);
-        assert!(Configuration::decode(wrong.freeze()).is_err());
+        // 8 and 16 once meant what are kinds of their own.
+        for bits in [8, 16, 0xff] {
+            let mut wrong = BytesMut::from(plain.encoded().as_ref());
+            tlv::put_field(&mut wrong, encoding::OPTIONS, &[bits]);
+            assert!(Configuration::decode(wrong.freeze()).is_err());
+        }
     }
 
     #[test]

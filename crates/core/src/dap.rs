@@ -1,15 +1,16 @@
 //! Data access primitives: get-tag, get-data and put-data in one configuration (`docs/spec` 2).
 //!
 //! They promise (C1) that after a completed put-data(t) every later get returns a tag of at least t, and (C2) that a
-//! returned pair was put, or is the initial one. How, is the business of the configuration's kind: [`abd`], [`ec`].
-//! What both need stands in `collect` and `store`: asking some members for elements and the others for tags, and
-//! bringing one element to each member.
+//! returned pair was put, or is the initial one. The configuration's kind decides what is asked, accepted, brought and kept
+//! (`kind`): [`abd`], [`ec`]. What all kinds need stands in `collect` and `store`: asking some members for elements and the
+//! others for tags, and bringing one element to each member.
 
 pub mod abd;
 mod adopt;
 mod collect;
 pub mod ec;
 pub mod headers;
+pub(crate) mod kind;
 pub mod listing;
 pub mod many;
 mod offer;
@@ -17,20 +18,22 @@ pub mod registered;
 mod store;
 pub mod versions;
 
-use crate::config::{Configuration, Dap};
+use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
-use crate::env::Env;
+use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
-use crate::limits;
 use crate::message::{Access, Announced, Answer, Body, Held, Note, Reply, Want};
 use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
+use collect::Collected;
+use kind::{Remembers, of_kind};
 use offer::Offer;
 use std::cmp::Ordering;
 use store::{Outcome, Store};
 
+pub use ec::fence::{drop_versions, fence, keep_data};
 pub use offer::Offered;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4 known-not-sent]`).
@@ -141,7 +144,7 @@ impl ErrorType for PutError {
 /// # Errors
 /// [`Failed`].
 pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Failed> {
-    // QUERY-TAG is the same for both kinds: max(List, floor, stable) of each member ([X-2 get-tag-maximum]), the maximum
+    // QUERY-TAG is the same for all kinds: max(List, floor, stable) of each member ([X-2 get-tag-maximum]), the maximum
     // over a quorum.
     let query = Access::query(Want::Tags, Tag::INITIAL);
     let body = Body::Access(vec![(name.clone(), query)]);
@@ -209,11 +212,12 @@ pub async fn get_data_past<E: Env>(
     passed: &Passed,
 ) -> Result<Option<Found>, Failed> {
     let get = async {
-        let found = match at.c().dap() {
-            // Nothing is there; the servers say so.
-            Dap::Abd | Dap::Removed => abd::get_data(env, at, name, known, scope, passed).await,
-            Dap::Ec { .. } => ec::get_data(env, at, name, known, scope, passed).await,
-        }?;
+        let c = at.c();
+        let asks_for_newer = of_kind!(c, K => K::REMEMBERS) != Remembers::Nothing;
+        let known = known.filter(|_| asks_for_newer);
+        let have = known.map_or(Tag::INITIAL, |known| known.tag);
+        let collected = collect::collect(env, at, name, (have, scope, passed)).await?;
+        let found = collected.map(|collected| found(env, c, collected, known, scope));
         if let Some(found) = &found {
             span::record_tag(found.tag);
             span::record_bytes(found.length);
@@ -221,6 +225,54 @@ pub async fn get_data_past<E: Env>(
         Ok(found)
     };
     span::watch!(span::in_configuration!(span::GET_DATA, at.c()), get)
+}
+
+/// The version that was collected, with its value.
+fn found<E: Env>(
+    env: &E,
+    c: &Configuration,
+    collected: Collected,
+    known: Option<&Known>,
+    scope: Scope,
+) -> Found {
+    let Collected {
+        tag,
+        elements,
+        complete,
+        holders,
+        damaged,
+        unaware,
+        fence,
+    } = collected;
+    let length = elements.first().map(|element| element.length);
+    let value = if elements.is_empty() {
+        let known = known.filter(|known| known.tag == tag);
+        known.and_then(|known| known.value.clone())
+    } else if scope == Scope::Metadata {
+        let header = elements.into_iter().next().map(abd::copy_value);
+        header.map(|value| Value {
+            content: Vec::new(),
+            ..value
+        })
+    } else {
+        Some(of_kind!(c, K => K::decode(env, c, elements)))
+    };
+    let length = length.or_else(|| value.as_ref().map(Value::length));
+    Found {
+        tag,
+        value,
+        length: length.unwrap_or(0),
+        complete: complete && (tag.is_initial() || confirms(c)),
+        holders,
+        damaged,
+        unaware,
+        fence,
+    }
+}
+
+/// Whether clients of this configuration judge what is at a quorum, and tell its members.
+fn confirms(c: &Configuration) -> bool {
+    of_kind!(c, K => K::CONFIRMS)
 }
 
 /// Whether no version above this one can be at a quorum, by the answers of single members (`[EC-11 acceptance-test]`,
@@ -263,29 +315,31 @@ pub async fn put_data<E: Env>(
     let put = async {
         span::record_tag(tag);
         span::record_bytes(value.length());
-        match at.c().dap() {
-            Dap::Abd | Dap::Removed => abd::put_data(env, at, name, tag, value, holders).await,
-            Dap::Ec { .. } => ec::put_data(env, at, name, tag, value, holders).await,
-        }
+        let elements = encoded(env, at.c(), name, value);
+        let to_all = vec![false; holders.len()];
+        let holders = if confirms(at.c()) { holders } else { &to_all };
+        put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
     };
     span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
 }
 
-/// As [`put_data`], of a version that was decided to be kept: members take it in although it is behind their fence.
-///
-/// # Errors
-/// [`PutError`].
-pub async fn keep_data<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    tag: Tag,
-    value: &Value,
-) -> Result<(), PutError> {
-    let elements = ec::encoded(env, at.c(), name, value);
-    let tally = Store::new(at.c(), name, tag, elements, &[]).keeping();
-    let put = put(env, at, tally);
-    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+/// As [`elements`], counted if there is anything to compute.
+fn encoded<E: Env>(env: &E, c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
+    let begun = env.now();
+    let elements = elements(c, name, value);
+    if elements.iter().any(|element| !element.form.is_whole()) {
+        env.count(Work::Encoded {
+            bytes: value.length(),
+            time: env.now().since(begun),
+        });
+    }
+    elements
+}
+
+/// What each member is to hold of the value, by position: a copy of a small one or of a manifest, and of a large one what the
+/// kind says.
+pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
+    of_kind!(c, K => K::elements(c, name, value))
 }
 
 /// Brings one element to each member, and waits for a quorum of acknowledgements.
@@ -305,54 +359,6 @@ async fn put<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), PutError> 
     }
 }
 
-/// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or
-/// `spared`, which the caller is about to put. Returns the other versions above `newest` that cannot come to a quorum any
-/// more but by such a decision, and cannot be read by these answers (`[X-3 unconfirmed-cap]`).
-///
-/// # Errors
-/// [`Failed`].
-pub async fn fence<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    (newest, upto): (Tag, Tag),
-    spared: Tag,
-) -> Result<Vec<Tag>, Failed> {
-    let fence = Access::Fence { upto, spared };
-    let body = Body::Access(vec![(name.clone(), fence)]);
-    let fold = |answers: &mut Vec<Held>, _from: usize, reply: Reply| match single(reply) {
-        Some(Answer::Held(held)) => {
-            answers.push(held);
-            Fold::Count
-        }
-        _ => Fold::Ignore,
-    };
-    let tally = Quorum::of(at.c(), body, Vec::new(), fold);
-    let answers = gather::gather(env, at, tally).await?;
-    let mut stranded = ec::stranded(at.c(), &answers, newest, upto);
-    stranded.retain(|tag| *tag != spared);
-    Ok(stranded)
-}
-
-/// Has a quorum evict these versions, which were decided never to be at one.
-///
-/// # Errors
-/// [`Failed`].
-pub async fn drop_versions<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    tags: &[Tag],
-) -> Result<(), Failed> {
-    let drops = tags.iter().map(|tag| (name.clone(), Access::Drop(*tag)));
-    let body = Body::Access(drops.take(limits::ACCESSES).collect());
-    let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
-        Reply::Access(answers) if answers.iter().all(|it| *it == Answer::Dropped) => Fold::Count,
-        _ => Fold::Ignore,
-    };
-    gather::gather(env, at, Quorum::of(at.c(), body, (), fold)).await
-}
-
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow
 /// member could vouch for a version after the state was transferred without it (`[F-5 clean-confirm]`,
 /// `[X-4 confirm-write-backs]`). EC-DAP as published knows no confirmations.
@@ -361,7 +367,7 @@ pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
         at.is_last(),
         "nothing is confirmed where something comes next"
     );
-    if at.c().baseline().is_some() {
+    if !confirms(at.c()) {
         return;
     }
     let configuration = at.c().id();
@@ -383,13 +389,13 @@ pub fn form(
     (length, deleted): (u64, bool),
 ) -> Form {
     let small = u64::from(c.descriptor().copy_bytes);
-    match c.dap() {
-        Dap::Ec { k } if !deleted && length > small => Form::Fragment {
-            n: c.n() as u8,
-            k,
-            index: c.element_index(position, name.placement_hash(c.descriptor().domain)),
-        },
-        Dap::Abd | Dap::Removed | Dap::Ec { .. } => Form::Copy,
+    if !c.dap().is_coded() || deleted || length <= small {
+        return Form::Copy;
+    }
+    Form::Fragment {
+        n: c.n() as u8,
+        k: c.dap().k(),
+        index: c.element_index(position, name.placement_hash(c.descriptor().domain)),
     }
 }
 
@@ -405,9 +411,10 @@ pub fn element_bytes(c: &Configuration, length: u64) -> u64 {
 /// Elements of different members that make the value.
 pub fn pieces(c: &Configuration, value: &Value) -> usize {
     let small = u64::from(c.descriptor().copy_bytes);
-    match c.dap() {
-        Dap::Ec { k } if !value.deleted && value.content_bytes() > small => usize::from(k),
-        Dap::Abd | Dap::Removed | Dap::Ec { .. } => 1,
+    if value.deleted || value.content_bytes() <= small {
+        1
+    } else {
+        usize::from(c.dap().k())
     }
 }
 

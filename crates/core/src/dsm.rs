@@ -1,9 +1,8 @@
 //! Distributed shared memory: operations on one object, over the configurations of its domain.
 //!
-//! Operations take any final configuration of the domain as an argument, the first one for instance; the client remembers
-//! the latest that it has seen, and starts there.
+//! Operations are methods of a [`Domain`], which names any final configuration of it, the first one for instance; the client
+//! remembers the latest that it has seen, and starts there.
 
-mod ahead;
 pub mod atomic;
 pub mod coverable;
 pub mod decided_once;
@@ -23,10 +22,12 @@ use crate::env::Env;
 use crate::limits;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
+use crate::reconfig::walk::Walk;
 use crate::tag::{ClientId, Tag, Writer};
 use propagated::Propagated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A process that runs operations: its identity, and what it remembers. Cloned for each operation, with the
@@ -38,6 +39,18 @@ pub struct Client<E> {
     memory: Rc<Memory>,
     /// Blocks of what is replaced are left to a sweep ([`removal`]).
     keeps_replaced: bool,
+}
+
+/// A domain, as a client knows it: operations are its methods. Each is in the file of its algorithm.
+///
+/// How a domain's configurations follow each other is one for all domains today, a sequence. A second family has its place
+/// here, beside `known`, which names it.
+#[derive(Clone)]
+pub struct Domain<E> {
+    /// Who runs the operations.
+    pub client: Client<E>,
+    /// Any final configuration of it, the first one for instance.
+    pub known: Arc<Configuration>,
 }
 
 struct Memory {
@@ -84,6 +97,17 @@ impl<E: Env> Client<E> {
         &self.memory.sequences
     }
 
+    /// A handle on a domain. `known`: any final configuration of it.
+    pub fn domain(&self, known: &Arc<Configuration>) -> Domain<E>
+    where
+        E: Clone,
+    {
+        Domain {
+            client: self.clone(),
+            known: known.clone(),
+        }
+    }
+
     /// A writer that was never returned before (`[X-7 writer-per-write]`).
     pub fn next_writer(&self) -> Writer {
         let counter = self.memory.counter.get() + 1;
@@ -123,6 +147,27 @@ impl<E: Env> Client<E> {
     fn remember_propagated(&self, c: &Configuration, name: &Name, (tag, value): (Tag, &Value)) {
         let mut propagated = self.memory.propagated.borrow_mut();
         propagated.remember(c, name, (tag, value));
+    }
+}
+
+impl<E: Env> Domain<E> {
+    /// The freshest final configuration that the client knows (`[A-7 freshest-start]`).
+    pub fn start(&self) -> Arc<Configuration> {
+        self.client.sequences().start(&self.known)
+    }
+
+    /// A walk from there on.
+    pub(crate) fn walk(&self) -> Walk<'_, E> {
+        self.walk_from(&self.start())
+    }
+
+    /// A walk from this configuration on.
+    pub(crate) fn walk_from(&self, start: &Arc<Configuration>) -> Walk<'_, E> {
+        Walk {
+            env: &self.client.env,
+            sequences: self.client.sequences(),
+            start: start.clone(),
+        }
     }
 }
 

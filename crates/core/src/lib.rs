@@ -28,10 +28,18 @@
 //! ```
 //!
 //! Reading order: [`tag`], [`config`], [`quorums`], [`message`], [`tally`], [`gather`], [`dap::abd`], [`dap::ec`],
-//! [`consensus::paxos`], [`mod@pointer`], [`reconfig`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
+//! [`consensus::paxos`], [`mod@pointer`], [`reconfig::walk`], [`dsm::atomic`], [`manager`]; then [`server`] and [`shard`].
 
 // Algorithm files map the pseudocode to functions, public or not.
 #![allow(rustdoc::private_intra_doc_links)]
+
+// Unit tests of kinds run in the clusters of the integration tests.
+#[cfg(test)]
+extern crate self as areo_core;
+#[cfg(test)]
+#[allow(unreachable_pub)] // a module of tests has no outside
+#[path = "../tests/world/mod.rs"]
+mod world;
 
 pub mod config;
 pub mod consensus;

@@ -5,9 +5,9 @@
 
 use crate::config::Configuration;
 use crate::dap::Found;
-use crate::dsm::coverable::{self, Covered};
-use crate::dsm::listing::{self, Page};
-use crate::dsm::{Client, atomic, removal};
+use crate::dsm::Client;
+use crate::dsm::coverable::Covered;
+use crate::dsm::listing::Page;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -30,7 +30,7 @@ pub use domains::{
 };
 pub use names::{InvalidServerName, Naming, check_server_name, name_server};
 
-/// Writes an object, and removes the blocks of what it replaces ([`removal`]).
+/// Writes an object, and removes the blocks of what it replaces ([`crate::dsm::removal`]).
 ///
 /// # Errors
 /// [`WriteError`].
@@ -40,14 +40,14 @@ pub async fn put<E: Env>(
     name: &Name,
     value: &Value,
 ) -> Result<Tag, WriteError> {
-    let (replaced, tag) = atomic::write_over(client, c, name, value).await?;
-    removal::replaced(client, c, replaced).await;
+    let (replaced, tag) = client.domain(c).write_over(name, value).await?;
+    client.domain(c).remove_replaced(replaced).await;
     Ok(tag)
 }
 
 /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
 /// Blocks of what it replaces are removed, as in [`put`]. Weak: of concurrent writes on one version several may succeed
-/// ([`coverable`], `[V-1 weak-coverability]`).
+/// ([`crate::dsm::coverable`], `[V-1 weak-coverability]`).
 ///
 /// # Errors
 /// [`WriteError`].
@@ -60,13 +60,13 @@ pub async fn put_if<E: Env>(
 ) -> Result<Covered, WriteError> {
     let mut covers = version.unwrap_or(Tag::INITIAL);
     loop {
-        match coverable::write(client, c, name, value, covers).await? {
+        match client.domain(c).write_covering(name, value, covers).await? {
             // A deleted object is none, too: the write covers its tombstone.
             Covered::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
                 covers = found.tag;
             }
             covered @ Covered::Changed(_) => {
-                removal::replaced(client, c, covers).await;
+                client.domain(c).remove_replaced(covers).await;
                 return Ok(covered);
             }
             covered @ Covered::Unchanged(_) => return Ok(covered),
@@ -87,7 +87,7 @@ pub async fn get<E: Env>(
     c: &Arc<Configuration>,
     name: &Name,
 ) -> Result<Found, Unavailable> {
-    atomic::read(client, c, name, None).await
+    client.domain(c).read(name, None).await
 }
 
 /// [`get`] as a part of the current span, [`span::read`], which goes on: what is found may be the manifest of a value in
@@ -100,7 +100,7 @@ pub async fn get_within<E: Env>(
     c: &Arc<Configuration>,
     name: &Name,
 ) -> Result<Found, Unavailable> {
-    atomic::read_within(client, c, name, None).await
+    client.domain(c).read_within(name, None).await
 }
 
 /// Reads everything of an object but its content.
@@ -112,7 +112,7 @@ pub async fn stat<E: Env>(
     c: &Arc<Configuration>,
     name: &Name,
 ) -> Result<Found, Unavailable> {
-    atomic::stat(client, c, name).await
+    client.domain(c).stat(name).await
 }
 
 /// How a deletion ended without an error.
@@ -153,16 +153,21 @@ pub async fn delete<E: Env>(
     metadata: Bytes,
 ) -> Result<Deletion, DeleteError> {
     let delete = async {
-        let found = atomic::stat(client, c, name)
+        let found = client
+            .domain(c)
+            .stat(name)
             .await
             .map_err(DeleteError::Read)?;
         if found.value.is_none_or(|value| value.deleted) {
             return Ok(Deletion::NotFound);
         }
-        let written = atomic::write_over(client, c, name, &Value::tombstone(metadata)).await;
+        let written = client
+            .domain(c)
+            .write_over(name, &Value::tombstone(metadata))
+            .await;
         let (replaced, tag) = written.map_err(DeleteError::Write)?;
         span::record_tag(tag);
-        removal::replaced(client, c, replaced).await;
+        client.domain(c).remove_replaced(replaced).await;
         Ok(Deletion::Deleted(tag))
     };
     span::watch!(span::of_object!(span::DELETE, name), delete)
@@ -185,6 +190,7 @@ pub async fn list<E: Env>(
         after: after.into(),
         limit,
     };
-    let listed = listing::list(client, c, &request);
+    let domain = client.domain(c);
+    let listed = domain.list(&request);
     span::watch!(span::of_phase!(span::LIST), listed)
 }

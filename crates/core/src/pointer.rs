@@ -151,13 +151,15 @@ impl fmt::Display for Fork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Dap, Descriptor, ServerId};
+    use crate::config::Descriptor;
+    use crate::config::testing::replicated;
     use crate::object::DomainId;
 
     fn configuration(domain: u128, index: u32) -> Arc<Configuration> {
         let descriptor = Descriptor {
             index,
-            ..Descriptor::new(DomainId(domain), vec![ServerId(1)], Dap::Abd)
+            domain: DomainId(domain),
+            ..replicated(1).descriptor().clone()
         };
         Configuration::new(descriptor).unwrap()
     }

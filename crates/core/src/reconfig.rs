@@ -2,10 +2,12 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`sequence`] | going from one configuration to the next: what every operation does |
+//! | [`walk`] | going along the sequence: what every operation does |
+//! | [`sequence`] | what a client remembers of it; reading and writing pointers |
 //! | [`ares`] | appending a configuration: decide, announce, transfer, finalize, collect (`docs/spec` 3.3, 3.4) |
 //! | [`transfer`] | bringing the state of a domain into a configuration |
 
 pub mod ares;
 pub mod sequence;
 pub mod transfer;
+pub mod walk;

@@ -19,7 +19,7 @@ mod registry;
 mod standing;
 mod tenancy;
 
-use crate::config::{Configuration, Dap, ServerId};
+use crate::config::{Configuration, ServerId};
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form, Handle};
 use crate::instant::Instant;
@@ -232,7 +232,7 @@ impl Server {
         let tenancy = self.tenancies.get_mut(&key).expect("admitted");
         let is_removed = tenancy
             .configuration()
-            .is_some_and(|c| c.dap() == Dap::Removed);
+            .is_some_and(|c| c.dap().is_removal());
         if is_removed && body != Body::ReadConfig {
             return Err(Refusal::Removed);
         }

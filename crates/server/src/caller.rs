@@ -109,7 +109,7 @@ impl Caller {
                 self.span
                     .in_scope(|| tracing::debug!(%refusal, "request refused"));
                 self.span.record("error.type", metrics::word_of(refusal));
-                responder.refuse(refusal.into(), &[][..]);
+                responder.refuse(refusal, &[][..]);
             }
         }
     }

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
-use areo_core::limits;
+use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::object::DomainId;
 use areo_core::starts::Starts;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -168,18 +167,9 @@ pub fn initialise_cluster(
 
 /// The first configuration of a root domain: replicated, because what it holds is small.
 pub(crate) fn root_configuration(members: &[ServerId]) -> Arc<Configuration> {
-    Configuration::new(Descriptor {
-        domain: DomainId(random()),
-        partition: 0,
-        index: 0,
-        members: members.to_vec(),
-        dap: Dap::Abd,
-        delta: limits::DEFAULT_DELTA,
-        copy_bytes: limits::DEFAULT_COPY_BYTES,
-        options: Options::default(),
-        decided_by: Decider::Members,
-    })
-    .expect("random ids are distinct, and a cluster has at most 255 first servers")
+    let descriptor = Descriptor::new(DomainId(random()), members.to_vec(), Dap::Abd);
+    Configuration::new(descriptor)
+        .expect("random ids are distinct, and a cluster has at most 255 first servers")
 }
 
 /// Reads the identity in a data directory without starting its server; `None` if there is none.

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use areo_core::message::Refusal;
 use areo_net::listener::{Identity, Service};
 use areo_net::{Incoming, Responder, Segment};
 use areo_wire::codec;
-use areo_wire::frame::Refusal;
 use bytes::Bytes;
 
 use crate::caller::Caller;

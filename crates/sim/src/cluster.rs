@@ -89,7 +89,6 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_core::quorums::Quorums;
     use std::collections::BTreeSet;
 
     fn all() -> impl Iterator<Item = Cluster> {
@@ -112,11 +111,7 @@ mod tests {
             for draw in 0..200 {
                 let (n, dap) = cluster.shape(&random, cluster.servers, draw % 2 == 0);
                 assert!(n <= cluster.servers);
-                let quorums = match dap {
-                    Dap::Ec { k } => Quorums::erasure_coded(n, usize::from(k)),
-                    _ => Quorums::majority(n),
-                };
-                let f = quorums.f();
+                let f = dap.quorums(n).f();
                 assert!(f >= cluster.tolerated, "{cluster:?}: {dap:?} of {n}");
                 seen.insert((n, dap.k()));
             }

@@ -31,7 +31,7 @@ pub use judge::{Observed, linearizable};
 pub use search::{Explored, Options, Violation, explore};
 
 use areo_core::config::{Configuration, ServerId};
-use areo_core::dsm::{Client, atomic};
+use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::message::{Refusal, Reply, Request};
@@ -169,7 +169,7 @@ impl Operation {
             let (c, name, content) = (c.clone(), name.clone(), Bytes::from(value.clone()));
             async move {
                 let value = Value::new(Bytes::new(), content);
-                match atomic::write(&client, &c, &name, &value).await {
+                match client.domain(&c).write(&name, &value).await {
                     Ok(tag) => Ended::Written(tag),
                     Err(WriteError::NotApplied(why)) => Ended::Failed(why.to_string()),
                     Err(WriteError::Unknown(why)) => Ended::Unknown(why.to_string()),
@@ -184,7 +184,7 @@ impl Operation {
         Operation::new("read", Kind::Read, move |client| {
             let (c, name) = (c.clone(), name.clone());
             async move {
-                match atomic::read(&client, &c, &name, None).await {
+                match client.domain(&c).read(&name, None).await {
                     Ok(found) => {
                         let text = |value: Value| {
                             String::from_utf8_lossy(&value.contiguous()).into_owned()

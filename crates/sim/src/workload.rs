@@ -98,16 +98,11 @@ fn configuration(
     dap: Dap,
     copy_bytes: u32,
 ) -> Arc<Configuration> {
+    let members = servers.iter().map(|server| id_of(*server)).collect();
     Configuration::new(Descriptor {
-        domain,
-        partition: 0,
-        index: 0,
-        members: servers.iter().map(|server| id_of(*server)).collect(),
-        dap,
         delta: 1,
         copy_bytes,
-        options: config::Options::default(),
-        decided_by: config::Decider::Members,
+        ..Descriptor::new(domain, members, dap)
     })
     .expect("a valid descriptor")
 }
@@ -120,11 +115,7 @@ fn drawn_options(random: &Random) -> config::Options {
         _ => Collect::On,
     };
     let piggyback = random.index(4) > 0;
-    config::Options {
-        piggyback,
-        collect,
-        ..config::Options::default()
-    }
+    config::Options { piggyback, collect }
 }
 
 /// The servers of a domain's first configuration, and how they keep it: often the usual five, four or three.

@@ -20,7 +20,6 @@ mod held;
 mod note;
 pub(crate) mod parts;
 pub(crate) mod reader;
-mod refusal;
 mod reply;
 mod request;
 mod status;

@@ -24,13 +24,12 @@
 )]
 
 mod error;
-mod refusal;
 #[cfg(test)]
 mod tests;
 
 use crate::checksum::{Crc32c, crc32c};
+pub use areo_core::message::Refusal;
 pub use error::FrameError;
-pub use refusal::Refusal;
 
 /// The version of the frame format that this code speaks.
 pub const VERSION: u8 = 1;

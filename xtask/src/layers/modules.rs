@@ -44,7 +44,14 @@ const CORE: Layers = Layers {
 const CLIENT: Layers = Layers {
     name: "client",
     source: "crates/client/src/",
-    ground: &["metrics", "shape", "span", "statistics", "view"],
+    ground: &[
+        "experimental",
+        "metrics",
+        "shape",
+        "span",
+        "statistics",
+        "view",
+    ],
     modules: CLIENT_MODULES,
 };
 

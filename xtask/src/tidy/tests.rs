@@ -21,6 +21,12 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         "fn main() { f() . unwrap () }\n",
         "examples/a.rs:1",
     ),
+    (
+        "assertions",
+        "crates/core/src/a.rs",
+        "fn f() {}\n/// assert!(true)\n#[cfg(test)]\nmod tests {\n    fn g() { assert!(true) }\n}\n",
+        "crates/core/src",
+    ),
     ("unfinished", "a.rs", "fn f() {\n    todo!()\n}\n", "a.rs:2"),
     (
         "unfinished",
@@ -210,7 +216,7 @@ fn a_clean_tree_has_no_findings() {
         ("crates/core/src/dap.rs", "pub mod abd;\n"),
         (
             "crates/core/src/dap/abd.rs",
-            "fn get_tag() { f(b).expect(\"why\"); }\nstruct MaxTag;\nimpl MaxTag { fn add(&self) {} }\n\
+            "fn get_tag() { f(b).expect(\"why\"); assert!(c); }\nstruct MaxTag;\nimpl MaxTag { fn add(&self) {} }\n\
              #[cfg(test)]\nmod tests { fn f() { g().unwrap() } }\n",
         ),
         (

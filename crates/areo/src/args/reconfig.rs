@@ -1,8 +1,9 @@
 //! The part of the command line that chooses configurations.
 
 use super::DapWord;
-use areo_client::{Change, Collect, DapKind, Decider, EcDap, Options, OptionsChange};
-use clap::{Args, Subcommand, ValueEnum};
+use areo_client::experimental::Experimental;
+use areo_client::{Change, DapKind, Decider};
+use clap::{Args, Subcommand};
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Reconfig {
@@ -28,7 +29,7 @@ pub(crate) struct Start {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
     /// Finish what somebody else began and left, and change nothing else
-    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "protocol", "piggyback", "collect", "ec_dap", "consensus", "until_mine", "force", "allow_f0"])]
+    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "experimental", "consensus", "until_mine", "force", "allow_f0"])]
     pub(crate) resume: bool,
     /// If another change is decided first, make this one after it
     #[arg(long)]
@@ -62,7 +63,7 @@ pub(crate) struct ChangeArgs {
     #[arg(long)]
     pub(crate) delta: Option<u16>,
     #[command(flatten)]
-    pub(crate) options: OptionArgs,
+    pub(crate) experimental: ExperimentalArgs,
     /// Who decides after this change: `members`, or `etcd=HOST:PORT`; who decides this one was said before
     #[arg(long, value_name = "WHO")]
     pub(crate) consensus: Option<Decider>,
@@ -74,80 +75,20 @@ pub(crate) struct ChangeArgs {
     pub(crate) allow_f0: bool,
 }
 
-/// Which optimisations of Ares II a configuration makes use of.
-#[derive(Args, Debug, Clone, Copy, Default)]
-pub(crate) struct OptionArgs {
-    /// Ares, or Ares II with its optimisations
-    #[arg(long)]
-    pub(crate) protocol: Option<ProtocolWord>,
-    /// Whether servers show on every reply what comes next, which saves rounds
-    #[arg(long)]
-    pub(crate) piggyback: Option<SwitchWord>,
-    /// What becomes of superseded configurations
-    #[arg(long)]
-    pub(crate) collect: Option<CollectWord>,
-    /// Data access of `ec`: the corrected one, or one of those that papers compare with; those read and write less well
-    #[arg(long, value_name = "WORD")]
-    pub(crate) ec_dap: Option<EcDapWord>,
+/// What only experiments ask for.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct ExperimentalArgs {
+    /// For experiments only, makes nothing better: protocol=ares|ares2, piggyback=on|off, collect=on|off|paper, or, of a
+    /// change, leave-off=transferred|finalized; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    experimental: Vec<Experimental>,
 }
 
-/// A protocol.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ProtocolWord {
-    /// Rounds of their own to learn what comes next; nothing is collected
-    Ares,
-    /// Piggybacking and collection
-    Ares2,
-}
-
-/// On or off.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SwitchWord {
-    /// Yes
-    On,
-    /// No
-    Off,
-}
-
-/// What becomes of superseded configurations.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CollectWord {
-    /// Servers drop them and point to the latest one
-    On,
-    /// Servers keep them
-    Off,
-    /// Servers drop them and point from one to the next, as published
-    Paper,
-}
-
-/// Which EC-DAP.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum EcDapWord {
-    /// EC-DAP II, corrected
-    Corrected,
-    /// As Ares has it: reads always write back, and wait behind more than delta writers; tags stay for ever
-    Published,
-    /// EC-DAPopt of `CoAres`: the same, and clients remember what they wrote
-    Optimized,
-}
-
-impl From<EcDapWord> for EcDap {
-    fn from(word: EcDapWord) -> EcDap {
-        match word {
-            EcDapWord::Corrected => EcDap::Corrected,
-            EcDapWord::Published => EcDap::Published,
-            EcDapWord::Optimized => EcDap::Optimized,
-        }
-    }
-}
-
-impl From<CollectWord> for Collect {
-    fn from(word: CollectWord) -> Collect {
-        match word {
-            CollectWord::On => Collect::On,
-            CollectWord::Off => Collect::Off,
-            CollectWord::Paper => Collect::Paper,
-        }
+impl ExperimentalArgs {
+    /// All of them; the last word on a key wins.
+    pub(crate) fn all(&self) -> Experimental {
+        let all = self.experimental.iter().copied();
+        all.fold(Experimental::default(), Experimental::and)
     }
 }
 
@@ -156,25 +97,8 @@ impl From<DapWord> for DapKind {
         match word {
             DapWord::Abd => DapKind::Abd,
             DapWord::Ec => DapKind::Ec,
-        }
-    }
-}
-
-impl OptionArgs {
-    /// What they say: a protocol says both, the others say one and go before it.
-    pub(crate) fn change(self) -> OptionsChange {
-        let protocol = self.protocol.map(|protocol| match protocol {
-            ProtocolWord::Ares => Options::ARES,
-            ProtocolWord::Ares2 => Options::default(),
-        });
-        let piggyback = self.piggyback.map(|word| word == SwitchWord::On);
-        OptionsChange {
-            piggyback: piggyback.or(protocol.map(|protocol| protocol.piggyback)),
-            collect: self
-                .collect
-                .map(Into::into)
-                .or(protocol.map(|protocol| protocol.collect)),
-            ec: self.ec_dap.map(Into::into),
+            DapWord::EcPublished => DapKind::EcPublished,
+            DapWord::EcOptimized => DapKind::EcOptimized,
         }
     }
 }
@@ -189,7 +113,7 @@ impl ChangeArgs {
             dap: self.dap.map(Into::into),
             k: self.k,
             delta: self.delta,
-            options: self.options.change(),
+            experimental: self.experimental.all(),
             decided_by: self.consensus.clone(),
             allow_f0: self.allow_f0,
             force: self.force,

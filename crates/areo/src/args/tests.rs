@@ -157,24 +157,35 @@ fn lists_and_pairs_are_split() {
 }
 
 #[test]
-fn a_protocol_says_both_options_and_each_can_be_said_alone() {
-    use areo_client::{Collect, EcDap, Options};
+fn experimental_settings_are_one_option_and_the_last_word_wins() {
     let wanted = |line: &str| {
         let line = format!("reconfig start photos {line}");
         let Command::Reconfig(Reconfig::Start(start)) = parse(&line).unwrap().command else {
             panic!("reconfig start is reconfig start");
         };
-        start.change.change().options.of(Options::default())
+        start.change.change().experimental.settings()
     };
-    assert_eq!(wanted(""), Options::default());
-    assert_eq!(wanted("--protocol ares"), Options::ARES);
-    assert_eq!(wanted("--protocol ares2"), Options::default());
-    let mixed = wanted("--protocol ares --collect paper");
-    assert_eq!((mixed.piggyback, mixed.collect), (false, Collect::Paper));
-    assert!(!wanted("--piggyback off").piggyback);
-    assert_eq!(wanted("--piggyback off").collect, Collect::On);
-    let compared = wanted("--ec-dap published --protocol ares");
-    assert_eq!((compared.ec, compared.piggyback), (EcDap::Published, false));
+    assert!(wanted("").is_empty());
+    let mixed = wanted("--experimental protocol=ares --experimental collect=paper");
+    assert_eq!(mixed, ["piggyback=off", "collect=paper"]);
+    for command in [
+        "reconfig start photos",
+        "reconfig plan photos",
+        "domain create photos",
+    ] {
+        for setting in ["piggyback", "ec=published", "collect=never"] {
+            let sentence = refused(&format!("{command} --experimental {setting}"));
+            assert!(sentence.contains("experimental setting"), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn what_papers_compare_with_is_no_choice_that_is_shown() {
+    let create = |dap: &str| parse(&format!("domain create photos --dap {dap}"));
+    assert!(create("ec-published").is_ok() && create("ec-optimized").is_ok());
+    let sentence = refused("domain create photos --dap paxos");
+    assert!(!sentence.contains("ec-published"), "{sentence}");
 }
 
 #[test]
@@ -183,8 +194,7 @@ fn what_is_resumed_is_not_changed() {
         "--k 2",
         "--add s6",
         "--until-mine",
-        "--protocol ares",
-        "--ec-dap published",
+        "--experimental protocol=ares",
     ] {
         let sentence = refused(&format!("reconfig start photos --resume {flag}"));
         assert!(sentence.contains("cannot be used with"), "{sentence}");

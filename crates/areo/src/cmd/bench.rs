@@ -17,7 +17,7 @@ use crate::progress;
 use crate::session::{self, Session};
 use areo_bench::cluster::{ClusterError, Program};
 use areo_bench::{Fired, Options, Progress, Report, RunError, Trouble};
-use areo_client::{Dap, Shape};
+use areo_client::{Dap, DapKind, Shape};
 use areo_telemetry::Recorder;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -78,12 +78,12 @@ fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
 
 /// How a domain on so many servers keeps values.
 fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
-    match (dap, k) {
-        (DapWord::Abd, None) => Ok(Dap::Abd),
-        (DapWord::Abd, Some(_)) => Err(Failure::usage("--k is for --dap ec: replicas are whole")),
-        (DapWord::Ec, k) => Ok(Dap::Ec {
-            k: k.unwrap_or_else(|| Shape::default_k(servers)),
-        }),
+    let kind = DapKind::from(dap);
+    match k {
+        Some(_) if !kind.is_coded() => {
+            Err(Failure::usage("--k is for --dap ec: replicas are whole"))
+        }
+        k => Ok(kind.with(k.unwrap_or_else(|| Shape::default_k(servers)))),
     }
 }
 

@@ -6,8 +6,7 @@ use crate::output::{Column, Output};
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
 use areo_client::{
-    Collect, ConfigurationInfo, Dap, Decider, DomainInfo, DomainOptions, EcDap, InvalidChoice,
-    Options, SequenceEntry, Shape,
+    ConfigurationInfo, Dap, DapKind, DomainInfo, DomainOptions, InvalidChoice, SequenceEntry, Shape,
 };
 
 pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
@@ -40,7 +39,7 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         servers: args.servers,
         delta: args.delta,
         copy_bytes: args.copy_limit,
-        options: args.options.change().of(Options::default()),
+        experimental: args.experimental.all(),
         decided_by: args.consensus.unwrap_or_default(),
         allow_f0: args.allow_f0,
     };
@@ -110,12 +109,10 @@ async fn rm(session: &Session, name: &str, yes: bool) -> Outcome {
 /// # Errors
 /// A `k` for replication.
 pub(super) fn dap(word: DapWord, k: Option<u8>, n: usize) -> Outcome<Dap> {
-    match (word, k) {
-        (DapWord::Ec, k) => Ok(Dap::Ec {
-            k: k.unwrap_or(Shape::default_k(n)),
-        }),
-        (DapWord::Abd, None) => Ok(Dap::Abd),
-        (DapWord::Abd, Some(k)) => Err(choice_failure(&InvalidChoice::NoFragments { k })),
+    let kind = DapKind::from(word);
+    match k {
+        Some(k) if !kind.is_coded() => Err(choice_failure(&InvalidChoice::NoFragments { k })),
+        k => Ok(kind.with(k.unwrap_or(Shape::default_k(n)))),
     }
 }
 
@@ -128,55 +125,20 @@ pub(super) fn meaning(shape: Shape) -> String {
         shape.fragments_spare(),
     );
     let crashes = if f == 1 { "crash" } else { "crashes" };
-    let lost = match shape.dap() {
-        Dap::Abd | Dap::Removed => format!("{spare} of {n} copies may be lost"),
-        Dap::Ec { .. } => format!("{spare} of {n} fragments may be lost"),
+    let elements = if shape.dap().is_coded() {
+        "fragments"
+    } else {
+        "copies"
     };
     let stored = shape.stored_per_byte();
     format!(
-        "quorum {quorum} of {n}, f = {f} ({f} {crashes} tolerated), {lost}, {stored:.2} bytes stored per byte written"
+        "quorum {quorum} of {n}, f = {f} ({f} {crashes} tolerated), {spare} of {n} {elements} may be lost, {stored:.2} bytes stored per byte written"
     )
 }
 
-fn collect(collect: Collect) -> &'static str {
-    match collect {
-        Collect::On => "on",
-        Collect::Off => "off",
-        Collect::Paper => "paper",
-    }
-}
-
-fn ec_dap(ec: EcDap) -> &'static str {
-    match ec {
-        EcDap::Corrected => "corrected",
-        EcDap::Published => "published",
-        EcDap::Optimized => "optimized",
-    }
-}
-
-/// Which optimisations a configuration makes use of, in words.
-pub(super) fn options(c: &ConfigurationInfo) -> String {
-    let Options {
-        piggyback,
-        collect: collects,
-        ec,
-    } = c.options;
-    let protocol = match (piggyback, collects) {
-        (true, Collect::On) => "ares2",
-        (false, Collect::Off) => "ares",
-        _ => "ares2 in parts",
-    };
-    let piggyback = if piggyback { "on" } else { "off" };
-    let compared = match ec {
-        EcDap::Corrected => String::new(),
-        EcDap::Published | EcDap::Optimized => format!(", ec-dap {}", ec_dap(ec)),
-    };
-    let collect = collect(collects);
-    let consensus = match &c.decided_by {
-        Decider::Members => String::new(),
-        service @ Decider::Etcd { .. } => format!(", consensus {service}"),
-    };
-    format!("{protocol} (piggyback {piggyback}, collect {collect}{compared}{consensus})")
+/// What only experiments ask for, in one line; usually none.
+pub(super) fn experimental(c: &ConfigurationInfo) -> String {
+    c.experimental.settings().join(", ")
 }
 
 pub(super) fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
@@ -252,8 +214,12 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
                 false => configuration.copy_bytes.to_string(),
             },
         ),
-        ("options", options(configuration)),
+        ("decided by", configuration.decided_by.to_string()),
     ];
+    let experimental = experimental(configuration);
+    if !experimental.is_empty() {
+        lines.push(("experimental", experimental));
+    }
     for c in info.pending.iter().flatten() {
         let pending = format!("{} on {}", called(c, "pending"), names(c));
         lines.push(("configuration", pending));
@@ -270,7 +236,8 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::{Member, ServerId};
+    use areo_client::experimental::Experimental;
+    use areo_client::{Decider, Member, ServerId};
 
     #[test]
     fn k_leaves_room_for_one_crash_by_default() {
@@ -299,7 +266,7 @@ mod tests {
                 shape: Shape::new(Dap::Ec { k: 1 }, 2).unwrap(),
                 delta: 5,
                 copy_bytes: 16_384,
-                options: Options::default(),
+                experimental: Experimental::default(),
                 decided_by: Decider::Members,
                 members: vec![member(1), member(2)],
             },
@@ -317,34 +284,18 @@ mod tests {
                 "domain": "photos", "id": "0f".repeat(16), "configuration": 0, "status": "finalized",
                 "dap": "ec", "n": 2, "k": 1, "quorum": 2, "f": 0, "fragments_spare": 1,
                 "stored_per_byte": 2.0, "delta": 5, "copy_limit_bytes": 16384,
-                "piggyback": true, "collect": "on", "ec_dap": "corrected", "consensus": "members", "pending": [],
+                "consensus": "members", "experimental": [], "pending": [],
                 "servers": [member("1", None), member("2", Some("127.0.0.1:7401"))],
             })
         );
     }
 
     #[test]
-    fn options_are_named_by_what_they_come_to() {
-        let named = |chosen| {
-            let mut c = info().configuration;
-            c.options = chosen;
-            options(&c)
-        };
-        assert_eq!(
-            named(Options::default()),
-            "ares2 (piggyback on, collect on)"
-        );
-        assert_eq!(named(Options::ARES), "ares (piggyback off, collect off)");
-        let published = Options {
-            ec: EcDap::Published,
-            ..Options::ARES
-        };
-        let expected = "ares (piggyback off, collect off, ec-dap published)";
-        assert_eq!(named(published), expected);
+    fn experimental_settings_are_shown_where_there_are_some() {
         let mut c = info().configuration;
-        c.decided_by = "etcd=a:1".parse().unwrap();
-        let expected = "ares2 (piggyback on, collect on, consensus etcd=a:1)";
-        assert_eq!(options(&c), expected);
+        assert_eq!(experimental(&c), "");
+        c.experimental = Experimental::ARES;
+        assert_eq!(experimental(&c), "piggyback=off, collect=off");
     }
 
     #[test]

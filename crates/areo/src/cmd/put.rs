@@ -230,7 +230,8 @@ impl AsyncRead for Source {
 mod tests {
     use super::*;
     use crate::exit::Code;
-    use areo_client::{Dap, Options, Shape};
+    use areo_client::experimental::Experimental;
+    use areo_client::{Dap, Shape};
 
     const OUT: Output = Output {
         json: false,
@@ -248,7 +249,7 @@ mod tests {
             shape: Shape::new(dap, n).unwrap(),
             delta: 0,
             copy_bytes,
-            options: Options::default(),
+            experimental: Experimental::default(),
             decided_by: areo_client::Decider::Members,
             members: Vec::new(),
         };

@@ -1,7 +1,6 @@
 use super::*;
 use areo_client::{
-    ConfigurationInfo, Damage, Dap, Invalid, InvalidKey, NoQuorum, Operation, Options, Shape,
-    Version,
+    ConfigurationInfo, Damage, Dap, Invalid, InvalidKey, NoQuorum, Operation, Shape, Version,
 };
 
 fn session(cluster: Option<&str>) -> Session {
@@ -132,7 +131,7 @@ fn a_domain_that_was_not_created_has_an_exit_code() {
         shape,
         delta: 5,
         copy_bytes: 0,
-        options: Options::default(),
+        experimental: areo_client::experimental::Experimental::default(),
         decided_by: areo_client::Decider::Members,
         members: Vec::new(),
     });

@@ -132,7 +132,7 @@ fn clusters_that_are_not_there() {
     fs::write(&stale, other).unwrap();
     let stale = stale.to_str().unwrap();
     let refused = areo(&["--cluster", stale, "ls", "--timeout", "2s"], b"");
-    refused.refused(5, &["of another cluster", "127.0.0.1", stale]);
+    refused.refused(5, &["another cluster", "127.0.0.1", stale]);
 }
 
 #[test]

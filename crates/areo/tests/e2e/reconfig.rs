@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod experiments;
 mod outside;
 mod refused;
 mod streams;
@@ -173,8 +174,8 @@ fn operations_say_what_they_cost() {
         "ares",
         "--dap",
         "abd",
-        "--protocol",
-        "ares",
+        "--experimental",
+        "protocol=ares",
     ];
     cluster.run(&ares).done();
     let output = cluster.folder().join("out");
@@ -206,6 +207,9 @@ fn operations_say_what_they_cost() {
         assert!(received >= 10_000, "a copy at least: {received}");
         let show = ["domain", "show", domain, "--json"];
         let shown = cluster.run(&show).done().objects().remove(0);
-        assert_eq!(shown["piggyback"], domain == "default");
+        let ares = serde_json::json!(["piggyback=off", "collect=off"]);
+        let usual = serde_json::json!([]);
+        let expected = if domain == "default" { usual } else { ares };
+        assert_eq!(shown["experimental"], expected);
     }
 }

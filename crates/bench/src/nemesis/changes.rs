@@ -260,6 +260,7 @@ impl Life<'_> {
             Ok(
                 Reconfigured::Installed(c) | Reconfigured::Lost(c) | Reconfigured::Superseded(c),
             ) => watch.changed(c.into()),
+            Ok(Reconfigured::LeftOff(_)) => unreachable!("no change here is an experiment"),
             Err(error) => self.failed(error),
         }
     }

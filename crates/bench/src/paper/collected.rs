@@ -9,7 +9,8 @@ use super::stage::{Stage, means};
 use super::variant::{Algorithm, Extras, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::{Change, Client, DapKind, Domain, EcDap, LeaveOff, Reconfigured};
+use areo_client::experimental::{Experimental, LeaveOff};
+use areo_client::{Change, Client, DapKind, Domain, Reconfigured};
 use std::collections::BTreeMap;
 
 /// How many reconfigurers there are, taking turns.
@@ -54,7 +55,6 @@ pub(super) fn variants() -> Vec<Variant> {
         Extras::ALL.map(|extras| Variant {
             algorithm,
             dap: DapKind::Abd,
-            ec: EcDap::Corrected,
             extras,
             etcd: false,
         })
@@ -130,19 +130,20 @@ async fn reconfigure(
             1 => (DapKind::Ec, Some(k)),
             _ => (DapKind::Abd, None),
         };
+        let leave_off = left.leave_off(number, variant.extras);
         let change = Change {
             dap: Some(dap),
             k,
             allow_f0: true,
+            experimental: Experimental {
+                leave_off,
+                ..Experimental::default()
+            },
             ..Change::default()
         };
-        let leave_off = left.leave_off(number, variant.extras);
-        let done = match leave_off {
-            Some(after) => domain.leave_off(&change, after).await,
-            None => domain.reconfigure(&change, |_| {}).await.map(Some),
-        };
+        let done = domain.reconfigure(&change, |_| {}).await;
         let done = done.map_err(failed("reconfigure the domain"))?;
-        let is_final = matches!(done, Some(Reconfigured::Installed(_)));
+        let is_final = matches!(done, Reconfigured::Installed(_));
         if is_final != (leave_off != Some(LeaveOff::Transferred)) {
             let error = format!("nobody else does, and it ended as {done:?}");
             return Err(failed("reconfigure the domain")(error));

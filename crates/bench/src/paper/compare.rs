@@ -7,7 +7,7 @@ use super::published;
 use super::report::{Comparison, Setting, Verdict};
 use super::scale::{Parameters, show_size};
 use super::variant::{Algorithm, Extras, Variant};
-use areo_client::{DapKind, EcDap};
+use areo_client::DapKind;
 use std::collections::BTreeMap;
 
 /// Ratios nearer to 1 than this are no difference.
@@ -79,11 +79,9 @@ impl Relation {
         let Variant {
             algorithm,
             dap,
-            ec,
             extras,
             etcd,
         } = variant;
-        let is_coded = dap == DapKind::Ec;
         Some(match self {
             Relation::Piggyback if extras == Extras::Piggyback => Variant {
                 extras: Extras::Plain,
@@ -93,17 +91,16 @@ impl Relation {
                 extras: Extras::Piggyback,
                 ..variant
             },
-            Relation::Coded if is_coded => Variant {
+            Relation::Coded if dap.is_coded() => Variant {
                 dap: DapKind::Abd,
-                ec: EcDap::Corrected,
                 ..variant
             },
-            Relation::Corrected if is_coded && ec == EcDap::Corrected => Variant {
-                ec: EcDap::Published,
+            Relation::Corrected if dap == DapKind::Ec => Variant {
+                dap: DapKind::EcPublished,
                 ..variant
             },
-            Relation::Optimized if ec == EcDap::Optimized => Variant {
-                ec: EcDap::Published,
+            Relation::Optimized if dap == DapKind::EcOptimized => Variant {
+                dap: DapKind::EcPublished,
                 ..variant
             },
             Relation::Coverable if algorithm == Algorithm::CoAres => Variant {
@@ -318,7 +315,6 @@ mod tests {
             variant: Variant {
                 algorithm,
                 dap: DapKind::Abd,
-                ec: EcDap::Corrected,
                 extras,
                 etcd: false,
             },

@@ -3,7 +3,6 @@
 use super::actor::{Actor, Cost};
 use super::report::Law;
 use super::variant::{Algorithm, Extras, Variant};
-use areo_client::DapKind;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -95,9 +94,10 @@ fn of_costs(
             ],
         };
     }
-    let element = match variant.dap {
-        DapKind::Abd => size,
-        DapKind::Ec => size.div_ceil(k),
+    let element = if variant.dap.is_coded() {
+        size.div_ceil(k)
+    } else {
+        size
     };
     let (all, beside) = ((n * element) as u64, n as u64 * OF_A_SERVER);
     vec![
@@ -119,7 +119,7 @@ pub(super) fn of(costs: &[Cost], count: fn(&Cost) -> u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::EcDap;
+    use areo_client::DapKind;
 
     #[test]
     fn a_law_is_broken_by_one_count() {
@@ -148,7 +148,6 @@ mod tests {
             let variant = Variant {
                 algorithm,
                 dap,
-                ec: EcDap::Corrected,
                 extras,
                 etcd: false,
             };

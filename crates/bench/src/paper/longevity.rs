@@ -6,7 +6,7 @@ use super::stage::Stage;
 use super::variant::Variant;
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::{Change, Client, ConfigurationInfo, Dap, DapKind, Domain, Reconfigured};
+use areo_client::{Change, Client, ConfigurationInfo, DapKind, Domain, Reconfigured};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -123,12 +123,8 @@ impl Reconfigurations {
         let Some(last) = &self.last else {
             return first;
         };
-        let (dap, k) = match last.shape.dap() {
-            Dap::Abd => (DapKind::Abd, 1),
-            Dap::Ec { k } => (DapKind::Ec, usize::from(k)),
-            Dap::Removed => unreachable!("nobody removes the domain before the experiment does"),
-        };
-        (Variant { dap, ..first.0 }, last.shape.n(), k)
+        let dap = last.shape.dap().into();
+        (Variant { dap, ..first.0 }, last.shape.n(), last.shape.k())
     }
 }
 

@@ -4,7 +4,6 @@ use super::collected::Left;
 use super::compare::{Order, Relation};
 use super::experiment::Experiment;
 use super::variant::{Algorithm, Extras, Variant};
-use areo_client::DapKind;
 
 const MIB: usize = 1 << 20;
 const S: f64 = 1_000.0;
@@ -106,7 +105,7 @@ pub(super) fn read_ms(variant: Variant, left: Option<Left>, size: usize) -> Opti
         let row = rows.min_by(|a, b| further(a.1, size).total_cmp(&further(b.1, size)))?;
         return Some((row.2[algorithm][extras], row.1 * MIB));
     }
-    let column = 2 * algorithm + usize::from(variant.dap == DapKind::Ec);
+    let column = 2 * algorithm + usize::from(variant.dap.is_coded());
     let rows = PIGGYBACK.iter();
     let row = rows.min_by(|a, b| further(a.0, size).total_cmp(&further(b.0, size)))?;
     Some((*row.1[column].get(extras)?, row.0 * MIB))
@@ -135,13 +134,12 @@ fn further(mib: usize, size: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::EcDap;
+    use areo_client::DapKind;
 
     fn variant(algorithm: Algorithm, dap: DapKind, extras: Extras) -> Variant {
         Variant {
             algorithm,
             dap,
-            ec: EcDap::Corrected,
             extras,
             etcd: false,
         }

@@ -10,7 +10,7 @@ use super::stage::{Stage, means};
 use super::variant::{Algorithm, Extras, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::{DapKind, EcDap};
+use areo_client::DapKind;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -38,20 +38,25 @@ pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
     let daps: &[DapKind] = match experiment {
         Experiment::E4 | Experiment::E5 => &[DapKind::Ec],
         Experiment::P1 => &[DapKind::Abd],
+        // Where the publication is about EC-DAPs, theirs as well.
+        Experiment::P2 => &[
+            DapKind::Abd,
+            DapKind::Ec,
+            DapKind::EcPublished,
+            DapKind::EcOptimized,
+        ],
+        Experiment::P4 => &[DapKind::Abd, DapKind::Ec, DapKind::EcOptimized],
         _ => &[DapKind::Abd, DapKind::Ec],
     };
     let mut variants = Vec::new();
     for &algorithm in algorithms {
         for &dap in daps {
-            for &ec in ec_daps(experiment, dap) {
-                variants.extend(extras.iter().map(|extras| Variant {
-                    algorithm,
-                    dap,
-                    ec,
-                    extras: *extras,
-                    etcd: false,
-                }));
-            }
+            variants.extend(extras.iter().map(|extras| Variant {
+                algorithm,
+                dap,
+                extras: *extras,
+                etcd: false,
+            }));
         }
     }
     if experiment == Experiment::E5 {
@@ -61,15 +66,6 @@ pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
         variants.extend(outside.collect::<Vec<_>>());
     }
     variants
-}
-
-/// The EC-DAPs that it compares: where the publication is about them, theirs as well.
-fn ec_daps(experiment: Experiment, dap: DapKind) -> &'static [EcDap] {
-    match (experiment, dap) {
-        (Experiment::P2, DapKind::Ec) => &[EcDap::Corrected, EcDap::Published, EcDap::Optimized],
-        (Experiment::P4, DapKind::Ec) => &[EcDap::Corrected, EcDap::Optimized],
-        _ => &[EcDap::Corrected],
-    }
 }
 
 /// Whether there is such a point: objects are one value.

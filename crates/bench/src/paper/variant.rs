@@ -1,6 +1,7 @@
 //! The papers' variants, as options of a domain.
 
-use areo_client::{Dap, DapKind, DomainOptions, EcDap, Options};
+use areo_client::experimental::{Collect, Experimental};
+use areo_client::{DapKind, DomainOptions};
 
 /// What is read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +31,6 @@ pub(super) struct Variant {
     pub(super) algorithm: Algorithm,
     /// How the first configuration keeps values.
     pub(super) dap: DapKind,
-    /// Which EC-DAP, where that is erasure coding.
-    pub(super) ec: EcDap,
     pub(super) extras: Extras,
     /// etcd decides which configuration comes next, as the external service of Ares II; otherwise its members do.
     pub(super) etcd: bool,
@@ -53,14 +52,14 @@ impl Algorithm {
 impl Extras {
     pub(super) const ALL: [Extras; 3] = [Extras::Plain, Extras::Piggyback, Extras::Collecting];
 
-    fn options(self) -> Options {
+    fn experimental(self) -> Experimental {
         match self {
-            Extras::Plain => Options::ARES,
-            Extras::Piggyback => Options {
-                piggyback: true,
-                ..Options::ARES
+            Extras::Plain => Experimental::ARES,
+            Extras::Piggyback => Experimental {
+                collect: Some(Collect::Off),
+                ..Experimental::default()
             },
-            Extras::Collecting => Options::default(),
+            Extras::Collecting => Experimental::default(),
         }
     }
 
@@ -81,15 +80,12 @@ impl Variant {
             Algorithm::CoAres => ("Co", ""),
             Algorithm::CoAresF => ("Co", "F"),
         };
-        let dap = match self.dap {
-            DapKind::Abd => "ABD",
-            DapKind::Ec => "EC",
-        };
-        // Without a word it is the one that is here: EC-DAP II, corrected.
-        let ec = match self.ec {
-            EcDap::Corrected => "",
-            EcDap::Published => " (EC-DAP)",
-            EcDap::Optimized => " (EC-DAPopt)",
+        let (dap, ec) = match self.dap {
+            DapKind::Abd => ("ABD", ""),
+            // Without a word it is the one that is here: EC-DAP II, corrected.
+            DapKind::Ec => ("EC", ""),
+            DapKind::EcPublished => ("EC", " (EC-DAP)"),
+            DapKind::EcOptimized => ("EC", " (EC-DAPopt)"),
         };
         let etcd = if self.etcd { " (etcd)" } else { "" };
         format!("{co}ARES{dap}{f}{ec}{}{etcd}", self.extras.suffix())
@@ -103,18 +99,12 @@ impl Variant {
     /// A domain of it on these servers.
     pub(super) fn domain(self, servers: &[String], k: u8, delta: usize) -> DomainOptions {
         DomainOptions {
-            dap: match self.dap {
-                DapKind::Abd => Dap::Abd,
-                DapKind::Ec => Dap::Ec { k },
-            },
+            dap: self.dap.with(k),
             servers: servers.to_vec(),
             delta: Some(delta as u16),
             // As published: whatever has a length is coded.
             copy_bytes: Some(0),
-            options: Options {
-                ec: self.ec,
-                ..self.extras.options()
-            },
+            experimental: self.extras.experimental(),
             allow_f0: true,
             ..DomainOptions::default()
         }
@@ -122,13 +112,13 @@ impl Variant {
 
     /// Rounds of a write, and of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5).
     pub(super) fn quiet_rounds(self) -> (u64, u64) {
-        match (self.extras, self.ec) {
+        match (self.extras, self.dap) {
             // What it brought to a quorum it does not write back.
-            (Extras::Plain, EcDap::Optimized) => (4, 3),
-            (Extras::Plain, EcDap::Corrected | EcDap::Published) => (4, 4),
+            (Extras::Plain, DapKind::EcOptimized) => (4, 3),
+            (Extras::Plain, _) => (4, 4),
             // Whatever it is, it is written back.
-            (Extras::Piggyback | Extras::Collecting, EcDap::Published) => (2, 2),
-            (Extras::Piggyback | Extras::Collecting, EcDap::Corrected | EcDap::Optimized) => (2, 1),
+            (Extras::Piggyback | Extras::Collecting, DapKind::EcPublished) => (2, 2),
+            (Extras::Piggyback | Extras::Collecting, _) => (2, 1),
         }
     }
 }
@@ -136,7 +126,7 @@ impl Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::Collect;
+    use areo_client::Dap;
 
     #[test]
     fn variants_have_the_names_of_the_papers() {
@@ -144,7 +134,6 @@ mod tests {
             let variant = Variant {
                 algorithm,
                 dap,
-                ec: EcDap::Corrected,
                 extras,
                 etcd: false,
             };
@@ -170,25 +159,25 @@ mod tests {
         let variant = Variant {
             algorithm: Algorithm::Ares,
             dap: DapKind::Ec,
-            ec: EcDap::Corrected,
             extras: Extras::Piggyback,
             etcd: false,
         };
         let published = Variant {
-            ec: EcDap::Published,
+            dap: DapKind::EcPublished,
             ..variant
         };
         assert_eq!(published.name(), "ARESEC (EC-DAP) PB");
-        let compared = published.domain(&["s1".into()], 6, 5).options;
-        assert!(compared.ec == EcDap::Published && compared.piggyback);
+        let made = variant.domain(&["s1".into()], 6, 5);
+        let compared = published.domain(&["s1".into()], 6, 5);
+        assert_eq!(compared.dap, Dap::EcPublished { k: 6 });
+        assert_eq!(compared.experimental, made.experimental);
         assert_eq!(published.quiet_rounds(), (2, 2));
         let decided = Variant {
             etcd: true,
             ..variant
         };
         assert_eq!(decided.name_of_both(), "ARES PB (etcd)");
-        let made = variant.domain(&["s1".into()], 6, 5);
         assert_eq!((made.dap, made.delta), (Dap::Ec { k: 6 }, Some(5)));
-        assert!(made.options.piggyback && made.options.collect == Collect::Off);
+        assert_eq!(made.experimental.settings(), ["collect=off"]);
     }
 }

@@ -48,16 +48,12 @@ impl Ring {
 
     /// One member for another, the other algorithm.
     pub(super) fn turn(&mut self) -> Change {
-        let dap = match self.dap {
-            Dap::Abd => DapKind::Ec,
-            _ => DapKind::Abd,
+        let dap = if self.dap.is_coded() {
+            DapKind::Abd
+        } else {
+            DapKind::Ec
         };
-        self.dap = match dap {
-            DapKind::Abd => Dap::Abd,
-            DapKind::Ec => Dap::Ec {
-                k: Shape::default_k(self.members.len()),
-            },
-        };
+        self.dap = dap.with(Shape::default_k(self.members.len()));
         Change {
             dap: Some(dap),
             ..self.replace()

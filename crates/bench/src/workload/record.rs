@@ -55,9 +55,10 @@ impl From<&ConfigurationInfo> for Known {
 /// What a configuration of this algorithm and these servers is called.
 pub(crate) fn shape_name(dap: Dap, servers: &[impl AsRef<str>]) -> String {
     let servers: Vec<&str> = servers.iter().map(AsRef::as_ref).collect();
-    let k = match dap {
-        Dap::Ec { k } => k.to_string(),
-        Dap::Abd | Dap::Removed => String::new(),
+    let k = if dap.is_coded() {
+        dap.k().to_string()
+    } else {
+        String::new()
     };
     format!("{dap}{k} {}", servers.join("+"))
 }

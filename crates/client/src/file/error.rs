@@ -5,7 +5,6 @@ use crate::Version;
 use crate::error::{Damage, Error};
 use crate::session::Context;
 use crate::view;
-use areo_core::dsm::atomic;
 use areo_core::fragment::file;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
@@ -164,7 +163,7 @@ pub(super) async fn missing_or(context: &Context, error: file::FileError) -> Fil
 /// A file could have the name of an object, but people would mix them up.
 pub(super) async fn check_no_object(context: &Context) -> Result<(), FileError> {
     let object = Name::user(context.name().key()).expect("the limits are the same");
-    match atomic::stat(&context.client, context.c(), &object).await {
+    match context.client.domain(context.c()).stat(&object).await {
         Ok(found) if found.value.as_ref().is_none_or(|value| value.deleted) => Ok(()),
         Ok(_) => Err(FileError::IsObject {
             domain: context.domain.name().into(),

@@ -3,7 +3,7 @@ use crate::cluster::tests::names;
 use crate::stream::value_to_put;
 use crate::{Dap, ElementRole};
 use areo_core::config::{Configuration, Decider, Descriptor, Options, ServerId};
-use areo_core::dap::ec;
+use areo_core::dap;
 use areo_core::element::{Form, Value};
 use areo_core::object::DomainId;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn placement_is_what_a_put_sends() {
         for length in [0, 100, 101, 5000] {
             let c = configuration(Dap::Ec { k: 3 });
             let value = Value::new(Bytes::new(), vec![1; length].into());
-            let sent = ec::elements(&c, &name, &value);
+            let sent = dap::elements(&c, &name, &value);
             let placed = placement(&c, &names, &name, length as u64);
             assert_eq!(placed.len(), 5);
             for (element, place) in sent.iter().zip(&placed) {

@@ -1,8 +1,9 @@
 //! What is to be different, and the configuration that this makes of another one.
 
-use crate::choice::{self, InvalidChoice, OptionsChange};
+use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
-use crate::{Dap, Decider, EcDap, ServerId, Shape};
+use crate::experimental::Experimental;
+use crate::{Dap, Decider, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
@@ -14,6 +15,39 @@ pub enum DapKind {
     Abd,
     /// Erasure coding.
     Ec,
+    /// EC-DAP as Ares has it, to compare with.
+    EcPublished,
+    /// EC-DAPopt of `CoAres`, to compare with.
+    EcOptimized,
+}
+
+impl DapKind {
+    /// The algorithm with `k` data fragments, which replication has no use for.
+    pub fn with(self, k: u8) -> Dap {
+        match self {
+            DapKind::Abd => Dap::Abd,
+            DapKind::Ec => Dap::Ec { k },
+            DapKind::EcPublished => Dap::EcPublished { k },
+            DapKind::EcOptimized => Dap::EcOptimized { k },
+        }
+    }
+
+    /// Whether it keeps fragments.
+    pub fn is_coded(self) -> bool {
+        self.with(1).is_coded()
+    }
+}
+
+impl From<Dap> for DapKind {
+    fn from(dap: Dap) -> DapKind {
+        match dap {
+            // What comes after a removal is a domain of its own.
+            Dap::Abd | Dap::Removed => DapKind::Abd,
+            Dap::Ec { .. } => DapKind::Ec,
+            Dap::EcPublished { .. } => DapKind::EcPublished,
+            Dap::EcOptimized { .. } => DapKind::EcOptimized,
+        }
+    }
 }
 
 /// What is to be different. What is not said stays as it is.
@@ -32,8 +66,8 @@ pub struct Change {
     pub k: Option<u8>,
     /// Slack of erasure-coded lists.
     pub delta: Option<u16>,
-    /// Which optimisations of Ares II are made use of.
-    pub options: OptionsChange,
+    /// What only experiments ask for.
+    pub experimental: Experimental,
     /// Who decides which configuration comes after the new one. This change is decided by whom the last one names.
     pub decided_by: Option<Decider>,
     /// Allows a shape that no crash leaves working.
@@ -54,17 +88,12 @@ pub(super) fn wanted(
     let members = members(change, last, names)?;
     let dap = dap(change, last.dap(), members.len())?;
     let current = last.descriptor();
-    // What replicates has no EC-DAP, unless somebody insists, which is refused.
-    let mut options = current.options;
-    if dap == Dap::Abd {
-        options.ec = EcDap::Corrected;
-    }
     let descriptor = Descriptor {
         index: current.index + 1,
         members,
         dap,
         delta: change.delta.unwrap_or(current.delta),
-        options: change.options.of(options),
+        options: change.experimental.of(current.options),
         decided_by: change
             .decided_by
             .clone()
@@ -77,17 +106,12 @@ pub(super) fn wanted(
 }
 
 fn dap(change: &Change, current: Dap, n: usize) -> Result<Dap, InvalidChoice> {
-    let kind = change.dap.unwrap_or(match current {
-        Dap::Abd | Dap::Removed => DapKind::Abd,
-        Dap::Ec { .. } => DapKind::Ec,
-    });
-    match (kind, change.k, current) {
-        (DapKind::Abd, None, _) => Ok(Dap::Abd),
-        (DapKind::Abd, Some(k), _) => Err(InvalidChoice::NoFragments { k }),
-        (DapKind::Ec, Some(k), _) | (DapKind::Ec, None, Dap::Ec { k }) => Ok(Dap::Ec { k }),
-        (DapKind::Ec, None, Dap::Abd | Dap::Removed) => Ok(Dap::Ec {
-            k: Shape::default_k(n),
-        }),
+    let kind = change.dap.unwrap_or(current.into());
+    match change.k {
+        Some(k) if !kind.is_coded() => Err(InvalidChoice::NoFragments { k }),
+        Some(k) => Ok(kind.with(k)),
+        None if current.is_coded() => Ok(kind.with(current.k())),
+        None => Ok(kind.with(Shape::default_k(n))),
     }
 }
 

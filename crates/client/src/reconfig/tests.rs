@@ -1,7 +1,7 @@
 use super::*;
-use crate::choice::OptionsChange;
 use crate::cluster::tests::names;
-use crate::{EcDap, ServerId};
+use crate::experimental::Experimental;
+use crate::{Dap, ServerId};
 use areo_core::object::DomainId;
 
 /// Configuration 3 of a domain, on the first `n` servers.
@@ -65,9 +65,9 @@ fn what_is_not_said_stays() {
     assert_eq!(ec.dap(), Dap::Ec { k: 3 });
     let other = Change {
         delta: Some(9),
-        options: OptionsChange {
+        experimental: Experimental {
             piggyback: Some(false),
-            ..OptionsChange::default()
+            ..Experimental::default()
         },
         ..Change::default()
     };
@@ -82,25 +82,21 @@ fn what_is_not_said_stays() {
 
 #[test]
 fn what_papers_compare_with_is_chosen_and_given_up() {
-    let ec = on(5, Dap::Ec { k: 3 });
-    let with = |ec, dap| Change {
-        options: OptionsChange {
-            ec,
-            ..OptionsChange::default()
-        },
-        dap,
-        ..Change::default()
+    let k = 3;
+    let make = |dap, c: &Configuration| {
+        let change = Change {
+            dap,
+            ..Change::default()
+        };
+        wanted(&change, c, &seven()).unwrap()
     };
-    let make = |change: &Change, c: &Configuration| wanted(change, c, &seven());
-    let published = make(&with(Some(EcDap::Published), None), &ec).unwrap();
-    assert_eq!(published.baseline(), Some(EcDap::Published));
-    let stays = make(&Change::default(), &published).unwrap();
-    assert_eq!(stays.baseline(), Some(EcDap::Published));
-    let abd = make(&with(None, Some(DapKind::Abd)), &published).unwrap();
-    assert_eq!(abd.options().ec, EcDap::Corrected);
-    let refused = make(&with(Some(EcDap::Optimized), Some(DapKind::Abd)), &ec);
-    let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("leave --ec-dap out"), "{refused}");
+    let published = make(Some(DapKind::EcPublished), &on(5, Dap::Ec { k }));
+    assert_eq!(published.dap(), Dap::EcPublished { k });
+    assert_eq!(make(None, &published).dap(), published.dap());
+    let optimized = make(Some(DapKind::EcOptimized), &published);
+    assert_eq!(optimized.dap(), Dap::EcOptimized { k });
+    assert_eq!(make(Some(DapKind::Ec), &optimized).dap(), Dap::Ec { k });
+    assert_eq!(make(Some(DapKind::Abd), &optimized).dap(), Dap::Abd);
 }
 
 #[test]

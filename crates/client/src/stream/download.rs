@@ -402,7 +402,7 @@ impl Ahead<'_> {
         {
             let client = self.context.client.clone();
             let (c, upload) = (self.context.c().clone(), self.blocks.upload);
-            let read = async move { large::get_block(&client, &c, upload, index as u32).await };
+            let read = async move { client.domain(&c).get_block(upload, index as u32).await };
             let read = spawn_local(read.instrument(self.span.clone()));
             self.reads.push_back((index, Read(read)));
         }

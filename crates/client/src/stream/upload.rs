@@ -9,7 +9,6 @@ use crate::object::{Blocks, Metadata, PutOptions, now_ms};
 use crate::session::{Context, Deadline, Started};
 use crate::span;
 use areo_core::dsm::large::{self, PublishError};
-use areo_core::dsm::removal;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::object::Name;
@@ -208,7 +207,7 @@ async fn run(
                     let (client, c) = (client.clone(), context.c().clone());
                     let block = (upload, sent);
                     sent += 1;
-                    let put = async move { large::put_block(&client, &c, block, &content).await };
+                    let put = async move { client.domain(&c).put_block(block, &content).await };
                     puts.spawn_local(put.in_current_span());
                 }
                 Some(Part::End(metadata, length)) => {
@@ -226,7 +225,7 @@ async fn run(
                 None => return Err(Stopped::GivenUp(context.swept())),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
-                    removal::given_up(&client, context.c(), upload, sent).await;
+                    client.domain(context.c()).remove_upload(upload, sent).await;
                     return Err(Stopped::GivenUp(context.swept()));
                 }
             },
@@ -242,7 +241,11 @@ async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Resul
     span::record(blocks.length, blocks.count() as usize);
     let metadata = metadata.encode()?;
     let client = &context.client;
-    match large::publish(client, context.c(), context.name(), &blocks, metadata).await {
+    match client
+        .domain(context.c())
+        .publish(context.name(), &blocks, metadata)
+        .await
+    {
         Ok(version) => Ok(version),
         Err(PublishError::Write(error)) => Err(context.write_error(&error)),
         Err(PublishError::Swept) => Err(context.swept()),
@@ -252,6 +255,10 @@ async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Resul
 /// What became of a block says nothing of the object, which will not have it.
 async fn not_applied(context: &Context, blocks: (Writer, u32), error: WriteError) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
-    removal::given_up_after(&context.client, context.c(), blocks, &failed).await;
+    context
+        .client
+        .domain(context.c())
+        .remove_upload_after(blocks, &failed)
+        .await;
     context.write_error(&WriteError::NotApplied(failed))
 }

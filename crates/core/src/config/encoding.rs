@@ -1,6 +1,6 @@
 //! Descriptors as [`tlv`] fields.
 
-use super::{Collect, Dap, Decider, Descriptor, EcDap, Options, ServerId};
+use super::{Collect, Dap, Decider, Descriptor, Options, ServerId};
 use crate::limits;
 use crate::object::DomainId;
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -10,11 +10,8 @@ const DOMAIN: u16 = MUST_UNDERSTAND | 1;
 const PARTITION: u16 = MUST_UNDERSTAND | 2;
 const INDEX: u16 = MUST_UNDERSTAND | 3;
 const MEMBERS: u16 = MUST_UNDERSTAND | 4;
-const DAP_ABD: u16 = MUST_UNDERSTAND | 5;
-const DAP_EC: u16 = MUST_UNDERSTAND | 6;
 const DELTA: u16 = MUST_UNDERSTAND | 7;
 const COPY_BYTES: u16 = 8;
-const DAP_REMOVED: u16 = MUST_UNDERSTAND | 10;
 /// As [`Decider`] is written; left out where it is the members.
 pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
@@ -23,8 +20,6 @@ pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 const NO_PIGGYBACK: u8 = 1;
 const NO_COLLECT: u8 = 2;
 const PAPER_COLLECT: u8 = 4;
-const EC_PUBLISHED: u8 = 8;
-const EC_OPTIMIZED: u8 = 16;
 
 pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     let mut out = BytesMut::new();
@@ -38,11 +33,8 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
         .flat_map(|m| m.0.to_le_bytes())
         .collect();
     field(MEMBERS, &members);
-    match descriptor.dap {
-        Dap::Abd => field(DAP_ABD, &[]),
-        Dap::Removed => field(DAP_REMOVED, &[]),
-        Dap::Ec { k } => field(DAP_EC, &[k]),
-    }
+    let (dap, k) = descriptor.dap.field();
+    field(dap, k.as_slice());
     field(DELTA, &descriptor.delta.to_le_bytes());
     field(COPY_BYTES, &descriptor.copy_bytes.to_le_bytes());
     match option_bits(descriptor.options) {
@@ -62,33 +54,18 @@ fn option_bits(options: Options) -> u8 {
         Collect::Off => NO_COLLECT,
         Collect::Paper => PAPER_COLLECT,
     };
-    let ec = match options.ec {
-        EcDap::Corrected => 0,
-        EcDap::Published => EC_PUBLISHED,
-        EcDap::Optimized => EC_OPTIMIZED,
-    };
-    piggyback | collect | ec
+    piggyback | collect
 }
 
 fn options(bits: u8) -> Option<Options> {
-    let ec = match bits & (EC_PUBLISHED | EC_OPTIMIZED) {
-        0 => EcDap::Corrected,
-        EC_PUBLISHED => EcDap::Published,
-        EC_OPTIMIZED => EcDap::Optimized,
-        _ => return None,
-    };
-    let collect = match bits & !(NO_PIGGYBACK | EC_PUBLISHED | EC_OPTIMIZED) {
+    let collect = match bits & !NO_PIGGYBACK {
         0 => Collect::On,
         NO_COLLECT => Collect::Off,
         PAPER_COLLECT => Collect::Paper,
         _ => return None,
     };
     let piggyback = bits & NO_PIGGYBACK == 0;
-    Some(Options {
-        piggyback,
-        collect,
-        ec,
-    })
+    Some(Options { piggyback, collect })
 }
 
 pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
@@ -113,12 +90,6 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                         .collect(),
                 );
             }
-            DAP_ABD => dap = Some(Dap::Abd),
-            DAP_REMOVED => dap = Some(Dap::Removed),
-            DAP_EC => {
-                let k = u8::from_le_bytes(tlv::number(kind, &value)?);
-                dap = Some(Dap::Ec { k });
-            }
             DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, &value)?)),
             COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, &value)?),
             OPTIONS => {
@@ -130,7 +101,10 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 let decider = text.and_then(|text| text.parse().ok());
                 decided_by = decider.ok_or(TlvError::Invalid { kind })?;
             }
-            _ => tlv::unknown(kind)?,
+            _ => match Dap::of_field(kind, &value)? {
+                Some(said) => dap = Some(said),
+                None => tlv::unknown(kind)?,
+            },
         }
     }
     let missing = |kind| TlvError::Missing { kind };
@@ -139,7 +113,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
         partition: partition.ok_or(missing(PARTITION))?,
         index: index.ok_or(missing(INDEX))?,
         members: members.ok_or(missing(MEMBERS))?,
-        dap: dap.ok_or(missing(DAP_EC))?,
+        dap: dap.ok_or(missing(Dap::Abd.field().0))?,
         delta: delta.ok_or(missing(DELTA))?,
         copy_bytes,
         options: chosen,

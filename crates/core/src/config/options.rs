@@ -8,8 +8,6 @@ pub struct Options {
     pub piggyback: bool,
     /// What becomes of superseded configurations.
     pub collect: Collect,
-    /// Which EC-DAP an erasure-coded configuration has.
-    pub ec: EcDap,
 }
 
 /// What servers do with a configuration that has a final successor.
@@ -24,49 +22,30 @@ pub enum Collect {
     Paper,
 }
 
-/// The data access primitives of erasure coding. All but the first are what the papers compare with.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum EcDap {
-    /// EC-DAP II, corrected (2.6): [`crate::dap::ec`].
-    Corrected,
-    /// EC-DAP as Ares has it (2.3): [`crate::dap::ec::published`].
-    Published,
-    /// EC-DAPopt of `CoAres` (2.4): the same, and clients do not fetch or write back what they brought there themselves.
-    Optimized,
-}
-
 impl Options {
+    /// Ares II.
+    pub const ARES_2: Options = Options {
+        piggyback: true,
+        collect: Collect::On,
+    };
+
     /// Ares, without the optimisations of Ares II.
     pub const ARES: Options = Options {
         piggyback: false,
         collect: Collect::Off,
-        ec: EcDap::Corrected,
     };
 
     /// Every combination, for tests.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Options> {
-        let ec = [EcDap::Corrected, EcDap::Published, EcDap::Optimized];
         let collect = [Collect::On, Collect::Off, Collect::Paper];
-        ec.into_iter().flat_map(move |ec| {
-            let with = move |collect| {
-                [true, false].map(|piggyback| Options {
-                    piggyback,
-                    collect,
-                    ec,
-                })
-            };
-            collect.into_iter().flat_map(with)
-        })
+        let with = |collect| [true, false].map(|piggyback| Options { piggyback, collect });
+        collect.into_iter().flat_map(with)
     }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            piggyback: true,
-            collect: Collect::On,
-            ec: EcDap::Corrected,
-        }
+        Options::ARES_2
     }
 }

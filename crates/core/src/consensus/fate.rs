@@ -106,8 +106,7 @@ pub async fn decide<E: Env>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Dap, Descriptor, ServerId};
-    use crate::object::DomainId;
+    use crate::config::testing::coded;
     use crate::tag::ClientId;
 
     fn tag(number: u64, client: u64, counter: u64) -> Tag {
@@ -118,9 +117,7 @@ mod tests {
 
     #[test]
     fn cells_are_ordered_as_versions_are_and_tell_objects_apart() {
-        let members = (1..=3).map(ServerId).collect();
-        let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 1 });
-        let c = Configuration::new(descriptor).unwrap();
+        let c = coded(3, 1);
         let long = "k".repeat(limits::KEY_BYTES);
         let longer = format!("{}l", &long[1..]);
         let names = ["a", "ab", &long, &longer].map(|key| Name::user(key).unwrap());

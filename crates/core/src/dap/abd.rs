@@ -13,60 +13,93 @@
 //!
 //! | pseudocode | here |
 //! |---|---|
-//! | QUERY(wantValue, have) | [`super::get_tag`], [`get_data`]; server: [`super::versions::Versions::held`] |
-//! | PUT(t, v) | [`put_data`]; server: [`admit`], [`trim`] |
+//! | QUERY(wantValue, have) | [`super::get_tag`], [`super::get_data`]: [`Abd::wants`], [`Abd::accepted`]; server: [`super::versions::Versions::held`] |
+//! | PUT(t, v) | [`super::put_data`]: [`Abd::elements`]; server: [`Abd::admit`], [`Abd::trim`] |
 //! | `CONFIRM(t)` `[F-3 confirmed-tag]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
 
-use super::collect::{self, Collected};
-use super::store::Store;
-use super::versions::{Admission, Stored, Versions};
-use super::{Found, Known, Passed, PutError, Scope};
+use super::kind::Kind;
+use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use super::{Passed, Scope};
 use crate::config::Configuration;
-use crate::element::{Element, Form, Value};
+use crate::element::{Element, Form, Handle, Value};
 use crate::env::Env;
-use crate::error::Failed;
-use crate::gather::Visit;
 use crate::message::{Held, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
-// ---- client half ----------------------------------------------------------------------------------------------------
+/// What replication decides.
+pub(crate) enum Abd {}
 
-/// The pair with the largest tag at a majority. One member is asked for the value, the others for their tags.
-pub(super) async fn get_data<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    known: Option<&Known>,
-    scope: Scope,
-    passed: &Passed,
-) -> Result<Option<Found>, Failed> {
-    let c = at.c();
-    let have = known.map_or(Tag::INITIAL, |known| known.tag);
-    let wants = |attempt: u32| wants(env, c, name, scope, attempt);
-    let reading = (have, scope, passed);
-    let collected = collect::collect(env, at, name, largest, reading, wants).await?;
-    Ok(collected.map(|collected| found(collected, known)))
-}
+impl Kind for Abd {
+    // ---- client half ----
 
-/// What each member is asked.
-pub(super) fn wants<E: Env>(
-    env: &E,
-    c: &Configuration,
-    name: &Name,
-    scope: Scope,
-    attempt: u32,
-) -> Vec<Want> {
-    let chosen = chosen(env, c, name);
-    let want = |position| match (scope, attempt) {
-        // The value went away under a fast writer: whoever answers gives what it has.
-        (Scope::Whole, 1..) => Want::Element,
-        (Scope::Whole, 0) if position == chosen => Want::Element,
-        (Scope::Metadata, 1..) => Want::Metadata,
-        (Scope::Metadata, 0) if position == chosen => Want::Metadata,
-        (Scope::Version, _) | (_, 0) => Want::Tags,
-    };
-    (0..c.n()).map(want).collect()
+    /// One member is asked for the value, the others for their tags.
+    fn wants<E: Env>(
+        env: &E,
+        c: &Configuration,
+        name: &Name,
+        scope: Scope,
+        attempt: u32,
+    ) -> Vec<Want> {
+        let chosen = chosen(env, c, name);
+        let want = |position| match (scope, attempt) {
+            // The value went away under a fast writer: whoever answers gives what it has.
+            (Scope::Whole, 1..) => Want::Element,
+            (Scope::Whole, 0) if position == chosen => Want::Element,
+            (Scope::Metadata, 1..) => Want::Metadata,
+            (Scope::Metadata, 0) if position == chosen => Want::Metadata,
+            (Scope::Version, _) | (_, 0) => Want::Tags,
+        };
+        (0..c.n()).map(want).collect()
+    }
+
+    /// The largest tag that a majority lists. No member evicts its largest, so that whatever was
+    /// put at a majority is listed by every other, or something larger is. Where the largest is passed over, an older one may be
+    /// returned that is listed, as with erasure codes.
+    fn accepted(
+        c: &Configuration,
+        held: &[Option<Held>],
+        have: Tag,
+        passed: &Passed,
+    ) -> Option<Tag> {
+        let replies: Vec<&Held> = held.iter().flatten().collect();
+        assert!(
+            replies.len() >= c.quorums().quorum(),
+            "the rule judges quorums"
+        );
+        let listed = replies.iter().flat_map(|held| &held.stored);
+        let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
+        let candidate = listed.filter(|tag| !passed.contains(*tag)).max()?;
+        let accepted =
+            passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate, passed);
+        accepted.then_some(candidate)
+    }
+
+    /// Of full copies, any one is the value.
+    fn decode<E: Env>(_: &E, _: &Configuration, elements: Vec<Element>) -> Value {
+        let copy = elements.into_iter().next();
+        copy_value(copy.expect("one copy is enough, and there is one"))
+    }
+
+    fn elements(c: &Configuration, _: &Name, value: &Value) -> Vec<Element> {
+        vec![copy_element(value); c.n()]
+    }
+
+    // ---- server half ----
+
+    /// PUT: a larger tag replaces the pair; anything else is acknowledged as it is.
+    fn admit(versions: &Versions, tag: Tag, _: Arrival, _: Bounds) -> Admission {
+        let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
+        match versions.largest() {
+            Some(largest) if largest.tag >= tag && !repairs => Admission::Acknowledge,
+            _ => Admission::Store,
+        }
+    }
+
+    /// Only the largest stays.
+    fn trim(versions: &mut Versions, _: u16, _: bool, _: impl FnMut() -> Handle) -> Vec<Stored> {
+        versions.evict(|_, _| true)
+    }
 }
 
 /// The member that is asked for the value: by turns over the objects, leaving out those that lately did not answer.
@@ -75,62 +108,6 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> usize {
     let turn = |offset: usize| (first + offset) % c.n();
     let answers = |position: &usize| !env.slow(c.members()[*position]);
     (0..c.n()).map(turn).find(answers).unwrap_or(first)
-}
-
-/// The rule of replication: the largest tag that a majority lists. No member evicts its largest, so that whatever was
-/// put at a majority is listed by every other, or something larger is. Where the largest is passed over, an older one may be
-/// returned that is listed, as with erasure codes.
-pub(super) fn largest(
-    c: &Configuration,
-    held: &[Option<Held>],
-    have: Tag,
-    passed: &Passed,
-) -> Option<Tag> {
-    let replies: Vec<&Held> = held.iter().flatten().collect();
-    assert!(
-        replies.len() >= c.quorums().quorum(),
-        "the rule judges quorums"
-    );
-    let listed = replies.iter().flat_map(|held| &held.stored);
-    let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
-    let candidate = listed.filter(|tag| !passed.contains(*tag)).max()?;
-    let accepted =
-        passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate, passed);
-    accepted.then_some(candidate)
-}
-
-/// Of full copies, any one is the value.
-pub(super) fn found(collected: Collected, known: Option<&Known>) -> Found {
-    let Collected {
-        tag,
-        elements,
-        complete,
-        holders,
-        damaged,
-        unaware,
-        fence,
-    } = collected;
-    let element = elements.into_iter().next();
-    let length = element.as_ref().map(|element| element.length);
-    let value = match element {
-        Some(element) => Some(copy_value(element)),
-        None => known
-            .filter(|known| known.tag == tag)
-            .and_then(|known| known.value.clone()),
-    };
-    let length = length
-        .or_else(|| value.as_ref().map(Value::length))
-        .unwrap_or(0);
-    Found {
-        tag,
-        value,
-        length,
-        complete,
-        holders,
-        damaged,
-        unaware,
-        fence,
-    }
 }
 
 pub(super) fn copy_value(element: Element) -> Value {
@@ -168,33 +145,4 @@ pub(super) fn copy_element(value: &Value) -> Element {
         payload: value.contiguous(),
         checksum: None,
     }
-}
-
-/// Brings the pair to a majority.
-pub(super) async fn put_data<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    tag: Tag,
-    value: &Value,
-    holders: &[bool],
-) -> Result<(), PutError> {
-    let elements = vec![copy_element(value); at.c().n()];
-    super::put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
-}
-
-// ---- server half ----------------------------------------------------------------------------------------------------
-
-/// PUT: a larger tag replaces the pair; anything else is acknowledged as it is.
-pub fn admit(versions: &Versions, tag: Tag) -> Admission {
-    let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
-    match versions.largest() {
-        Some(largest) if largest.tag >= tag && !repairs => Admission::Acknowledge,
-        _ => Admission::Store,
-    }
-}
-
-/// Only the largest stays.
-pub fn trim(versions: &mut Versions) -> Vec<Stored> {
-    versions.evict(|_, _| true)
 }

@@ -1,8 +1,9 @@
-//! The tally of get-data: a few members are asked for elements, the others for tags only; a rule of the configuration's
-//! kind says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
+//! The tally of get-data: a few members are asked for elements, the others for tags only; the configuration's kind
+//! says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
 
+use super::kind::of_kind;
 use super::{Passed, Scope, single};
-use crate::config::{Configuration, Dap};
+use crate::config::Configuration;
 use crate::element::{Carried, Element, Form};
 use crate::env::{Env, Work};
 use crate::error::Failed;
@@ -14,14 +15,10 @@ use crate::tag::Tag;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which version the answers of a quorum allow to return; `None`: none yet. Pure.
-pub(super) type Rule = fn(&Configuration, &[Option<Held>], have: Tag, &Passed) -> Option<Tag>;
-
 /// What get-data needs to know.
 pub(super) struct Collect {
     configuration: Arc<Configuration>,
     name: Name,
-    rule: Rule,
     scope: Scope,
     /// The caller has the value of this tag.
     have: Tag,
@@ -78,21 +75,19 @@ pub(super) struct Collected {
     pub(super) fence: Tag,
 }
 
-/// Collects a version that `rule` accepts; asks again as long as the operation has time (2.7). `wants` says what each
-/// member is asked at the given attempt, counted from 0. `None`: an attempt that was to pass some versions over found nothing
-/// to return in their place.
+/// Collects a version that the kind accepts; asks again as long as the operation has time (2.7). `None`: an attempt that was
+/// to pass some versions over found nothing to return in their place.
 pub(super) async fn collect<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
-    rule: Rule,
     (have, scope, passed): (Tag, Scope, &Passed),
-    wants: impl Fn(u32) -> Vec<Want>,
 ) -> Result<Option<Collected>, Failed> {
     let passes = !passed.unplaced.is_empty();
     let mut attempt = 0;
     loop {
-        let mut tally = Collect::new(at.c(), name, rule, scope, have, &wants(attempt));
+        let wants = of_kind!(at.c(), K => K::wants(env, at.c(), name, scope, attempt));
+        let mut tally = Collect::new(at.c(), name, scope, have, &wants);
         tally.passed = passed.clone();
         // Whatever the round trip is: sooner or later an attempt waits long enough for it. An older version takes the answers
         // of more members than a quorum.
@@ -119,7 +114,6 @@ impl Collect {
     pub(super) fn new(
         configuration: &Arc<Configuration>,
         name: &Name,
-        rule: Rule,
         scope: Scope,
         have: Tag,
         wants: &[Want],
@@ -135,7 +129,6 @@ impl Collect {
         Collect {
             configuration: configuration.clone(),
             name: name.clone(),
-            rule,
             scope,
             have,
             passed: Passed::default(),
@@ -173,7 +166,8 @@ impl Collect {
             // Lent to the rule, not copied.
             let answers = self.members.iter_mut().map(|member| member.held.take());
             let held: Vec<Option<Held>> = answers.collect();
-            self.accepted = (self.rule)(&self.configuration, &held, self.have, &self.passed);
+            let c = &self.configuration;
+            self.accepted = of_kind!(c, K => K::accepted(c, &held, self.have, &self.passed));
             for (member, held) in self.members.iter_mut().zip(held) {
                 member.held = held;
             }
@@ -338,14 +332,14 @@ impl Collect {
         let Ok(length) = usize::try_from(element.length) else {
             return false;
         };
-        let bytes = match (element.form, c.dap()) {
-            (Form::Copy, _) => length,
-            (Form::Manifest, _) => 0,
-            (Form::Trimmed, _) | (Form::Fragment { .. }, Dap::Abd | Dap::Removed) => return false,
-            (Form::Fragment { n, k, index }, Dap::Ec { k: ours }) => {
+        let bytes = match element.form {
+            Form::Copy => length,
+            Form::Manifest => 0,
+            Form::Trimmed => return false,
+            Form::Fragment { n, k, index } => {
                 let hash = self.name.placement_hash(c.descriptor().domain);
-                let ours = usize::from(n) == c.n() && k == ours;
-                if !ours || index != c.element_index(from, hash) {
+                let ours = usize::from(n) == c.n() && k == c.dap().k();
+                if !c.dap().is_coded() || !ours || index != c.element_index(from, hash) {
                     return false;
                 }
                 match index < k {
@@ -358,7 +352,7 @@ impl Collect {
     }
 
     fn refused(&mut self, from: usize, refusal: Refusal) -> Decision<Outcome> {
-        self.damaged |= refusal == Refusal::Damaged;
+        self.damaged |= refusal.is_damage();
         let member = &mut self.members[from];
         if let (Asks::Fetch(tag), Some(held)) = (member.asks, &mut member.held) {
             // It cannot give what it said it holds. The version accepted stays: that was judged by what members remember

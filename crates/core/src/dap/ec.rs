@@ -24,78 +24,173 @@
 //! | pseudocode | here |
 //! |---|---|
 //! | get-tag, QUERY-TAG | [`super::get_tag`]; server: [`super::versions::Versions::held`] |
-//! | get-data, QUERY-LIST | [`get_data`], [`acceptable`] (`[EC-11 acceptance-test]`); server: [`super::versions::Versions::held`] |
-//! | put-data, PUT | [`put_data`], [`elements`]; server: [`admit`], [`trim`] (`[X-3 unconfirmed-cap]`) |
-//! | FENCE, DROP | [`super::fence`], [`stranded`], [`super::drop_versions`]; server: [`super::versions::Versions::raise_fence`], [`super::versions::Versions::drop_version`] |
-//! | `CONFIRM(t)` | [`super::put_data`]; server: [`super::versions::Versions::confirm`], [`trim`] |
+//! | get-data, QUERY-LIST | [`super::get_data`]: [`Ec::wants`], [`Ec::accepted`] (`[EC-11 acceptance-test]`), [`Ec::decode`]; server: [`super::versions::Versions::held`] |
+//! | put-data, PUT | [`super::put_data`]: [`Ec::elements`]; server: [`Ec::admit`], [`Ec::trim`] (`[X-3 unconfirmed-cap]`) |
+//! | FENCE, DROP | [`super::fence()`], [`super::drop_versions`]; server: [`super::versions::Versions::raise_fence`], [`super::versions::Versions::drop_version`] |
+//! | `CONFIRM(t)` | [`super::put_data`]; server: [`super::versions::Versions::confirm`], [`Ec::trim`] |
 //!
-//! What the papers compare with is an option of a configuration ([`Configuration::baseline`]), and is what [`published`]
-//! says: another rule, other trimming, no confirmations; the rest is the same.
+//! What the papers compare with are kinds of their own, [`published`] and [`optimized`]: another rule, other trimming, no
+//! confirmations; the rest is the same.
 
+pub(super) mod fence;
+pub mod optimized;
 pub mod published;
 
 use super::abd::{copy_element, copy_value};
-use super::collect::{self, Collected, Rule};
-use super::store::Store;
+use super::kind::Kind;
 use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
-use super::{Found, Known, Passed, PutError, Scope};
-use crate::config::{Configuration, EcDap};
-use crate::element::{Element, Form, Value};
+use super::{Passed, Scope};
+use crate::config::Configuration;
+use crate::element::{Element, Form, Handle, Value};
 use crate::env::{Env, Work};
-use crate::error::Failed;
-use crate::gather::Visit;
 use crate::message::{Held, Want};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
 use bytes::Bytes;
 
-// ---- client half ----------------------------------------------------------------------------------------------------
+/// What erasure coding decides.
+pub(crate) enum Ec {}
 
-/// The pair with the largest tag that can be complete. The members with the data fragments are asked for them, the
-/// others for their tags, so that an undisturbed read decodes nothing.
-pub(super) async fn get_data<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    known: Option<&Known>,
-    scope: Scope,
-    passed: &Passed,
-) -> Result<Option<Found>, Failed> {
-    let c = at.c();
-    // As published, whatever is read is sent.
-    let known = known.filter(|_| c.baseline() != Some(EcDap::Published));
-    let have = known.map_or(Tag::INITIAL, |known| known.tag);
-    let wants = |_attempt: u32| wants(env, c, name, scope);
-    let reading = (have, scope, passed);
-    let collected = collect::collect(env, at, name, rule(c), reading, wants).await?;
-    Ok(collected.map(|collected| found(env, c, collected, known, scope)))
-}
+impl Kind for Ec {
+    const FENCES: bool = true;
 
-/// Which version a quorum of answers allows to return.
-pub(super) fn rule(c: &Configuration) -> Rule {
-    match c.baseline() {
-        None => acceptable,
-        Some(_) => published::decodable,
-    }
-}
+    // ---- client half ----
 
-/// What each member is asked.
-pub(super) fn wants<E: Env>(env: &E, c: &Configuration, name: &Name, scope: Scope) -> Vec<Want> {
-    let chosen = chosen(env, c, name);
-    let mut wants = vec![Want::Tags; c.n()];
-    match scope {
-        Scope::Whole => {
-            for position in &chosen {
-                wants[*position] = Want::Fragment;
+    /// The members with the data fragments are asked for them, the others for their tags, so that an undisturbed read decodes
+    /// nothing.
+    fn wants<E: Env>(env: &E, c: &Configuration, name: &Name, scope: Scope, _: u32) -> Vec<Want> {
+        let chosen = chosen(env, c, name);
+        let mut wants = vec![Want::Tags; c.n()];
+        match scope {
+            Scope::Whole => {
+                for position in &chosen {
+                    wants[*position] = Want::Fragment;
+                }
+                // A small value is a full copy everywhere: one is enough.
+                wants[chosen[0]] = Want::Element;
             }
-            // A small value is a full copy everywhere: one is enough.
-            wants[chosen[0]] = Want::Element;
+            Scope::Metadata => wants[chosen[0]] = Want::Metadata,
+            Scope::Version => {}
         }
-        Scope::Metadata => wants[chosen[0]] = Want::Metadata,
-        Scope::Version => {}
+        wants
     }
-    wants
+
+    /// The acceptance test `[EC-11 acceptance-test]`: the largest version that can be read and is not passed over, if no larger
+    /// one can be complete ([`super::is_newest_complete`]).
+    fn accepted(
+        c: &Configuration,
+        held: &[Option<Held>],
+        have: Tag,
+        passed: &Passed,
+    ) -> Option<Tag> {
+        let replies: Vec<&Held> = held.iter().flatten().collect();
+        let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
+        let listed = replies.iter().flat_map(|held| &held.stored);
+        let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
+        tags.extend([Tag::INITIAL, have]);
+        tags.sort_unstable();
+        tags.dedup();
+        let candidate = tags
+            .into_iter()
+            .rfind(|tag| readable(*tag) && !passed.contains(*tag))?;
+        super::is_newest_complete(c, &replies, candidate, passed).then_some(candidate)
+    }
+
+    /// A small value is a copy; of others at least k fragments make it.
+    fn decode<E: Env>(env: &E, c: &Configuration, mut elements: Vec<Element>) -> Value {
+        let whole = elements.iter().position(|element| element.form.is_whole());
+        if let Some(whole) = whole {
+            return copy_value(elements.swap_remove(whole));
+        }
+        let (begun, k) = (env.now(), c.dap().k());
+        let value = joined(c, &elements);
+        let is_data =
+            |element: &&Element| matches!(element.form, Form::Fragment { index, .. } if index < k);
+        if elements.iter().filter(is_data).count() < usize::from(k) {
+            env.count(Work::Decoded {
+                bytes: elements[0].length,
+                time: env.now().since(begun),
+            });
+        }
+        value
+    }
+
+    /// What each member is to hold of the value, by position: a copy of a small one or of a manifest, a fragment of a large
+    /// one. Data fragments are slices of the value, not copies.
+    fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
+        let is_small = value.length() <= u64::from(c.descriptor().copy_bytes);
+        if value.deleted || value.apart.is_some() || is_small {
+            return vec![copy_element(value); c.n()];
+        }
+        let content = value.contiguous();
+        let fragments = fragments(c, &content);
+        let element = |position| {
+            let form = super::form(c, name, position, (content.len() as u64, false));
+            let Form::Fragment { index, .. } = form else {
+                unreachable!("it is no small value")
+            };
+            Element {
+                form,
+                deleted: false,
+                length: content.len() as u64,
+                metadata: value.metadata.clone(),
+                payload: fragments[usize::from(index)].clone(),
+                checksum: None,
+            }
+        };
+        (0..c.n()).map(element).collect()
+    }
+
+    // ---- server half ----
+
+    /// PUT: what is held already is acknowledged (`[X-1 support-threshold]`); what trimming would evict at once only raises the
+    /// floor. Where a fence is above it a version is refused unless it is decided to be kept. Too many unconfirmed versions are
+    /// refused until one is completed and confirmed, or some are dropped (`[X-3 unconfirmed-cap]`); the write-back of a read is
+    /// never refused for that.
+    fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
+        let kept = usize::from(bounds.delta) + 1;
+        let stored = versions.stored();
+        let larger = stored.iter().filter(|stored| stored.tag > tag).count();
+        let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
+        let is_unconfirmed = tag > versions.stable();
+        if versions.find(tag).is_some() {
+            Admission::Acknowledge
+        } else if arrival != Arrival::Kept && versions.fences_off(tag) {
+            Admission::Fenced
+        } else if repairs {
+            Admission::Store
+        } else if tag < versions.stable() && larger >= kept {
+            Admission::RaiseFloor
+        } else if arrival == Arrival::New && is_unconfirmed && Ec::is_busy(versions, bounds) {
+            Admission::Busy
+        } else {
+            Admission::Store
+        }
+    }
+
+    /// Whether no further unconfirmed version is taken in (`[X-3 unconfirmed-cap]`).
+    fn is_busy(versions: &Versions, bounds: Bounds) -> bool {
+        versions.unconfirmed() >= bounds.unconfirmed
+    }
+
+    /// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that
+    /// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3 unconfirmed-cap]`), but for
+    /// what is below a tombstone of a quiet object: no client reads what was removed, so that none would say a lost confirmation
+    /// again.
+    fn trim(
+        versions: &mut Versions,
+        delta: u16,
+        quiet: bool,
+        _: impl FnMut() -> Handle,
+    ) -> Vec<Stored> {
+        let (kept, stable) = (usize::from(delta) + 1, versions.stable());
+        let superseding = versions.superseding();
+        versions.evict(|from_largest, stored| match quiet {
+            true => stored.tag < superseding,
+            false => stored.tag < stable && from_largest >= kept,
+        })
+    }
 }
 
 /// The k members that are asked for elements: those with the data fragments, except where others answer better.
@@ -110,49 +205,6 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
     });
     positions.truncate(usize::from(c.dap().k()));
     positions
-}
-
-/// The acceptance test `[EC-11 acceptance-test]`: the largest version that can be read and is not passed over, if no larger
-/// one can be complete ([`super::is_newest_complete`]).
-pub(super) fn acceptable(
-    c: &Configuration,
-    held: &[Option<Held>],
-    have: Tag,
-    passed: &Passed,
-) -> Option<Tag> {
-    let replies: Vec<&Held> = held.iter().flatten().collect();
-    let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
-    let listed = replies.iter().flat_map(|held| &held.stored);
-    let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
-    tags.extend([Tag::INITIAL, have]);
-    tags.sort_unstable();
-    tags.dedup();
-    let candidate = tags
-        .into_iter()
-        .rfind(|tag| readable(*tag) && !passed.contains(*tag))?;
-    super::is_newest_complete(c, &replies, candidate, passed).then_some(candidate)
-}
-
-/// Versions above `newest` and up to the fence `upto` that are not at a quorum, by the answers of a quorum behind the fence,
-/// and of which these members do not hold enough to read them. The members that do not list such a version refuse it from now
-/// on, and they are more than a put can do without.
-pub(super) fn stranded(c: &Configuration, answers: &[Held], newest: Tag, upto: Tag) -> Vec<Tag> {
-    let replies: Vec<&Held> = answers.iter().collect();
-    assert!(
-        replies.len() >= c.quorums().quorum(),
-        "a quorum has raised its fence"
-    );
-    let listed = replies.iter().flat_map(|held| &held.stored);
-    let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
-    tags.sort_unstable();
-    tags.dedup();
-    tags.retain(|tag| {
-        let supporting = replies.iter().filter(|held| held.supports(*tag)).count();
-        let confirmed = replies.iter().any(|held| held.stable >= *tag);
-        let incomplete = supporting < c.quorums().intersection() && !confirmed;
-        newest < *tag && *tag <= upto && incomplete && !decodable(c, &replies, *tag)
-    });
-    tags
 }
 
 /// One copy, or k distinct fragments of one form, are listed (`[X-1 support-threshold]`).
@@ -173,72 +225,8 @@ fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
     forms.iter().any(|form| form.is_whole()) || indices.len() >= usize::from(c.dap().k())
 }
 
-pub(super) fn found<E: Env>(
-    env: &E,
-    c: &Configuration,
-    collected: Collected,
-    known: Option<&Known>,
-    scope: Scope,
-) -> Found {
-    let Collected {
-        tag,
-        elements,
-        complete,
-        holders,
-        damaged,
-        unaware,
-        fence,
-    } = collected;
-    let length = elements.first().map(|element| element.length);
-    let value = match (
-        elements.iter().position(|element| element.form.is_whole()),
-        elements.is_empty(),
-    ) {
-        (_, true) => known
-            .filter(|known| known.tag == tag)
-            .and_then(|known| known.value.clone()),
-        (Some(whole), false) => elements.into_iter().nth(whole).map(copy_value),
-        (None, false) if scope == Scope::Metadata => {
-            elements.into_iter().next().map(|element| Value {
-                content: Vec::new(),
-                ..copy_value(element)
-            })
-        }
-        (None, false) => Some(decoded(env, c, &elements)),
-    };
-    let length = length
-        .or_else(|| value.as_ref().map(Value::length))
-        .unwrap_or(0);
-    Found {
-        tag,
-        value,
-        length,
-        // As published, nobody judges that by the lists.
-        complete: complete && (tag.is_initial() || c.baseline().is_none()),
-        holders,
-        damaged,
-        unaware,
-        fence,
-    }
-}
-
-/// As [`decode`], counted if there is anything to compute.
-fn decoded<E: Env>(env: &E, c: &Configuration, elements: &[Element]) -> Value {
-    let (begun, k) = (env.now(), c.dap().k());
-    let value = decode(c, elements);
-    let is_data =
-        |element: &&Element| matches!(element.form, Form::Fragment { index, .. } if index < k);
-    if elements.iter().filter(is_data).count() < usize::from(k) {
-        env.count(Work::Decoded {
-            bytes: elements[0].length,
-            time: env.now().since(begun),
-        });
-    }
-    value
-}
-
 /// The value from at least k fragments of one version. Data fragments that are there are used as they came.
-fn decode(c: &Configuration, elements: &[Element]) -> Value {
+fn joined(c: &Configuration, elements: &[Element]) -> Value {
     let k = usize::from(c.dap().k());
     let length = usize::try_from(elements[0].length).expect("values fit into memory");
     let mut data: Vec<Option<Bytes>> = vec![None; k];
@@ -285,66 +273,6 @@ fn decode(c: &Configuration, elements: &[Element]) -> Value {
     }
 }
 
-/// Brings the pair to a quorum.
-pub(super) async fn put_data<E: Env>(
-    env: &E,
-    at: &Visit,
-    name: &Name,
-    tag: Tag,
-    value: &Value,
-    holders: &[bool],
-) -> Result<(), PutError> {
-    let elements = encoded(env, at.c(), name, value);
-    // As published, a write-back goes to everybody.
-    let to_all = vec![false; holders.len()];
-    let holders = at.c().baseline().map_or(holders, |_| &to_all);
-    super::put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
-}
-
-/// As [`elements`], counted if there is anything to compute.
-pub(super) fn encoded<E: Env>(
-    env: &E,
-    c: &Configuration,
-    name: &Name,
-    value: &Value,
-) -> Vec<Element> {
-    let begun = env.now();
-    let elements = elements(c, name, value);
-    if elements.iter().any(|element| !element.form.is_whole()) {
-        env.count(Work::Encoded {
-            bytes: value.length(),
-            time: env.now().since(begun),
-        });
-    }
-    elements
-}
-
-/// What each member is to hold of the value, by position: a copy of a small one or of a manifest, a fragment of a large
-/// one. Data fragments are slices of the value, not copies.
-pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
-    let is_small = value.length() <= u64::from(c.descriptor().copy_bytes);
-    if value.deleted || value.apart.is_some() || is_small {
-        return vec![copy_element(value); c.n()];
-    }
-    let content = value.contiguous();
-    let fragments = fragments(c, &content);
-    let element = |position| {
-        let form = super::form(c, name, position, (content.len() as u64, false));
-        let Form::Fragment { index, .. } = form else {
-            unreachable!("it is no small value")
-        };
-        Element {
-            form,
-            deleted: false,
-            length: content.len() as u64,
-            metadata: value.metadata.clone(),
-            payload: fragments[usize::from(index)].clone(),
-            checksum: None,
-        }
-    };
-    (0..c.n()).map(element).collect()
-}
-
 /// The fragment of this index, in memory of its own.
 pub(super) fn fragment(c: &Configuration, content: &[u8], index: u8) -> Bytes {
     let (code, k) = (c.code(), c.dap().k());
@@ -373,51 +301,6 @@ fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
     code.encode(&data, &mut targets);
     fragments.extend(parity.into_iter().map(Bytes::from));
     fragments
-}
-
-// ---- server half ----------------------------------------------------------------------------------------------------
-
-/// PUT: what is held already is acknowledged (`[X-1 support-threshold]`); what trimming would evict at once only raises the
-/// floor. Where a fence is above it a version is refused unless it is decided to be kept. Too many unconfirmed versions are
-/// refused until one is completed and confirmed, or some are dropped (`[X-3 unconfirmed-cap]`); the write-back of a read is
-/// never refused for that.
-pub fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
-    let kept = usize::from(bounds.delta) + 1;
-    let stored = versions.stored();
-    let larger = stored.iter().filter(|stored| stored.tag > tag).count();
-    let repairs = versions.damaged().is_some_and(|damaged| damaged <= tag);
-    let is_unconfirmed = tag > versions.stable();
-    if versions.find(tag).is_some() {
-        Admission::Acknowledge
-    } else if arrival != Arrival::Kept && versions.fences_off(tag) {
-        Admission::Fenced
-    } else if repairs {
-        Admission::Store
-    } else if tag < versions.stable() && larger >= kept {
-        Admission::RaiseFloor
-    } else if arrival == Arrival::New && is_unconfirmed && is_at_cap(versions, bounds) {
-        Admission::Busy
-    } else {
-        Admission::Store
-    }
-}
-
-/// Whether no further unconfirmed version is taken in (`[X-3 unconfirmed-cap]`).
-pub fn is_at_cap(versions: &Versions, bounds: Bounds) -> bool {
-    versions.unconfirmed() >= bounds.unconfirmed
-}
-
-/// Versions below the confirmed one go, except the delta + 1 largest, which stay until the object is quiet: without that
-/// one fast writer could starve readers. The confirmed one and everything above it stays (`[X-3 unconfirmed-cap]`), but for
-/// what is below a tombstone of a quiet object: no client reads what was removed, so that none would say a lost confirmation
-/// again.
-pub fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
-    let (kept, stable) = (usize::from(delta) + 1, versions.stable());
-    let superseding = versions.superseding();
-    versions.evict(|from_largest, stored| match quiet {
-        true => stored.tag < superseding,
-        false => stored.tag < stable && from_largest >= kept,
-    })
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@
 //! |---|---|---|
 //! | get | 1 | tags; of versions that the caller does not have, metadata |
 
-use super::collect::{Rule, is_unaware};
-use super::{Passed, abd, ec};
-use crate::config::{Configuration, Dap};
+use super::Passed;
+use super::collect::is_unaware;
+use super::kind::of_kind;
+use crate::config::Configuration;
 use crate::element::{Carried, Element, Value};
 use crate::env::Env;
 use crate::error::Failed;
@@ -46,7 +47,7 @@ pub async fn get<E: Env>(
 ) -> Result<Vec<Option<Header>>, Failed> {
     assert!(objects.len() <= limits::ACCESSES, "one request");
     let c = at.c().clone();
-    if c.baseline().is_some() {
+    if !super::confirms(&c) {
         // Nothing is judged complete there, and many lists may be too long for one reply.
         return Ok(vec![None; objects.len()]);
     }
@@ -83,11 +84,7 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Optio
     if held.iter().flatten().count() < quorum {
         return None;
     }
-    let rule: Rule = match c.dap() {
-        Dap::Abd | Dap::Removed => abd::largest,
-        Dap::Ec { .. } => ec::acceptable,
-    };
-    let tag = rule(c, &held, have, &Passed::default())?;
+    let tag = of_kind!(c, K => K::accepted(c, &held, have, &Passed::default()))?;
     let answers = || held.iter().flatten();
     let holders = answers().filter(|held| held.stores(tag)).count();
     let is_complete = holders >= quorum || answers().any(|held| held.stable >= tag);

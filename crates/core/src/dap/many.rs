@@ -3,9 +3,9 @@
 
 use super::adopt::Adopt;
 use super::collect::{Collect, Outcome as Collected};
+use super::kind::of_kind;
 use super::store::{Outcome as Stored, Store};
-use super::{Found, Scope, abd, ec};
-use crate::config::Dap;
+use super::{Found, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::Failed;
@@ -24,30 +24,19 @@ pub async fn get_data<E: Env>(
     scope: Scope,
 ) -> Result<Vec<Option<Found>>, Failed> {
     let c = at.c();
-    if c.baseline().is_some() {
+    if !super::confirms(c) {
         // Their lists may be too long for one reply.
         return Ok(names.iter().map(|_| None).collect());
     }
-    let call = |name: &Name| match c.dap() {
-        Dap::Abd | Dap::Removed => {
-            let wants = abd::wants(env, c, name, scope, 0);
-            Collect::new(c, name, abd::largest, scope, Tag::INITIAL, &wants)
-        }
-        Dap::Ec { .. } => {
-            let wants = ec::wants(env, c, name, scope);
-            Collect::new(c, name, ec::acceptable, scope, Tag::INITIAL, &wants)
-        }
+    let call = |name: &Name| {
+        let wants = of_kind!(c, K => K::wants(env, c, name, scope, 0));
+        Collect::new(c, name, scope, Tag::INITIAL, &wants)
     };
     let batch = Batch::new(c.n(), names.iter().map(call));
     let collected = gather::gather(env, at, batch).await?;
-    let found = |collected| match (collected, c.dap()) {
-        (Some(Collected::Found(collected)), Dap::Abd | Dap::Removed) => {
-            Some(abd::found(collected, None))
-        }
-        (Some(Collected::Found(collected)), Dap::Ec { .. }) => {
-            Some(ec::found(env, c, collected, None, scope))
-        }
-        (Some(Collected::Restart) | None, _) => None,
+    let found = |collected| match collected {
+        Some(Collected::Found(collected)) => Some(super::found(env, c, collected, None, scope)),
+        Some(Collected::Restart) | None => None,
     };
     Ok(collected.into_iter().map(found).collect())
 }
@@ -71,10 +60,7 @@ pub struct Put<'a> {
 pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<Vec<bool>, Failed> {
     let c = at.c();
     let call = |put: &Put<'_>| {
-        let elements = match c.dap() {
-            Dap::Abd | Dap::Removed => vec![abd::copy_element(put.value); c.n()],
-            Dap::Ec { .. } => ec::encoded(env, c, put.name, put.value),
-        };
+        let elements = super::encoded(env, c, put.name, put.value);
         Store::new(c, put.name, put.tag, elements, put.holders)
     };
     let batch = Batch::new(c.n(), puts.iter().map(call));

@@ -7,85 +7,81 @@
 //!
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
-//! | [`write()`] | 2 | |
-//! | [`put_version`] | 1 | |
-//! | [`read`] | 1, when the version is known to be at a quorum (`[F-1 quorum-agrees]` to `[F-4 last-configuration]`) | 2 |
-//! | [`stat`] | 1 | 2, with the content |
+//! | [`Domain::write`] | 2 | |
+//! | [`Domain::put_version`] | 1 | |
+//! | [`Domain::read`] | 1, when the version is known to be at a quorum (`[F-1 quorum-agrees]` to `[F-4 last-configuration]`) | 2 |
+//! | [`Domain::stat`] | 1 | 2, with the content |
 //! | without piggybacking | 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
-use super::ahead::{self, Ahead};
-use super::newest::{Newest, newest, newest_past};
-use super::room::{self, Room, Unkept};
-use super::{Client, pause};
-use crate::config::{Configuration, EcDap};
+use super::newest::Newest;
+use super::room::{Room, Unkept};
+use super::{Client, Domain, pause};
+use crate::config::Configuration;
 use crate::consensus::fate::Fate;
+use crate::dap::kind::{Remembers, of_kind};
 use crate::dap::{self, Found, Known, Offered, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable, WriteError};
 use crate::gather::Visit;
 use crate::object::Name;
-use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, Walked};
 use crate::span;
 use crate::tag::Tag;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-/// The newest version of the object. `known` saves the transfer of a value that the caller has. `c`: any final
-/// configuration of the domain.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn read<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-) -> Result<Found, Unavailable> {
-    let read = read_within(client, c, name, known);
-    span::watch!(span::of_object!(span::READ, name), read)
-}
+impl<E: Env> Domain<E> {
+    /// The newest version of the object. `known` saves the transfer of a value that the caller has.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn read(&self, name: &Name, known: Option<&Known>) -> Result<Found, Unavailable> {
+        let read = self.read_within(name, known);
+        span::watch!(span::of_object!(span::READ, name), read)
+    }
 
-/// The same as a part of the current span, which goes on with what is found.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn read_within<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-) -> Result<Found, Unavailable> {
-    let mut passed = Passed::default();
-    let mut full = None;
-    loop {
-        let newest = newest_past(client, c, name, known, Scope::Whole, &passed);
-        let Some(newest) = span::watch!(span::of_phase!(span::PHASE1), newest)? else {
-            // No other version may be returned: only room for a write-back helps.
-            if let Some(unavailable) = full {
-                return Err(unavailable);
-            }
-            passed.unplaced.clear();
-            pause(client).await;
-            continue;
-        };
-        let tag = newest.found.tag;
-        span::record_tag(tag);
-        span::record_bytes(newest.found.length);
-        match settle(client, newest, name).await {
-            Ok(Ok(found)) => return Ok(found),
-            Ok(Err(Unsettled::Dropped)) => {
-                passed.dropped.push(tag);
+    /// The same as a part of the current span, which goes on with what is found.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn read_within(
+        &self,
+        name: &Name,
+        known: Option<&Known>,
+    ) -> Result<Found, Unavailable> {
+        let mut passed = Passed::default();
+        let mut full = None;
+        loop {
+            let newest = self.newest_past(name, known, Scope::Whole, &passed);
+            let Some(newest) = span::watch!(span::of_phase!(span::PHASE1), newest)? else {
+                // No other version may be returned: only room for a write-back helps.
+                if let Some(unavailable) = full {
+                    return Err(unavailable);
+                }
+                passed.unplaced.clear();
+                pause(&self.client).await;
                 continue;
+            };
+            let tag = newest.found.tag;
+            span::record_tag(tag);
+            span::record_bytes(newest.found.length);
+            match self.ensure_at_quorum(newest, name).await {
+                Ok(Ok(found)) => return Ok(found),
+                Ok(Err(Unsettled::Dropped)) => {
+                    passed.dropped.push(tag);
+                    continue;
+                }
+                Ok(Err(Unsettled::NoRoom)) => {}
+                Err(unavailable) if unavailable.lacks_room() => {
+                    full = Some(unavailable);
+                }
+                Err(error) => return Err(error),
             }
-            Ok(Err(Unsettled::NoRoom)) => {}
-            Err(unavailable) if unavailable.lacks_room() => {
-                full = Some(unavailable);
-            }
-            Err(error) => return Err(error),
+            // It need not be this one: a put that ended without a quorum may have left it.
+            passed.unplaced.push(tag);
         }
-        // It need not be this one: a put that ended without a quorum may have left it.
-        passed.unplaced.push(tag);
     }
 }
 
@@ -98,241 +94,224 @@ pub(super) enum Unsettled {
     Dropped,
 }
 
-/// Phase 2 of a read: makes sure that the version is at a quorum, if it can be.
-pub(super) async fn settle<E: Env>(
-    client: &Client<E>,
-    newest: Newest,
-    name: &Name,
-) -> Result<Result<Found, Unsettled>, Unavailable> {
-    if newest.at_quorum(client, name) {
-        newest.confirm_again(client, name);
-        return Ok(Ok(newest.found));
-    }
-    let write_back = write_back(client, &newest, name);
-    let written = span::watch!(span::of_phase!(span::PHASE2), write_back)?;
-    Ok(written.map(|()| newest.found))
-}
-
-/// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
-/// content after all, to write it back (`[X-2 get-tag-maximum]`: never get-tag).
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn stat<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, Unavailable> {
-    let stat = async {
-        let newest = newest(client, c, name, None, Scope::Metadata);
-        let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
-        span::record_tag(newest.found.tag);
-        match newest.at_quorum(client, name) {
-            true => {
-                newest.confirm_again(client, name);
-                Ok(newest.found)
-            }
-            false => read(client, c, name, None).await,
+impl<E: Env> Domain<E> {
+    /// Phase 2 of a read: makes sure that the version is at a quorum, if it can be.
+    pub(super) async fn ensure_at_quorum(
+        &self,
+        newest: Newest,
+        name: &Name,
+    ) -> Result<Result<Found, Unsettled>, Unavailable> {
+        if newest.at_quorum(&self.client, name) {
+            newest.confirm_again(&self.client, name);
+            return Ok(Ok(newest.found));
         }
-    };
-    span::watch!(span::of_object!(span::STAT, name), stat)
-}
+        let write_back = self.write_back(&newest, name);
+        let written = span::watch!(span::of_phase!(span::PHASE2), write_back)?;
+        Ok(written.map(|()| newest.found))
+    }
 
-/// Writes the value as a new version and returns its tag.
-///
-/// # Errors
-/// [`WriteError`] says whether the value may have been written.
-pub async fn write<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-) -> Result<Tag, WriteError> {
-    let (_, tag) = write_over(client, c, name, value).await?;
-    Ok(tag)
-}
-
-/// The same; returns the version that it found, and its own.
-///
-/// # Errors
-/// As [`write()`].
-pub(crate) async fn write_over<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-) -> Result<(Tag, Tag), WriteError> {
-    let write = async {
-        let mut room = Room::default();
-        let (max, last) = loop {
-            let largest = largest_tag(client, c, name, Some(value));
-            let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
-            let (offered, last) = largest.map_err(WriteError::NotApplied)?;
-            match offered {
-                Offered::Room(max) => break (max, last),
-                Offered::Busy => {
-                    // Where the sequence ends is asked again.
-                    let made = room.make(client, &last, name, Tag::INITIAL).await;
-                    made.map_err(WriteError::NotApplied)?;
-                }
+    /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
+    /// content after all, to write it back (`[X-2 get-tag-maximum]`: never get-tag).
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn stat(&self, name: &Name) -> Result<Found, Unavailable> {
+        let stat = async {
+            let newest = self.newest(name, None, Scope::Metadata);
+            let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
+            span::record_tag(newest.found.tag);
+            if newest.at_quorum(&self.client, name) {
+                newest.confirm_again(&self.client, name);
+                Ok(newest.found)
+            } else {
+                self.read(name, None).await
             }
         };
-        let tag = max.next(client.next_writer());
-        let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
-        let written = write_as(client, &last, name, value, tag).await?;
-        Ok((max, written))
-    };
-    span::watch!(span::of_object!(span::WRITE, name), write)
-}
-
-/// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
-/// known to no other client, which needs no query; and for one whose tag consensus has settled (`[X-22 upload-fate]`). It may be
-/// done again, also by others: it is the same version.
-///
-/// # Errors
-/// [`WriteError`] says whether the value may have been written.
-pub async fn put_version<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    version: (Tag, &Value),
-) -> Result<(), WriteError> {
-    let start = client.sequences().start(c);
-    let mut handed_over = false;
-    let put = put(client, start, name, version, &mut handed_over);
-    span::watch!(span::of_phase!(span::PHASE2), put)
-        .map_err(|failed| not_acknowledged(failed, handed_over))
-}
-
-/// Phase 2 of a write: the value becomes this version, from the configuration `last` on.
-pub(super) async fn write_as<E: Env>(
-    client: &Client<E>,
-    last: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-    tag: Tag,
-) -> Result<Tag, WriteError> {
-    span::record_tag(tag);
-    span::record_bytes(value.length());
-    let mut handed_over = false;
-    let put = put(client, last.clone(), name, (tag, value), &mut handed_over);
-    span::watch!(span::of_phase!(span::PHASE2), put)
-        .map_err(|failed| not_acknowledged(failed, handed_over))?;
-    Ok(tag)
-}
-
-/// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
-/// a quorum there has room for it (`[X-3 unconfirmed-cap]`).
-pub(super) async fn largest_tag<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: Option<&Value>,
-) -> Result<(Offered, Arc<Configuration>), Unavailable> {
-    let (mut max, mut current) = (Tag::INITIAL, client.sequences().start(c));
-    let env = &client.env;
-    let get_tag = |at: Visit| async move {
-        match value {
-            Some(value) => dap::get_tag_for(env, &at, name, value).await,
-            None => dap::get_tag(env, &at, name).await.map(Offered::Room),
-        }
-    };
-    let mut asked: Option<Ahead<'_, Offered>> = None;
-    loop {
-        let here = asked.and_then(|asked| asked.at(&current));
-        let here = here.unwrap_or_else(|| Ahead::ask(&current, get_tag));
-        let guess = client.sequences().guess(&current);
-        asked = guess.map(|next| Ahead::ask(&next, get_tag));
-        let (at, tag) = ahead::beside(here.answer(), &mut asked).await;
-        let (mut busy, mut full) = (false, None);
-        match tag {
-            Ok(Offered::Room(tag)) => max = max.max(tag),
-            Ok(Offered::Busy) => busy = true,
-            // What it held is in the configuration that the pointer leads to, and was perhaps not yet when that was asked.
-            Err(Failed::Moved) => asked = None,
-            // Room is needed where the sequence ends, which members that refuse do not say.
-            Err(Failed::Unavailable(unavailable)) if unavailable.lacks_room() => {
-                full = Some(unavailable);
-                max = max.max(tag_of_moving(env, &at, name).await?);
-            }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None if busy => return Ok((Offered::Busy, current)),
-            None => return full.map_or(Ok((Offered::Room(max), current)), Err),
-            Some(next) => {
-                if busy {
-                    max = max.max(tag_of_moving(env, &at, name).await?);
-                }
-                current = next;
-            }
-        }
+        span::watch!(span::of_object!(span::STAT, name), stat)
     }
-}
 
-/// The largest tag of a configuration where a new version need not have room, because another one comes after it.
-async fn tag_of_moving<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Unavailable> {
-    match dap::get_tag(env, at, name).await {
-        Ok(tag) => Ok(tag),
-        // What it held is there.
-        Err(Failed::Moved) => Ok(Tag::INITIAL),
-        Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+    /// Writes the value as a new version and returns its tag.
+    ///
+    /// # Errors
+    /// [`WriteError`] says whether the value may have been written.
+    pub async fn write(&self, name: &Name, value: &Value) -> Result<Tag, WriteError> {
+        let (_, tag) = self.write_over(name, value).await?;
+        Ok(tag)
     }
-}
 
-/// Brings a new pair to a quorum of the last configuration, from `current` on.
-async fn put<E: Env>(
-    client: &Client<E>,
-    mut current: Arc<Configuration>,
-    name: &Name,
-    (tag, value): (Tag, &Value),
-    handed_over: &mut bool,
-) -> Result<(), Unavailable> {
-    let mut room = Room::default();
-    loop {
-        let at = Visit::new(&current);
-        let mut stored = dap::put_data(&client.env, &at, name, tag, value, &[]).await;
-        if let Err(PutError::Fenced(unkept)) = stored {
-            *handed_over = true;
-            // A version that no other client could read must not be kept: if this writer ended now, it would stay for ever.
-            let proposed = match unkept.answered() >= dap::pieces(&current, value) {
-                true => Fate::Kept,
-                false => Fate::Dropped,
-            };
-            stored = match room::keep(client, &at, name, (tag, value), proposed).await {
-                Ok(()) => Ok(()),
-                Err(Unkept::Put(error)) => Err(error),
-                // It may be on its way to the next configuration.
-                Err(Unkept::Dropped) => return Err(unkept),
-            };
-        }
-        match stored {
-            Ok(()) | Err(PutError::Failed(Failed::Moved)) => *handed_over = true,
-            Err(
-                PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
-            ) => {
-                return Err(unavailable);
-            }
-            Err(PutError::Unconfirmed) => {
-                *handed_over = true;
-                if at.is_last() {
-                    // Then the same pair again ([X-8 same-pair-retry]), or in the successor that is known by then.
-                    let last = room.make(client, &current, name, tag).await?;
-                    if last.id().index > current.id().index {
-                        current = last;
+    /// The same; returns the version that it found, and its own.
+    ///
+    /// # Errors
+    /// As [`Domain::write`].
+    pub(crate) async fn write_over(
+        &self,
+        name: &Name,
+        value: &Value,
+    ) -> Result<(Tag, Tag), WriteError> {
+        let write = async {
+            let mut room = Room::default();
+            let (max, last) = loop {
+                let largest = self.largest_tag(name, Some(value));
+                let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
+                let (offered, last) = largest.map_err(WriteError::NotApplied)?;
+                match offered {
+                    Offered::Room(max) => break (max, last),
+                    Offered::Busy => {
+                        // Where the sequence ends is asked again.
+                        let made = room.make(self, name, Tag::INITIAL).await;
+                        made.map_err(WriteError::NotApplied)?;
                     }
-                    continue;
                 }
+            };
+            let tag = max.next(self.client.next_writer());
+            let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
+            let written = self.write_as(&last, name, value, tag).await?;
+            Ok((max, written))
+        };
+        span::watch!(span::of_object!(span::WRITE, name), write)
+    }
+
+    /// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
+    /// known to no other client, which needs no query; and for one whose tag consensus has settled (`[X-22 upload-fate]`). It may be
+    /// done again, also by others: it is the same version.
+    ///
+    /// # Errors
+    /// [`WriteError`] says whether the value may have been written.
+    pub async fn put_version(&self, name: &Name, version: (Tag, &Value)) -> Result<(), WriteError> {
+        self.put_from(&self.start(), name, version).await
+    }
+
+    /// Phase 2 of a write: the value becomes this version, from the configuration `last` on.
+    pub(super) async fn write_as(
+        &self,
+        last: &Arc<Configuration>,
+        name: &Name,
+        value: &Value,
+        tag: Tag,
+    ) -> Result<Tag, WriteError> {
+        span::record_tag(tag);
+        span::record_bytes(value.length());
+        self.put_from(last, name, (tag, value)).await?;
+        Ok(tag)
+    }
+
+    async fn put_from(
+        &self,
+        start: &Arc<Configuration>,
+        name: &Name,
+        version: (Tag, &Value),
+    ) -> Result<(), WriteError> {
+        let mut handed_over = false;
+        let put = self.put_data(start, name, version, &mut handed_over);
+        span::watch!(span::of_phase!(span::PHASE2), put)
+            .map_err(|failed| not_acknowledged(failed, handed_over))
+    }
+
+    /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
+    /// a quorum there has room for it (`[X-3 unconfirmed-cap]`).
+    pub(super) async fn largest_tag(
+        &self,
+        name: &Name,
+        value: Option<&Value>,
+    ) -> Result<(Offered, Arc<Configuration>), Unavailable> {
+        let env = &self.client.env;
+        let get_tag = |at: Visit| async move {
+            let offered = match value {
+                Some(value) => dap::get_tag_for(env, &at, name, value).await,
+                None => dap::get_tag(env, &at, name).await.map(Offered::Room),
+            };
+            match offered {
+                Err(Failed::Unavailable(full)) if full.lacks_room() => Ok(Err(full)),
+                offered => offered.map(Ok),
             }
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => {
-                dap::confirm(&client.env, &at, name, tag);
-                client.remember_propagated(&current, name, (tag, value));
-                return Ok(());
+        };
+        let (mut max, mut no_room) = (Tag::INITIAL, None);
+        let visit = async |at: &Visit, asked: Option<Result<Offered, Unavailable>>| {
+            let offered = match asked {
+                Some(offered) => offered,
+                None => get_tag(at.clone()).await?,
+            };
+            no_room = match offered {
+                Ok(Offered::Room(tag)) => {
+                    max = max.max(tag);
+                    None
+                }
+                Ok(Offered::Busy) => Some(NoRoom::Busy),
+                Err(full) => Some(NoRoom::Full(full)),
+            };
+            // Room is needed only where the sequence ends; elsewhere the tag is. Members with full disks do not say which it is.
+            let shows_end = at.is_last() && at.c().options().piggyback;
+            let needs_tag = match &no_room {
+                None => false,
+                Some(NoRoom::Busy) => !shows_end,
+                Some(NoRoom::Full(_)) => true,
+            };
+            if needs_tag {
+                max = max.max(dap::get_tag(env, at, name).await?);
             }
-            Some(next) => current = next,
+            Ok(Step::<Infallible>::GoOn)
+        };
+        let walk = self.walk().asking_ahead(Some(get_tag), visit);
+        let Walked::ToTheEnd(last) = walk.await?;
+        let last = last.c().clone();
+        match no_room {
+            None => Ok((Offered::Room(max), last)),
+            Some(NoRoom::Busy) => Ok((Offered::Busy, last)),
+            Some(NoRoom::Full(full)) => Err(full),
         }
+    }
+}
+
+/// Why a configuration has no room for a new version.
+enum NoRoom {
+    /// There are too many unconfirmed versions.
+    Busy,
+    /// Disks are full.
+    Full(Unavailable),
+}
+
+impl<E: Env> Domain<E> {
+    /// Brings a new pair to a quorum of the last configuration, from `start` on.
+    async fn put_data(
+        &self,
+        start: &Arc<Configuration>,
+        name: &Name,
+        (tag, value): (Tag, &Value),
+        handed_over: &mut bool,
+    ) -> Result<(), Unavailable> {
+        let mut room = Room::default();
+        let put_data = async |at: &Visit| {
+            let mut stored = dap::put_data(&self.client.env, at, name, tag, value, &[]).await;
+            *handed_over |= !matches!(stored, Err(PutError::Failed(Failed::Unavailable(_))));
+            if let Err(PutError::Fenced(unkept)) = stored {
+                // A version that no other client could read must not be kept: if this writer ended now, it would stay for ever.
+                let proposed = match unkept.answered() >= dap::pieces(at.c(), value) {
+                    true => Fate::Kept,
+                    false => Fate::Dropped,
+                };
+                stored = match self.keep(at, name, (tag, value), proposed).await {
+                    Ok(()) => Ok(()),
+                    Err(Unkept::Put(error)) => Err(error),
+                    // It may be on its way to the next configuration.
+                    Err(Unkept::Dropped) => return Err(unkept.into()),
+                };
+            }
+            match stored {
+                Err(PutError::Unconfirmed) if at.is_last() => {
+                    // Then the same pair again ([X-8 same-pair-retry]), or in the successor that is known by then.
+                    let last = room.make(self, name, tag).await?;
+                    Ok(Step::Again(last))
+                }
+                Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::<Infallible>::GoOn),
+                Err(PutError::Failed(failed)) => Err(failed),
+                Err(PutError::Fenced(unavailable)) => Err(unavailable.into()),
+            }
+        };
+        let Walked::ToTheEnd(last) = self.walk_from(start).until(put_data).await?;
+        dap::confirm(&self.client.env, &last, name, tag);
+        self.client
+            .remember_propagated(last.c(), name, (tag, value));
+        Ok(())
     }
 }
 
@@ -344,62 +323,62 @@ fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
     }
 }
 
-/// Brings the version found to a quorum of the last configuration, if it can be.
-pub(super) async fn write_back<E: Env>(
-    client: &Client<E>,
-    newest: &Newest,
-    name: &Name,
-) -> Result<Result<(), Unsettled>, Unavailable> {
-    let Newest {
-        found,
-        last,
-        in_last,
-        exists: _,
-    } = newest;
-    let value = found
-        .value
-        .as_ref()
-        .expect("only the initial version has no value, and that is complete");
-    let mut at = Visit::new(last.c());
-    // Elsewhere nobody is known to hold it; nevertheless it is one that is completed, not a new one.
-    let mut holders = match in_last {
-        true => found.holders.clone(),
-        false => vec![false; at.c().n()],
-    };
-    loop {
-        let mut put = match skips_put(client, at.c(), name, found.tag) {
-            true => Ok(()),
-            false => dap::put_data(&client.env, &at, name, found.tag, value, &holders).await,
-        };
-        if let Err(PutError::Fenced(_)) = put {
-            put = match room::keep(client, &at, name, (found.tag, value), Fate::Kept).await {
-                Ok(()) => Ok(()),
-                Err(Unkept::Put(error)) => Err(error),
-                Err(Unkept::Dropped) => return Ok(Err(Unsettled::Dropped)),
+impl<E: Env> Domain<E> {
+    /// Brings the version found to a quorum of the last configuration, if it can be.
+    pub(super) async fn write_back(
+        &self,
+        newest: &Newest,
+        name: &Name,
+    ) -> Result<Result<(), Unsettled>, Unavailable> {
+        let Newest {
+            found,
+            last,
+            in_last,
+            exists: _,
+        } = newest;
+        let value = found
+            .value
+            .as_ref()
+            .expect("only the initial version has no value, and that is complete");
+        let mut holders = in_last.then(|| found.holders.clone());
+        let put_data = async |at: &Visit| {
+            // Elsewhere no member is known to hold it; nevertheless it is one that is completed, not a new one.
+            let holders = holders.take().unwrap_or_else(|| vec![false; at.c().n()]);
+            let mut stored = match skips_put(&self.client, at.c(), name, found.tag) {
+                true => Ok(()),
+                false => {
+                    dap::put_data(&self.client.env, at, name, found.tag, value, &holders).await
+                }
             };
-        }
-        match put {
-            Err(PutError::Unconfirmed) if at.is_last() => return Ok(Err(Unsettled::NoRoom)),
-            Ok(()) | Err(PutError::Failed(Failed::Moved) | PutError::Unconfirmed) => {}
-            Err(
-                PutError::Failed(Failed::Unavailable(unavailable)) | PutError::Fenced(unavailable),
-            ) => {
-                return Err(unavailable);
+            if let Err(PutError::Fenced(_)) = stored {
+                stored = match self.keep(at, name, (found.tag, value), Fate::Kept).await {
+                    Ok(()) => Ok(()),
+                    Err(Unkept::Put(error)) => Err(error),
+                    Err(Unkept::Dropped) => return Ok(Step::End(Unsettled::Dropped)),
+                };
+            }
+            match stored {
+                Err(PutError::Unconfirmed) if at.is_last() => Ok(Step::End(Unsettled::NoRoom)),
+                Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::GoOn),
+                Err(PutError::Failed(failed)) => Err(failed),
+                Err(PutError::Fenced(unavailable)) => Err(unavailable.into()),
+            }
+        };
+        match self.walk_from(last.c()).until(put_data).await? {
+            Walked::Ended(unsettled) => Ok(Err(unsettled)),
+            Walked::ToTheEnd(last) => {
+                dap::confirm(&self.client.env, &last, name, found.tag);
+                self.client
+                    .remember_propagated(last.c(), name, (found.tag, value));
+                Ok(Ok(()))
             }
         }
-        let Some(next) = sequence::advance(&client.env, client.sequences(), &at).await? else {
-            dap::confirm(&client.env, &at, name, found.tag);
-            client.remember_propagated(at.c(), name, (found.tag, value));
-            return Ok(Ok(()));
-        };
-        at = Visit::new(&next);
-        holders = vec![false; next.n()];
     }
 }
 
 /// EC-DAPopt without piggybacking: what this client brought there before is not put there again. What comes next is asked in
 /// a round of its own (2.4; with piggybacking, [`Newest::at_quorum`] judges).
 fn skips_put<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, tag: Tag) -> bool {
-    let asks = c.baseline() == Some(EcDap::Optimized) && !c.options().piggyback;
-    asks && client.has_propagated(c, name, tag)
+    let keeps = of_kind!(c, K => K::REMEMBERS) == Remembers::Pairs;
+    keeps && !c.options().piggyback && client.has_propagated(c, name, tag)
 }

@@ -19,28 +19,25 @@
 //!
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
-//! | [`read`] | 1 | as [`atomic::read`] |
-//! | [`write()`], chg | 2 | as [`atomic::write()`] |
-//! | [`write()`], unchg | 1, and the value comes down | as [`atomic::read`] |
+//! | [`Domain::read`] | 1 | 2 |
+//! | [`Domain::write_covering`], chg | 2 | as [`Domain::write`] |
+//! | [`Domain::write_covering`], unchg | 1, and the value comes down | as [`Domain::read`] |
 //!
 //! | pseudocode | here |
 //! |---|---|
-//! | cvr-read | [`read`] |
-//! | cvr-write | [`write()`], [`remove`] |
+//! | cvr-read | [`Domain::read`] |
+//! | cvr-write | [`Domain::write_covering`], [`Domain::remove_covering`] |
 
-use super::atomic::{self, Unsettled};
-use super::newest::newest_past;
-use super::{Client, pause};
-use crate::config::Configuration;
+use super::atomic::Unsettled;
+use super::{Domain, pause};
 use crate::dap::{Found, Known, Passed, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Unavailable, WriteError};
+use crate::error::WriteError;
 use crate::object::Name;
 use crate::span;
 use crate::tag::{NumbersUsedUp, Tag, Writer};
 use bytes::Bytes;
-use std::sync::Arc;
 
 /// How a coverable write ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,95 +49,78 @@ pub enum Covered {
     Unchanged(Found),
 }
 
-/// The newest version: its tag is what a later [`write()`] is based on. `known` saves the transfer of a value that the
-/// caller has.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn read<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-) -> Result<Found, Unavailable> {
-    atomic::read(client, c, name, known).await
-}
+impl<E: Env> Domain<E> {
+    /// Writes the value if `version` is the newest; reads the newest otherwise. [`Tag::INITIAL`] is the version of an object
+    /// that nobody ever wrote.
+    ///
+    /// # Errors
+    /// [`WriteError`] says whether the value may have been written.
+    pub async fn write_covering(
+        &self,
+        name: &Name,
+        value: &Value,
+        version: Tag,
+    ) -> Result<Covered, WriteError> {
+        let write = self.write_or_read(name, value, (version, Tag::next));
+        span::watch!(span::of_object!(span::CVR_WRITE, name), write)
+    }
 
-/// Writes the value if `version` is the newest; reads the newest otherwise. [`Tag::INITIAL`] is the version of an object
-/// that nobody ever wrote.
-///
-/// # Errors
-/// [`WriteError`] says whether the value may have been written.
-pub async fn write<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-    version: Tag,
-) -> Result<Covered, WriteError> {
-    let write = write_or_read(client, c, name, value, (version, Tag::next));
-    span::watch!(span::of_object!(span::CVR_WRITE, name), write)
-}
-
-/// The same with a tombstone, as the first version of the next era ([`Tag::next_era`]): whoever writes at the same time on a
-/// version of this era cannot prevail any more. Otherwise `[V-1 weak-coverability]` would let a file come back whose blocks
-/// are gone.
-///
-/// # Errors
-/// As [`write()`].
-pub async fn remove<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    version: Tag,
-) -> Result<Covered, WriteError> {
-    let tombstone = Value::tombstone(Bytes::new());
-    let remove = write_or_read(client, c, name, &tombstone, (version, Tag::next_era));
-    span::watch!(span::of_object!(span::CVR_WRITE, name), remove)
+    /// The same with a tombstone, as the first version of the next era ([`Tag::next_era`]): whoever writes at the same time on a
+    /// version of this era cannot prevail any more. Otherwise `[V-1 weak-coverability]` would let a file come back whose blocks
+    /// are gone.
+    ///
+    /// # Errors
+    /// As [`Domain::write_covering`].
+    pub async fn remove_covering(&self, name: &Name, version: Tag) -> Result<Covered, WriteError> {
+        let tombstone = Value::tombstone(Bytes::new());
+        let remove = self.write_or_read(name, &tombstone, (version, Tag::next_era));
+        span::watch!(span::of_object!(span::CVR_WRITE, name), remove)
+    }
 }
 
 /// How the version of a write follows from the one that it covers.
 type NextTag = fn(Tag, Writer) -> Result<Tag, NumbersUsedUp>;
 
-async fn write_or_read<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-    (version, next): (Tag, NextTag),
-) -> Result<Covered, WriteError> {
-    let mut have = (!version.is_initial()).then_some(Known {
-        tag: version,
-        value: None,
-    });
-    let mut passed = Passed::default();
-    loop {
-        let newest = newest_past(client, c, name, have.as_ref(), Scope::Whole, &passed);
-        let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
-        let newest = newest.map_err(|failed| {
-            // Nothing of this write was sent yet.
-            WriteError::NotApplied(failed)
-        })?;
-        let newest = newest.expect("only dropped versions are passed over");
-        if newest.found.tag == version {
-            if newest.exists {
-                // Above what members hold back, too.
-                let tag = next(version.max(newest.found.fence), client.next_writer());
-                let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
-                let written = atomic::write_as(client, newest.last.c(), name, value, tag).await;
-                return written.map(Covered::Changed);
+impl<E: Env> Domain<E> {
+    async fn write_or_read(
+        &self,
+        name: &Name,
+        value: &Value,
+        (version, next): (Tag, NextTag),
+    ) -> Result<Covered, WriteError> {
+        let mut have = (!version.is_initial()).then_some(Known {
+            tag: version,
+            value: None,
+        });
+        let mut passed = Passed::default();
+        loop {
+            let newest = self.newest_past(name, have.as_ref(), Scope::Whole, &passed);
+            let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
+            let newest = newest.map_err(|failed| {
+                // Nothing of this write was sent yet.
+                WriteError::NotApplied(failed)
+            })?;
+            let newest = newest.expect("only dropped versions are passed over");
+            if newest.found.tag == version {
+                if newest.exists {
+                    // Above what members hold back, too.
+                    let tag = next(version.max(newest.found.fence), self.client.next_writer());
+                    let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
+                    let written = self.write_as(newest.last.c(), name, value, tag).await;
+                    return written.map(Covered::Changed);
+                }
+                // Nobody holds what the caller claims to have read: a version of another object, or of none. The answers were
+                // judged by that claim, so ask again without it.
+                have = None;
+                continue;
             }
-            // Nobody holds what the caller claims to have read: a version of another object, or of none. The answers were
-            // judged by that claim, so ask again without it.
-            have = None;
-            continue;
-        }
-        let tag = newest.found.tag;
-        let settled = atomic::settle(client, newest, name).await;
-        match settled.map_err(WriteError::NotApplied)? {
-            Ok(found) => return Ok(Covered::Unchanged(found)),
-            Err(Unsettled::Dropped) => passed.dropped.push(tag),
-            Err(Unsettled::NoRoom) => pause(client).await,
+            let tag = newest.found.tag;
+            let settled = self.ensure_at_quorum(newest, name).await;
+            match settled.map_err(WriteError::NotApplied)? {
+                Ok(found) => return Ok(Covered::Unchanged(found)),
+                Err(Unsettled::Dropped) => passed.dropped.push(tag),
+                Err(Unsettled::NoRoom) => pause(&self.client).await,
+            }
         }
     }
 }

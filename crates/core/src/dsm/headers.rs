@@ -1,7 +1,6 @@
 //! Reads of many objects at once, without their content, as far as one round can tell.
 
-use super::Client;
-use crate::config::Configuration;
+use super::{Client, Domain};
 use crate::dap;
 use crate::dap::headers::{self, Header};
 use crate::env::Env;
@@ -10,55 +9,60 @@ use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::Refusal;
 use crate::object::Name;
-use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, Walked};
 use crate::tag::Tag;
-use std::sync::Arc;
 
-/// The newest version of each object, without its content; with each object the version that the caller has. `None`: one
-/// round could not tell, and it has to be read alone: it is being written, a member is damaged, or the domain is moving.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn read<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, Unavailable> {
-    let parts = objects.chunks(limits::ACCESSES);
-    let reads = parts.map(|part| read_part(client, c, part));
-    let found = gather::join(limits::HEADERS_WINDOW, reads).await;
-    let found: Result<Vec<_>, Unavailable> = found.into_iter().collect();
-    Ok(found?.concat())
-}
+impl<E: Env> Domain<E> {
+    /// The newest version of each object, without its content; with each object the version that the caller has. `None`: one
+    /// round could not tell, and it has to be read alone: it is being written, a member is damaged, or the domain is moving.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn headers(
+        &self,
+        objects: &[(Name, Tag)],
+    ) -> Result<Vec<Option<Header>>, Unavailable> {
+        let parts = objects.chunks(limits::ACCESSES);
+        let reads = parts.map(|part| self.headers_part(part));
+        let found = gather::join(limits::HEADERS_WINDOW, reads).await;
+        let found: Result<Vec<_>, Unavailable> = found.into_iter().collect();
+        Ok(found?.concat())
+    }
 
-async fn read_part<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, Unavailable> {
-    loop {
-        let current = client.sequences().start(c);
-        let at = Visit::new(&current);
-        let found = match headers::get(&client.env, &at, objects).await {
-            Ok(found) => Some(found),
-            Err(Failed::Moved) => None,
-            // Much metadata, or many versions under way: more than a reply holds.
-            Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
-                return Ok(vec![None; objects.len()]);
+    async fn headers_part(
+        &self,
+        objects: &[(Name, Tag)],
+    ) -> Result<Vec<Option<Header>>, Unavailable> {
+        let mut found = None;
+        let get = async |at: &Visit| {
+            let start = self.start();
+            if start != *at.c() {
+                // A pending configuration: the domain is moving.
+                return Ok(if start.id().index > at.c().id().index {
+                    Step::Again(start)
+                } else {
+                    Step::End(())
+                });
             }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+            match headers::get(&self.client.env, at, objects).await {
+                Ok(headers) => found = Some(headers),
+                // Much metadata, or many versions under way: more than a reply holds.
+                Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
+                    return Ok(Step::End(()));
+                }
+                Err(failed) => return Err(failed),
+            }
+            Ok(Step::GoOn)
         };
-        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
         // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
-        let is_last = next.is_none() && current.options().piggyback;
-        if let Some(found) = found.filter(|_| is_last) {
-            confirm_again(client, &at, objects, &found);
+        if let Walked::ToTheEnd(last) = self.walk().until(get).await?
+            && last.c().options().piggyback
+            && let Some(found) = found
+        {
+            confirm_again(&self.client, &last, objects, &found);
             return Ok(found);
         }
-        let start = client.sequences().start(c);
-        if start.id() == current.id() {
-            return Ok(vec![None; objects.len()]);
-        }
+        Ok(vec![None; objects.len()])
     }
 }
 

@@ -13,17 +13,16 @@
 //!
 //! | | rounds | bytes |
 //! |---|---|---|
-//! | [`put_block`] | 1: a new name needs no query | those of a put |
-//! | [`publish`] | 3: get-tag, commit, put-data; 2 more over a version in blocks, which are removed | a few hundred |
-//! | [`get_block`] | as a read: 1 or 2 | those of a get |
+//! | [`Domain::put_block`] | 1: a new name needs no query | those of a put |
+//! | [`Domain::publish`] | 3: get-tag, commit, put-data; 2 more over a version in blocks, which are removed | a few hundred |
+//! | [`Domain::get_block`] | as a read: 1 or 2 | those of a get |
 //!
-//! Who has the whole value in memory uses [`write()`] and [`read`]; who streams it has a window of blocks of its own.
+//! Who has the whole value in memory uses [`Domain::write_large`] and [`Domain::read_large`]; who streams it has a window of blocks of its own.
 //!
-//! A reader may find that a block is gone ([`get_block`]: `None`): a larger version is complete then, and it reads the
+//! A reader may find that a block is gone ([`Domain::get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
-use super::{Client, atomic, decided_once, removal};
-use crate::config::Configuration;
+use super::{Domain, removal};
 use crate::dap::{Found, Offered};
 use crate::element::Value;
 use crate::env::Env;
@@ -34,7 +33,6 @@ use crate::object::{Blocks, Kind, Metadata, Name};
 use crate::tag::{ClientId, Tag, Writer};
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use std::sync::Arc;
 
 pub use crate::object::UPLOAD_PREFIX as PREFIX;
 
@@ -67,32 +65,32 @@ pub(super) fn block_tag(upload: Writer) -> Tag {
     Tag::first(upload)
 }
 
-/// Writes one block. `content` is all of it; it may be put again after an error.
-///
-/// # Errors
-/// [`WriteError`].
-pub async fn put_block<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    (upload, index): (Writer, u32),
-    content: &Value,
-) -> Result<(), WriteError> {
-    let name = block_name(upload, index);
-    atomic::put_version(client, c, &name, (block_tag(upload), content)).await
-}
+impl<E: Env> Domain<E> {
+    /// Writes one block. `content` is all of it; it may be put again after an error.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn put_block(
+        &self,
+        (upload, index): (Writer, u32),
+        content: &Value,
+    ) -> Result<(), WriteError> {
+        let name = block_name(upload, index);
+        self.put_version(&name, (block_tag(upload), content)).await
+    }
 
-/// Reads one block; `None`: it is gone, and a larger version of the object than the one with this manifest is complete.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn get_block<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: Writer,
-    index: u32,
-) -> Result<Option<Value>, Unavailable> {
-    let found = atomic::read(client, c, &block_name(upload, index), None).await?;
-    Ok(found.value.filter(|value| !value.deleted))
+    /// Reads one block; `None`: it is gone, and a larger version of the object than the one with this manifest is complete.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn get_block(
+        &self,
+        upload: Writer,
+        index: u32,
+    ) -> Result<Option<Value>, Unavailable> {
+        let found = self.read(&block_name(upload, index), None).await?;
+        Ok(found.value.filter(|value| !value.deleted))
+    }
 }
 
 /// Why an upload has not become a version of its object.
@@ -104,143 +102,133 @@ pub enum PublishError {
     Swept,
 }
 
-/// Makes an upload whose blocks are all at quorums the newest version of `name`. `metadata` is encoded [`Metadata`] with
-/// `blocks`. To be called once for an upload.
-///
-/// # Errors
-/// [`PublishError`].
-pub async fn publish<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    blocks: &Blocks,
-    metadata: Bytes,
-) -> Result<Tag, PublishError> {
-    let own = (blocks.upload, blocks.count() as u32);
-    // A manifest is short: it has room wherever one of its blocks had.
-    let max = match atomic::largest_tag(client, c, name, None).await {
-        Ok((Offered::Room(max), _)) => max,
-        Ok((Offered::Busy, _)) => unreachable!("no version was announced"),
-        Err(failed) => return Err(not_applied(client, c, own, failed).await),
-    };
-    // Unique: this upload is published once.
-    let tag = match max.next(blocks.upload) {
-        Ok(tag) => tag,
-        Err(used_up) => return Err(not_applied(client, c, own, used_up.into()).await),
-    };
-    let commit = Fate::Commit(Box::new(Commit {
-        name: name.clone(),
-        tag,
-        metadata: metadata.clone(),
-    }));
-    let (cell, value) = (cell(blocks.upload), commit.encode());
-    let decided = decided_once::decide_as_owner(client, c, &cell, &value, blocks.upload).await;
-    let decided = match decided {
-        Ok(decided) => decided,
-        // Whoever learns of the commit finishes it.
-        Err(failed) if failed.handed_over => {
-            return Err(PublishError::Write(WriteError::Unknown(failed)));
-        }
-        Err(failed) => return Err(not_applied(client, c, own, failed).await),
-    };
-    if decided != value {
-        return match removal::is_abort(&decided) {
-            true => aborted(client, c, (name, tag), own, max).await,
-            false => Err(PublishError::Swept),
+impl<E: Env> Domain<E> {
+    /// Makes an upload whose blocks are all at quorums the newest version of `name`. `metadata` is encoded [`Metadata`] with
+    /// `blocks`. To be called once for an upload.
+    ///
+    /// # Errors
+    /// [`PublishError`].
+    pub async fn publish(
+        &self,
+        name: &Name,
+        blocks: &Blocks,
+        metadata: Bytes,
+    ) -> Result<Tag, PublishError> {
+        let own = (blocks.upload, blocks.count() as u32);
+        // A manifest is short: it has room wherever one of its blocks had.
+        let max = match self.largest_tag(name, None).await {
+            Ok((Offered::Room(max), _)) => max,
+            Ok((Offered::Busy, _)) => unreachable!("no version was announced"),
+            Err(failed) => return Err(self.not_applied(own, failed).await),
         };
-    }
-    let manifest = Value::manifest(metadata, blocks.length);
-    match atomic::put_version(client, c, name, (tag, &manifest)).await {
-        Ok(()) => {
-            removal::replaced(client, c, max).await;
-            Ok(tag)
-        }
-        Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
-            Err(PublishError::Write(WriteError::Unknown(failed)))
-        }
-    }
-}
-
-/// The end of an upload whose cell says that it was aborted. That is so, and nothing was written, if the object has no larger
-/// version. If it has one, the upload may have been committed and finished by others, and its cell forgotten: then it was
-/// written over, and if it was not committed it is as good as that. Nobody ever reads it from now on.
-async fn aborted<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    (name, tag): (&Name, Tag),
-    own: (Writer, u32),
-    max: Tag,
-) -> Result<Tag, PublishError> {
-    let found = atomic::stat(client, c, name).await;
-    let found = found.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
-    removal::given_up(client, c, own.0, own.1).await;
-    if found.tag < tag {
-        return Err(PublishError::Swept);
-    }
-    removal::replaced(client, c, max).await;
-    Ok(tag)
-}
-
-/// The end of an upload whose commit was not proposed to anybody, and will not be.
-async fn not_applied<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    own: (Writer, u32),
-    failed: Unavailable,
-) -> PublishError {
-    removal::given_up_after(client, c, own, &failed).await;
-    PublishError::Write(WriteError::NotApplied(failed))
-}
-
-/// Writes a value that is in memory, in blocks: `contents` are those of the blocks, in order, each with its own metadata.
-///
-/// # Errors
-/// [`PublishError`].
-pub async fn write<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    (blocks, metadata): (&Blocks, Bytes),
-    contents: &[Value],
-) -> Result<Tag, PublishError> {
-    assert_eq!(contents.len() as u64, blocks.count(), "all of them");
-    let puts = (0..).zip(contents).map(|(index, content)| {
-        let block = (blocks.upload, index);
-        put_block(client, c, block, content)
-    });
-    for put in gather::join(window(blocks.block_bytes), puts).await {
-        // Whatever became of the block, there is no manifest, and will be none.
-        if let Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = put {
-            let own = (blocks.upload, contents.len() as u32);
-            return Err(not_applied(client, c, own, failed).await);
-        }
-    }
-    publish(client, c, name, blocks, metadata).await
-}
-
-/// Reads an object into memory, with its content wherever that is.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn read<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, Unavailable> {
-    loop {
-        let mut found = atomic::read(client, c, name, None).await?;
-        let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {
-            return Ok(found);
+        // Unique: this upload is published once.
+        let tag = match max.next(blocks.upload) {
+            Ok(tag) => tag,
+            Err(used_up) => return Err(self.not_applied(own, used_up.into()).await),
         };
-        let indices = 0..u32::try_from(blocks.count()).unwrap_or(u32::MAX);
-        let gets = indices.map(|index| get_block(client, c, blocks.upload, index));
-        let gets = gather::join(window(blocks.block_bytes), gets).await;
-        let gets = gets.into_iter().collect::<Result<Option<Vec<_>>, _>>()?;
-        // Otherwise a larger version is complete.
-        if let (Some(contents), Some(value)) = (gets, &mut found.value) {
-            value.content = contents.into_iter().flat_map(|v| v.content).collect();
-            value.apart = None;
-            return Ok(found);
+        let commit = Fate::Commit(Box::new(Commit {
+            name: name.clone(),
+            tag,
+            metadata: metadata.clone(),
+        }));
+        let (cell, value) = (cell(blocks.upload), commit.encode());
+        let decided = self.decide_as_owner(&cell, &value, blocks.upload).await;
+        let decided = match decided {
+            Ok(decided) => decided,
+            // Whoever learns of the commit finishes it.
+            Err(failed) if failed.handed_over => {
+                return Err(PublishError::Write(WriteError::Unknown(failed)));
+            }
+            Err(failed) => return Err(self.not_applied(own, failed).await),
+        };
+        if decided != value {
+            return match removal::is_abort(&decided) {
+                true => self.aborted((name, tag), own, max).await,
+                false => Err(PublishError::Swept),
+            };
+        }
+        let manifest = Value::manifest(metadata, blocks.length);
+        match self.put_version(name, (tag, &manifest)).await {
+            Ok(()) => {
+                self.remove_replaced(max).await;
+                Ok(tag)
+            }
+            Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
+                Err(PublishError::Write(WriteError::Unknown(failed)))
+            }
+        }
+    }
+
+    /// The end of an upload whose cell says that it was aborted. That is so, and nothing was written, if the object has no larger
+    /// version. If it has one, the upload may have been committed and finished by others, and its cell forgotten: then it was
+    /// written over, and if it was not committed it is as good as that. Nobody ever reads it from now on.
+    async fn aborted(
+        &self,
+        (name, tag): (&Name, Tag),
+        own: (Writer, u32),
+        max: Tag,
+    ) -> Result<Tag, PublishError> {
+        let found = self.stat(name).await;
+        let found = found.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
+        self.remove_upload(own.0, own.1).await;
+        if found.tag < tag {
+            return Err(PublishError::Swept);
+        }
+        self.remove_replaced(max).await;
+        Ok(tag)
+    }
+
+    /// The end of an upload whose commit was not proposed to anybody, and will not be.
+    async fn not_applied(&self, own: (Writer, u32), failed: Unavailable) -> PublishError {
+        self.remove_upload_after(own, &failed).await;
+        PublishError::Write(WriteError::NotApplied(failed))
+    }
+
+    /// Writes a value that is in memory, in blocks: `contents` are those of the blocks, in order, each with its own metadata.
+    ///
+    /// # Errors
+    /// [`PublishError`].
+    pub async fn write_large(
+        &self,
+        name: &Name,
+        (blocks, metadata): (&Blocks, Bytes),
+        contents: &[Value],
+    ) -> Result<Tag, PublishError> {
+        assert_eq!(contents.len() as u64, blocks.count(), "all of them");
+        let puts = (0..).zip(contents).map(|(index, content)| {
+            let block = (blocks.upload, index);
+            self.put_block(block, content)
+        });
+        for put in gather::join(window(blocks.block_bytes), puts).await {
+            // Whatever became of the block, there is no manifest, and will be none.
+            if let Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = put {
+                let own = (blocks.upload, contents.len() as u32);
+                return Err(self.not_applied(own, failed).await);
+            }
+        }
+        self.publish(name, blocks, metadata).await
+    }
+
+    /// Reads an object into memory, with its content wherever that is.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn read_large(&self, name: &Name) -> Result<Found, Unavailable> {
+        loop {
+            let mut found = self.read(name, None).await?;
+            let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {
+                return Ok(found);
+            };
+            let indices = 0..u32::try_from(blocks.count()).unwrap_or(u32::MAX);
+            let gets = indices.map(|index| self.get_block(blocks.upload, index));
+            let gets = gather::join(window(blocks.block_bytes), gets).await;
+            let gets = gets.into_iter().collect::<Result<Option<Vec<_>>, _>>()?;
+            // Otherwise a larger version is complete.
+            if let (Some(contents), Some(value)) = (gets, &mut found.value) {
+                value.content = contents.into_iter().flat_map(|v| v.content).collect();
+                value.apart = None;
+                return Ok(found);
+            }
         }
     }
 }

@@ -2,16 +2,13 @@
 //! began (`docs/spec` `[X-19 regular-listing]`). It goes along the sequence as a read does, and shows a key if the largest
 //! version of it, wherever it was found, is no tombstone.
 
-use super::Client;
-use crate::config::Configuration;
+use super::Domain;
 use crate::dap::listing::{self, Listing};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::Unavailable;
 use crate::gather::Visit;
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
-use crate::reconfig::sequence;
-use std::sync::Arc;
 
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,30 +19,19 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// The objects that `request` asks for. A page may be shorter than the limit although there are more. `c`: any final
-/// configuration of the domain.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn list<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    request: &ListRequest,
-) -> Result<Page, Unavailable> {
-    let mut current = client.sequences().start(c);
-    let mut listings = Vec::new();
-    loop {
-        let at = Visit::new(&current);
-        match listing::list(&client.env, &at, request).await {
-            Ok(listing) => listings.push(listing),
-            // What it listed is listed by the configuration that the pointer leads to.
-            Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => return Ok(page(listings, request.limit)),
-            Some(next) => current = next,
-        }
+impl<E: Env> Domain<E> {
+    /// The objects that `request` asks for. A page may be shorter than the limit although there are more.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn list(&self, request: &ListRequest) -> Result<Page, Unavailable> {
+        let mut listings = Vec::new();
+        let list = async |at: &Visit| {
+            listings.push(listing::list(&self.client.env, at, request).await?);
+            Ok(())
+        };
+        self.walk().to_the_end(list).await?;
+        Ok(page(listings, request.limit))
     }
 }
 

@@ -1,15 +1,12 @@
 //! Phase 1 of a read: the newest version of all configurations on the way.
 
-use super::Client;
-use super::ahead::{self, Ahead};
-use crate::config::Configuration;
+use super::{Client, Domain};
 use crate::dap::{self, Found, Known, Passed, Scope};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::Unavailable;
 use crate::gather::Visit;
 use crate::object::Name;
-use crate::reconfig::sequence;
-use std::sync::Arc;
+use crate::reconfig::walk::{Step, Walked};
 
 /// What phase 1 of a read found.
 pub(super) struct Newest {
@@ -50,97 +47,75 @@ impl Newest {
     }
 }
 
-/// Some version of the object without its content: the newest of what a quorum holds, which may not be at a quorum itself.
-/// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
-///
-/// # Errors
-/// [`Unavailable`].
-pub(crate) async fn glimpse<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, Unavailable> {
-    let newest = newest(client, c, name, None, Scope::Metadata).await?;
-    Ok(newest.found)
-}
+impl<E: Env> Domain<E> {
+    /// Some version of the object without its content: the newest of what a quorum holds, which may not be at a quorum itself.
+    /// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub(crate) async fn glimpse(&self, name: &Name) -> Result<Found, Unavailable> {
+        let newest = self.newest(name, None, Scope::Metadata).await?;
+        Ok(newest.found)
+    }
 
-/// Phase 1 of a read.
-pub(super) async fn newest<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-    scope: Scope,
-) -> Result<Newest, Unavailable> {
-    let newest = newest_past(client, c, name, known, scope, &Passed::default()).await?;
-    Ok(newest.expect("a read that passes nothing over asks again"))
-}
+    /// Phase 1 of a read.
+    pub(super) async fn newest(
+        &self,
+        name: &Name,
+        known: Option<&Known>,
+        scope: Scope,
+    ) -> Result<Newest, Unavailable> {
+        let newest = self
+            .newest_past(name, known, scope, &Passed::default())
+            .await?;
+        Ok(newest.expect("a read that passes nothing over asks again"))
+    }
 
-/// The same, but for the versions that are passed over. `None`: no other one may be returned.
-pub(super) async fn newest_past<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    known: Option<&Known>,
-    scope: Scope,
-    passed: &Passed,
-) -> Result<Option<Newest>, Unavailable> {
-    let mut current = client.sequences().start(c);
-    let (mut best, mut exists): (Option<Found>, _) = (None, false);
-    let mut asked: Option<Ahead<'_, Found>> = None;
-    let env = &client.env;
-    // Most of the time it is the version that the configuration before has and gives.
-    let get_version =
-        |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
-    loop {
-        let asked_before = asked.and_then(|asked| asked.at(&current));
-        let guess = client.sequences().guess(&current);
-        let guess = guess.filter(|_| *passed == Passed::default());
-        asked = guess.map(|next| Ahead::ask(&next, get_version));
-        let here = async {
-            if let (Some(version), Some(best)) = (asked_before, &best) {
-                let (at, version) = version.answer().await;
-                let version = version.map(|version| version.with_value_of(best));
-                if let Some(version) = version.transpose() {
-                    return (at, version.map(Some));
-                }
+    /// The same, but for the versions that are passed over. `None`: no other one may be returned.
+    pub(super) async fn newest_past(
+        &self,
+        name: &Name,
+        known: Option<&Known>,
+        scope: Scope,
+        passed: &Passed,
+    ) -> Result<Option<Newest>, Unavailable> {
+        let env = &self.client.env;
+        // Most of the time it is the version that the configuration before has and gives.
+        let get_version =
+            |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
+        let ask = (*passed == Passed::default()).then_some(get_version);
+        let (mut best, mut exists, mut found_in): (Option<Found>, _, _) = (None, false, None);
+        let get_data = async |at: &Visit, version: Option<Found>| {
+            let here = if let (Some(version), Some(best)) = (version, &best) {
+                let Some(here) = version.with_value_of(best) else {
+                    return Ok(Step::Again(at.c().clone()));
+                };
+                here
+            } else {
+                let own = self.client.last_propagated(at.c(), name);
+                let known = known.or(own.as_ref());
+                let here = dap::get_data_past(env, at, name, known, scope, passed);
+                let Some(here) = here.await? else {
+                    return Ok(Step::End(()));
+                };
+                here
+            };
+            if best.as_ref().is_none_or(|best| here.tag >= best.tag) {
+                let held = here.tag.is_initial() || here.holders.contains(&true);
+                let is_same = best.as_ref().is_some_and(|best| best.tag == here.tag);
+                exists = held || (exists && is_same);
+                (best, found_in) = (Some(here), Some(at.c().id()));
             }
-            let at = Visit::new(&current);
-            let own = client.last_propagated(&current, name);
-            let known = known.or(own.as_ref());
-            let found = dap::get_data_past(env, &at, name, known, scope, passed).await;
-            (at, found)
+            Ok(Step::GoOn)
         };
-        let (at, found) = ahead::beside(here, &mut asked).await;
-        let here = match found {
-            Ok(None) => return Ok(None),
-            Ok(found) => found,
-            // What it held is in the configuration that the pointer leads to ([A-5 withheld-hop]), as above.
-            Err(Failed::Moved) => {
-                asked = None;
-                None
-            }
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        };
-        let next = sequence::advance(&client.env, client.sequences(), &at).await?;
-        let larger = |here: &Found| best.as_ref().is_none_or(|best| here.tag >= best.tag);
-        let in_last = here.as_ref().is_some_and(larger);
-        if in_last {
-            let held = |found: &Found| found.tag.is_initial() || found.holders.contains(&true);
-            let tag = |found: &Option<Found>| found.as_ref().map(|found| found.tag);
-            let is_same = tag(&best) == tag(&here);
-            exists = here.as_ref().is_some_and(held) || (exists && is_same);
-            best = here;
-        }
-        let Some(next) = next else {
-            let found = best.expect("a configuration without a successor does not withhold");
-            return Ok(Some(Newest {
-                found,
-                last: at,
-                in_last,
+        match self.walk().asking_ahead(ask, get_data).await? {
+            Walked::Ended(()) => Ok(None),
+            Walked::ToTheEnd(last) => Ok(Some(Newest {
+                found: best.expect("a configuration without a successor does not withhold"),
+                in_last: found_in == Some(last.c().id()),
+                last,
                 exists,
-            }));
-        };
-        current = next;
+            })),
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! What a client brought to a quorum itself: a read that finds it need not write it back (`[F-2 own-puts]`,
 //! `[F-6 puts-not-reads]`). EC-DAPopt keeps the pair, so that it is not sent again either (`prop`, `docs/spec` 2.4).
 
-use crate::config::{Configuration, ConfigurationId, EcDap};
+use crate::config::{Configuration, ConfigurationId};
 use crate::dap::Known;
+use crate::dap::kind::{Remembers, of_kind};
 use crate::element::Value;
 use crate::object::Name;
 use crate::tag::Tag;
@@ -30,7 +31,7 @@ impl Propagated {
 
     /// The last pair that was put there, if it is kept.
     pub(super) fn last(&self, c: &Configuration, name: &Name) -> Option<Known> {
-        if c.baseline() != Some(EcDap::Optimized) {
+        if of_kind!(c, K => K::REMEMBERS) != Remembers::Pairs {
             return None;
         }
         let (tag, value) = self.pairs.get(&(c.id(), name.clone()))?;
@@ -38,9 +39,10 @@ impl Propagated {
         Some(Known { tag: *tag, value })
     }
 
-    /// A put completed there. EC-DAP as published remembers none.
+    /// A put completed there.
     pub(super) fn remember(&mut self, c: &Configuration, name: &Name, (tag, value): (Tag, &Value)) {
-        if c.baseline() == Some(EcDap::Published) {
+        let remembers = of_kind!(c, K => K::REMEMBERS);
+        if remembers == Remembers::Nothing {
             return;
         }
         let key = (c.id(), name.clone());
@@ -52,7 +54,7 @@ impl Propagated {
         {
             self.bytes -= bytes(&forgotten);
         }
-        let keeps = c.baseline() == Some(EcDap::Optimized);
+        let keeps = remembers == Remembers::Pairs;
         let room = BYTES.saturating_sub(self.bytes);
         let kept = (keeps && value.content_bytes() <= room).then(|| value.clone());
         self.bytes += kept.as_ref().map_or(0, Value::content_bytes);
@@ -69,25 +71,9 @@ fn bytes((_, value): &(Tag, Option<Value>)) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Dap, Descriptor, Options, ServerId};
-    use crate::object::DomainId;
+    use crate::config::testing::remembering;
     use crate::tag::Writer;
     use bytes::Bytes;
-    use std::sync::Arc;
-
-    fn configuration(ec: EcDap) -> Arc<Configuration> {
-        let members = (1..=3).map(ServerId).collect();
-        let options = Options {
-            ec,
-            ..Options::default()
-        };
-        let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 1 });
-        Configuration::new(Descriptor {
-            options,
-            ..descriptor
-        })
-        .unwrap()
-    }
 
     fn tag(number: u64) -> Tag {
         Tag {
@@ -103,29 +89,30 @@ mod tests {
     #[test]
     fn each_form_remembers_what_it_has_a_use_for() {
         let name = Name::user("k").unwrap();
-        for (ec, tags, pairs) in [
-            (EcDap::Corrected, true, false),
-            (EcDap::Published, false, false),
-            (EcDap::Optimized, true, true),
+        let [tags, nothing, pairs] = remembering();
+        for (c, tags, pairs) in [
+            (tags, true, false),
+            (nothing, false, false),
+            (pairs, true, true),
         ] {
-            let (c, mut propagated) = (configuration(ec), Propagated::default());
+            let mut propagated = Propagated::default();
             propagated.remember(&c, &name, (tag(2), &value(9)));
             propagated.remember(&c, &name, (tag(1), &value(8)));
-            assert_eq!(propagated.has(&c, &name, tag(2)), tags, "{ec:?}");
+            assert_eq!(propagated.has(&c, &name, tag(2)), tags, "{c:?}");
             assert!(!propagated.has(&c, &name, tag(3)));
             let last = propagated.last(&c, &name);
             let expected = pairs.then(|| Known {
                 tag: tag(2),
                 value: Some(value(9)),
             });
-            assert_eq!(last, expected, "{ec:?}");
+            assert_eq!(last, expected, "{c:?}");
             assert_eq!(propagated.bytes, if pairs { 9 } else { 0 });
         }
     }
 
     #[test]
     fn values_have_so_much_room_and_no_more() {
-        let (c, mut propagated) = (configuration(EcDap::Optimized), Propagated::default());
+        let ([_, _, c], mut propagated) = (remembering(), Propagated::default());
         let large = value(BYTES - 1);
         let [a, b] = ["a", "b"].map(|key| Name::user(key).unwrap());
         propagated.remember(&c, &a, (tag(1), &large));

@@ -11,11 +11,10 @@
 //! one before it.
 //!
 //! A reader under way may lose blocks of what was replaced. It starts again, unless it has handed bytes on; then it fails.
-//! Who wants to spare it leaves them to a later sweep ([`Client::keeping_replaced`]).
+//! Who wants to spare it leaves them to a later sweep ([`super::Client::keeping_replaced`]).
 
 use super::large::{self, Fate};
-use super::{Client, atomic, decided_once, sweep};
-use crate::config::Configuration;
+use super::{Domain, sweep};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Obstacle, Response, Unavailable, WriteError};
@@ -24,30 +23,21 @@ use crate::limits;
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
-use std::sync::Arc;
 
-/// Removes the first `blocks` blocks of an upload that its writer, who calls this, gives up without having proposed to commit
-/// it, or because the proposal was not handed to anybody, or because the cell has decided to abort it.
-pub async fn given_up<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: Writer,
-    blocks: u32,
-) {
-    // Whatever is left is left to a sweep.
-    let _ = remove_blocks(client, c, upload, 0..blocks).await;
-}
+impl<E: Env> Domain<E> {
+    /// Removes the first `blocks` blocks of an upload that its writer, who calls this, gives up without having proposed to commit
+    /// it, or because the proposal was not handed to anybody, or because the cell has decided to abort it.
+    pub async fn remove_upload(&self, upload: Writer, blocks: u32) {
+        // Whatever is left is left to a sweep.
+        let _ = self.remove_blocks(upload, 0..blocks).await;
+    }
 
-/// The same after this failure, unless there is nobody who could remove anything either: a server that refuses is there, and
-/// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
-pub async fn given_up_after<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    (upload, blocks): (Writer, u32),
-    failed: &Unavailable,
-) {
-    if is_refused(failed) {
-        given_up(client, c, upload, blocks).await;
+    /// The same after this failure, unless there is nobody who could remove anything either: a server that refuses is there, and
+    /// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
+    pub async fn remove_upload_after(&self, (upload, blocks): (Writer, u32), failed: &Unavailable) {
+        if is_refused(failed) {
+            self.remove_upload(upload, blocks).await;
+        }
     }
 }
 
@@ -58,25 +48,24 @@ pub(crate) fn is_refused(failed: &Unavailable) -> bool {
     used_up || failed.servers.iter().any(refused)
 }
 
-/// Removes the blocks of `version`, if it has some. To be called when a larger version of the object is complete.
-pub async fn replaced<E: Env>(client: &Client<E>, c: &Arc<Configuration>, version: Tag) {
-    if client.keeps_replaced || !version.writer.is_upload() {
-        return;
-    }
-    // Of a version that was seen the upload is committed, and all its blocks were there before that.
-    let Ok(uploads) = sweep::uploads(client, c, &large::prefix(version.writer)).await else {
-        return;
-    };
-    for upload in uploads {
-        // Whatever is left is left to a sweep.
-        if remove_blocks(client, c, upload.id, upload.blocks)
-            .await
-            .is_err()
-        {
+impl<E: Env> Domain<E> {
+    /// Removes the blocks of `version`, if it has some. To be called when a larger version of the object is complete.
+    pub async fn remove_replaced(&self, version: Tag) {
+        if self.client.keeps_replaced || !version.writer.is_upload() {
             return;
         }
+        // Of a version that was seen the upload is committed, and all its blocks were there before that.
+        let Ok(uploads) = self.uploads(&large::prefix(version.writer)).await else {
+            return;
+        };
+        for upload in uploads {
+            // Whatever is left is left to a sweep.
+            if self.remove_blocks(upload.id, upload.blocks).await.is_err() {
+                return;
+            }
+        }
+        self.forget(&large::cell(version.writer));
     }
-    decided_once::forget(client, c, &large::cell(version.writer));
 }
 
 /// Whether the cell decided that the upload never becomes a version.
@@ -84,34 +73,34 @@ pub(super) fn is_abort(decided: &Bytes) -> bool {
     Fate::decode(decided) == Ok(Fate::Abort)
 }
 
-/// Writes tombstones over blocks, each in one round; they stay (`[X-18 tombstone-versions]`).
-pub(super) async fn remove_blocks<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: Writer,
-    blocks: impl IntoIterator<Item = u32>,
-) -> Result<(), Unavailable> {
-    // Above the only other tag that a block can have.
-    let tag = || {
-        let next = large::block_tag(upload).next(client.next_writer());
-        next.expect("two follows one")
-    };
-    let blocks = blocks.into_iter();
-    let blocks = blocks.map(|index| (large::block_name(upload, index), tag()));
-    remove_all(client, c, blocks).await
-}
+impl<E: Env> Domain<E> {
+    /// Writes tombstones over blocks, each in one round; they stay (`[X-18 tombstone-versions]`).
+    pub(super) async fn remove_blocks(
+        &self,
+        upload: Writer,
+        blocks: impl IntoIterator<Item = u32>,
+    ) -> Result<(), Unavailable> {
+        // Above the only other tag that a block can have.
+        let tag = || {
+            let next = large::block_tag(upload).next(self.client.next_writer());
+            next.expect("two follows one")
+        };
+        let blocks = blocks.into_iter();
+        let blocks = blocks.map(|index| (large::block_name(upload, index), tag()));
+        self.remove_all(blocks).await
+    }
 
-/// Writes tombstones with these tags.
-pub(crate) async fn remove_all<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    objects: impl IntoIterator<Item = (Name, Tag)>,
-) -> Result<(), Unavailable> {
-    let tombstone = &Value::tombstone(Bytes::new());
-    let removals = objects.into_iter().map(|(name, tag)| async move {
-        atomic::put_version(client, c, &name, (tag, tombstone)).await
-    });
-    let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
-    let removed: Result<(), WriteError> = removed.into_iter().collect();
-    removed.map_err(sweep::unavailable)
+    /// Writes tombstones with these tags.
+    pub(crate) async fn remove_all(
+        &self,
+        objects: impl IntoIterator<Item = (Name, Tag)>,
+    ) -> Result<(), Unavailable> {
+        let tombstone = &Value::tombstone(Bytes::new());
+        let removals = objects
+            .into_iter()
+            .map(|(name, tag)| async move { self.put_version(&name, (tag, tombstone)).await });
+        let removed = gather::join(limits::SWEEP_WINDOW, removals).await;
+        let removed: Result<(), WriteError> = removed.into_iter().collect();
+        removed.map_err(sweep::unavailable)
+    }
 }

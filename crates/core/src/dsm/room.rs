@@ -12,9 +12,8 @@
 //! | the fate of each version above, at once | 2 |
 //! | the drops | 1 |
 
-use super::atomic::{self, Unsettled};
-use super::newest::newest_past;
-use super::{Client, pause};
+use super::atomic::Unsettled;
+use super::{Domain, pause};
 use crate::config::Configuration;
 use crate::consensus::fate::{self, Fate};
 use crate::dap::{self, Passed, PutError, Scope};
@@ -35,23 +34,22 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Makes room for a new version at `c`, the last configuration of the domain, which need not be final. `own` is the
+    /// Makes room for a new version where the sequence of the domain ends, in a configuration that need not be final. `own` is the
     /// version that the caller is putting, if it has a tag already. The second time it waits a random while first, so that
     /// clients that met at the cap do not meet again at once. Returns where the domain's sequence ends now: without pointers
-    /// on replies, a caller that asked again at `c` would never hear of a successor.
+    /// on replies, a caller that asked the same configuration again would never hear of a successor.
     pub(super) async fn make<E: Env>(
         &mut self,
-        client: &Client<E>,
-        c: &Arc<Configuration>,
+        domain: &Domain<E>,
         name: &Name,
         own: Tag,
     ) -> Result<Arc<Configuration>, Unavailable> {
-        let (newest, last) = complete_newest(client, c, name).await?;
+        let (newest, last) = domain.complete_newest(name).await?;
         if self.confirmed.replace(newest) != Some(newest) {
             return Ok(last);
         }
-        pause(client).await;
-        match drop_stranded(client, &last, name, (newest, own)).await {
+        pause(&domain.client).await;
+        match domain.drop_stranded(&last, name, (newest, own)).await {
             // A successor is known: there is room there, or none is needed here.
             Ok(()) | Err(Failed::Moved) => Ok(last),
             Err(Failed::Unavailable(unavailable)) => Err(unavailable),
@@ -59,68 +57,86 @@ impl Room {
     }
 }
 
-/// Finds the newest version that can be read, makes sure that it is at a quorum, and confirms it. Returns it, and the
-/// configuration where it is.
-async fn complete_newest<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<(Tag, Arc<Configuration>), Unavailable> {
-    let mut passed = Passed::default();
-    let start = client.sequences().highest_final(c);
-    loop {
-        let found = newest_past(client, &start, name, None, Scope::Whole, &passed).await?;
-        let found = found.expect("only dropped versions are passed over");
-        let (tag, last) = (found.found.tag, found.last.c().clone());
-        if found.at_quorum(client, name) {
-            if !tag.is_initial() {
-                dap::confirm(&client.env, &found.last, name, tag);
+impl<E: Env> Domain<E> {
+    /// Finds the newest version that can be read, makes sure that it is at a quorum, and confirms it. Returns it, and the
+    /// configuration where it is.
+    async fn complete_newest(&self, name: &Name) -> Result<(Tag, Arc<Configuration>), Unavailable> {
+        let mut passed = Passed::default();
+        loop {
+            let found = self.newest_past(name, None, Scope::Whole, &passed).await?;
+            let found = found.expect("only dropped versions are passed over");
+            let (tag, last) = (found.found.tag, found.last.c().clone());
+            if found.at_quorum(&self.client, name) {
+                if !tag.is_initial() {
+                    dap::confirm(&self.client.env, &found.last, name, tag);
+                }
+                return Ok((tag, last));
             }
-            return Ok((tag, last));
-        }
-        match atomic::write_back(client, &found, name).await? {
-            Ok(()) => return Ok((tag, last)),
-            Err(Unsettled::Dropped) => passed.dropped.push(tag),
-            Err(Unsettled::NoRoom) => pause(client).await,
+            match self.write_back(&found, name).await? {
+                Ok(()) => return Ok((tag, last)),
+                Err(Unsettled::Dropped) => passed.dropped.push(tag),
+                Err(Unsettled::NoRoom) => pause(&self.client).await,
+            }
         }
     }
-}
 
-/// Drops the unreadable versions above `newest` that are at too few members.
-async fn drop_stranded<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    (newest, own): (Tag, Tag),
-) -> Result<(), Failed> {
-    let env = &client.env;
-    // Before it is final a transfer may be bringing versions here that are complete elsewhere.
-    if client.sequences().highest_final(c) != *c {
-        return Ok(());
-    }
-    let at = Visit::new(c);
-    let largest = dap::get_tag(env, &at, name).await?.max(own);
-    if largest <= newest {
-        return Ok(());
-    }
-    let stranded = dap::fence(env, &at, name, (newest, largest), own).await?;
-    // Members that answered with a successor may have closed before they raised the fence.
-    if !at.is_last() {
-        return Err(Failed::Moved);
-    }
-    let fates = stranded.iter().map(|tag| async {
-        let fate = fate::decide(env, &at, (name, *tag), Fate::Dropped, || {
-            client.next_writer()
+    /// Drops the unreadable versions above `newest` that are at too few members.
+    async fn drop_stranded(
+        &self,
+        c: &Arc<Configuration>,
+        name: &Name,
+        (newest, own): (Tag, Tag),
+    ) -> Result<(), Failed> {
+        let env = &self.client.env;
+        // Before it is final a transfer may be bringing versions here that are complete elsewhere.
+        if self.client.sequences().highest_final(c) != *c {
+            return Ok(());
+        }
+        let at = Visit::new(c);
+        let largest = dap::get_tag(env, &at, name).await?.max(own);
+        if largest <= newest {
+            return Ok(());
+        }
+        let stranded = dap::fence(env, &at, name, (newest, largest), own).await?;
+        // Members that answered with a successor may have closed before they raised the fence.
+        if !at.is_last() {
+            return Err(Failed::Moved);
+        }
+        let fates = stranded.iter().map(|tag| async {
+            let fate = fate::decide(env, &at, (name, *tag), Fate::Dropped, || {
+                self.client.next_writer()
+            });
+            fate.await.map(|fate| (*tag, fate))
         });
-        fate.await.map(|fate| (*tag, fate))
-    });
-    let fates = gather::join(limits::FATE_WINDOW, fates).await;
-    let fates = fates.into_iter().collect::<Result<Vec<_>, Failed>>()?;
-    let dropped = fates.into_iter().filter(|(_, fate)| *fate == Fate::Dropped);
-    let dropped: Vec<Tag> = dropped.map(|(tag, _)| tag).collect();
-    match dropped.is_empty() {
-        true => Ok(()),
-        false => dap::drop_versions(env, &at, name, &dropped).await,
+        let fates = gather::join(limits::FATE_WINDOW, fates).await;
+        let fates = fates.into_iter().collect::<Result<Vec<_>, Failed>>()?;
+        let dropped = fates.into_iter().filter(|(_, fate)| *fate == Fate::Dropped);
+        let dropped: Vec<Tag> = dropped.map(|(tag, _)| tag).collect();
+        match dropped.is_empty() {
+            true => Ok(()),
+            false => dap::drop_versions(env, &at, name, &dropped).await,
+        }
+    }
+
+    /// Brings a version to a quorum that met a fence, if it is decided to be kept. `proposed` is that if members hold enough of it
+    /// to read it.
+    pub(super) async fn keep(
+        &self,
+        at: &Visit,
+        name: &Name,
+        (tag, value): (Tag, &Value),
+        proposed: Fate,
+    ) -> Result<(), Unkept> {
+        let env = &self.client.env;
+        let decided = fate::decide(env, at, (name, tag), proposed, || self.client.next_writer());
+        let decided = decided.await;
+        match decided.map_err(|failed| Unkept::Put(failed.into()))? {
+            Fate::Dropped => Err(Unkept::Dropped),
+            Fate::Kept => {
+                let kept = dap::keep_data(env, at, name, tag, value).await;
+                kept.map_err(Unkept::Put)
+            }
+        }
     }
 }
 
@@ -130,25 +146,4 @@ pub(super) enum Unkept {
     Dropped,
     /// As a put-data.
     Put(PutError),
-}
-
-/// Brings a version to a quorum that met a fence, if it is decided to be kept. `proposed` is that if members hold enough of it
-/// to read it.
-pub(super) async fn keep<E: Env>(
-    client: &Client<E>,
-    at: &Visit,
-    name: &Name,
-    (tag, value): (Tag, &Value),
-    proposed: Fate,
-) -> Result<(), Unkept> {
-    let env = &client.env;
-    let decided = fate::decide(env, at, (name, tag), proposed, || client.next_writer());
-    let decided = decided.await;
-    match decided.map_err(|failed| Unkept::Put(failed.into()))? {
-        Fate::Dropped => Err(Unkept::Dropped),
-        Fate::Kept => {
-            let kept = dap::keep_data(env, at, name, tag, value).await;
-            kept.map_err(Unkept::Put)
-        }
-    }
 }

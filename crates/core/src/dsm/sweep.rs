@@ -21,9 +21,8 @@
 //!
 //! To remove a block is to write a tombstone over it, in one round, because all tags that it can have are known.
 
+use super::Domain;
 use super::large::{self, Fate};
-use super::{Client, atomic, decided_once, listing, removal};
-use crate::config::Configuration;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::limits;
@@ -32,7 +31,6 @@ use crate::object::{Kind, Metadata};
 use crate::tag::Writer;
 use bytes::Bytes;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// What to remove, by age; in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,72 +112,65 @@ enum State {
     Replaced(Option<u64>),
 }
 
-/// Goes over all blocks of uploads in the domain; removes what no object needs and is older than `ages` say. `c`: any final
-/// configuration of the domain.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
-pub async fn sweep<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    ages: &Ages,
-) -> Result<Swept, Unavailable> {
-    let mut swept = Swept::default();
-    let uploads = uploads(client, c, large::PREFIX).await?;
-    let with_blocks: BTreeSet<Bytes> = uploads.iter().map(|it| large::cell(it.id)).collect();
-    for upload in uploads {
-        let mut state = state(client, c, &upload).await?;
-        if state == State::Unfinished && is_old(&upload, ages) {
-            state = abort(client, c, &upload).await?;
-        }
-        let (class, goes) = match state {
-            State::Live => (&mut swept.live, false),
-            State::Unfinished => (&mut swept.unfinished, false),
-            State::Aborted => (&mut swept.aborted, ages.replaced_ms.is_some()),
-            State::Replaced(at) => (&mut swept.replaced, passed(ages, at, ages.replaced_ms)),
-        };
-        add(class, upload.count());
-        if goes {
-            let blocks = upload.blocks.iter().copied();
-            removal::remove_blocks(client, c, upload.id, blocks).await?;
-            add(&mut swept.removed, upload.count());
-            if let State::Replaced(_) = state {
-                decided_once::forget(client, c, &large::cell(upload.id));
+impl<E: Env> Domain<E> {
+    /// Goes over all blocks of uploads in the domain; removes what no object needs and is older than `ages` say.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
+    pub async fn sweep(&self, ages: &Ages) -> Result<Swept, Unavailable> {
+        let mut swept = Swept::default();
+        let uploads = self.uploads(large::PREFIX).await?;
+        let with_blocks: BTreeSet<Bytes> = uploads.iter().map(|it| large::cell(it.id)).collect();
+        for upload in uploads {
+            let mut state = self.upload_state(&upload).await?;
+            if state == State::Unfinished && is_old(&upload, ages) {
+                state = self.abort(&upload).await?;
             }
-        }
-    }
-    if ages.replaced_ms.is_some() {
-        forget_cells(client, c, &with_blocks).await?;
-    }
-    Ok(swept)
-}
-
-/// Cells that were left when the blocks of their uploads went: what was committed and is written over is forgotten. What was
-/// aborted is not: its writer may be slow, and must never hear anything else.
-async fn forget_cells<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    with_blocks: &BTreeSet<Bytes>,
-) -> Result<(), Unavailable> {
-    let (prefix, mut after) = (Bytes::from_static(large::PREFIX.as_bytes()), Bytes::new());
-    loop {
-        let page = decided_once::list(client, c, &prefix, &after).await?;
-        for (cell, decided) in &page.cells {
-            if with_blocks.contains(cell) {
-                continue;
-            }
-            let decided = match decided {
-                Some(decided) => Some(decided.clone()),
-                None => decided_once::learn(client, c, cell).await?,
+            let (class, goes) = match state {
+                State::Live => (&mut swept.live, false),
+                State::Unfinished => (&mut swept.unfinished, false),
+                State::Aborted => (&mut swept.aborted, ages.replaced_ms.is_some()),
+                State::Replaced(at) => (&mut swept.replaced, passed(ages, at, ages.replaced_ms)),
             };
-            let Some(decided) = decided else { continue };
-            if let State::Replaced(_) = settled(client, c, &decided).await? {
-                decided_once::forget(client, c, cell);
+            add(class, upload.count());
+            if goes {
+                let blocks = upload.blocks.iter().copied();
+                self.remove_blocks(upload.id, blocks).await?;
+                add(&mut swept.removed, upload.count());
+                if let State::Replaced(_) = state {
+                    self.forget(&large::cell(upload.id));
+                }
             }
         }
-        match (page.truncated, page.cells.into_keys().next_back()) {
-            (true, Some(last)) => after = last,
-            _ => return Ok(()),
+        if ages.replaced_ms.is_some() {
+            self.forget_cells(&with_blocks).await?;
+        }
+        Ok(swept)
+    }
+
+    /// Cells that were left when the blocks of their uploads went: what was committed and is written over is forgotten. What was
+    /// aborted is not: its writer may be slow, and must never hear anything else.
+    async fn forget_cells(&self, with_blocks: &BTreeSet<Bytes>) -> Result<(), Unavailable> {
+        let (prefix, mut after) = (Bytes::from_static(large::PREFIX.as_bytes()), Bytes::new());
+        loop {
+            let page = self.cells(&prefix, &after).await?;
+            for (cell, decided) in &page.cells {
+                if with_blocks.contains(cell) {
+                    continue;
+                }
+                let decided = match decided {
+                    Some(decided) => Some(decided.clone()),
+                    None => self.learn(cell).await?,
+                };
+                let Some(decided) = decided else { continue };
+                if let State::Replaced(_) = self.settled(&decided).await? {
+                    self.forget(cell);
+                }
+            }
+            match (page.truncated, page.cells.into_keys().next_back()) {
+                (true, Some(last)) => after = last,
+                _ => return Ok(()),
+            }
         }
     }
 }
@@ -190,85 +181,75 @@ fn add(sum: &mut Count, count: Count) {
     sum.bytes += count.bytes;
 }
 
-/// All blocks that are there whose keys begin with this, by upload.
-pub(super) async fn uploads<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    prefix: &str,
-) -> Result<Vec<Upload>, Unavailable> {
-    let mut uploads: Vec<Upload> = Vec::new();
-    let mut after = Some(String::new());
-    while let Some(begin) = after {
-        let request = ListRequest {
-            kind: Kind::Block,
-            prefix: prefix.into(),
-            after: begin,
-            limit: limits::PAGE_ENTRIES as u16,
-        };
-        let page = listing::list(client, c, &request).await?;
-        for entry in page.entries {
-            let Some((id, index)) = large::parse_key(&entry.key) else {
-                continue;
+impl<E: Env> Domain<E> {
+    /// All blocks that are there whose keys begin with this, by upload.
+    pub(super) async fn uploads(&self, prefix: &str) -> Result<Vec<Upload>, Unavailable> {
+        let mut uploads: Vec<Upload> = Vec::new();
+        let mut after = Some(String::new());
+        while let Some(begin) = after {
+            let request = ListRequest {
+                kind: Kind::Block,
+                prefix: prefix.into(),
+                after: begin,
+                limit: limits::PAGE_ENTRIES as u16,
             };
-            if uploads.last().is_none_or(|upload| upload.id != id) {
-                uploads.push(Upload {
-                    id,
-                    blocks: Vec::new(),
-                    bytes: 0,
-                    idle_s: entry.age_s,
-                });
+            let page = self.list(&request).await?;
+            for entry in page.entries {
+                let Some((id, index)) = large::parse_key(&entry.key) else {
+                    continue;
+                };
+                if uploads.last().is_none_or(|upload| upload.id != id) {
+                    uploads.push(Upload {
+                        id,
+                        blocks: Vec::new(),
+                        bytes: 0,
+                        idle_s: entry.age_s,
+                    });
+                }
+                let upload = uploads.last_mut().expect("one was pushed");
+                upload.blocks.push(index);
+                upload.bytes += entry.length;
+                upload.idle_s = upload.idle_s.min(entry.age_s);
             }
-            let upload = uploads.last_mut().expect("one was pushed");
-            upload.blocks.push(index);
-            upload.bytes += entry.length;
-            upload.idle_s = upload.idle_s.min(entry.age_s);
+            after = page.next;
         }
-        after = page.next;
+        Ok(uploads)
     }
-    Ok(uploads)
-}
 
-/// The state of an upload. What was committed and not put yet is put here.
-async fn state<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: &Upload,
-) -> Result<State, Unavailable> {
-    let decided = decided_once::learn(client, c, &large::cell(upload.id)).await?;
-    match decided {
-        None => Ok(State::Unfinished),
-        Some(decided) => settled(client, c, &decided).await,
+    /// The state of an upload. What was committed and not put yet is put here.
+    async fn upload_state(&self, upload: &Upload) -> Result<State, Unavailable> {
+        let decided = self.learn(&large::cell(upload.id)).await?;
+        match decided {
+            None => Ok(State::Unfinished),
+            Some(decided) => self.settled(&decided).await,
+        }
     }
-}
 
-/// The state of an upload whose cell decided this.
-async fn settled<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    decided: &Bytes,
-) -> Result<State, Unavailable> {
-    let commit = match Fate::decode(decided) {
-        Ok(Fate::Abort) => return Ok(State::Aborted),
-        Ok(Fate::Commit(commit)) => commit,
-        // Of a later version of this software: it may be anything, so it is left alone.
-        Err(_) => return Ok(State::Live),
-    };
-    let Ok(manifest) = commit.manifest() else {
-        return Ok(State::Live);
-    };
-    loop {
-        let found = atomic::stat(client, c, &commit.name).await;
-        let found = found?;
-        if found.tag == commit.tag {
+    /// The state of an upload whose cell decided this.
+    async fn settled(&self, decided: &Bytes) -> Result<State, Unavailable> {
+        let commit = match Fate::decode(decided) {
+            Ok(Fate::Abort) => return Ok(State::Aborted),
+            Ok(Fate::Commit(commit)) => commit,
+            // Of a later version of this software: it may be anything, so it is left alone.
+            Err(_) => return Ok(State::Live),
+        };
+        let Ok(manifest) = commit.manifest() else {
             return Ok(State::Live);
+        };
+        loop {
+            let found = self.stat(&commit.name).await;
+            let found = found?;
+            if found.tag == commit.tag {
+                return Ok(State::Live);
+            }
+            if found.tag > commit.tag {
+                let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
+                return Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)));
+            }
+            let version = (commit.tag, &manifest);
+            let put = self.put_version(&commit.name, version).await;
+            put.map_err(unavailable)?;
         }
-        if found.tag > commit.tag {
-            let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
-            return Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)));
-        }
-        let version = (commit.tag, &manifest);
-        let put = atomic::put_version(client, c, &commit.name, version).await;
-        put.map_err(unavailable)?;
     }
 }
 
@@ -284,15 +265,13 @@ fn passed(ages: &Ages, then: Option<u64>, age_ms: Option<u64>) -> bool {
     age_ms.is_some_and(|age| since >= age)
 }
 
-/// Proposes that the upload never becomes a version. Its writer may be faster.
-async fn abort<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    upload: &Upload,
-) -> Result<State, Unavailable> {
-    let cell = large::cell(upload.id);
-    let decided = decided_once::decide(client, c, &cell, &Fate::Abort.encode()).await?;
-    settled(client, c, &decided).await
+impl<E: Env> Domain<E> {
+    /// Proposes that the upload never becomes a version. Its writer may be faster.
+    async fn abort(&self, upload: &Upload) -> Result<State, Unavailable> {
+        let cell = large::cell(upload.id);
+        let decided = self.decide(&cell, &Fate::Abort.encode()).await?;
+        self.settled(&decided).await
+    }
 }
 
 pub(super) fn unavailable(error: WriteError) -> Unavailable {

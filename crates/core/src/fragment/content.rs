@@ -8,7 +8,7 @@
 use super::block::{self, Metadata};
 use super::file::{self, Block, Chain, FileError};
 use crate::config::Configuration;
-use crate::dsm::{Client, atomic, large};
+use crate::dsm::{Client, large};
 use crate::env::Env;
 use crate::gather;
 use crate::object::Name;
@@ -112,7 +112,7 @@ async fn fetch<E: Env>(
     id: Writer,
 ) -> Result<(Block, Vec<Bytes>), FileError> {
     let name = block::name(id);
-    let found = atomic::read(client, c, &name, None).await?;
+    let found = client.domain(c).read(&name, None).await?;
     let key = || name.key().to_owned();
     let Some(value) = found.value.filter(|value| !value.deleted) else {
         return Err(FileError::Broken { key: key() });

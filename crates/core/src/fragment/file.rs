@@ -16,7 +16,7 @@ use super::Digest;
 use super::block::{self, Metadata};
 use crate::config::Configuration;
 use crate::dap::headers::Header;
-use crate::dsm::{Client, atomic, headers};
+use crate::dsm::Client;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -202,7 +202,7 @@ pub(super) async fn era<E: Env>(
     c: &Arc<Configuration>,
     file: &Name,
 ) -> Result<u64, Unavailable> {
-    let genesis = atomic::stat(client, c, file).await?;
+    let genesis = client.domain(c).stat(file).await?;
     Ok(genesis.tag.era())
 }
 
@@ -217,7 +217,7 @@ pub(super) async fn gone<E: Env>(
     if !matches!(error, FileError::Broken { .. }) {
         return error;
     }
-    match atomic::stat(client, c, file).await {
+    match client.domain(c).stat(file).await {
         Ok(genesis) if genesis.tag.era() == of => error,
         Ok(genesis) => FileError::NotFound {
             version: genesis.tag,
@@ -267,7 +267,7 @@ impl<E: Env> Walk<'_, E> {
             .iter()
             .map(|block| (block.name(self.file), block.version))
             .collect();
-        let found = headers::read(self.client, self.c, &objects).await?;
+        let found = self.client.domain(self.c).headers(&objects).await?;
         assert_eq!(found.len(), known.len(), "each was asked for");
         let mut seen = Seen::new();
         for (block, header) in known.iter().zip(found) {
@@ -289,7 +289,7 @@ impl<E: Env> Walk<'_, E> {
 
     /// Reads the genesis block, and asks for the blocks that its hint names.
     async fn ask_for_hinted(&self) -> Result<(usize, Seen), FileError> {
-        let found = atomic::read(self.client, self.c, self.file, None).await?;
+        let found = self.client.domain(self.c).read(self.file, None).await?;
         let genesis = self.block(None, found.tag, found.value.as_ref(), 0)?;
         let hint = found.value.map(|value| value.contiguous());
         let hinted = block::decode_hint(&hint.unwrap_or_default());
@@ -305,7 +305,7 @@ impl<E: Env> Walk<'_, E> {
 
     async fn ask_alone(&self, id: Option<Writer>) -> Result<Block, FileError> {
         let name = Block::key(id, self.file);
-        let found = atomic::stat(self.client, self.c, &name).await?;
+        let found = self.client.domain(self.c).stat(&name).await?;
         self.block(id, found.tag, found.value.as_ref(), found.length)
     }
 

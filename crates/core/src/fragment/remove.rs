@@ -7,8 +7,8 @@
 use super::block;
 use super::file::{self, FileError};
 use crate::config::Configuration;
-use crate::dsm::coverable::{self, Covered};
-use crate::dsm::{Client, atomic};
+use crate::dsm::Client;
+use crate::dsm::coverable::Covered;
 use crate::env::Env;
 use crate::gather;
 use crate::limits;
@@ -30,7 +30,7 @@ pub async fn remove<E: Env>(
     let (chain, removed) = loop {
         let chain = file::walk(client, c, file, None).await?;
         let version = chain.blocks[0].version;
-        let covered = coverable::remove(client, c, file, version).await;
+        let covered = client.domain(c).remove_covering(file, version).await;
         if let Covered::Changed(removed) = covered.map_err(FileError::Write)? {
             break (chain, removed);
         }
@@ -60,12 +60,12 @@ async fn remove_block<E: Env>(
     id: Writer,
 ) -> Result<Option<Writer>, FileError> {
     let name = block::name(id);
-    let mut found = atomic::stat(client, c, &name).await?;
+    let mut found = client.domain(c).stat(&name).await?;
     loop {
         let Some(value) = found.value.filter(|value| !value.deleted) else {
             return Ok(None);
         };
-        let covered = coverable::remove(client, c, &name, found.tag).await;
+        let covered = client.domain(c).remove_covering(&name, found.tag).await;
         match covered.map_err(FileError::Write)? {
             Covered::Unchanged(newer) => found = newer,
             Covered::Changed(_) => {

@@ -13,7 +13,7 @@
 use super::block::{self, Home};
 use super::file;
 use crate::config::Configuration;
-use crate::dsm::{Client, headers, listing, newest, removal};
+use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather;
@@ -68,7 +68,7 @@ pub async fn sweep<E: Env>(
             after: begin,
             limit: limits::PAGE_ENTRIES as u16,
         };
-        let page = listing::list(client, c, &request).await?;
+        let page = client.domain(c).list(&request).await?;
         let gone = sweep.sort(&page.entries).await?;
         if removes {
             sweep.remove(gone).await?;
@@ -114,14 +114,14 @@ impl<E: Env> Sweep<'_, E> {
         let (client, c) = (self.client, self.c);
         let unread = |name: &Name| (name.clone(), Tag::INITIAL);
         let objects: Vec<(Name, Tag)> = names.iter().map(unread).collect();
-        let headers = headers::read(client, c, &objects).await;
+        let headers = client.domain(c).headers(&objects).await;
         let headers = headers?;
         assert_eq!(headers.len(), names.len(), "each was asked for");
         let homes = names.iter().zip(headers).map(|(name, header)| async move {
             let value = match header {
                 Some(header) => header.value,
                 // It is the same in all versions.
-                None => newest::glimpse(client, c, name).await?.value,
+                None => client.domain(c).glimpse(name).await?.value,
             };
             Ok(value.and_then(|value| Home::decode(&value.metadata)))
         });
@@ -147,7 +147,7 @@ impl<E: Env> Sweep<'_, E> {
             let tag = version.next_era(self.client.next_writer());
             Some((name, tag.ok()?))
         });
-        removal::remove_all(self.client, self.c, removals).await
+        self.client.domain(self.c).remove_all(removals).await
     }
 
     fn swept(self) -> Swept {

@@ -18,8 +18,8 @@ use super::block::{self, Home, Metadata};
 use super::file::{self, Block, Chain};
 use super::identify::Update;
 use crate::config::Configuration;
-use crate::dsm::coverable::{self, Covered};
-use crate::dsm::{Client, atomic, removal};
+use crate::dsm::coverable::Covered;
+use crate::dsm::{Client, removal};
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::gather;
@@ -276,7 +276,11 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         // Nobody knows the name, so that nothing needs to be asked.
         let version = Tag::first(new.id);
         let (name, value) = (block::name(new.id), metadata.with(&self.home, data));
-        let put = atomic::put_version(self.client, self.c, &name, (version, &value)).await;
+        let put = self
+            .client
+            .domain(self.c)
+            .put_version(&name, (version, &value))
+            .await;
         put.map_err(|error| {
             // Whatever became of it, nothing leads there.
             let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
@@ -299,7 +303,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
             (block::name(new.id), tag.expect("it is of the first era"))
         });
         // Whatever is left stays until the file is removed.
-        let _ = removal::remove_all(self.client, self.c, removals).await;
+        let _ = self.client.domain(self.c).remove_all(removals).await;
     }
 
     /// The coverable writes of all blocks, and whether the file was removed before they began: blocks of it may be left,
@@ -347,7 +351,11 @@ impl<E: Env, S: Source> Write<'_, E, S> {
             Err(error) => return (block, Err(UpdateError::Source(error))),
         };
         let (name, value) = (old.name(&self.home.file), metadata.with(&self.home, data));
-        let covered = coverable::write(self.client, self.c, &name, &value, old.version).await;
+        let covered = self
+            .client
+            .domain(self.c)
+            .write_covering(&name, &value, old.version)
+            .await;
         (block, covered.map_err(UpdateError::Write))
     }
 }

@@ -3,25 +3,10 @@
 
 use super::visit::Addressed;
 use super::*;
-use crate::config::{Dap, Decider, Descriptor, Options, ServerId};
+use crate::config::Descriptor;
+use crate::config::testing::replicated;
 use crate::message::{Answer, CellReply, CellRequest};
-use crate::object::DomainId;
 use crate::pointer::Pointer;
-
-pub(crate) fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
-    Configuration::new(Descriptor {
-        domain: DomainId(1),
-        partition: 0,
-        index: 0,
-        members: (1..=n as u128).map(ServerId).collect(),
-        dap,
-        delta: 1,
-        copy_bytes: 16,
-        options: Options::default(),
-        decided_by: Decider::Members,
-    })
-    .unwrap()
-}
 
 /// What happens on one way through.
 #[derive(Clone, Debug, PartialEq)]
@@ -238,7 +223,7 @@ fn a_quorum_call_is_decided_exactly_when_a_quorum_is_in() {
 /// question that come late or twice are no refusals.
 #[test]
 fn unknown_configurations_are_described_and_never_counted_as_refusals() {
-    let c = configuration(3, Dap::Abd);
+    let c = replicated(3);
     let body = Body::Access(Vec::new());
     let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
     let quorum = Quorum::new(3, 2, body, (), fold);
@@ -269,7 +254,7 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
 /// quorum.
 #[test]
 fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
-    let c = configuration(3, Dap::Abd);
+    let c = replicated(3);
     let (pending, last) = (
         Pointer::pending(&at_index(&c, 1)),
         Pointer::finalized(&at_index(&c, 1)),
@@ -314,7 +299,7 @@ fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
 /// A final pointer is a safe place to go on from, whoever knows it: members that refuse for good do not stand in the way.
 #[test]
 fn one_final_pointer_is_enough_where_the_others_refuse() {
-    let c = configuration(3, Dap::Abd);
+    let c = replicated(3);
     let next = at_index(&c, 1);
     let refused = || Event::Refused(Refusal::Damaged);
     let shown = Event::Reply(Reply::Next {
@@ -345,7 +330,7 @@ fn one_final_pointer_is_enough_where_the_others_refuse() {
 /// only those who had not heard.
 #[test]
 fn a_final_pointer_is_written_at_a_quorum() {
-    let c = configuration(3, Dap::Abd);
+    let c = replicated(3);
     let written = Pointer::finalized(&at_index(&c, 1));
     let later = Pointer::finalized(&at_index(&c, 2));
     let shows = |pointer: &Pointer| {
@@ -392,7 +377,7 @@ fn a_final_pointer_is_written_at_a_quorum() {
 /// Busy, starting and stopping servers are asked again after a while, and count neither way meanwhile.
 #[test]
 fn refusals_that_may_pass_are_asked_again() {
-    let c = configuration(3, Dap::Abd);
+    let c = replicated(3);
     let body = Body::Access(Vec::new());
     let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
     let quorum = Quorum::new(3, 2, body, (), fold);

@@ -11,7 +11,6 @@ use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
 use crate::message::{Enrolment, Reply, Request, ServerRecord};
-use crate::reconfig::sequence;
 use crate::starts::{Agreed, Starting, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,23 +81,14 @@ pub async fn servers<E: Env>(
     client: &Client<E>,
     root: &Arc<Configuration>,
 ) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
-    let mut current = client.sequences().start(root);
     let mut known = BTreeMap::new();
-    loop {
-        let at = Visit::new(&current);
-        match registered::list(&client.env, &at).await {
-            Ok(records) => records
-                .into_values()
-                .for_each(|record| registered::merge(&mut known, record)),
-            // The configuration that the pointer leads to knows them.
-            Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        match sequence::advance(&client.env, client.sequences(), &at).await? {
-            None => return Ok(known),
-            Some(next) => current = next,
-        }
-    }
+    let list = async |at: &Visit| {
+        let records = registered::list(&client.env, at).await?.into_values();
+        records.for_each(|record| registered::merge(&mut known, record));
+        Ok(())
+    };
+    client.domain(root).walk().to_the_end(list).await?;
+    Ok(known)
 }
 
 /// Registers a start of a server with a quorum of the root domain, or asks whether that would be possible. Like a put it goes

@@ -2,8 +2,8 @@
 //! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
 use super::{directory, reconfiguration};
-use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
-use crate::dsm::{Client, decided_once};
+use crate::config::{Configuration, InvalidConfiguration};
+use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
@@ -116,11 +116,11 @@ pub async fn find_domain<E: Env>(
     check_domain_name(name).map_err(DomainError::Name)?;
     for generation in 0.. {
         let cell = domain_cell(name, generation);
-        let Some(decided) = decided_once::learn(client, root, &cell).await? else {
+        let Some(decided) = client.domain(root).learn(&cell).await? else {
             return Ok(None);
         };
         let latest = latest_of(client, root, decided).await?;
-        if latest.dap() != Dap::Removed {
+        if !latest.dap().is_removal() {
             return Ok(Some(latest));
         }
     }
@@ -141,13 +141,13 @@ pub async fn create_domain<E: Env>(
     check_domain_name(name).map_err(DomainError::Name)?;
     for generation in 0.. {
         let cell = domain_cell(name, generation);
-        let decided = decided_once::decide(client, root, &cell, first.encoded()).await?;
+        let decided = client.domain(root).decide(&cell, first.encoded()).await?;
         // The domain id is random, so that the same descriptor is the same creation.
         if decided == *first.encoded() {
             return Ok(Creation::Created);
         }
         let latest = latest_of(client, root, decided).await?;
-        if latest.dap() != Dap::Removed {
+        if !latest.dap().is_removal() {
             return Ok(Creation::Exists(latest));
         }
     }
@@ -166,18 +166,18 @@ pub async fn domains<E: Env>(
     let mut after = Bytes::new();
     let prefix = Bytes::from_static(DOMAIN_CELLS);
     loop {
-        let page = decided_once::list(client, root, &prefix, &after).await?;
+        let page = client.domain(root).cells(&prefix, &after).await?;
         for (cell, decided) in &page.cells {
             let value = match decided {
                 Some(value) => Some(value.clone()),
                 // Somebody's attempt that may have been decided: finish it, then it has been.
-                None => decided_once::learn(client, root, cell).await?,
+                None => client.domain(root).learn(cell).await?,
             };
             let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
                 continue;
             };
             let latest = latest_of(client, root, value).await?;
-            if latest.dap() != Dap::Removed {
+            if !latest.dap().is_removal() {
                 domains.push((name, latest));
             }
         }
@@ -221,11 +221,8 @@ pub async fn remove_domain<E: Env>(
         return Ok(Removal::NotFound);
     };
     let mut last = found.clone();
-    while last.dap() != Dap::Removed {
-        let wanted = Descriptor {
-            dap: Dap::Removed,
-            ..last.descriptor().clone()
-        };
+    while !last.dap().is_removal() {
+        let wanted = last.descriptor().removal();
         let done = reconfiguration::install(client, &last, &wanted, &|_| {}).await;
         // Another reconfigurer may have won: then once more after its configuration.
         last = done.map_err(RemovalError::Reconfig)?.into_configuration();

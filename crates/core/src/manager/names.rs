@@ -7,7 +7,7 @@
 
 use super::directory;
 use crate::config::{Configuration, ServerId};
-use crate::dsm::{Client, decided_once};
+use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
@@ -107,7 +107,7 @@ async fn owner<E: Env>(
 ) -> Result<ServerId, Unavailable> {
     let cell = Bytes::from(format!("{SERVER_CELLS}{name}"));
     let value = Bytes::copy_from_slice(&server.0.to_le_bytes());
-    let decided = decided_once::decide(client, root, &cell, &value).await?;
+    let decided = client.domain(root).decide(&cell, &value).await?;
     let id = decided.as_ref().try_into();
     // What is no id was written by a later version: the name is taken.
     Ok(ServerId(id.map_or(0, u128::from_le_bytes)))

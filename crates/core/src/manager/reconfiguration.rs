@@ -9,8 +9,8 @@ use crate::error::Unavailable;
 use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
 use crate::reconfig::ares::{self, LeaveOff, ReconfigError, Reconfigured, Reconfigurer};
-use crate::reconfig::sequence;
 use crate::reconfig::transfer::Progress;
+use crate::reconfig::walk;
 use std::sync::Arc;
 
 /// The domain's sequence from its last final configuration to its end, as far as it can be seen. All but the first are
@@ -22,7 +22,7 @@ pub async fn path<E: Env>(
     client: &Client<E>,
     known: &Arc<Configuration>,
 ) -> Result<Vec<Arc<Configuration>>, Unavailable> {
-    sequence::path(&client.env, client.sequences(), known).await
+    walk::path(&client.env, client.sequences(), known).await
 }
 
 /// Appends `wanted`, but for its index, to the domain's sequence, while clients read and write; then tells the directory.

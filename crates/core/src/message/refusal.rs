@@ -2,44 +2,92 @@
 
 use std::fmt;
 
-/// Why a server does not answer. A closed list; the server did nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Why a server does not answer, with the number that stands for it on the wire. The list is closed: a number that this
+/// version does not know is malformed, and a new one needs a feature bit in the hello. A refusal counts in no quorum; it never
+/// says that the request had no effect, because an earlier attempt of the same request may have had one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u16)]
 pub enum Refusal {
     /// Too much is under way, or too many unconfirmed versions of this object (`[X-3 unconfirmed-cap]`). May pass.
-    Busy,
+    Busy = 1,
     /// The disk is full.
-    Full,
+    Full = 2,
     /// What is asked for is damaged here (`[X-11 damage-abstains]`).
-    Damaged,
+    Damaged = 3,
     /// The server is stopping. May pass.
-    Draining,
-    /// The server waits for its incarnation to be confirmed. May pass.
-    Starting,
+    Draining = 4,
     /// The address belongs to another cluster.
-    WrongCluster,
+    WrongCluster = 5,
     /// Another server answers at this address, or this one is no member of the configuration.
-    WrongServer,
+    WrongServer = 6,
     /// Authentication failed.
-    Unauthorised,
+    Unauthorised = 7,
     /// The server does not know the configuration: ask again with the descriptor.
-    UnknownConfiguration,
+    UnknownConfiguration = 8,
     /// Larger than the server takes: a value, or the number of a tag or a ballot (`[N-1 bounded-numbers]`).
-    TooLarge,
+    TooLarge = 9,
     /// The request could not be read.
-    Malformed,
+    Malformed = 10,
     /// The request is of a later version.
-    Unknown,
+    UnknownRequest = 11,
     /// The deadline had passed when the server came to it.
-    DeadlinePassed,
+    DeadlinePassed = 12,
+    /// The server waits for its incarnation to be confirmed. May pass.
+    Starting = 13,
+    /// The server runs on an old copy of its data: a later start of it is known (`[X-11 damage-abstains]`).
+    RolledBack = 14,
+    /// The two sides have no version, or no feature that must be understood, in common.
+    UnsupportedVersion = 15,
     /// The domain was removed.
-    Removed,
+    Removed = 16,
     /// The server knows another configuration of the same index ([`crate::pointer::Fork`]).
-    Forked,
+    Forked = 17,
     /// The object has a fence above this version (`[X-3 unconfirmed-cap]`): it is decided by consensus whether it is kept.
-    Fenced,
+    Fenced = 18,
 }
 
 impl Refusal {
+    /// Every refusal, in the order of its number.
+    pub const ALL: [Refusal; 18] = [
+        Refusal::Busy,
+        Refusal::Full,
+        Refusal::Damaged,
+        Refusal::Draining,
+        Refusal::WrongCluster,
+        Refusal::WrongServer,
+        Refusal::Unauthorised,
+        Refusal::UnknownConfiguration,
+        Refusal::TooLarge,
+        Refusal::Malformed,
+        Refusal::UnknownRequest,
+        Refusal::DeadlinePassed,
+        Refusal::Starting,
+        Refusal::RolledBack,
+        Refusal::UnsupportedVersion,
+        Refusal::Removed,
+        Refusal::Forked,
+        Refusal::Fenced,
+    ];
+
+    /// The number on the wire; never 0, which means "no refusal".
+    pub fn code(self) -> u16 {
+        self as u16
+    }
+
+    /// The refusal with this number, if the list has one.
+    pub fn from_code(code: u16) -> Option<Refusal> {
+        let index = usize::from(code).checked_sub(1)?;
+        let refusal = *Refusal::ALL.get(index)?;
+        assert_eq!(refusal.code(), code, "ALL is in the order of the codes");
+        Some(refusal)
+    }
+
+    /// Whether the server has lost what it is asked for, or everything: it abstains until it is mended
+    /// (`[X-11 damage-abstains]`).
+    pub fn is_damage(self) -> bool {
+        matches!(self, Refusal::Damaged | Refusal::RolledBack)
+    }
+
     /// Whether asking again later may help.
     pub fn may_pass(self) -> bool {
         matches!(self, Refusal::Busy | Refusal::Draining | Refusal::Starting)
@@ -60,7 +108,9 @@ impl fmt::Display for Refusal {
             Refusal::UnknownConfiguration => "does not know the configuration",
             Refusal::TooLarge => "takes nothing this large",
             Refusal::Malformed => "could not read the request",
-            Refusal::Unknown => "does not know the request",
+            Refusal::UnknownRequest => "does not know the request",
+            Refusal::RolledBack => "runs on an old copy of its data",
+            Refusal::UnsupportedVersion => "has no version in common",
             Refusal::DeadlinePassed => "too late",
             Refusal::Removed => "domain removed",
             Refusal::Forked => "knows another configuration of this index",

@@ -12,7 +12,7 @@
 //! | pseudocode | here | rounds |
 //! |---|---|---|
 //! | reconfig | [`reconfigure`] | those below |
-//! | read-config | [`sequence::path`] | 1 |
+//! | read-config | [`walk::path`] | 1 |
 //! | add-config, put-config (P) | [`reconfigure`] | consensus (2), and 1 |
 //! | update-config | [`transfer`] | 1 for a page of objects, then 2 for each object, many at once |
 //! | finalize-config | [`finish`] | 1 |
@@ -20,7 +20,8 @@
 
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, Transferred};
-use crate::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
+use super::walk;
+use crate::config::{Configuration, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
 use crate::error::{Failed, Unavailable, Undecided};
@@ -143,7 +144,7 @@ async fn append<E: Env, C: Consensus<E>>(
     until: Option<LeaveOff>,
 ) -> Result<Option<Reconfigured>, ReconfigError> {
     loop {
-        let path = sequence::path(by.env, by.sequences, known);
+        let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         assert!(
@@ -151,7 +152,7 @@ async fn append<E: Env, C: Consensus<E>>(
             "a path leads upwards"
         );
         let index = last.id().index;
-        if last.dap() == Dap::Removed {
+        if last.dap().is_removal() {
             return removed(by, path, (wanted, until)).await;
         }
         let next = Descriptor {
@@ -204,7 +205,7 @@ async fn append<E: Env, C: Consensus<E>>(
         // Only what is one's own is left off.
         let until = until.filter(|_| is_wanted);
         let path = [path, vec![decided.clone()]].concat();
-        if decided.dap() == Dap::Removed {
+        if decided.dap().is_removal() {
             return removed(by, path, (wanted, until)).await;
         }
         let finished = finish(by, path, until).await?;
@@ -233,9 +234,10 @@ async fn removed<E: Env, C: Consensus<E>>(
         1 => path.into_iter().next(),
         _ => finish(by, path, until).await?,
     };
-    match wanted.dap {
-        Dap::Removed => Ok(removal.map(done)),
-        Dap::Abd | Dap::Ec { .. } => Err(ReconfigError::Removed),
+    if wanted.dap.is_removal() {
+        Ok(removal.map(done))
+    } else {
+        Err(ReconfigError::Removed)
     }
 }
 
@@ -248,7 +250,7 @@ pub async fn resume<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
 ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     let resume = async {
-        let path = sequence::path(by.env, by.sequences, known);
+        let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         match path.len() {
             1 => Ok(None),
@@ -287,7 +289,7 @@ async fn finish<E: Env, C: Consensus<E>>(
             !sources.is_empty() && sources.iter().all(precede),
             "the target comes after its sources"
         );
-        let transferred = if target.dap() == Dap::Removed {
+        let transferred = if target.dap().is_removal() {
             // It keeps nothing.
             Ok(Transferred::Complete)
         } else {
@@ -316,7 +318,7 @@ async fn finish<E: Env, C: Consensus<E>>(
             // Whoever goes on from there transfers from the same sources: help.
             Transferred::Overtaken => {
                 let known = path.swap_remove(0);
-                path = sequence::path(by.env, by.sequences, &known)
+                path = walk::path(by.env, by.sequences, &known)
                     .await
                     .map_err(ReconfigError::Pending)?;
                 if path.len() == 1 {

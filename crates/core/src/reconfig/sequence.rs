@@ -1,22 +1,23 @@
-//! The configuration sequence of a domain: reading it, and going along it (`docs/spec` 3.1 to 3.4).
+//! The configuration sequence of a domain: what a client remembers of it, and reading and writing its pointers
+//! (`docs/spec` 3.1 to 3.4).
 //!
 //! Every configuration's servers know which one comes next, pending or final ([`crate::pointer`]). An operation starts at
 //! the freshest final configuration that its client knows (`[A-7 freshest-start]`), and goes on from the configuration that
 //! it has just asked, never from the largest that any client knows (`[A-4 from-the-asked]`), until one's servers know of no
-//! next.
+//! next ([`super::walk`]).
 //!
 //! | pseudocode | here | rounds |
 //! |---|---|---|
-//! | read-config | [`path`] | one for each configuration, and one for each pending pointer that has to be spread |
+//! | read-config | [`walk::path`](super::walk::path) | one for each configuration, and one for each pending pointer that has to be spread |
 //! | put-config | [`put_config`] | 1 |
-//! | find-next-config | [`advance`] | 0; 1 to spread a pending pointer; 1 more without piggybacking |
+//! | find-next-config | [`super::walk`] | 0; 1 to spread a pending pointer; 1 more without piggybacking |
 //!
 //! A pending pointer is at a quorum before anybody makes use of the configuration that it points to; so from any
 //! configuration a quorum leads on along the whole chain, and to spread a *final* pointer is a courtesy that nobody waits
 //! for.
 
 use crate::config::Configuration;
-use crate::env::{Env, Work};
+use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Body, Note, Reply};
@@ -59,8 +60,21 @@ impl Sequences {
         }
     }
 
+    /// Whether the configuration is known to be final, or to be superseded by one that is.
+    pub(super) fn has_final(&self, c: &Configuration) -> bool {
+        let finals = self.finals.borrow();
+        let highest = finals.get(&domain_of(c));
+        highest.is_some_and(|highest| highest.id().index >= c.id().index)
+    }
+
+    /// Remembers a pending configuration, for the next guess.
+    pub(super) fn expect(&self, next: &Arc<Configuration>) {
+        let mut pending = self.pending.borrow_mut();
+        pending.insert(domain_of(next), next.clone());
+    }
+
     /// Whether what was seen of the sequence allows for the configuration.
-    fn fits(&self, c: &Arc<Configuration>) -> Result<(), Fork> {
+    pub(super) fn fits(&self, c: &Arc<Configuration>) -> Result<(), Fork> {
         let (finals, pending) = (self.finals.borrow(), self.pending.borrow());
         let seen = [finals.get(&domain_of(c)), pending.get(&domain_of(c))];
         seen.into_iter()
@@ -70,7 +84,7 @@ impl Sequences {
 
     /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
     /// piggybacking: Ares goes step by step.
-    pub fn guess(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
+    pub(super) fn guess(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
         let pending = self.pending.borrow();
         let after = |next: &&Arc<Configuration>| {
             c.options().piggyback && next.id().index == c.id().index + 1
@@ -84,57 +98,8 @@ fn domain_of(c: &Configuration) -> (DomainId, u32) {
     (id.domain, id.partition)
 }
 
-/// After a call at a configuration: the one to go on at, if any server knows one. A pending one is first made known to a
-/// quorum of the configuration that was just asked (`[A-4 from-the-asked]`).
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn advance<E: Env>(
-    env: &E,
-    sequences: &Sequences,
-    at: &Visit,
-) -> Result<Option<Arc<Configuration>>, Unavailable> {
-    if !at.c().options().piggyback {
-        read_config(env, at).await?;
-    }
-    let pointer = follow(env, sequences, at).await?;
-    Ok(pointer.map(|pointer| pointer.configuration))
-}
-
-/// What comes next, as far as the visit heard: known to a quorum if it is pending, remembered if it is final.
-async fn follow<E: Env>(
-    env: &E,
-    sequences: &Sequences,
-    at: &Visit,
-) -> Result<Option<Pointer>, Unavailable> {
-    let Some(pointer) = at.next() else {
-        return Ok(None);
-    };
-    if let Err(fork) = sequences.fits(&pointer.configuration) {
-        env.count(Work::Forked);
-        return Err(fork.into());
-    }
-    let pointer = match at.is_agreed() || pointer.is_final() {
-        true => pointer,
-        false => put_config(env, at.c(), &pointer).await?,
-    };
-    if pointer.is_final() {
-        if !at.is_agreed() {
-            announce(env, at.c(), &pointer);
-        }
-        sequences.learn(&pointer.configuration);
-    } else {
-        let next = pointer.configuration.clone();
-        sequences
-            .pending
-            .borrow_mut()
-            .insert(domain_of(&next), next);
-    }
-    Ok(Some(pointer))
-}
-
 /// Asks a quorum for the pointer; the visit has it afterwards.
-async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
+pub(super) async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
     let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
         Reply::Config => Fold::Count,
         _ => Fold::Ignore,
@@ -171,7 +136,7 @@ pub async fn put_config<E: Env>(
 }
 
 /// Tells all members what comes next, and does not wait: a final pointer saves them and others a way, nothing rests on it.
-fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
+pub(super) fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
     assert!(
         pointer.is_final(),
         "a pending pointer is put, not announced"
@@ -181,28 +146,4 @@ fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
         pointer: pointer.clone(),
     };
     env.tell(c.members(), note);
-}
-
-/// The sequence from its last final configuration to its end, as far as it can be seen: `mu` to `lambda`. All but the
-/// first are pending.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn path<E: Env>(
-    env: &E,
-    sequences: &Sequences,
-    known: &Arc<Configuration>,
-) -> Result<Vec<Arc<Configuration>>, Unavailable> {
-    let mut path = vec![sequences.start(known)];
-    loop {
-        let at = Visit::new(path.last().expect("it has a first"));
-        read_config(env, &at).await?;
-        let Some(pointer) = follow(env, sequences, &at).await? else {
-            return Ok(path);
-        };
-        if pointer.is_final() {
-            path.clear();
-        }
-        path.push(pointer.configuration);
-    }
 }

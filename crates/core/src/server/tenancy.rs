@@ -8,7 +8,7 @@ use super::record::{ElementHeader, Header, Key, Ledger};
 use crate::config::{Collect, Configuration};
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
-use crate::dap::ec::{self, published};
+use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, Stored, Versions};
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
@@ -127,18 +127,12 @@ impl Tenancy {
     }
 
     pub(super) fn query(&self, name: &Name, want: Want, have: Tag) -> Result<Held, Refusal> {
+        let c = self.configuration().expect(ADMITTED);
         // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
-        let mut held = self
-            .sound(name)?
-            .map_or_else(Held::default, |versions| versions.held(want, have));
-        if let Some(c) = self.configuration() {
-            published::newer_than(c, have, &mut held);
-        }
+        let held = |versions| of_kind!(c, K => K::held(versions, want, have));
+        let held = self.sound(name)?.map_or_else(Held::default, held);
         let newest = held.element.as_ref().map(|(tag, _)| *tag);
-        assert!(
-            newest.is_none_or(|tag| tag > have),
-            "none goes to who has it"
-        );
+        assert!(newest.is_none_or(|it| it > have), "none goes to who has it");
         Ok(held)
     }
 
@@ -173,10 +167,10 @@ impl Tenancy {
     /// Whether a new version of the object would be refused for those that are not confirmed (`[X-3 unconfirmed-cap]`).
     pub(super) fn is_busy(&self, name: &Name, max_unconfirmed: usize) -> bool {
         let c = self.configuration().expect(ADMITTED);
-        let at_cap = |versions| ec::is_at_cap(versions, bounds(c, max_unconfirmed));
+        let bounds = bounds(c, max_unconfirmed);
+        let is_busy = |versions| of_kind!(c, K => K::is_busy(versions, bounds));
         // With a successor known the version goes there.
-        let is_last = self.next.is_none() && has_fence(c);
-        is_last && self.objects.get(name.as_bytes()).is_some_and(at_cap)
+        self.next.is_none() && self.objects.get(name.as_bytes()).is_some_and(is_busy)
     }
 
     /// From now on no version up to this tag is taken in that is not here, confirmed, spared, or decided to be kept. Returns

@@ -119,15 +119,9 @@ fn a_removed_file_is_gone_and_its_name_free() {
     assert_eq!((updated.written, updated.conflicts.len()), (0, 1));
     assert!(updated.conflicts[0].removed);
     for block in blocks.data() {
-        let read = areo_core::dsm::atomic::stat;
-        let (client, name) = (
-            late.actor().client(),
-            areo_core::fragment::block::name(block.id.unwrap()),
-        );
-        let c = c.clone();
-        let found = world
-            .run(async move { read(&client, &c, &name).await })
-            .unwrap();
+        let domain = late.actor().client().domain(&c);
+        let name = areo_core::fragment::block::name(block.id.unwrap());
+        let found = world.run(async move { domain.stat(&name).await }).unwrap();
         assert!(found.value.unwrap().deleted, "no block is left behind");
     }
     // The same name again is another file.

@@ -3,7 +3,6 @@
 use crate::files::editor::{Editor, bytes, cut, digest};
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
-use areo_core::dsm::atomic;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::fragment::file::FileError;
@@ -183,13 +182,11 @@ fn blocks_that_nothing_seems_to_lead_to_may_be_linked_already() {
             let (client, c) = (sweeper.actor().client(), c.clone());
             world.run(async move {
                 let (name, tombstone) = (block::name(id), Value::tombstone(Bytes::new()));
-                let found = atomic::stat(&client, &c, &name).await.unwrap();
+                let found = client.domain(&c).stat(&name).await.unwrap();
                 if !found.tag.is_initial() {
                     let tag = found.tag.next(client.next_writer()).unwrap();
                     let version = (tag, &tombstone);
-                    atomic::put_version(&client, &c, &name, version)
-                        .await
-                        .unwrap();
+                    client.domain(&c).put_version(&name, version).await.unwrap();
                 }
             });
         }

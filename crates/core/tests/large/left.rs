@@ -4,7 +4,7 @@ use crate::large::uploader::{Upload, get, look, sweep as sweep_all};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::PublishError;
-use areo_core::dsm::sweep::{self, Ages, Count, Swept};
+use areo_core::dsm::sweep::{Ages, Count, Swept};
 use areo_core::error::WriteError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,7 +219,7 @@ fn sweep_at(world: &World, actor: &Actor, now_ms: u64) -> Swept {
         unfinished_ms: Some(HOUR_MS),
         replaced_ms: Some(0),
     };
-    let swept = world.run(async move { sweep::sweep(&client, &c, &ages).await });
+    let swept = world.run(async move { client.domain(&c).sweep(&ages).await });
     swept.expect("a quorum is up")
 }
 

@@ -4,7 +4,7 @@ use crate::large::uploader::{Upload, get, look, sweep_as};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::coverable::Covered;
-use areo_core::dsm::large::{self, PublishError};
+use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Count;
 use areo_core::error::WriteError;
 use areo_core::manager::Deletion;
@@ -157,7 +157,7 @@ fn an_unknown_manifest_removes_nothing() {
     for index in 0..first.pieces().len() {
         let (client, c) = (client.clone(), c.clone());
         let block =
-            world.run(async move { large::get_block(&client, &c, first.id, index as u32).await });
+            world.run(async move { client.domain(&c).get_block(first.id, index as u32).await });
         assert!(block.unwrap().is_some(), "block {index}");
     }
 }

@@ -6,7 +6,7 @@ use crate::paper::reconfiguration::gate::{Gate, Gated};
 use crate::world::{Actor, World, configuration, name};
 use areo_core::config::Dap;
 use areo_core::dsm::Client;
-use areo_core::dsm::large::{self, PublishError};
+use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Count;
 
 const SLOW: &str = "the slow value";
@@ -65,7 +65,10 @@ fn run(dap: Dap, limit: usize, steps: &[Step], late: bool) -> bool {
     let known = c.clone();
     let ended = world.spawn(async move {
         let manifest = (&blocks, metadata);
-        large::write(&client, &known, &name("k"), manifest, &contents).await
+        client
+            .domain(&known)
+            .write_large(&name("k"), manifest, &contents)
+            .await
     });
     while ended.borrow().is_none() && !gate.is_reached() {
         assert!(world.step(), "{case}: it ends, or stops");

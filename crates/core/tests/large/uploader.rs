@@ -3,8 +3,8 @@
 use crate::world::{Actor, World, WorldEnv, name, value};
 use areo_core::config::Configuration;
 use areo_core::dap::Found;
-use areo_core::dsm::large::{self, PublishError};
-use areo_core::dsm::sweep::{self, Ages, Swept};
+use areo_core::dsm::large::PublishError;
+use areo_core::dsm::sweep::{Ages, Swept};
 use areo_core::element::Value;
 use areo_core::error::Unavailable;
 use areo_core::object::{Blocks, Metadata};
@@ -45,8 +45,8 @@ impl Upload {
             let client = self.actor.client();
             let block = (self.id, index as u32);
             let content = value(&pieces[index]);
-            let put = large::put_block(&client, &self.actor.c, block, &content);
-            if put.await.is_err() {
+            let domain = client.domain(&self.actor.c);
+            if domain.put_block(block, &content).await.is_err() {
                 return false;
             }
         }
@@ -56,7 +56,10 @@ impl Upload {
     pub async fn publish(&self, key: &str) -> Result<Tag, PublishError> {
         let client = self.actor.client();
         let (blocks, metadata) = self.manifest();
-        large::publish(&client, &self.actor.c, &name(key), &blocks, metadata).await
+        client
+            .domain(&self.actor.c)
+            .publish(&name(key), &blocks, metadata)
+            .await
     }
 
     pub fn manifest(&self) -> (Blocks, Bytes) {
@@ -78,7 +81,10 @@ impl Upload {
         let (blocks, metadata) = self.manifest();
         let manifest = (&blocks, metadata);
         let contents = self.contents();
-        large::write(&client, &self.actor.c, &name(key), manifest, &contents).await
+        client
+            .domain(&self.actor.c)
+            .write_large(&name(key), manifest, &contents)
+            .await
     }
 
     pub fn contents(&self) -> Vec<Value> {
@@ -89,7 +95,7 @@ impl Upload {
 /// Reads the whole value.
 pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
     let (client, c, name) = (actor.client(), actor.c.clone(), name(key));
-    async move { large::read(&client, &c, &name).await }
+    async move { client.domain(&c).read_large(&name).await }
 }
 
 /// What a read says to a history.
@@ -120,7 +126,7 @@ pub async fn sweep_as(
         unfinished_ms,
         replaced_ms,
     };
-    sweep::sweep(&client, &c, &ages).await
+    client.domain(&c).sweep(&ages).await
 }
 
 /// The text of an object, which must be readable.

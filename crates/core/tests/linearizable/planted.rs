@@ -3,7 +3,7 @@
 use crate::world::{Actor, WorldEnv, name};
 use areo_core::config::{Members, ServerId};
 use areo_core::dap::{self, Found, Scope};
-use areo_core::dsm::{Client, atomic};
+use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::error::Unavailable;
@@ -37,7 +37,7 @@ impl Hasty {
             actor.c.clone(),
             name(key),
         );
-        async move { atomic::read(&client, &c, &name, None).await.ok() }
+        async move { client.domain(&c).read(&name, None).await.ok() }
     }
 
     pub fn write(
@@ -50,7 +50,7 @@ impl Hasty {
             actor.c.clone(),
             name(key),
         );
-        async move { atomic::write(&client, &c, &name, &value).await.ok() }
+        async move { client.domain(&c).write(&name, &value).await.ok() }
     }
 }
 

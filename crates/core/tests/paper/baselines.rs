@@ -2,8 +2,8 @@
 
 use super::reconfiguration::move_to;
 use crate::world::{self, Actor, Message, World, configuration, name, successor, value};
-use areo_core::config::{Configuration, Dap, EcDap, Options};
-use areo_core::dap::ec;
+use areo_core::config::{Configuration, Dap, Options};
+use areo_core::dap;
 use areo_core::element::Form;
 use areo_core::error::WriteError;
 use areo_core::message::{Access, Answer};
@@ -11,19 +11,21 @@ use areo_core::tag::Tag;
 use std::sync::Arc;
 
 const LONG: &str = "a value that is longer than a copy may be";
-const BASELINES: [EcDap; 2] = [EcDap::Published, EcDap::Optimized];
+const CORRECTED: Dap = Dap::Ec { k: 3 };
+const PUBLISHED: Dap = Dap::EcPublished { k: 3 };
+const OPTIMIZED: Dap = Dap::EcOptimized { k: 3 };
+const BASELINES: [Dap; 2] = [PUBLISHED, OPTIMIZED];
 
-fn c(ec: EcDap, piggyback: bool, delta: u16) -> Arc<Configuration> {
+fn c(dap: Dap, piggyback: bool, delta: u16) -> Arc<Configuration> {
     let options = match piggyback {
         true => Options::default(),
         false => Options::ARES,
     };
-    let c = configuration(5, Dap::Ec { k: 3 }, delta, 8);
-    world::with(&c, Options { ec, ..options })
+    world::with(&configuration(5, dap, delta, 8), options)
 }
 
-fn world(ec: EcDap, delta: u16) -> (World, Actor, Actor) {
-    let c = c(ec, true, delta);
+fn world(dap: Dap, delta: u16) -> (World, Actor, Actor) {
+    let c = c(dap, true, delta);
     let world = World::new(&c, 1);
     (world.clone(), world.actor(&c), world.actor(&c))
 }
@@ -51,17 +53,17 @@ fn list(world: &World, number: usize) -> Vec<(Tag, bool)> {
 /// that starts again has the same list.
 #[test]
 fn the_tags_of_trimmed_versions_stay() {
-    for ec in BASELINES {
-        let (world, writer, reader) = world(ec, 1);
+    for dap in BASELINES {
+        let (world, writer, reader) = world(dap, 1);
         let tags: Vec<Tag> = (0..10).map(|_| writer.put("k", LONG)).collect();
         world.settle();
         world.pass(areo_core::limits::QUIET * 4);
         let expected: Vec<(Tag, bool)> = (0..).zip(&tags).map(|(i, tag)| (*tag, i >= 8)).collect();
         for number in 0..5 {
-            assert_eq!(list(&world, number), expected, "{ec:?}");
+            assert_eq!(list(&world, number), expected, "{dap:?}");
             world.crash(number);
             world.restart(number, true);
-            assert_eq!(list(&world, number), expected, "{ec:?}");
+            assert_eq!(list(&world, number), expected, "{dap:?}");
             let held = world.held(number, "k");
             assert_eq!((held.floor, held.stable), (Tag::INITIAL, Tag::INITIAL));
             assert_eq!(world.disk(number, |disk| disk.payloads().count()), 10);
@@ -78,12 +80,12 @@ fn the_tags_of_trimmed_versions_stay() {
 /// version that is put again stays without.
 #[test]
 fn a_late_put_is_listed_without_its_element() {
-    let (world, writer, _) = world(EcDap::Published, 1);
+    let (world, writer, _) = world(PUBLISHED, 1);
     world.hold(|m| m.is_put() && m.at(&[4]));
     let tags: Vec<Tag> = (0..3).map(|_| writer.put("k", LONG)).collect();
     world.lose(Message::is_put);
     world.release();
-    let elements = ec::elements(&writer.c, &name("k"), &value(LONG));
+    let elements = dap::elements(&writer.c, &name("k"), &value(LONG));
     let put = |tag| Access::Put {
         tag,
         element: elements[4].clone(),
@@ -103,24 +105,20 @@ fn a_late_put_is_listed_without_its_element() {
 /// read ends before one of them does. The corrected EC-DAP reads on (`trimming.rs`).
 #[test]
 fn a_read_blocks_behind_more_than_delta_writers() {
-    for (ec, ends) in [
-        (EcDap::Corrected, true),
-        (EcDap::Published, false),
-        (EcDap::Optimized, false),
-    ] {
-        let (world, writer, reader) = world(ec, 0);
+    for (dap, ends) in [(CORRECTED, true), (PUBLISHED, false), (OPTIMIZED, false)] {
+        let (world, writer, reader) = world(dap, 0);
         let first = writer.put("k", LONG);
         world.settle();
         straggler(&world, &writer, &[0, 1]);
         straggler(&world, &writer, &[2]);
         let read = world.run(reader.read("k"));
         match read {
-            Ok(found) => assert!(ends && found.tag == first, "{ec:?}"),
-            Err(_) => assert!(!ends, "{ec:?}"),
+            Ok(found) => assert!(ends && found.tag == first, "{dap:?}"),
+            Err(_) => assert!(!ends, "{dap:?}"),
         }
         // Writes do not block, and the next one that ends is read.
         let next = writer.put("k", LONG);
-        assert_eq!(reader.get("k").0, next, "{ec:?}");
+        assert_eq!(reader.get("k").0, next, "{dap:?}");
     }
 }
 
@@ -128,8 +126,8 @@ fn a_read_blocks_behind_more_than_delta_writers() {
 /// where its element does not.
 #[test]
 fn a_version_that_lost_its_elements_hides_no_complete_one() {
-    for ec in BASELINES {
-        let (world, writer, reader) = world(ec, 1);
+    for dap in BASELINES {
+        let (world, writer, reader) = world(dap, 1);
         world.hold(|m| m.is_put() && m.at(&[4]));
         writer.put("k", LONG);
         let complete = writer.put("k", LONG);
@@ -152,13 +150,13 @@ fn a_version_that_lost_its_elements_hides_no_complete_one() {
 #[test]
 fn reads_write_back_unless_the_reader_did_before() {
     let length = LONG.len();
-    for (ec, piggyback, rounds, bytes) in [
-        (EcDap::Published, true, [2, 2, 2, 2], [length, length]),
-        (EcDap::Published, false, [4, 4, 4, 4], [length, length]),
-        (EcDap::Optimized, true, [2, 2, 1, 1], [0, 0]),
-        (EcDap::Optimized, false, [4, 4, 3, 3], [0, 0]),
+    for (dap, piggyback, rounds, bytes) in [
+        (PUBLISHED, true, [2, 2, 2, 2], [length, length]),
+        (PUBLISHED, false, [4, 4, 4, 4], [length, length]),
+        (OPTIMIZED, true, [2, 2, 1, 1], [0, 0]),
+        (OPTIMIZED, false, [4, 4, 3, 3], [0, 0]),
     ] {
-        let c = c(ec, piggyback, 1);
+        let c = c(dap, piggyback, 1);
         let world = World::new(&c, 1);
         let (writer, reader) = (world.actor(&c), world.actor(&c));
         let mut taken = Vec::new();
@@ -177,7 +175,7 @@ fn reads_write_back_unless_the_reader_did_before() {
         assert_eq!(
             (taken.as_slice(), &sent[2..]),
             (&rounds[..], &bytes[..]),
-            "{ec:?}"
+            "{dap:?}"
         );
     }
 }
@@ -185,7 +183,7 @@ fn reads_write_back_unless_the_reader_did_before() {
 /// EC-DAPopt: who says what it brought to a quorum is told of nothing older; and of something newer.
 #[test]
 fn an_optimized_query_is_answered_with_what_is_newer() {
-    let (world, writer, reader) = world(EcDap::Optimized, 5);
+    let (world, writer, reader) = world(OPTIMIZED, 5);
     let mut tags: Vec<Tag> = (0..4).map(|_| writer.put("k", LONG)).collect();
     world.settle();
     let query = |have| Access::query(areo_core::message::Want::Tags, have);
@@ -205,19 +203,19 @@ fn an_optimized_query_is_answered_with_what_is_newer() {
 #[test]
 fn a_domain_moves_between_the_kinds() {
     let kinds = [
-        (Dap::Ec { k: 3 }, EcDap::Published),
-        (Dap::Ec { k: 3 }, EcDap::Corrected),
-        (Dap::Ec { k: 2 }, EcDap::Optimized),
-        (Dap::Abd, EcDap::Corrected),
-        (Dap::Ec { k: 3 }, EcDap::Optimized),
-        (Dap::Ec { k: 3 }, EcDap::Published),
-        (Dap::Abd, EcDap::Corrected),
+        PUBLISHED,
+        CORRECTED,
+        Dap::EcOptimized { k: 2 },
+        Dap::Abd,
+        OPTIMIZED,
+        PUBLISHED,
+        Dap::Abd,
     ];
     for piggyback in [true, false] {
-        let mut last = c(EcDap::Corrected, piggyback, 1);
+        let mut last = c(CORRECTED, piggyback, 1);
         let world = World::of(&last, 12, 1);
         let actor = world.actor(&last);
-        for (step, (dap, ec)) in kinds.into_iter().enumerate() {
+        for (step, dap) in kinds.into_iter().enumerate() {
             for _ in 0..4 {
                 actor.put("k", LONG);
                 actor.put("small", &format!("{step}"));
@@ -226,18 +224,13 @@ fn a_domain_moves_between_the_kinds() {
             world.run(actor.delete("gone")).expect("it was there");
             world.settle();
             let next = successor(&last, step, 5, dap);
-            let options = Options {
-                ec,
-                ..next.options()
-            };
-            let next = world::with(&next, options);
             move_to(&world, &actor, &next);
             world.settle();
             for reader in [&actor, &world.actor(&last)] {
                 assert_eq!(reader.get("k").1.as_deref(), Some(LONG));
                 assert_eq!(reader.get("small").1, Some(format!("{step}")));
                 let listed = world.run(reader.list("", "", 100)).expect("a quorum");
-                assert_eq!(listed.entries.len(), 2, "{ec:?}");
+                assert_eq!(listed.entries.len(), 2, "{dap:?}");
             }
             last = next;
         }

@@ -3,7 +3,6 @@
 
 use crate::world::{Actor, Chaos, Message, World, configuration, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::dsm::decided_once;
 use areo_core::error::Unavailable;
 use areo_core::manager::{self, Creation, Registration};
 use areo_core::message::{Ballot, Body, CellReply, CellRequest, Enrolment, Reply, ServerRecord};
@@ -24,13 +23,13 @@ pub fn propose(
     let (client, c) = (actor.client(), actor.c.clone());
     async move {
         let value = Bytes::from_static(value.as_bytes());
-        decided_once::decide(&client, &c, &cell(), &value).await
+        client.domain(&c).decide(&cell(), &value).await
     }
 }
 
 pub fn learn(actor: &Actor) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + use<> {
     let (client, c) = (actor.client(), actor.c.clone());
-    async move { decided_once::learn(&client, &c, &cell()).await }
+    async move { client.domain(&c).learn(&cell()).await }
 }
 
 /// Proposers at once, in every order of deliveries that the seeds draw, with losses and restarts: all that end agree, and

@@ -3,7 +3,7 @@
 
 use crate::world::{Disk, World, configuration, identity, name, server, value};
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::dap::ec;
+use areo_core::dap;
 use areo_core::dap::versions::Marks;
 use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::instant::Instant;
@@ -33,7 +33,7 @@ fn request(c: &Arc<Configuration>, access: Access) -> Request {
 }
 
 fn element(c: &Configuration, number: u64) -> Element {
-    ec::elements(c, &name("k"), &value(&format!("version {number}")))[0].clone()
+    dap::elements(c, &name("k"), &value(&format!("version {number}")))[0].clone()
 }
 
 fn put(c: &Arc<Configuration>, number: u64) -> Request {

@@ -3,8 +3,6 @@
 
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::Dap;
-use areo_core::dsm::atomic;
-use areo_core::dsm::listing;
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name};
 use std::collections::BTreeSet;
@@ -126,8 +124,12 @@ fn kinds_are_apart() {
     actor.put("k", "user");
     let block = Name::new(Kind::Block, "k").unwrap();
     let (client, c) = (actor.client(), actor.c.clone());
-    let write =
-        async move { atomic::write(&client, &c, &block, &crate::world::value("block")).await };
+    let write = async move {
+        client
+            .domain(&c)
+            .write(&block, &crate::world::value("block"))
+            .await
+    };
     world.run(write).unwrap();
     world.settle();
     assert_eq!(all_keys(&world, &actor, "", 10), ["k"]);
@@ -139,7 +141,7 @@ fn kinds_are_apart() {
     };
     let (client, c) = (actor.client(), actor.c.clone());
     let blocks = world
-        .run(async move { listing::list(&client, &c, &request).await })
+        .run(async move { client.domain(&c).list(&request).await })
         .unwrap();
     assert_eq!((blocks.entries.len(), blocks.entries[0].length), (1, 5));
     assert_eq!(actor.get("k").1.as_deref(), Some("user"));

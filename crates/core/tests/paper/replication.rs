@@ -4,7 +4,6 @@
 use crate::world::{Actor, Message, World, configuration, name, text};
 use areo_core::config::Dap;
 use areo_core::dap::Known;
-use areo_core::dsm::atomic;
 use areo_core::gather::Visit;
 use areo_core::tag::Tag;
 
@@ -188,7 +187,7 @@ fn a_known_value_is_not_sent_again() {
         value: found.value.clone(),
     };
     let (client, c, before) = (reader.client(), reader.c.clone(), world.element_bytes());
-    let again = world.run(async move { atomic::read(&client, &c, &name("k"), Some(&known)).await });
+    let again = world.run(async move { client.domain(&c).read(&name("k"), Some(&known)).await });
     assert_eq!(again.unwrap().value, found.value);
     assert_eq!(world.element_bytes(), before, "nothing was sent");
     // A newer one is.
@@ -199,7 +198,7 @@ fn a_known_value_is_not_sent_again() {
     let newer = writer.put("k", "newer");
     world.settle();
     let (client, c) = (reader.client(), reader.c.clone());
-    let found = world.run(async move { atomic::read(&client, &c, &name("k"), Some(&known)).await });
+    let found = world.run(async move { client.domain(&c).read(&name("k"), Some(&known)).await });
     let found = found.unwrap();
     assert_eq!(
         (found.tag, text(&found.value.unwrap())),

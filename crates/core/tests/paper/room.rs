@@ -4,7 +4,6 @@
 use crate::world::{Actor, Message, World, WorldEnv, configuration, name, successor, value, with};
 use areo_core::config::{Dap, Options};
 use areo_core::consensus::fate::{self, Fate};
-use areo_core::dsm::atomic;
 use areo_core::error::WriteError;
 use areo_core::gather::Visit;
 use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
@@ -175,7 +174,7 @@ fn a_dropped_version_does_not_come_back() {
     world.settle();
     strand(&world, &writer);
     let stranded = world.held(0, "k").max_tag();
-    let element = areo_core::dap::ec::elements(&reader.c, &name("k"), &value(LONG));
+    let element = areo_core::dap::elements(&reader.c, &name("k"), &value(LONG));
     world.actor(&reader.c).put("k", "it goes through now");
     // No client says that it did: what is above the version confirmed before stays unconfirmed.
     world.lose(Message::is_note);
@@ -343,7 +342,10 @@ fn a_writer_at_the_cap_goes_on_to_a_successor_that_no_reply_shows() {
     let (client, at) = (other.client().with(patient), c.clone());
     world.hold(|m| m.is_put() && !m.is_reply());
     let put = world.spawn(async move {
-        atomic::write(&client, &at, &name("k"), &value("after all the others")).await
+        client
+            .domain(&at)
+            .write(&name("k"), &value("after all the others"))
+            .await
     });
     world.settle();
     let late = world.set_aside(Message::is_put);

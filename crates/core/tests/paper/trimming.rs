@@ -202,8 +202,7 @@ fn a_read_completes_a_version_at_members_that_are_full() {
         for _ in 0..UNCONFIRMED_ELEMENTS {
             straggler(&world, &writer, &[0, 1]);
         }
-        let element =
-            areo_core::dap::ec::elements(&reader.c, &name("k"), &crate::world::value(LONG));
+        let element = areo_core::dap::elements(&reader.c, &name("k"), &crate::world::value(LONG));
         let newest = Tag {
             number: world.held(0, "k").max_tag().number + 1,
             ..first

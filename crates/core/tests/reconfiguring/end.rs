@@ -4,7 +4,7 @@ use crate::history::{History, Kind};
 use crate::reconfiguring::bent::Bug;
 use crate::reconfiguring::run::{Notebook, Run, SERVERS, list_all, reconfigure, version};
 use crate::world::{Chaos, name};
-use areo_core::dsm::{Client, atomic, decided_once};
+use areo_core::dsm::Client;
 use areo_core::message::ListEntry;
 use areo_core::reconfig::ares::Reconfigured;
 use areo_core::tag::Tag;
@@ -77,7 +77,7 @@ impl Run {
         self.read_everything("reconfigured")?;
         let (client, c) = (late(), self.first.clone());
         let cell = Bytes::from_static(b"cell");
-        let learned = world.run(async move { decided_once::learn(&client, &c, &cell).await });
+        let learned = world.run(async move { client.domain(&c).learn(&cell).await });
         let learned = learned.map_err(|failed| format!("the cell: {failed}"))?;
         let mut notebook = self.notebook.borrow_mut();
         if learned.is_none() && !notebook.decided.is_empty() {
@@ -109,7 +109,7 @@ impl Run {
                 let id = self.notebook.borrow_mut().history(key).begin(Kind::Read);
                 let again = client.with(self.client(0, Bug::None).env);
                 let (c, object) = (self.first.clone(), name(key));
-                let read = async move { atomic::read(&again, &c, &object, None).await };
+                let read = async move { again.domain(&c).read(&object, None).await };
                 let found = self.world.run(read);
                 let found = found.map_err(|error| format!("{when}, {key}: {error:?}"))?;
                 let version = Some(version(found));

@@ -6,7 +6,7 @@ use crate::world::{Chaos, World, configuration, name, server, text, value};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::consensus::Members;
 use areo_core::dap::Found;
-use areo_core::dsm::{Client, atomic, decided_once};
+use areo_core::dsm::Client;
 use areo_core::manager::{self, Deletion};
 use areo_core::message::ListEntry;
 use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
@@ -78,7 +78,6 @@ fn options(number: usize) -> Options {
         _ => Options {
             piggyback: number.is_multiple_of(2),
             collect: collect[number % 3],
-            ..Options::default()
         },
     }
 }
@@ -190,7 +189,7 @@ impl Run {
             self.first.clone(),
             name(&key),
         );
-        let operation = async move { atomic::write(&client, &c, &object, &value(&text)).await };
+        let operation = async move { client.domain(&c).write(&object, &value(&text)).await };
         self.spawn(who, operation, move |notebook, ended| {
             notebook.history(&key).end_write(id, ended.ok());
         });
@@ -227,7 +226,7 @@ impl Run {
         let id = self.begin(&key, Kind::Read);
         let bug = self.bug_if(&[Bug::PutEndsBehindPointer, Bug::FastReadBehindPointer]);
         let (client, c, object) = (self.client(who, bug), self.first.clone(), name(&key));
-        let operation = async move { atomic::read(&client, &c, &object, None).await };
+        let operation = async move { client.domain(&c).read(&object, None).await };
         self.spawn(who, operation, move |notebook, found| {
             notebook.history(&key).end_read(id, found.ok().map(version));
         });
@@ -252,7 +251,7 @@ impl Run {
                 Bytes::from_static(b"cell"),
                 Bytes::from(format!("{number}")),
             );
-            decided_once::decide(&client, &c, &cell, &value).await
+            client.domain(&c).decide(&cell, &value).await
         };
         self.spawn(who, operation, |notebook, decided| {
             notebook.decided.extend(decided);

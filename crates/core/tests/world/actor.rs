@@ -71,12 +71,12 @@ impl Actor {
 
     pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
         let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { atomic::read(&client, &c, &name, None).await }
+        async move { client.domain(&c).read(&name, None).await }
     }
 
     pub fn stat(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
         let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { atomic::stat(&client, &c, &name).await }
+        async move { client.domain(&c).stat(&name).await }
     }
 
     pub fn delete(&self, key: &str) -> impl Future<Output = Result<Deletion, DeleteError>> + use<> {

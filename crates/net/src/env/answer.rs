@@ -12,7 +12,7 @@ use crate::peer::{Answer, Refused};
 pub(super) fn event_of(answer: Answer<'_>) -> Event {
     match answer {
         Answer::Unreachable { .. } => Event::Unreachable,
-        Answer::Refused { refusal, .. } => Event::Refused(refusal.into()),
+        Answer::Refused { refusal, .. } => Event::Refused(refusal),
         Answer::Reply(incoming) => {
             let pair = |segment: Segment| (segment.bytes, segment.crc32c);
             let payload = incoming.payload.into_iter().map(pair).collect();
@@ -31,7 +31,7 @@ pub(super) fn event_of(answer: Answer<'_>) -> Event {
 pub(super) fn refusal_of(refused: Refused) -> Refusal {
     match refused {
         Refused::QueueFull { .. } => Refusal::Busy,
-        Refused::ByServer { refusal } => refusal.into(),
+        Refused::ByServer { refusal } => refusal,
         Refused::TooLarge { .. } => Refusal::TooLarge,
     }
 }

@@ -1,7 +1,7 @@
 //! The cases, by name.
 
 use super::{Case, Operation, linearizable};
-use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::object::{DomainId, Name};
 use reconfigure::Transfer;
@@ -101,16 +101,11 @@ pub fn find(name: &str) -> Option<Case> {
 
 /// A configuration of `n` servers, numbered from 1, of which nobody but its cases knows.
 pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
+    let members = (1..=n).map(|server| ServerId(server as u128)).collect();
     Configuration::new(Descriptor {
-        domain: DomainId(1),
-        partition: 0,
-        index: 0,
-        members: (1..=n).map(|server| ServerId(server as u128)).collect(),
-        dap,
         delta: 0,
         copy_bytes: 0,
-        options: Options::default(),
-        decided_by: Decider::Members,
+        ..Descriptor::new(DomainId(1), members, dap)
     })
     .expect("a valid descriptor")
 }

@@ -2,7 +2,6 @@
 //! largest; replication holds one version.
 
 use super::{Context, Invariant, Observation};
-use areo_core::config::Dap;
 
 #[derive(Default)]
 pub(super) struct Rule;
@@ -24,13 +23,11 @@ impl Invariant for Rule {
         let c = context.shape(object)?;
         let kept = usize::from(c.descriptor().delta) + 1;
         let stored = &held.stored;
-        let too_many = match c.dap() {
-            Dap::Abd | Dap::Removed => stored.len() > 1,
-            Dap::Ec { .. } => stored
-                .iter()
-                .rev()
-                .skip(kept)
-                .any(|(tag, _)| *tag < held.stable),
+        let too_many = if c.dap().is_coded() {
+            let mut older = stored.iter().rev().skip(kept);
+            older.any(|(tag, _)| *tag < held.stable)
+        } else {
+            stored.len() > 1
         };
         too_many.then(|| {
             let object = context.objects.describe(object);

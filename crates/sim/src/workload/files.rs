@@ -11,8 +11,8 @@ use super::operation::One;
 use crate::fault::Fault;
 use crate::world::call::SimEnv;
 use areo_core::dap::Found;
-use areo_core::dsm::coverable::{self, Covered};
-use areo_core::dsm::{Client, atomic};
+use areo_core::dsm::Client;
+use areo_core::dsm::coverable::Covered;
 use areo_core::fragment::block::{Home, Metadata};
 use areo_core::fragment::content::{self, Sink};
 use areo_core::fragment::file::{self, Block, Chain, FileError};
@@ -296,7 +296,7 @@ impl One<'_> {
     /// Whether nothing came in between.
     async fn rewrite_block(&self, id: Option<Writer>) -> Result<bool, End> {
         let (floors, began, name) = (self.floors(), self.work.world.now(), name(id));
-        let found = atomic::read(&self.client, &self.c, &name, None).await;
+        let found = self.client.domain(&self.c).read(&name, None).await;
         let Found { tag, value, .. } = found.map_err(|_| End::TimedOut)?;
         let Some(value) = value else {
             self.violate_file("a block is gone");
@@ -307,7 +307,7 @@ impl One<'_> {
                 self.violate_file("a block is gone that was there since");
             }
             let client = self.recorded(BTreeMap::new());
-            let removed = coverable::remove(&client, &self.c, &name, tag).await;
+            let removed = client.domain(&self.c).remove_covering(&name, tag).await;
             return removed.map(|_| true).map_err(|_| End::TimedOut);
         }
         let read = Block {
@@ -324,7 +324,10 @@ impl One<'_> {
         let client = self.recorded([(name.clone(), tag)].into());
         let home = Home::decode(&value.metadata).expect("of a block");
         let value = metadata.with(&home, value.contiguous());
-        let written = coverable::write(&client, &self.c, &name, &value, tag).await;
+        let written = client
+            .domain(&self.c)
+            .write_covering(&name, &value, tag)
+            .await;
         match written.map_err(|_| End::TimedOut)? {
             Covered::Changed(version) => {
                 self.block_is(&Block {

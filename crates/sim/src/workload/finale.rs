@@ -12,7 +12,7 @@ impl Workload {
             self.busy.set(self.busy.get() + 1);
             let work = Rc::clone(self);
             self.world.spawn(async move {
-                work.finale(process).await;
+                Box::pin(work.finale(process)).await;
                 work.busy.set(work.busy.get() - 1);
             });
         }

@@ -5,8 +5,8 @@ use super::operation::One;
 use crate::fault::Fault;
 use crate::history::Kind;
 use areo_core::dap::Found;
-use areo_core::dsm::large::{self, PublishError};
-use areo_core::dsm::sweep::{self, Ages};
+use areo_core::dsm::large::PublishError;
+use areo_core::dsm::sweep::Ages;
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::error::WriteError;
@@ -56,7 +56,11 @@ impl One<'_> {
         let metadata = metadata.encode().expect("small metadata");
         let operation = self.begin(Kind::Write, Some(hash));
         let manifest = (&blocks, metadata);
-        let written = large::write(&self.client, &self.c, &self.name(), manifest, &contents).await;
+        let written = self
+            .client
+            .domain(&self.c)
+            .write_large(&self.name(), manifest, &contents)
+            .await;
         let plan = self.work.world.plan();
         let written: Result<_, WriteError> = match written {
             Ok(tag) => {
@@ -105,7 +109,7 @@ impl One<'_> {
             unfinished_ms: after(Duration::from_hours(1)),
             replaced_ms: after(Duration::from_mins(1)),
         };
-        match sweep::sweep(&self.client, &self.c, &ages).await {
+        match self.client.domain(&self.c).sweep(&ages).await {
             Ok(swept) => {
                 if swept.removed.blocks > 0 {
                     self.work.world.plan().note(Fault::BlocksRemoved);

@@ -9,7 +9,6 @@ use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
 use areo_core::dsm::Client;
 use areo_core::dsm::coverable::Covered;
-use areo_core::dsm::large;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
@@ -75,7 +74,7 @@ impl One<'_> {
 
     pub(super) async fn get(&self) -> End {
         let operation = self.begin(Kind::Read, None);
-        let found = large::read(&self.client, &self.c, &self.name()).await;
+        let found = self.client.domain(&self.c).read_large(&self.name()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));

@@ -76,7 +76,7 @@ fn frame_of(content: &Content) -> Vec<u8> {
         }
         Content::Note(body) => (Header::new(Kind::Note, 0), Some(body)),
         Content::Reply(call, Ok(body)) => (Header::new(Kind::Reply, *call), Some(body)),
-        Content::Reply(call, Err(refusal)) => (Header::refusal(*call, (*refusal).into()), None),
+        Content::Reply(call, Err(refusal)) => (Header::refusal(*call, *refusal), None),
     };
     let payload = body.map_or(&[][..], |body| &body.payload);
     let rows = payload.iter().map(|(bytes, crc32c)| SegmentRow {

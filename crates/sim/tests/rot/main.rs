@@ -8,7 +8,7 @@
 mod cluster;
 
 use areo_core::config::{Configuration, Dap};
-use areo_core::dsm::{Client, atomic};
+use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::message::Refusal;
 use areo_core::object::Name;
@@ -60,7 +60,7 @@ fn lived(c: &Arc<Configuration>, seed: u64) -> (Vec<MemoryDisk>, Vec<Written>) {
             let content = content(key, round);
             let value = Value::new(Bytes::new(), content.clone());
             let client = client.with(cluster.env());
-            let tag = run(atomic::write(&client, c, &name, &value)).expect("a quorum is there");
+            let tag = run(client.domain(c).write(&name, &value)).expect("a quorum is there");
             newest.insert(key, Written { name, tag, content });
         }
     }
@@ -90,7 +90,8 @@ fn read_all(cluster: &Cluster, written: &[Written], what: &str) {
 /// Reads an object: exactly what was written, or nothing (`false`).
 fn try_to_read(cluster: &Cluster, written: &Written, what: &str) -> bool {
     let client = Client::new(cluster.env());
-    let found = atomic::read(&client, cluster.configuration(), &written.name, None);
+    let domain = client.domain(cluster.configuration());
+    let found = domain.read(&written.name, None);
     let Ok(found) = run(found) else {
         return false;
     };

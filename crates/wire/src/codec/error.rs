@@ -115,7 +115,7 @@ impl DecodeError {
             | DecodeError::Fields(TlvError::Unknown { .. })
             | DecodeError::Descriptor(InvalidConfiguration::Encoding(TlvError::Unknown {
                 ..
-            })) => Refusal::Unknown,
+            })) => Refusal::UnknownRequest,
             DecodeError::TooMany { .. }
             | DecodeError::TooLong { .. }
             | DecodeError::Key(InvalidKey::TooLong { .. }) => Refusal::TooLarge,

@@ -10,7 +10,8 @@ use crate::frame;
 use areo_core::element::{Carried, Element};
 use areo_core::limits;
 use areo_core::message::{
-    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, Listed, Reply, ServerRecord,
+    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, Listed, Refusal, Reply,
+    ServerRecord,
 };
 use areo_core::pointer::Pointer;
 use bytes::Bytes;
@@ -139,7 +140,7 @@ fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
         Answer::Dropped => out.put(&[DROPPED, 0]),
         Answer::Refused(refusal) => {
             out.put(&[REFUSED, 0]);
-            out.u16(frame::Refusal::from(*refusal).code());
+            out.u16(refusal.code());
         }
     }
 }
@@ -383,8 +384,8 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
         DROPPED => Answer::Dropped,
         REFUSED => {
             let code = reader.u16()?;
-            let refusal = frame::Refusal::from_code(code);
-            Answer::Refused(refusal.ok_or(unknown("refusal", code))?.into())
+            let refusal = Refusal::from_code(code);
+            Answer::Refused(refusal.ok_or(unknown("refusal", code))?)
         }
         _ => unreachable!("the kind was checked with its flags"),
     })

@@ -282,7 +282,7 @@ fn what_a_status_and_a_server_may_say_later_is_skipped_unless_it_must_be_underst
         decode_request(&with(&body, kind), Vec::new())
             .unwrap_err()
             .refusal(),
-        Refusal::Unknown
+        Refusal::UnknownRequest
     );
 }
 

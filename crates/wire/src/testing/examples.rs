@@ -3,7 +3,7 @@
 
 use crate::checksum::crc32c;
 use areo_core::config::{
-    Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
+    Configuration, ConfigurationId, Dap, Decider, Descriptor, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
@@ -47,13 +47,9 @@ fn next() -> Arc<Configuration> {
 
 /// One with EC-DAP as published, and one with EC-DAPopt.
 fn baselines() -> [Arc<Configuration>; 2] {
-    [EcDap::Published, EcDap::Optimized].map(|ec| {
-        let options = Options {
-            ec,
-            ..Options::default()
-        };
+    [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }].map(|dap| {
         let descriptor = Descriptor {
-            options,
+            dap,
             ..configuration().descriptor().clone()
         };
         Configuration::new(descriptor).expect("3 of 5 is a code")

@@ -1,9 +1,8 @@
 //! Strategies that draw every message and every record header.
 
 use crate::checksum::crc32c;
-use crate::frame;
 use areo_core::config::{
-    Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, EcDap, Options, ServerId,
+    Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, Options, ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
@@ -253,8 +252,7 @@ fn status() -> impl Strategy<Value = ServerStatus> {
 }
 
 fn refusal() -> impl Strategy<Value = Refusal> {
-    let codes: Vec<Refusal> = frame::Refusal::ALL.map(Refusal::from).into();
-    proptest::sample::select(codes)
+    proptest::sample::select(Refusal::ALL.to_vec())
 }
 
 /// Any note.
@@ -344,16 +342,19 @@ fn key() -> impl Strategy<Value = Key> {
 pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     let members = btree_set(any::<u128>(), 1..9);
     let numbers = any::<(u128, u32, u32, u16, u32)>();
-    let shape = (any::<proptest::sample::Index>(), options(), decider());
-    (members, shape, numbers).prop_map(|(members, (dap, options, decided_by), numbers)| {
+    let dap = (any::<proptest::sample::Index>(), 0..4);
+    let shape = (dap, options(), decider());
+    (members, shape, numbers).prop_map(|(members, ((dap, kind), options, decided_by), numbers)| {
         let (domain, partition, index, delta, copy_bytes) = numbers;
         let descriptor = Descriptor {
             domain: DomainId(domain),
             partition,
             index,
-            dap: match dap.index(members.len() + 1) {
-                0 => Dap::Abd,
-                k => Dap::Ec { k: k as u8 },
+            dap: match (dap.index(members.len() + 1) as u8, kind) {
+                (0, _) => Dap::Abd,
+                (k, 0) => Dap::EcPublished { k },
+                (k, 1) => Dap::EcOptimized { k },
+                (k, _) => Dap::Ec { k },
             },
             members: members.into_iter().map(ServerId).collect(),
             delta,
@@ -374,16 +375,7 @@ fn pointer() -> impl Strategy<Value = Pointer> {
 
 fn options() -> impl Strategy<Value = Options> {
     let collect = prop_oneof![Just(Collect::On), Just(Collect::Off), Just(Collect::Paper)];
-    let ec = prop_oneof![
-        Just(EcDap::Corrected),
-        Just(EcDap::Published),
-        Just(EcDap::Optimized)
-    ];
-    (any::<bool>(), collect, ec).prop_map(|(piggyback, collect, ec)| Options {
-        piggyback,
-        collect,
-        ec,
-    })
+    (any::<bool>(), collect).prop_map(|(piggyback, collect)| Options { piggyback, collect })
 }
 
 fn decider() -> impl Strategy<Value = Decider> {

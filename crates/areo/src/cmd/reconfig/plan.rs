@@ -123,7 +123,8 @@ fn rows(plan: &Plan) -> Vec<Vec<String>> {
             format!("{:.2}", shape.stored_per_byte())
         }),
         row("delta", &|c| c.delta.to_string()),
-        row("options", &domain::options),
+        row("decided by", &|c| c.decided_by.to_string()),
+        row("experimental", &domain::experimental),
         row("servers", &domain::names),
     ]
 }

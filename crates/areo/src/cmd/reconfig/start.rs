@@ -102,6 +102,7 @@ fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Out
         Reconfigured::Unchanged(c) => ("unchanged", c),
         Reconfigured::Lost(c) => ("lost", c),
         Reconfigured::Superseded(c) => ("superseded", c),
+        Reconfigured::LeftOff(c) => ("left-off", c),
     };
     report(out, name, outcome, Some(c), moved)?;
     let how_to_insist = "--until-mine makes this one after it";
@@ -129,6 +130,13 @@ fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Out
                 called(c)
             ),
         )),
+        Reconfigured::LeftOff(_) => say(
+            out,
+            &format!(
+                "the change of '{name}' to {} is left pending: `areo reconfig start {name} --resume` finishes it",
+                called(c)
+            ),
+        ),
         Reconfigured::Superseded(_) => Err(Failure::new(
             Code::Precondition,
             format!(

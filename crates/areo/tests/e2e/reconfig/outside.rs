@@ -136,12 +136,13 @@ fn who_decides_is_given_up_by_whom_it_names() {
     reconfig(&cluster, "start", "default", &["--consensus", &consensus]).done();
     reconfig(&cluster, "start", "default", &["--consensus", "members"]).done();
     drop(etcd);
-    let compared = ["--ec-dap", "published", "--protocol", "ares"];
+    let compared = ["--dap", "ec-published", "--experimental", "protocol=ares"];
     reconfig(&cluster, "start", "default", &compared).done();
     assert_eq!(cluster.run(&["get", "k"]).done().text(), "v");
     let shown = cluster.run(&["domain", "show", "default"]).done();
-    let options = "ares (piggyback off, collect off, ec-dap published)";
-    assert!(shown.text().contains(options), "{}", shown.text());
+    for said in ["ec-published [", "piggyback=off, collect=off"] {
+        assert!(shown.text().contains(said), "{}", shown.text());
+    }
     assert_eq!(shape(&cluster, "default").0, 3);
 }
 

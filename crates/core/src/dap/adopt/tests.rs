@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::config::Dap;
-use crate::gather::tests::{Happening, assignments, configuration, explore};
+use crate::config::testing::configuration;
+use crate::gather::tests::{Happening, assignments, explore};
 use crate::message::{Refusal, Reply};
 
 #[derive(Clone, Copy, PartialEq, Debug)]

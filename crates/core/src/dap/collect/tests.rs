@@ -2,9 +2,10 @@
 //! answers, never given up while a quorum can come, and always the newest complete version.
 
 use super::*;
-use crate::dap::{abd, ec};
+use crate::config::Dap;
+use crate::config::testing::configuration;
 use crate::element::Value;
-use crate::gather::tests::{Happening, assignments, configuration, count, explore};
+use crate::gather::tests::{Happening, assignments, count, explore};
 use crate::message::Reply;
 use crate::tag::Writer;
 use bytes::Bytes;
@@ -28,10 +29,7 @@ fn elements(c: &Arc<Configuration>, number: u64) -> Vec<Element> {
     let length = if number.is_multiple_of(2) { 8 } else { 100 };
     let content = Bytes::from(vec![number as u8; length]);
     let value = Value::new(Bytes::new(), content);
-    match c.dap() {
-        Dap::Abd | Dap::Removed => vec![abd::copy_element(&value); c.n()],
-        Dap::Ec { .. } => ec::elements(c, &name(), &value),
-    }
+    crate::dap::elements(c, &name(), &value)
 }
 
 /// What a way ended with, `None` if there was no decision.
@@ -113,11 +111,7 @@ impl Members {
             _ => Want::Tags,
         };
         let wants: Vec<Want> = (0..self.c.n()).map(want).collect();
-        let rule: Rule = match self.c.dap() {
-            Dap::Abd | Dap::Removed => abd::largest,
-            Dap::Ec { .. } => ec::acceptable,
-        };
-        Collect::new(&self.c, &name(), rule, Scope::Whole, have, &wants)
+        Collect::new(&self.c, &name(), Scope::Whole, have, &wants)
     }
 
     /// Explores; `found` judges how a way ends. Returns the number of ways.

@@ -2,24 +2,18 @@
 //! and copies.
 
 use super::*;
-use crate::config::{Dap, Decider, Descriptor, Options, ServerId};
+use crate::config::Descriptor;
+use crate::config::testing::coded;
 use crate::element::Handle;
 use crate::limits;
-use crate::object::DomainId;
 use crate::tag::{ClientId, Writer};
 use std::sync::Arc;
 
 fn configuration(n: usize, k: u8, delta: u16) -> Arc<Configuration> {
     Configuration::new(Descriptor {
-        domain: DomainId(1),
-        partition: 0,
-        index: 0,
-        members: (1..=n as u128).map(ServerId).collect(),
-        dap: Dap::Ec { k },
         delta,
         copy_bytes: 0,
-        options: Options::default(),
-        decided_by: Decider::Members,
+        ..coded(n, k).descriptor().clone()
     })
     .unwrap()
 }
@@ -61,12 +55,16 @@ fn fragment(c: &Configuration, position: usize) -> Form {
     }
 }
 
+fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
+    Ec::trim(versions, delta, quiet, || unreachable!("whole versions go"))
+}
+
 // ---- other rules ----------------------------------------------------------------------------------------------------
 
 type Rule = dyn Fn(&Configuration, &[Option<Held>]) -> Option<Tag>;
 
 fn ours(c: &Configuration, held: &[Option<Held>]) -> Option<Tag> {
-    acceptable(c, held, Tag::INITIAL, &Passed::default())
+    Ec::accepted(c, held, Tag::INITIAL, &Passed::default())
 }
 
 /// EC-DAP II: the largest tag in at least k lists, whatever was trimmed (2.5).
@@ -218,7 +216,7 @@ fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
     };
     let mut lists: Vec<Option<Held>> = (0..5).map(|position| Some(at_three(position))).collect();
     let judge =
-        |lists: &[Option<Held>], passed: &Passed| acceptable(&c, lists, Tag::INITIAL, passed);
+        |lists: &[Option<Held>], passed: &Passed| Ec::accepted(&c, lists, Tag::INITIAL, passed);
     assert_eq!(
         judge(&lists, &Passed::default()),
         Some(new),
@@ -247,16 +245,16 @@ fn a_known_version_needs_no_elements_but_may_be_outdated() {
         None,
     ];
     assert_eq!(
-        acceptable(&c, &lists, Tag::INITIAL, &Passed::default()),
+        Ec::accepted(&c, &lists, Tag::INITIAL, &Passed::default()),
         None,
         "t1 may be complete"
     );
     assert_eq!(
-        acceptable(&c, &lists, tag(1), &Passed::default()),
+        Ec::accepted(&c, &lists, tag(1), &Passed::default()),
         Some(tag(1))
     );
     assert_eq!(
-        acceptable(&c, &lists, tag(9), &Passed::default()),
+        Ec::accepted(&c, &lists, tag(9), &Passed::default()),
         Some(tag(9))
     );
 }
@@ -343,7 +341,7 @@ impl Model {
             delta,
             unconfirmed: limits::UNCONFIRMED_ELEMENTS,
         };
-        match admit(versions, tag(number), Arrival::New, bounds) {
+        match Ec::admit(versions, tag(number), Arrival::New, bounds) {
             Admission::Store => {
                 self.handles += 1;
                 // Every other version is a tombstone.
@@ -487,13 +485,13 @@ fn any_k_fragments_make_the_value_and_data_fragments_are_not_copied() {
                 .collect::<Vec<u8>>()
                 .into();
             let value = Value::new(Bytes::from_static(b"meta"), content.clone());
-            let all = elements(&c, &name, &value);
+            let all = Ec::elements(&c, &name, &value);
             for set in (0u32..1 << n).filter(|set| set.count_ones() == u32::from(k)) {
                 let some: Vec<Element> = (0..n)
                     .filter(|i| set & (1 << i) != 0)
                     .map(|i| all[i].clone())
                     .collect();
-                let decoded = decode(&c, &some);
+                let decoded = joined(&c, &some);
                 assert_eq!(
                     decoded.contiguous(),
                     content,
@@ -519,7 +517,7 @@ fn data_positions_rotate_over_the_objects() {
     let mut first = [0; 5];
     for number in 0..500 {
         let name = Name::user(&format!("object-{number}")).unwrap();
-        let all = elements(
+        let all = Ec::elements(
             &c,
             &name,
             &Value::new(Bytes::new(), Bytes::from(vec![1; 100])),
@@ -546,13 +544,12 @@ fn small_values_and_tombstones_are_copies() {
     let descriptor = configuration(5, 3, 0).descriptor().clone();
     let c = Configuration::new(Descriptor {
         copy_bytes: limits::DEFAULT_COPY_BYTES,
-        options: Options::default(),
         ..descriptor
     })
     .unwrap();
     let name = Name::user("k").unwrap();
     let forms = |value: &Value| {
-        let all = elements(&c, &name, value);
+        let all = Ec::elements(&c, &name, value);
         assert!(
             all.iter()
                 .all(|e| e.length == value.length() && e.deleted == value.deleted)

@@ -1,8 +1,6 @@
 use super::*;
-use crate::config::{Dap, Decider, Descriptor, Options};
+use crate::config::testing::replicated;
 use crate::message::Refusal;
-use crate::object::DomainId;
-use std::sync::Arc;
 
 /// What may become of the question to one member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,23 +13,8 @@ enum Fate {
 
 const FATES: [Fate; 4] = [Fate::Votes, Fate::KnowsBetter, Fate::Refuses, Fate::Silent];
 
-fn root(n: usize) -> Arc<Configuration> {
-    Configuration::new(Descriptor {
-        domain: DomainId(1),
-        partition: 0,
-        index: 0,
-        members: (1..=n).map(|server| ServerId(server as u128)).collect(),
-        dap: Dap::Abd,
-        delta: 0,
-        copy_bytes: 0,
-        options: Options::default(),
-        decided_by: Decider::Members,
-    })
-    .expect("a valid descriptor")
-}
-
 fn admission(n: usize) -> Admission {
-    Admission::new(&root(n), Body::Servers)
+    Admission::new(&replicated(n), Body::Servers)
 }
 
 fn add(tally: &mut Admission, member: usize, fate: Fate) -> Decision<Registration> {
@@ -79,7 +62,7 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
 #[test]
 fn a_member_that_knows_better_and_answers_within_the_patience_decides() {
     for n in 1..=5_usize {
-        let quorum = root(n).quorums().quorum();
+        let quorum = replicated(n).quorums().quorum();
         for number in 0..FATES.len().pow(n as u32) {
             let fates: Vec<Fate> = (0..n as u32)
                 .map(|member| FATES[number / FATES.len().pow(member) % FATES.len()])

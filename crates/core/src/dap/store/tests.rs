@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::config::Dap;
+use crate::config::testing::configuration;
 use crate::element::Value;
-use crate::gather::tests::{Happening, assignments, configuration, explore};
+use crate::gather::tests::{Happening, assignments, explore};
 use crate::message::Reply;
 use crate::tag::Writer;
 use bytes::Bytes;

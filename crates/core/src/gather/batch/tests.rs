@@ -1,8 +1,7 @@
 //! Answers find their calls, and a batch ends when all of them have.
 
 use super::*;
-use crate::config::Dap;
-use crate::gather::tests::configuration;
+use crate::config::testing::replicated;
 use crate::gather::{Fold, Quorum};
 use crate::message::{Answer, Want};
 use crate::tag::Tag;
@@ -11,7 +10,7 @@ type Call = Quorum<Vec<usize>, fn(&mut Vec<usize>, usize, Reply) -> Fold>;
 
 /// Counts what is stored; a call that begins with `skipped` members asks those nothing.
 fn call(key: &str) -> Call {
-    let c = configuration(3, Dap::Abd);
+    let c = replicated(3);
     let query = Access::query(Want::Tags, Tag::INITIAL);
     let body = Body::Access(vec![(Name::user(key).unwrap(), query)]);
     let fold: fn(&mut Vec<usize>, usize, Reply) -> Fold = |from, member, reply| match reply {

@@ -1,8 +1,7 @@
 //! The driver, with a tally that does what it is told.
 
 use super::*;
-use crate::config::Dap;
-use crate::gather::tests::configuration;
+use crate::config::testing::replicated;
 use crate::message::{Refusal, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
@@ -33,7 +32,7 @@ impl Tally for Told {
             },
             false => Access::query(Want::Element, Tag::INITIAL),
         };
-        let c = configuration(3, Dap::Abd);
+        let c = replicated(3);
         Some(Request::Configured {
             configuration: c.id(),
             descriptor: None,

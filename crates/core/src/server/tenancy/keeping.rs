@@ -2,12 +2,11 @@
 //! primitives decide is carried out here.
 
 use super::super::record::{ElementHeader, Header, Key, Ledger};
-use crate::config::{Configuration, Dap};
+use crate::config::Configuration;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
-use crate::dap::ec::published;
+use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
-use crate::dap::{abd, ec};
 use crate::element::{Element, Form, Handle};
 use crate::object::{Kind, Name};
 use crate::tag::Tag;
@@ -50,12 +49,7 @@ pub(super) fn admission(
     tag: Tag,
     (arrival, max_unconfirmed): (Arrival, usize),
 ) -> Admission {
-    let delta = c.descriptor().delta;
-    match (c.dap(), c.baseline()) {
-        (Dap::Abd | Dap::Removed, _) => abd::admit(versions, tag),
-        (Dap::Ec { .. }, None) => ec::admit(versions, tag, arrival, bounds(c, max_unconfirmed)),
-        (Dap::Ec { .. }, Some(_)) => published::admit(versions, tag, delta),
-    }
+    of_kind!(c, K => K::admit(versions, tag, arrival, bounds(c, max_unconfirmed)))
 }
 
 /// How many versions of one object are kept.
@@ -66,7 +60,7 @@ pub(super) fn bounds(c: &Configuration, unconfirmed: usize) -> Bounds {
 
 /// Whether versions of an object can be fenced off and dropped: only where a cap refuses new ones.
 pub(super) fn has_fence(c: &Configuration) -> bool {
-    matches!((c.dap(), c.baseline()), (Dap::Ec { .. }, None))
+    of_kind!(c, K => K::FENCES)
 }
 
 /// Lets versions go, or their elements, as the server half of the configuration's kind says. Returns what went.
@@ -79,32 +73,26 @@ pub(super) fn trim(
     let delta = c.descriptor().delta;
     let newest = |versions: &Versions| versions.largest().map(|largest| largest.tag);
     let (largest, floor) = (newest(versions), versions.floor());
-    let gone = match (c.dap(), c.baseline()) {
-        (Dap::Abd | Dap::Removed, _) => abd::trim(versions),
-        (Dap::Ec { .. }, None) => ec::trim(versions, delta, quiet),
-        (Dap::Ec { .. }, Some(_)) => {
-            let trimmed = published::trim(versions, delta, || ledger.draw());
-            for stored in trimmed.iter().filter_map(|gone| versions.find(gone.tag)) {
-                let header = ElementHeader {
-                    key,
-                    name: name.clone(),
-                    tag: stored.tag,
-                    floor: versions.floor(),
-                    form: stored.form,
-                    deleted: stored.deleted,
-                    length: stored.length,
-                    bytes: stored.bytes,
-                    metadata: Bytes::new(),
-                };
-                let header = Header::Element(header);
-                ledger.append_element(stored.handle, header, Bytes::new(), None);
-            }
-            trimmed
-        }
-    };
+    let trimmed = of_kind!(c, K => K::trim(versions, delta, quiet, || ledger.draw()));
+    // Of some only the element went.
+    for stored in trimmed.iter().filter_map(|gone| versions.find(gone.tag)) {
+        let header = ElementHeader {
+            key,
+            name: name.clone(),
+            tag: stored.tag,
+            floor: versions.floor(),
+            form: stored.form,
+            deleted: stored.deleted,
+            length: stored.length,
+            bytes: stored.bytes,
+            metadata: Bytes::new(),
+        };
+        let header = Header::Element(header);
+        ledger.append_element(stored.handle, header, Bytes::new(), None);
+    }
     assert_eq!(newest(versions), largest, "the largest never goes");
     assert!(versions.floor() >= floor, "the floor only rises");
-    gone
+    trimmed
 }
 
 /// What is stored of an element of which only the tag is to stay.

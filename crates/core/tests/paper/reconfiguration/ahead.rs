@@ -89,3 +89,36 @@ fn a_version_that_was_transferred_is_read_in_one_go() {
         "one call for each configuration"
     );
 }
+
+/// Members with full disks are asked for the largest tag alone. If the domain has moved by then, the next configuration has
+/// it, and perhaps had it not yet when it was asked ahead.
+#[test]
+fn an_answer_from_before_the_transfer_does_not_count_where_disks_are_full() {
+    let (world, actor, [c, next]) = pending();
+    for number in 0..3 {
+        world.disk(number, |disk| disk.is_full = true);
+    }
+    let asks = |m: &Message| m.is_query() && !m.is_reply();
+    world.hold(asks);
+    let write = world.spawn(actor.write("k", "new"));
+    world.settle();
+    assert_eq!(world.deliver(asks), 6, "both are asked at once");
+    world.settle();
+    let late = world.set_aside(asks);
+    assert_eq!(late.len(), 3, "the old one is asked once more");
+    world.release();
+    for number in 0..3 {
+        world.disk(number, |disk| disk.is_full = false);
+    }
+    let resumed = world.run(resume(world.actor(&c).client(), &c));
+    assert_eq!(resumed, Ok(Some(next)));
+    world.settle();
+    world.put_back(late);
+    world.settle();
+    let tag = write.borrow_mut().take().expect("it has ended");
+    assert_eq!(
+        tag.expect("a quorum").number,
+        2,
+        "above what was transferred"
+    );
+}

@@ -4,7 +4,6 @@
 use super::move_to;
 use crate::world::{Message, World, configuration, server, successor};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
-use areo_core::dsm::decided_once;
 use areo_core::message::Note;
 use bytes::Bytes;
 
@@ -26,8 +25,7 @@ fn a_late_decision_begins_no_cell_anew() {
     let (cell, value) = (Bytes::from_static(b"cell"), Bytes::from_static(b"value"));
     world.hold(Message::is_note);
     let (client, from, name, text) = (actor.client(), c.clone(), cell.clone(), value.clone());
-    let decided =
-        world.run(async move { decided_once::decide(&client, &from, &name, &text).await });
+    let decided = world.run(async move { client.domain(&from).decide(&name, &text).await });
     assert_eq!(decided.as_ref(), Ok(&value));
     move_to(&world, &actor, &successor(&c, 3, 3, Dap::Abd));
     world.settle();

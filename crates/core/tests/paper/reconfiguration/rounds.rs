@@ -33,11 +33,7 @@ fn ares_takes_four_rounds_and_ares_2_two_or_one() {
     for dap in [Dap::Abd, Dap::Ec { k: 1 }] {
         for collect in [Collect::On, Collect::Off, Collect::Paper] {
             for (piggyback, expected) in [(false, [4, 4]), (true, [2, 1])] {
-                let options = Options {
-                    piggyback,
-                    collect,
-                    ..Options::default()
-                };
+                let options = Options { piggyback, collect };
                 let c = with(options, dap);
                 let world = World::new(&c, 1);
                 let taken = write_and_read(&world, &world.actor(&c), &world.actor(&c));

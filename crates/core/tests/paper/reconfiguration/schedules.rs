@@ -5,7 +5,6 @@ use super::{announce, move_to, reconfigure, resume};
 use crate::world::{Actor, Content, Message, World, configuration, name, successor, text};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dap::{Found, Known};
-use areo_core::dsm::atomic;
 use areo_core::message::Note;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::Reconfigured;
@@ -38,7 +37,7 @@ fn read_knowing(world: &World, actor: &Actor, found: &Found) -> Found {
         value: found.value.clone(),
     };
     let (client, c) = (actor.client(), actor.c.clone());
-    let read = async move { atomic::read(&client, &c, &name("k"), Some(&known)).await };
+    let read = async move { client.domain(&c).read(&name("k"), Some(&known)).await };
     world.run(read).expect("a quorum is up")
 }
 

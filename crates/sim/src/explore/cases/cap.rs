@@ -4,7 +4,7 @@ use super::super::Case;
 use super::{configuration, object, register};
 use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::fate;
-use areo_core::dap::ec;
+use areo_core::dap;
 use areo_core::element::Value;
 use areo_core::message::{Access, Ballot, Body, CellRequest, Request};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -56,7 +56,7 @@ fn request(c: &Configuration, body: Body) -> Request {
 
 /// The first member's element of the version.
 fn put(c: &Arc<Configuration>, tag: Tag, value: &Value) -> Body {
-    let element = ec::elements(c, &object(), value).swap_remove(0);
+    let element = dap::elements(c, &object(), value).swap_remove(0);
     let put = Access::Put {
         tag,
         element,

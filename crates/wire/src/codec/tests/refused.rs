@@ -112,7 +112,7 @@ fn refuses_flags(encoded: &Encoded, at: usize, bits: Range<u32>, expected: &str)
             "note" => decode_note(&body, encoded.payload.clone()).unwrap_err(),
             _ => decode_request(&body, encoded.payload.clone()).unwrap_err(),
         };
-        assert_eq!(error.refusal(), Refusal::Unknown);
+        assert_eq!(error.refusal(), Refusal::UnknownRequest);
         assert!(
             matches!(error, DecodeError::UnknownFlags { what, .. } if what == expected),
             "bit {bit} of {expected}: {error}"
@@ -176,7 +176,7 @@ fn unknown_flags_are_refused() {
 fn kinds_of_a_later_version_are_refused_as_such() {
     let unknown = |error: DecodeError| {
         assert!(matches!(error, DecodeError::UnknownValue { .. }), "{error}");
-        assert_eq!(error.refusal(), Refusal::Unknown);
+        assert_eq!(error.refusal(), Refusal::UnknownRequest);
     };
     for kind in [0, 99, 255] {
         let body = Bytes::from(vec![kind, 0]);

@@ -1,23 +1,13 @@
 //! The published rule on lists that servers can have.
 
 use super::*;
-use crate::config::{Dap, Descriptor, Options, ServerId};
-use crate::object::DomainId;
+use crate::config::Dap;
+use crate::config::testing::configuration;
 use crate::tag::Writer;
 use std::sync::Arc;
 
-fn configuration() -> Arc<Configuration> {
-    let members = (1..=5).map(ServerId).collect();
-    let options = Options {
-        ec: EcDap::Published,
-        ..Options::default()
-    };
-    let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 3 });
-    Configuration::new(Descriptor {
-        options,
-        ..descriptor
-    })
-    .unwrap()
+fn c() -> Arc<Configuration> {
+    configuration(5, Dap::EcPublished { k: 3 })
 }
 
 fn tag(number: u64) -> Tag {
@@ -45,7 +35,7 @@ fn list(position: usize, numbers: &[i64]) -> Held {
 
 fn decoded(lists: &[&[i64]]) -> Option<u64> {
     let held: Vec<Option<Held>> = (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
-    decodable(&configuration(), &held, Tag::INITIAL, &Passed::default()).map(|tag| tag.number)
+    EcPublished::accepted(&c(), &held, Tag::INITIAL, &Passed::default()).map(|tag| tag.number)
 }
 
 #[test]
@@ -67,7 +57,7 @@ fn the_largest_in_k_lists_is_decoded_if_k_have_its_element() {
 
 #[test]
 fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
-    let c = configuration();
+    let c = c();
     let damaged = Some(Held {
         floor: tag(2),
         ..list(0, &[1])
@@ -81,38 +71,43 @@ fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
         ]
     };
     assert_eq!(
-        decodable(&c, &lists(&[1]), Tag::INITIAL, &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[1]), Tag::INITIAL, &Passed::default()),
         Some(tag(1))
     );
     assert_eq!(
-        decodable(&c, &lists(&[1, 2]), Tag::INITIAL, &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[1, 2]), Tag::INITIAL, &Passed::default()),
         None
     );
 }
 
 #[test]
 fn whoever_has_a_version_is_told_of_larger_ones_only() {
-    let c = configuration();
+    let c = c();
     let lists = |numbers: &[i64]| (0..4).map(|i| Some(list(i, numbers))).collect::<Vec<_>>();
     assert_eq!(
-        decodable(&c, &lists(&[]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[]), tag(5), &Passed::default()),
         Some(tag(5))
     );
     assert_eq!(
-        decodable(&c, &lists(&[5]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[5]), tag(5), &Passed::default()),
         Some(tag(5))
     );
     assert_eq!(
-        decodable(&c, &lists(&[5, 6]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[5, 6]), tag(5), &Passed::default()),
         Some(tag(6))
     );
     assert_eq!(
-        decodable(&c, &lists(&[5, -6]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[5, -6]), tag(5), &Passed::default()),
         None
     );
 }
 
-/// Versions of these numbers as [`admit`] and [`trim`] keep them.
+fn admit(versions: &Versions, tag: Tag, delta: u16) -> Admission {
+    let unconfirmed = usize::MAX;
+    EcPublished::admit(versions, tag, Arrival::New, Bounds { delta, unconfirmed })
+}
+
+/// Versions of these numbers as [`EcPublished`] keeps them.
 fn kept(delta: u16, numbers: &[u64]) -> (Vec<Admission>, Versions) {
     let (mut versions, mut handles) = (Versions::default(), 0);
     let mut put = |number: u64| {
@@ -135,7 +130,7 @@ fn kept(delta: u16, numbers: &[u64]) -> (Vec<Admission>, Versions) {
             handle: draw(),
         };
         assert_eq!(versions.insert(stored), None);
-        let gone = trim(&mut versions, delta, draw);
+        let gone = EcPublished::trim(&mut versions, delta, false, draw);
         assert!(gone.iter().all(|gone| gone.form != Form::Trimmed));
         admission
     };

@@ -1,0 +1,121 @@
+//! The kinds: how a configuration keeps objects. A kind is one row here, and one file in `dap` with the type that its row
+//! names, which decides for it (`dap::kind`).
+
+use crate::quorums::Quorums;
+use crate::tlv::{self, TlvError};
+use bytes::Bytes;
+use std::fmt;
+
+/// THE TABLE, a row for each kind: documentation; variant, with `k` if its elements are fragments; quorums of `n` members;
+/// field in a descriptor; what people call it; the type that decides for it, in `dap`. Gives all rows to the macro that is
+/// named, after what is given to that one.
+macro_rules! kinds {
+    ($take:ident!($($given:tt)*)) => {
+        $take! {
+            ($($given)*)
+
+            "Replication: every member holds the value."
+            Abd, |n, _| Quorums::majority(n), 0x8005, "abd", abd::Abd;
+
+            "Erasure coding: every member holds one fragment, any `k` make the value. EC-DAP II, corrected."
+            Ec { k }, Quorums::erasure_coded, 0x8006, "ec", ec::Ec;
+
+            "The domain was removed: servers keep nothing and refuse everything, and nothing comes after this."
+            Removed, |n, _| Quorums::majority(n), 0x800a, "removed", abd::Abd;
+
+            "EC-DAP as Ares has it, which the papers compare with."
+            EcPublished { k }, Quorums::erasure_coded, 0x800e, "ec-published", ec::published::EcPublished;
+
+            "EC-DAPopt of `CoAres`, which the papers compare with."
+            EcOptimized { k }, Quorums::erasure_coded, 0x800f, "ec-optimized", ec::optimized::EcOptimized;
+
+            #[cfg(test)]
+            "The toy of `dap::kind::toy`, which no release has: quorums of all members."
+            All, |n, _| Quorums::erasure_coded(n, n), 0x80ff, "all", kind::toy::All;
+        }
+    };
+}
+pub(crate) use kinds;
+
+macro_rules! declare {
+    (() $(
+        $(#[$only:meta])? $doc:literal
+        $kind:ident $({ $k:ident })?, $quorums:expr, $field:literal, $word:literal, $($file:ident)::+;
+    )*) => {
+        /// How a configuration keeps objects: its data access primitives.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Dap {
+            $(
+                $(#[$only])?
+                #[doc = $doc]
+                $kind $({
+                    /// Data fragments.
+                    $k: u8,
+                })?,
+            )*
+        }
+
+        impl Dap {
+            /// What people call it.
+            pub fn word(self) -> &'static str {
+                match self { $($(#[$only])? Dap::$kind $({ $k: _ })? => $word,)* }
+            }
+
+            /// Data fragments of a value; `None` of a kind that keeps copies.
+            fn fragments(self) -> Option<u8> {
+                match self { $($(#[$only])? Dap::$kind $({ $k })? => <[u8]>::first(&[$($k)?]).copied(),)* }
+            }
+
+            /// Quorums of `n` members, at least [`Dap::k`].
+            pub fn quorums(self, n: usize) -> Quorums {
+                let of: fn(usize, usize) -> Quorums =
+                    match self { $($(#[$only])? Dap::$kind $({ $k: _ })? => $quorums,)* };
+                of(n, self.k().into())
+            }
+
+            /// Its field of a descriptor, and what that holds.
+            pub(super) fn field(self) -> (u16, Option<u8>) {
+                let field = match self { $($(#[$only])? Dap::$kind $({ $k: _ })? => $field,)* };
+                (field, self.fragments())
+            }
+
+            /// The kind that this field says; `None` if it says something else.
+            ///
+            /// # Errors
+            /// The field of a kind without the number of data fragments that belongs there.
+            pub(super) fn of_field(field: u16, value: &Bytes) -> Result<Option<Dap>, TlvError> {
+                let number = || tlv::number(field, value).map(u8::from_le_bytes);
+                let dap = match field {
+                    $($(#[$only])? $field => Dap::$kind $({ $k: number()? })?,)*
+                    _ => return Ok(None),
+                };
+                Ok(Some(dap))
+            }
+        }
+    };
+}
+
+kinds!(declare!());
+
+impl Dap {
+    /// Elements needed for a value.
+    pub fn k(self) -> u8 {
+        self.fragments().unwrap_or(1)
+    }
+
+    /// Whether its elements of large values are fragments; otherwise they are copies.
+    pub fn is_coded(self) -> bool {
+        self.fragments().is_some()
+    }
+
+    /// Whether it ends a domain.
+    pub fn is_removal(self) -> bool {
+        self == Dap::Removed
+    }
+}
+
+impl fmt::Display for Dap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

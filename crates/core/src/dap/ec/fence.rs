@@ -1,0 +1,103 @@
+//! Versions that no quorum holds and no read can return are given up (`[X-3 unconfirmed-cap]`): a fence keeps them from coming to
+//! a quorum, [`crate::consensus::fate`] decides of each whether it is kept, and what is not is dropped.
+
+use super::decodable;
+use crate::config::Configuration;
+use crate::dap::store::Store;
+use crate::dap::{self, PutError, single};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::Failed;
+use crate::gather::{self, Fold, Quorum, Visit};
+use crate::limits;
+use crate::message::{Access, Answer, Body, Held, Reply};
+use crate::object::Name;
+use crate::span;
+use crate::tag::Tag;
+
+/// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or
+/// `spared`, which the caller is about to put. Returns the other versions above `newest` that cannot come to a quorum any
+/// more but by such a decision, and cannot be read by these answers (`[X-3 unconfirmed-cap]`).
+///
+/// # Errors
+/// [`Failed`].
+pub async fn fence<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    (newest, upto): (Tag, Tag),
+    spared: Tag,
+) -> Result<Vec<Tag>, Failed> {
+    let fence = Access::Fence { upto, spared };
+    let body = Body::Access(vec![(name.clone(), fence)]);
+    let fold = |answers: &mut Vec<Held>, _from: usize, reply: Reply| match single(reply) {
+        Some(Answer::Held(held)) => {
+            answers.push(held);
+            Fold::Count
+        }
+        _ => Fold::Ignore,
+    };
+    let tally = Quorum::of(at.c(), body, Vec::new(), fold);
+    let answers = gather::gather(env, at, tally).await?;
+    let mut stranded = stranded(at.c(), &answers, newest, upto);
+    stranded.retain(|tag| *tag != spared);
+    Ok(stranded)
+}
+
+/// Has a quorum evict these versions, which were decided never to be at one.
+///
+/// # Errors
+/// [`Failed`].
+pub async fn drop_versions<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    tags: &[Tag],
+) -> Result<(), Failed> {
+    let drops = tags.iter().map(|tag| (name.clone(), Access::Drop(*tag)));
+    let body = Body::Access(drops.take(limits::ACCESSES).collect());
+    let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
+        Reply::Access(answers) if answers.iter().all(|it| *it == Answer::Dropped) => Fold::Count,
+        _ => Fold::Ignore,
+    };
+    gather::gather(env, at, Quorum::of(at.c(), body, (), fold)).await
+}
+
+/// As [`dap::put_data`], of a version that was decided to be kept: members take it in although it is behind their fence.
+///
+/// # Errors
+/// [`PutError`].
+pub async fn keep_data<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    tag: Tag,
+    value: &Value,
+) -> Result<(), PutError> {
+    let elements = dap::encoded(env, at.c(), name, value);
+    let tally = Store::new(at.c(), name, tag, elements, &[]).keeping();
+    let put = dap::put(env, at, tally);
+    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+}
+
+/// Versions above `newest` and up to the fence `upto` that are not at a quorum, by the answers of a quorum behind the fence,
+/// and of which these members do not hold enough to read them. The members that do not list such a version refuse it from now
+/// on, and they are more than a put can do without.
+pub(super) fn stranded(c: &Configuration, answers: &[Held], newest: Tag, upto: Tag) -> Vec<Tag> {
+    let replies: Vec<&Held> = answers.iter().collect();
+    assert!(
+        replies.len() >= c.quorums().quorum(),
+        "a quorum has raised its fence"
+    );
+    let listed = replies.iter().flat_map(|held| &held.stored);
+    let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
+    tags.sort_unstable();
+    tags.dedup();
+    tags.retain(|tag| {
+        let supporting = replies.iter().filter(|held| held.supports(*tag)).count();
+        let confirmed = replies.iter().any(|held| held.stable >= *tag);
+        let incomplete = supporting < c.quorums().intersection() && !confirmed;
+        newest < *tag && *tag <= upto && incomplete && !decodable(c, &replies, *tag)
+    });
+    tags
+}

@@ -1,0 +1,120 @@
+//! What a kind decides. Procedures of clients ([`super`]), tallies and servers are the same for all kinds; where kinds differ
+//! they ask the type that the kind's row names ([`of_kind`]; the rows are in `config::dap`). Nothing else depends on the kind.
+//!
+//! | procedure | what the kind decides |
+//! |---|---|
+//! | get-data | [`Kind::wants`], [`Kind::accepted`], [`Kind::decode`] |
+//! | put-data | [`Kind::elements`] |
+//! | CONFIRM | [`Kind::CONFIRMS`], [`Kind::REMEMBERS`] |
+//! | QUERY, at a server | [`Kind::held`] |
+//! | PUT, at a server | [`Kind::admit`], [`Kind::trim`] |
+//! | FENCE, DROP | [`Kind::FENCES`], [`Kind::is_busy`] |
+
+#[cfg(test)]
+pub(crate) mod toy;
+
+use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use super::{Passed, Scope};
+use crate::config::Configuration;
+use crate::element::{Element, Handle, Value};
+use crate::env::Env;
+use crate::message::{Held, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+
+/// What a client remembers of what it brought to a quorum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remembers {
+    /// Nothing. Reads do not say either what the client has.
+    Nothing,
+    /// Tags: a read that finds one need not write it back (`[F-2 own-puts]`).
+    Tags,
+    /// Pairs: the value of such a tag is not sent again either.
+    Pairs,
+}
+
+/// The decisions of one kind.
+pub(crate) trait Kind {
+    /// Whether members are told which version is at a quorum, and clients judge that by answers (`[F-1 quorum-agrees]`,
+    /// `[F-3 confirmed-tag]`). Without, every read is written back, to everybody.
+    const CONFIRMS: bool = true;
+    /// Whether a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
+    const FENCES: bool = false;
+    /// What clients remember.
+    const REMEMBERS: Remembers = Remembers::Tags;
+
+    // ---- client half ----
+
+    /// What get-data asks each member at this attempt, counted from 0; by position.
+    fn wants<E: Env>(
+        env: &E,
+        c: &Configuration,
+        name: &Name,
+        scope: Scope,
+        attempt: u32,
+    ) -> Vec<Want>;
+
+    /// Which version the answers of a quorum, by position, allow get-data to return; `None`: none yet.
+    fn accepted(
+        c: &Configuration,
+        held: &[Option<Held>],
+        have: Tag,
+        passed: &Passed,
+    ) -> Option<Tag>;
+
+    /// The value, of elements that are enough for it.
+    fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value;
+
+    /// What put-data brings each member, by position.
+    fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element>;
+
+    // ---- server half ----
+
+    /// The answer to QUERY(want, have).
+    fn held(versions: &Versions, want: Want, have: Tag) -> Held {
+        versions.held(want, have)
+    }
+
+    /// What becomes of PUT(tag).
+    fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission;
+
+    /// Evicts versions, or their elements, which then have records of their own under handles that are drawn. Returns what
+    /// went. `quiet`: the object was not written for a while.
+    fn trim(
+        versions: &mut Versions,
+        delta: u16,
+        quiet: bool,
+        draw: impl FnMut() -> Handle,
+    ) -> Vec<Stored>;
+
+    /// Whether a new version would be refused for those that are not confirmed.
+    fn is_busy(_: &Versions, _: Bounds) -> bool {
+        false
+    }
+}
+
+/// What the kind of a configuration decides: `of_kind!(c, K => K::admit(...))`. The one place that matches on the kind.
+macro_rules! of_kind {
+    ($c:expr, $decides:ident => $call:expr) => {
+        $crate::config::kinds!(of_kind!([$c] [$decides] [$call]))
+    };
+    (
+        ([$c:expr] [$decides:ident] [$call:expr]) $(
+            $(#[$only:meta])? $doc:literal
+            $kind:ident $({ $k:ident })?, $quorums:expr, $field:literal, $word:literal, $($file:ident)::+;
+        )*
+    ) => {{
+        #[allow(unused_imports)]
+        use $crate::dap::kind::Kind as _;
+        match $c.dap() {
+            $(
+                $(#[$only])?
+                $crate::config::Dap::$kind $({ $k: _ })? => {
+                    type $decides = $crate::dap::$($file)::+;
+                    $call
+                }
+            )*
+        }
+    }};
+}
+pub(crate) use of_kind;

@@ -1,0 +1,260 @@
+//! The walk along the configurations of a domain (`docs/spec` 3.3, 3.4): the one traversal that every operation makes.
+//!
+//! An operation is a visit function: what it asks of one configuration. The walk calls it at the configuration where the
+//! operation starts, follows what its servers say of the next one ([`advance`], find-next-config), spreads a pointer that is
+//! not at a quorum (`[A-4 from-the-asked]`), calls it there, and ends where no server that answered knows a next one.
+//!
+//! **Asking ahead.** While a domain is being reconfigured every operation asks its last final configuration and the pending
+//! one behind it. Which one comes behind is known from the operation before; so both are asked at once
+//! ([`Walk::asking_ahead`]). Nothing rests on the guess: what was asked ahead counts only if this configuration's servers
+//! say that it comes next. Neither does the order of the two answers matter: a version that completed before the operation
+//! began is in one of the two configurations by then. One that is transferred meanwhile is still in the first; or it is
+//! withheld there with a final pointer, and then the second one may have been asked before it had it, and is asked again.
+//!
+//! A sequence has at most one successor of a configuration. A family with several pending ones keeps the set of those that
+//! it has still to visit in [`Walk`], in place of the one next: visit functions stay as they are.
+
+use super::sequence::{self, Sequences};
+use crate::config::Configuration;
+use crate::env::{Env, Work};
+use crate::error::{Failed, Unavailable};
+use crate::gather::Visit;
+use crate::pointer::Pointer;
+use std::convert::Infallible;
+use std::future::{Ready, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A walk that is about to begin.
+pub struct Walk<'a, E> {
+    /// The world, as the operation sees it.
+    pub env: &'a E,
+    /// What the client knows of sequences.
+    pub sequences: &'a Sequences,
+    /// The configuration that is visited first.
+    pub start: Arc<Configuration>,
+}
+
+/// What an operation does after a visit.
+pub enum Step<B> {
+    /// It goes on to the next configuration, if there is one.
+    GoOn,
+    /// It asks again: this configuration, or a later one that it heard of.
+    Again(Arc<Configuration>),
+    /// It ends here: what comes next does not matter to it.
+    End(B),
+}
+
+/// How a walk ended.
+pub enum Walked<B> {
+    /// At the end of the sequence: this visit heard of no next configuration.
+    ToTheEnd(Visit),
+    /// Where the operation ended it.
+    Ended(B),
+}
+
+impl<E: Env> Walk<'_, E> {
+    /// Visits every configuration to the end of the sequence; returns the visit to the last one. [`Failed::Moved`] from a
+    /// visit: what it asked for is in the configuration that the pointer leads to.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn to_the_end(
+        self,
+        mut visit: impl AsyncFnMut(&Visit) -> Result<(), Failed>,
+    ) -> Result<Visit, Unavailable> {
+        let visit = async |at: &Visit| visit(at).await.map(|()| Step::<Infallible>::GoOn);
+        match self.until(visit).await? {
+            Walked::ToTheEnd(last) => Ok(last),
+            Walked::Ended(never) => match never {},
+        }
+    }
+
+    /// Visits configurations until the visit function ends the operation, or the sequence ends.
+    ///
+    /// # Errors
+    /// As [`Walk::to_the_end`].
+    pub async fn until<B>(
+        self,
+        mut visit: impl AsyncFnMut(&Visit) -> Result<Step<B>, Failed>,
+    ) -> Result<Walked<B>, Unavailable> {
+        let nothing = None::<fn(Visit) -> Ready<Result<(), Failed>>>;
+        let visit = async |at: &Visit, _ahead: Option<()>| visit(at).await;
+        self.asking_ahead(nothing, visit).await
+    }
+
+    /// The same; asks the configuration that probably comes next with `ask`, while the visit function is busy here. The visit
+    /// there gets the answer. If it is of no use, it says [`Step::Again`] and is called without one.
+    ///
+    /// # Errors
+    /// As [`Walk::to_the_end`].
+    pub async fn asking_ahead<T, F: Future<Output = Result<T, Failed>>, B>(
+        self,
+        ask: Option<impl Fn(Visit) -> F>,
+        mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, Failed>,
+    ) -> Result<Walked<B>, Unavailable> {
+        let mut current = self.start;
+        let mut ahead: Option<Ahead<F>> = None;
+        loop {
+            let asked = ahead.take_if(|ahead| *ahead.at.c() == current);
+            let guess = ask.as_ref().zip(self.sequences.guess(&current));
+            ahead = guess.map(|(ask, next)| Ahead::ask(&next, ask));
+            let here = async {
+                if let Some(asked) = asked {
+                    let (at, answer) = asked.answer().await;
+                    let step = match answer {
+                        Ok(answer) => visit(&at, Some(answer)).await,
+                        Err(failed) => Err(failed),
+                    };
+                    if !matches!(step, Ok(Step::Again(_))) {
+                        return (at, step);
+                    }
+                }
+                let at = Visit::new(&current);
+                let step = visit(&at, None).await;
+                (at, step)
+            };
+            let (at, step) = beside(here, &mut ahead).await;
+            match step {
+                Ok(Step::GoOn) => {}
+                Ok(Step::Again(heard_of)) => {
+                    if heard_of.id().index > current.id().index {
+                        current = heard_of;
+                    }
+                    continue;
+                }
+                Ok(Step::End(output)) => return Ok(Walked::Ended(output)),
+                // What it held is in the configuration that the pointer leads to ([A-5 withheld-hop]), and was perhaps not
+                // there yet when that was asked.
+                Err(Failed::Moved) => ahead = None,
+                Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+            }
+            match advance(self.env, self.sequences, &at).await? {
+                None => return Ok(Walked::ToTheEnd(at)),
+                Some(next) => current = next,
+            }
+        }
+    }
+}
+
+/// After a visit: the configuration to go on at, if any server knows one. A pending one is first made known to a quorum of
+/// the configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered.
+async fn advance<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    at: &Visit,
+) -> Result<Option<Arc<Configuration>>, Unavailable> {
+    if !at.c().options().piggyback {
+        sequence::read_config(env, at).await?;
+    }
+    let Some(pointer) = at.next() else {
+        return Ok(None);
+    };
+    if let Err(fork) = sequences.fits(&pointer.configuration) {
+        env.count(Work::Forked);
+        return Err(fork.into());
+    }
+    let pointer: Pointer = if at.is_agreed() || pointer.is_final() {
+        pointer
+    } else {
+        sequence::put_config(env, at.c(), &pointer).await?
+    };
+    if pointer.is_final() {
+        if !at.is_agreed() {
+            sequence::announce(env, at.c(), &pointer);
+        }
+        sequences.learn(&pointer.configuration);
+    } else {
+        sequences.expect(&pointer.configuration);
+    }
+    Ok(Some(pointer.configuration))
+}
+
+/// The sequence from its last final configuration to its end, as far as it can be seen: `mu` to `lambda`. All but the
+/// first are pending.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn path<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    known: &Arc<Configuration>,
+) -> Result<Vec<Arc<Configuration>>, Unavailable> {
+    let mut path = Vec::new();
+    let walk = Walk {
+        env,
+        sequences,
+        start: sequences.start(known),
+    };
+    let read_config = async |at: &Visit| {
+        if sequences.has_final(at.c()) {
+            path.clear();
+        }
+        path.push(at.c().clone());
+        // Without piggybacking the walk asks for the next one itself.
+        if at.c().options().piggyback {
+            sequence::read_config(env, at).await?;
+        }
+        Ok(())
+    };
+    walk.to_the_end(read_config).await?;
+    Ok(path)
+}
+
+/// A call that is under way at a configuration that the operation has not come to yet.
+struct Ahead<F: Future> {
+    at: Visit,
+    state: State<F>,
+}
+
+enum State<F: Future> {
+    Asked(Pin<Box<F>>),
+    Answered(F::Output),
+}
+
+impl<T, F: Future<Output = Result<T, Failed>>> Ahead<F> {
+    /// Asks, as soon as it is polled.
+    fn ask(c: &Arc<Configuration>, ask: impl Fn(Visit) -> F) -> Ahead<F> {
+        let at = Visit::new(c);
+        let call = Box::pin(ask(at.clone()));
+        let state = State::Asked(call);
+        Ahead { at, state }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if let State::Asked(call) = &mut self.state
+            && let Poll::Ready(answer) = call.as_mut().poll(context)
+        {
+            self.state = State::Answered(answer);
+        }
+    }
+
+    /// Its answer, and the visit that heard it.
+    async fn answer(self) -> (Visit, Result<T, Failed>) {
+        let answer = match self.state {
+            State::Asked(call) => call.await,
+            State::Answered(answer) => answer,
+        };
+        (self.at, answer)
+    }
+}
+
+/// Waits for the visit; what is asked ahead gets on meanwhile.
+async fn beside<O, T, F: Future<Output = Result<T, Failed>>>(
+    visit: impl Future<Output = O>,
+    ahead: &mut Option<Ahead<F>>,
+) -> O {
+    let mut visit = pin!(visit);
+    poll_fn(|context| {
+        // First what the operation is waiting for: its requests leave first.
+        let output = visit.as_mut().poll(context);
+        if output.is_pending()
+            && let Some(ahead) = ahead
+        {
+            ahead.poll(context);
+        }
+        output
+    })
+    .await
+}
