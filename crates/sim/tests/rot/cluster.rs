@@ -12,9 +12,10 @@ use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
 use areo_core::tally::{Event, Tally};
+use areo_node::{Job, Node, Sizes, Turn, UPKEEP_PERIOD};
 use areo_store::disk::Survive;
 use areo_store::records::Records;
-use areo_store::{Disk, LogOptions, MemoryDisk, StepOutcome};
+use areo_store::{Disk, LogOptions, MemoryDisk};
 use areo_wire::codec;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -27,6 +28,12 @@ use std::time::Duration;
 
 /// Small, so that there are several.
 const SEGMENT_BYTES: u64 = 32 << 10;
+/// The scrub verifies everything at once.
+const SIZES: Sizes = Sizes {
+    batch: SEGMENT_BYTES / 2,
+    slack: 8 << 10,
+    scrub: u64::MAX,
+};
 /// How long an operation may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,10 +52,11 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
     .expect("a valid descriptor")
 }
 
+type Replies = Vec<((), Result<Reply, Refusal>)>;
+
 struct Server {
     disk: MemoryDisk,
-    shard: Shard<()>,
-    records: Records<MemoryDisk>,
+    node: Node<Records<MemoryDisk>, ()>,
     /// Of the disk it started from nothing could be said about some records, not even their keys.
     is_unreadable: bool,
 }
@@ -75,47 +83,53 @@ impl Server {
         shard.serve();
         Server {
             disk,
-            shard,
-            records,
+            node: Node::new(shard, records, SIZES),
             is_unreadable: opened.is_unreadable(),
         }
     }
 
-    /// One batch of one thing: carried out, made durable, released.
-    fn batch(&mut self, act: impl FnOnce(&mut Shard<()>)) -> Option<Result<Reply, Refusal>> {
-        self.records.reserve(16 << 10).expect("there is room");
-        act(&mut self.shard);
-        let steps = self.shard.close();
-        self.records.apply(steps);
-        self.records.commit().expect("a sound disk takes it");
-        let mut replies = self.shard.release(&self.records);
-        replies.replies.pop().map(|((), reply)| reply)
+    /// Takes one thing, which is durable then.
+    fn take(&mut self, now: Instant, job: Job<()>) -> Option<Result<Reply, Refusal>> {
+        self.node.push(job);
+        let turn = self.node.turn(now, &mut ());
+        let mut replies = self.written(turn.expect("a sound disk takes it"));
+        assert!(!self.node.is_ready(), "one turn takes one thing");
+        replies.pop().map(|((), reply)| reply)
+    }
+
+    fn written(&mut self, turn: Turn<Records<MemoryDisk>, ()>) -> Replies {
+        let Some(commit) = turn.commit else {
+            return turn.released.replies;
+        };
+        let turn = self.node.committed(commit.run());
+        turn.expect("a sound disk takes it").released.replies
     }
 
     fn ask(&mut self, now: Instant, request: &Request) -> Result<Reply, Refusal> {
         let sent = codec::encode_request(request);
         let request = codec::decode_request(&sent.body, sent.payload).expect("it was encoded");
-        let reply = self.batch(|shard| shard.receive(now, (), request));
-        let reply = codec::encode_reply(&reply.expect("a request is answered")?);
+        let job = Job::Request {
+            request,
+            caller: (),
+            deadline: None,
+        };
+        let reply = self.take(now, job).expect("a request is answered")?;
+        let reply = codec::encode_reply(&reply);
         Ok(codec::decode_reply(&reply.body, reply.payload).expect("it was encoded"))
     }
 
     /// As an idle server does: lets go, reclaims, verifies everything, proves the last batch.
     fn keep_house(&mut self, now: Instant) {
-        self.batch(|shard| shard.tick(now));
-        let mut damaged = Vec::new();
         loop {
-            let (outcome, found) = self.records.step().expect("a sound disk takes it");
-            damaged.extend(found);
-            match outcome {
-                StepOutcome::Idle => break,
-                StepOutcome::CommitFirst => self.records.commit().expect("a sound disk takes it"),
-                StepOutcome::More | StepOutcome::Damaged(_) => {}
+            let upkeep = self.node.upkeep(now, &mut ());
+            let upkeep = upkeep.expect("a sound disk takes it");
+            let turn = upkeep.turn.expect("no commit takes time");
+            assert!(self.written(turn).is_empty(), "nothing was asked");
+            if upkeep.wait == UPKEEP_PERIOD {
+                break;
             }
         }
-        damaged.extend(self.records.scrub(u64::MAX).1);
-        self.batch(|shard| damaged.iter().for_each(|header| shard.damaged(header)));
-        self.records.seal().expect("there is room");
+        self.node.seal().expect("there is room");
     }
 }
 
@@ -321,7 +335,7 @@ impl Env for Operation {
         for server in to.iter().map(|id| id.0 as usize - 1) {
             if !self.cluster.0.away.borrow().contains(&server) {
                 let note = codec::decode_note(&sent.body, Vec::new()).expect("it was encoded");
-                self.cluster.0.servers.borrow_mut()[server].batch(|shard| shard.note(now, note));
+                self.cluster.0.servers.borrow_mut()[server].take(now, Job::Note(note));
             }
         }
     }
