@@ -197,6 +197,7 @@ impl Worker {
             if let Some(turn) = turned {
                 self.carry_out(turn);
             }
+            self.say_again();
         }
     }
 
@@ -234,20 +235,28 @@ impl Worker {
         }
     }
 
-    /// Says this, and what is unsaid, to those that are connected. What it has met is to be found from now on.
+    /// Says this to those that are connected, and keeps the rest for a while. What it has met is to be found from now on.
     fn say(&self, now: Instant, sends: Vec<(ServerId, Note)>, met: Vec<ServerRecord>) {
-        let mut left = self.unsaid.borrow_mut();
         let Some((cluster, own, network)) = self.others.get() else {
             return;
         };
-        if sends.is_empty() && met.is_empty() && left.is_empty() {
-            return;
+        if !met.is_empty() {
+            network.learn(*cluster, met.into_iter().filter(|record| record.id != *own));
         }
-        network.learn(*cluster, met.into_iter().filter(|record| record.id != *own));
         let until = now + SAYING;
-        let unsaid = |(to, note)| Unsaid { to, note, until };
-        left.extend(sends.into_iter().map(unsaid));
-        left.retain(|unsaid| !network.tell(unsaid.to, &unsaid.note) && now < unsaid.until);
+        let unsaid = sends
+            .into_iter()
+            .filter(|(to, note)| !network.tell(*to, note))
+            .map(|(to, note)| Unsaid { to, note, until });
+        self.unsaid.borrow_mut().extend(unsaid);
+    }
+
+    /// Says what is unsaid to those that are connected by now.
+    fn say_again(&self) {
+        let (now, mut unsaid) = (Instant::now(), self.unsaid.borrow_mut());
+        if let Some((_, _, network)) = self.others.get() {
+            unsaid.retain(|it| !network.tell(it.to, &it.note) && now < it.until);
+        }
     }
 
     async fn write(self: Rc<Self>, commit: Commit<DiskFile>, syncing: Vec<Span>) {
