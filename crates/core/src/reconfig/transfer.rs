@@ -15,7 +15,7 @@
 
 mod objects;
 
-use crate::config::{Configuration, Dap};
+use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
 use crate::consensus::fate;
 use crate::consensus::paxos::{self, Outcome};
@@ -93,7 +93,7 @@ pub async fn transfer<E: Env>(
         last.id().index < target.id().index,
         "and the target follows them"
     );
-    assert!(target.dap() != Dap::Removed, "a removal keeps nothing");
+    assert!(!target.dap().is_removal(), "a removal keeps nothing");
     let source = &|position: usize| Source {
         env,
         c: &sources[position],
