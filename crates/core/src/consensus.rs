@@ -8,10 +8,11 @@ pub mod fate;
 pub mod outside;
 pub mod paxos;
 
-use crate::config::Decider;
+use crate::config::{Decider, ServerId};
 use crate::env::Env;
 use crate::error::{Failed, Undecided};
 use crate::gather::Visit;
+use crate::limits;
 use crate::span::ErrorType;
 use crate::tag::Writer;
 use bytes::Bytes;
@@ -58,6 +59,10 @@ pub trait Consensus<E: Env> {
 
 /// The cell in which the members of a configuration decide which one comes next.
 pub const SUCCESSOR_CELL: &[u8] = b"successor";
+const _: () = assert!(
+    limits::MEMBERS * size_of::<ServerId>() + limits::DECIDER_BYTES < limits::CELL_BYTES,
+    "it has room for the largest configuration"
+);
 
 /// The members of the configuration themselves decide, by single-decree Paxos: the consensus of Ares.
 pub struct Members<F>(

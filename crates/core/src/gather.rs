@@ -172,6 +172,8 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
                 if !self.again.contains(&from) {
                     self.again.push(from);
                 }
+                let members = self.quorum.counted.len();
+                assert!(self.again.len() <= members, "each is asked again once");
                 Decision::Pending
             }
             event => self.quorum.add(from, event),
@@ -202,10 +204,12 @@ pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Opti
     };
     let span = span::of_call!(to, to.len());
     // At the deadline it has what it has: that is no error.
-    match env.gather(to, survey).instrument(span).await {
+    let replies = match env.gather(to, survey).instrument(span).await {
         Ok(replies) => replies,
         Err(_) => state.get().cloned().unwrap_or_else(|| vec![None; to.len()]),
-    }
+    };
+    assert_eq!(replies.len(), to.len(), "a place for each server");
+    replies
 }
 
 struct Survey {

@@ -81,3 +81,75 @@ pub const TRANSFER_BATCH: usize = 64;
 pub const TRANSFER_OBJECTS: usize = 512;
 /// Bytes of their values; a larger one goes alone.
 pub const TRANSFER_BYTES: u64 = 64 << 20;
+
+// What must hold between them, whoever changes one.
+
+const _: () = assert!(
+    MEMBERS <= u8::MAX as usize,
+    "an index of a fragment is a byte"
+);
+const _: () = assert!(
+    MEMBERS <= REGISTERED_SERVERS,
+    "every member can be registered"
+);
+const _: () = assert!(
+    NAME_BYTES <= u8::MAX as usize,
+    "a registered name has up to 255 bytes"
+);
+const _: () = assert!(
+    KEY_BYTES < u16::MAX as usize,
+    "the length of a name is sent as 16 bits"
+);
+const _: () = assert!(
+    METADATA_BYTES <= u16::MAX as usize,
+    "its length is stored as 16 bits"
+);
+const _: () = assert!(
+    PAGE_ENTRIES <= u16::MAX as usize,
+    "a page's limit is sent as 16 bits"
+);
+const _: () = assert!(PAGE_ENTRIES >= 10, "a page of cells is a tenth of it");
+const _: () = assert!(DEFAULT_VALUE_BYTES <= VALUE_BYTES, "the default can be had");
+const _: () = assert!(INLINE_BYTES <= TRANSFER_BYTES, "a batch fits its group");
+const _: () = assert!(
+    DEFAULT_COPY_BYTES as u64 <= INLINE_BYTES,
+    "a copy comes with the answer"
+);
+const _: () = assert!(TRANSFER_BATCH <= ACCESSES, "a batch is one request");
+const _: () = assert!(TRANSFER_BATCH <= TRANSFER_OBJECTS, "a batch fits its group");
+const _: () = assert!(
+    FATE_WINDOW <= UNCONFIRMED_ELEMENTS,
+    "fates are of unconfirmed versions"
+);
+const _: () = assert!(
+    UNCONFIRMED_ELEMENTS + DEFAULT_DELTA as usize + 2 <= LISTED_TAGS,
+    "a reply has room for what an object has unless the user asks for more"
+);
+const _: () = assert!(
+    HEADERS_WINDOW > 0 && FATE_WINDOW > 0 && SWEEP_WINDOW > 0 && TRANSFER_WINDOW > 0,
+    "a window lets something through"
+);
+const _: () = assert!(
+    MIN_BLOCK_BYTES <= DEFAULT_BLOCK_BYTES && DEFAULT_BLOCK_BYTES <= MAX_BLOCK_BYTES,
+    "the default may be chosen"
+);
+const _: () = assert!(
+    MAX_BLOCK_BYTES as u64 <= DEFAULT_VALUE_BYTES,
+    "a server takes any block"
+);
+const _: () = assert!(
+    DEFAULT_BLOCK_BYTES as u64 <= WINDOW_BYTES,
+    "a window has room for a block"
+);
+const _: () = assert!(
+    BLOCKS.checked_mul(MAX_BLOCK_BYTES as u64).is_some(),
+    "places within a value are 64 bits"
+);
+const _: () = assert!(
+    HEDGE.as_nanos() < QUIET.as_nanos(),
+    "versions outlive a read that hedges"
+);
+const _: () = assert!(
+    ASK_AGAIN.as_nanos() < REGISTRATION_PATIENCE.as_nanos(),
+    "a member that is starting is asked again before it is given up"
+);

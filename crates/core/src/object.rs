@@ -202,6 +202,7 @@ impl Blocks {
     }
 
     fn encode(&self) -> [u8; BLOCKS_BYTES] {
+        assert!(self.block_bytes > 0, "what is written can be read");
         let mut out = BytesMut::with_capacity(BLOCKS_BYTES);
         out.put_u64_le(self.upload.client.0);
         out.put_u64_le(self.upload.counter);
@@ -234,6 +235,20 @@ const CHECKSUM: u16 = 3;
 const WRITTEN_AT_MS: u16 = 4;
 const BLOCKS: u16 = tlv::MUST_UNDERSTAND | 5;
 const BLOCKS_BYTES: usize = 28;
+
+/// User pairs that are taken at most. Short ones are dominated by their framing: their number is bounded with their bytes.
+const USER_PAIRS: usize = limits::USER_METADATA_BYTES / 16;
+/// Bytes of all fields together, each with its head and a pair with the length of its name.
+const MOST_BYTES: usize = limits::CONTENT_TYPE_BYTES
+    + limits::USER_METADATA_BYTES
+    + USER_PAIRS * (tlv::HEAD_BYTES + 2)
+    + 4 * tlv::HEAD_BYTES
+    + (4 + 8 + BLOCKS_BYTES);
+const _: () = assert!(MOST_BYTES <= limits::METADATA_BYTES, "what is encoded fits");
+const _: () = assert!(
+    limits::USER_METADATA_BYTES <= u16::MAX as usize,
+    "so does a name's length"
+);
 
 /// Metadata that is larger than the limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -285,9 +300,7 @@ impl Metadata {
             .iter()
             .map(|(name, value)| name.len() + value.len())
             .sum();
-        // Short pairs are dominated by their framing: the number of pairs is bounded with their bytes.
-        if bytes > limits::USER_METADATA_BYTES || self.user.len() > limits::USER_METADATA_BYTES / 16
-        {
+        if bytes > limits::USER_METADATA_BYTES || self.user.len() > USER_PAIRS {
             return Err(InvalidMetadata::UserPairs { bytes });
         }
         for (name, value) in &self.user {

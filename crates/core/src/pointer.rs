@@ -90,11 +90,22 @@ pub fn rises(known: Option<&Pointer>, new: &Pointer) -> bool {
 pub fn merge(known: &mut Option<Pointer>, new: Pointer) -> Result<bool, Fork> {
     if let Some(known) = known {
         Fork::check(&known.configuration, &new.configuration)?;
+        let sequence = |pointer: &Pointer| {
+            let id = pointer.configuration.id();
+            (id.domain, id.partition)
+        };
+        assert_eq!(sequence(known), sequence(&new), "of one sequence");
     }
+    let (before, rank) = (known.as_ref().map(Pointer::rank), new.rank());
     let larger = rises(known.as_ref(), &new);
     if larger {
         *known = Some(new);
     }
+    let after = known.as_ref().map(Pointer::rank);
+    assert!(
+        before <= after && after >= Some(rank),
+        "what is known rises"
+    );
     Ok(larger)
 }
 

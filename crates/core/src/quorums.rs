@@ -16,10 +16,9 @@ impl Quorums {
     /// Majorities of `n`.
     pub fn majority(n: usize) -> Quorums {
         assert!(n > 0, "a configuration has members");
-        Quorums {
-            n,
-            quorum: n / 2 + 1,
-        }
+        let quorum = n / 2 + 1;
+        assert!(quorum <= n && n < 2 * quorum, "two majorities meet");
+        Quorums { n, quorum }
     }
 
     /// ⌈(n+k)/2⌉ of `n`: two of them share `k` members, enough to decode what one of them stored.
@@ -39,11 +38,16 @@ impl Quorums {
     /// Members that any two quorums share at least, `2q - n`: the support threshold of `[EC-11 acceptance-test]`
     /// (`[X-1 support-threshold]`).
     pub fn intersection(self) -> usize {
+        assert!(
+            self.n <= 2 * self.quorum,
+            "two quorums are all members at least"
+        );
         2 * self.quorum - self.n
     }
 
     /// Crashes that leave a quorum.
     pub fn f(self) -> usize {
+        assert!(self.quorum <= self.n, "a quorum is of the members");
         self.n - self.quorum
     }
 }

@@ -100,6 +100,7 @@ impl Server {
     /// returned. `damaged`: its payload does not match its checksum. What the header holds should be memory of its own: some
     /// of it stays.
     pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
+        assert!(!self.serving, "records come back before it answers");
         let handle = self.ledger.draw();
         match header {
             Header::Registry(record) => self.registry.recover(record, handle, &mut self.ledger),
@@ -240,11 +241,13 @@ impl Server {
                 if accesses.len() > limits::ACCESSES {
                     return Err(Refusal::TooLarge);
                 }
-                let mut answers = Vec::with_capacity(accesses.len());
+                let asked = accesses.len();
+                let mut answers = Vec::with_capacity(asked);
                 for (name, access) in accesses {
                     let answer = self.access(now, key, &name, access, (answers.len(), &mut *reads));
                     answers.push(answer);
                 }
+                assert_eq!(answers.len(), asked, "each access is answered");
                 Ok(Reply::Access(answers))
             }
             Body::List(request) => {
@@ -437,6 +440,8 @@ impl Server {
     fn await_quiet(&mut self, now: Instant, key: Key, name: &Name, newest: Option<Tag>) {
         if let Some(newest) = newest {
             let due = now.plus(limits::QUIET);
+            let last = self.quiet.back().map(|(last, ..)| *last);
+            assert!(last <= Some(due), "the queue is in order of time");
             self.quiet.push_back((due, key, name.clone(), newest));
         }
     }

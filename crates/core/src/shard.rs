@@ -84,11 +84,16 @@ impl<C> Shard<C> {
 
     /// Recovery: as [`Server::recover`].
     pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
+        assert!(
+            self.replies.is_empty(),
+            "records come back before any request"
+        );
         self.server.recover(header, damaged)
     }
 
     /// Recovery: as [`Server::recovered`]. Nobody waits for a reply yet, so what is superseded goes at once.
     pub fn recovered(&mut self, unreadable: bool) {
+        assert!(self.replies.is_empty(), "no reply names what goes now");
         self.server.recovered(unreadable);
         self.server.unpin();
     }
@@ -148,7 +153,10 @@ impl<C> Shard<C> {
             !self.committing,
             "the batch is closed until its replies are released"
         );
+        let before = self.reads.len();
         let reply = self.server.receive(now, request, &mut self.reads);
+        let read = self.reads.len() - before;
+        assert!(reply.is_ok() || read == 0, "a refusal reads nothing");
         self.replies.push(Waiting {
             caller,
             reply,
@@ -204,6 +212,10 @@ impl<C> Shard<C> {
             reads_end,
         } in std::mem::take(&mut self.replies)
         {
+            assert!(
+                taken <= reads_end,
+                "replies are in the order of their reads"
+            );
             for read in reads.by_ref().take(reads_end - taken) {
                 let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
                 let answers = answers.expect("only accesses read elements");
@@ -215,6 +227,7 @@ impl<C> Shard<C> {
             taken = reads_end;
             replies.push((caller, reply));
         }
+        assert!(reads.next().is_none(), "each read is of a reply");
         self.server.unpin();
         Released {
             replies,

@@ -90,9 +90,11 @@ impl Starting {
             (Some(_), true) => Agreed::Serve(self.starts),
             (None, is_own) => {
                 assert!(!is_own, "a process begins one start");
+                let asked = self.incarnation();
                 self.starts.incarnation += 1;
                 self.starts.unconfirmed = Some(random.max(1));
                 self.is_own = true;
+                assert_eq!(self.incarnation(), asked, "it begins what it asked about");
                 Agreed::GoOn(self.starts)
             }
         }

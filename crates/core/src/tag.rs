@@ -31,6 +31,7 @@ impl Writer {
     /// The same writer as one of a value in blocks: its tag then says that the version has blocks, to whoever writes over it.
     #[must_use]
     pub fn as_upload(self) -> Writer {
+        assert!(self.counter > 0, "writers count their writes from 1");
         Writer {
             counter: self.counter | UPLOAD,
             ..self
@@ -45,6 +46,10 @@ impl Writer {
 
 /// Numbers of one era, see [`Tag::era`].
 const ERA: u64 = 1 << 32;
+const _: () = assert!(
+    limits::NUMBER / ERA == 1 << 30,
+    "as many eras as are promised"
+);
 
 /// `(number, writer)`, compared in that order. Larger tags are newer writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -86,7 +91,9 @@ impl Tag {
     /// [`NumbersUsedUp`], `[N-1 bounded-numbers]`.
     pub fn next(self, writer: Writer) -> Result<Tag, NumbersUsedUp> {
         assert!(writer.counter > 0, "writers count their writes from 1");
-        self.numbered(self.number.checked_add(1), writer)
+        let next = self.numbered(self.number.checked_add(1), writer)?;
+        assert!(self < next, "a write comes after all that its query saw");
+        Ok(next)
     }
 
     /// The era that the tag is of: removals of blocks end one and begin the next. Writes stay in theirs.
@@ -101,7 +108,9 @@ impl Tag {
     /// # Errors
     /// [`NumbersUsedUp`]: there are 2^30 eras.
     pub fn next_era(self, writer: Writer) -> Result<Tag, NumbersUsedUp> {
-        self.numbered((self.era() + 1).checked_mul(ERA), writer)
+        let next = self.numbered((self.era() + 1).checked_mul(ERA), writer)?;
+        assert_eq!(next.era(), self.era() + 1, "no era is left out");
+        Ok(next)
     }
 
     fn numbered(self, number: Option<u64>, writer: Writer) -> Result<Tag, NumbersUsedUp> {

@@ -11,6 +11,9 @@ use std::fmt;
 /// Set in a field's type when a reader that does not know it must refuse the whole.
 pub const MUST_UNDERSTAND: u16 = 0x8000;
 
+/// Bytes of a field before its content: its type and its length.
+pub const HEAD_BYTES: usize = 6;
+
 /// Appends one field.
 pub fn put_field(out: &mut BytesMut, kind: u16, value: &[u8]) {
     let length = u32::try_from(value.len()).expect("fields are far below 4 GiB");
@@ -66,11 +69,11 @@ pub fn fields(bytes: &Bytes) -> impl Iterator<Item = Result<(u16, Bytes), TlvErr
         if rest.is_empty() {
             return None;
         }
-        if rest.len() < 6 {
+        if rest.len() < HEAD_BYTES {
             rest.clear();
             return Some(Err(TlvError::Truncated));
         }
-        let head = rest.split_to(6);
+        let head = rest.split_to(HEAD_BYTES);
         let kind = u16::from_le_bytes([head[0], head[1]]);
         let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
         if rest.len() < length {

@@ -16,12 +16,14 @@
 //! one. A member frees the cells of versions below its confirmed one. What a late proposer decides of such a version changes
 //! nothing, because readers return a larger one.
 
+use super::SUCCESSOR_CELL;
 use super::paxos::{self, Outcome};
 use crate::config::Configuration;
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::Visit;
-use crate::object::Name;
+use crate::limits;
+use crate::object::{Name, UPLOAD_PREFIX};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 
@@ -29,6 +31,20 @@ use bytes::Bytes;
 const PREFIX: &[u8] = b"fate-";
 /// Bytes of an object's name that stand in the name of a cell, beside a hash of all.
 const NAME_BYTES: usize = 128;
+/// Bytes of a name with a hash and a version, all in hexadecimal.
+const MOST_BYTES: usize = PREFIX.len() + (16 + 1) + NAME_BYTES + (1 + 3 * 16);
+const _: () = assert!(
+    MOST_BYTES <= limits::CELL_NAME_BYTES,
+    "the cell has a name that is taken"
+);
+const _: () = assert!(
+    PREFIX[0] != UPLOAD_PREFIX.as_bytes()[0],
+    "fates are of no upload"
+);
+const _: () = assert!(
+    PREFIX[0] != SUCCESSOR_CELL[0],
+    "a successor is moved by no transfer"
+);
 
 /// What becomes of a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +107,6 @@ pub async fn decide<E: Env>(
 mod tests {
     use super::*;
     use crate::config::testing::coded;
-    use crate::limits;
     use crate::tag::ClientId;
 
     fn tag(number: u64, client: u64, counter: u64) -> Tag {

@@ -98,6 +98,7 @@ pub async fn propose_as_owner<E: Env>(
         number: 0,
         proposer: owner,
     };
+    assert!(ballot > Ballot::default(), "above what was never promised");
     Ok(match accept(env, at, cell, ballot, value.clone()).await? {
         Accepted::Decided(decided) => Some(decided),
         Accepted::Rejected(_) | Accepted::Closed => None,
@@ -344,6 +345,11 @@ impl Acceptor {
     pub fn is_possible(&self) -> bool {
         let accepted = self.accepted.iter().map(|(ballot, _)| ballot);
         accepted.chain([&self.promised]).all(Ballot::is_possible)
+    }
+
+    /// Whether the value is final.
+    pub fn is_decided(&self) -> bool {
+        self.decided && self.accepted.is_some()
     }
 
     /// One step. Returns the answer and whether the state changed, which must be durable before the answer leaves. `closed`:

@@ -65,7 +65,7 @@ impl Collect {
         }
         if silent
             .values()
-            .any(|silent| replies.len() - silent < self.quorum)
+            .any(|silent| replies.len() < self.quorum + silent)
         {
             return None;
         }
@@ -214,6 +214,17 @@ mod tests {
             tally.add(2, reply(vec![entry("a", 2)], false)),
             Decision::Done(page)
         );
+    }
+
+    #[test]
+    fn a_server_that_says_of_an_object_twice_that_it_is_damaged_speaks_for_one() {
+        let mut tally = listing();
+        let damaged = ListEntry {
+            damaged: true,
+            ..entry("a", 1)
+        };
+        let _ = tally.add(0, reply(vec![damaged; 3], false));
+        assert_eq!(tally.add(1, reply(vec![], false)), Decision::Pending);
     }
 
     #[test]

@@ -50,6 +50,7 @@ impl Store {
         holders: &[bool],
     ) -> Store {
         assert_eq!(elements.len(), c.n(), "one element for each member");
+        assert!(!tag.is_initial(), "the initial version is everywhere");
         assert!(
             holders.is_empty() || holders.len() == c.n(),
             "known of all members, or of none"

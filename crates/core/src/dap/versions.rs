@@ -267,6 +267,8 @@ impl Versions {
 
     /// The fence, or the versions behind it, have changed.
     fn turn_fence(&mut self, upto: Tag, spared: Tag) {
+        assert!(upto >= self.fence(), "a fence never goes back");
+        assert!(upto > self.stable, "it holds back what is not confirmed");
         let stored = self.stored.iter().map(|stored| stored.tag);
         let held = stored.take_while(|tag| *tag <= upto).collect();
         let turn = self.fence.as_ref().map_or(0, |fence| fence.turn) + 1;
@@ -290,6 +292,7 @@ impl Versions {
         if dropped.is_some() || tag > self.fence() {
             let spared = Some(self.spared()).filter(|spared| *spared != tag);
             self.turn_fence(self.fence().max(tag), spared.unwrap_or_default());
+            assert!(self.is_dropped(tag), "no put that is late brings it back");
         }
         dropped.map(|dropped| dropped.handle)
     }
@@ -299,6 +302,7 @@ impl Versions {
         let turns = self.is_dropped(tag);
         if turns {
             self.turn_fence(self.fence(), self.spared());
+            assert!(!self.is_dropped(tag), "a record says that it is here");
         }
         turns
     }

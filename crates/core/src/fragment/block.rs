@@ -9,13 +9,17 @@
 
 use super::Digest;
 use crate::element::Value;
-use crate::object::{InvalidKey, Kind, Name};
+use crate::object::{InvalidKey, Kind, Name, UPLOAD_PREFIX};
 use crate::tag::{ClientId, Writer};
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// How the names of data blocks of files begin.
 pub const PREFIX: &str = "file-";
+const _: () = assert!(
+    PREFIX.as_bytes()[0] != UPLOAD_PREFIX.as_bytes()[0],
+    "a sweep tells blocks of files from those of uploads"
+);
 
 /// The name of a data block.
 pub fn name(id: Writer) -> Name {
@@ -89,6 +93,11 @@ const DIGEST: u16 = MUST_UNDERSTAND | 33;
 impl Metadata {
     /// As it is stored and sent ([`tlv`] fields).
     pub fn encode(&self, home: &Home) -> Bytes {
+        assert_eq!(
+            home.file.kind(),
+            Kind::Genesis,
+            "what reads it makes it one"
+        );
         let mut out = BytesMut::new();
         tlv::put_field(&mut out, FILE, home.file.key().as_bytes());
         tlv::put_field(&mut out, ERA, &home.era.to_le_bytes());
@@ -164,10 +173,15 @@ pub fn encode_hint(ids: impl IntoIterator<Item = Writer>) -> Bytes {
         out.put_slice(&encode(first));
         out.put_u32_le(count);
     }
+    assert!(out.len().is_multiple_of(RUN_BYTES), "whole runs are read");
     out.freeze()
 }
 
 const RUN_BYTES: usize = 20;
+const _: () = assert!(
+    RUN_BYTES == size_of::<Writer>() + size_of::<u32>(),
+    "its fields, no gaps"
+);
 /// Ids that are taken from a hint; of more nothing is known beforehand.
 const HINTED: usize = 1 << 20;
 

@@ -80,7 +80,8 @@ pub async fn deliver<E: Env, S: Sink>(
                         return Err(file::gone(client, c, file, (era, error)).await.into());
                     }
                 };
-                rest.remove(0);
+                let first = rest.remove(0);
+                assert_eq!(first, block, "the walk begins where it was to");
                 break;
             }
         }

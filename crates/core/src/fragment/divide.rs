@@ -4,6 +4,7 @@
 //! [`Rabin`] is the papers' choice. Others stand behind the same trait: the client library's default is `FastCDC`, whose
 //! implementation is a dependency that this crate does without.
 
+use crate::limits;
 use std::fmt;
 
 /// Bytes that no chunk but the last is shorter than, roughly has, and is never longer than.
@@ -18,6 +19,14 @@ pub struct Sizes {
 pub const MIN_BYTES: usize = 4 << 10;
 /// Bytes of the largest one.
 pub const MAX_BYTES: usize = 64 << 20;
+const _: () = assert!(
+    MIN_BYTES == limits::MIN_BLOCK_BYTES as usize,
+    "a chunk is a block's"
+);
+const _: () = assert!(
+    MAX_BYTES == limits::MAX_BLOCK_BYTES as usize,
+    "a chunk is a block's"
+);
 
 impl Default for Sizes {
     fn default() -> Sizes {
@@ -134,6 +143,12 @@ pub const WINDOW: usize = 64;
 /// An irreducible polynomial of degree 53 over GF(2).
 const POLYNOMIAL: u64 = 0x003d_a335_8b4d_c173;
 const DEGREE: u32 = 53;
+const _: () = assert!(POLYNOMIAL >> DEGREE == 1, "it is of this degree");
+const _: () = assert!(
+    DEGREE + u8::BITS <= u64::BITS,
+    "a shift by a byte loses nothing"
+);
+const _: () = assert!(WINDOW <= MIN_BYTES, "a window before a cut is of one chunk");
 
 #[derive(Clone)]
 struct Tables {
@@ -158,6 +173,7 @@ impl Tables {
             for _ in 1..WINDOW {
                 fingerprint = tables.append(fingerprint, 0);
             }
+            assert!(fingerprint >> DEGREE == 0, "a fingerprint is a remainder");
             tables.leave[byte] = fingerprint;
         }
         tables

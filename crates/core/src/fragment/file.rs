@@ -164,8 +164,10 @@ pub async fn walk<E: Env>(
                 (hinted, seen) = walk.ask_for_hinted().await?;
             }
             blocks => {
+                let blocks = blocks?;
+                assert_eq!(blocks[0].id, None, "a file begins with its genesis block");
                 return Ok(Chain {
-                    blocks: blocks?,
+                    blocks,
                     hinted,
                     exists: true,
                 });
@@ -248,8 +250,14 @@ impl<E: Env> Walk<'_, E> {
             if !block.is_there() || !passed.insert(id) {
                 return Err(FileError::Broken { key: key() });
             }
+            assert_eq!(
+                block.id,
+                Some(id),
+                "a link leads to the block that it names"
+            );
             blocks.push(block);
         }
+        assert_eq!(blocks.len(), 1 + passed.len(), "none is passed twice");
         Ok(blocks)
     }
 
@@ -260,6 +268,7 @@ impl<E: Env> Walk<'_, E> {
             .map(|block| (block.name(self.file), block.version))
             .collect();
         let found = self.client.domain(self.c).headers(&objects).await?;
+        assert_eq!(found.len(), known.len(), "each was asked for");
         let mut seen = Seen::new();
         for (block, header) in known.iter().zip(found) {
             let Some(Header {

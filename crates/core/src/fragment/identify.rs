@@ -32,6 +32,7 @@ pub fn opcodes(old: &[Digest], new: &[Digest]) -> Vec<Opcode> {
     let (mut a, mut b) = (0, 0);
     let end = (old.len(), new.len());
     for (in_old, in_new) in matches(old, new).into_iter().chain([end]) {
+        assert!(a <= in_old && b <= in_new, "pairs ascend in both");
         let (gone, come) = (a..in_old, b..in_new);
         match (gone.is_empty(), come.is_empty()) {
             (true, true) => {}
@@ -60,6 +61,8 @@ fn matches(old: &[Digest], new: &[Digest]) -> Vec<(usize, usize)> {
     let (old_rest, new_rest) = (&old[front..], &new[front..]);
     let back = old_rest.iter().rev().zip(new_rest.iter().rev());
     let back = back.take_while(same).count();
+    let shorter = old.len().min(new.len());
+    assert!(front + back <= shorter, "front and back do not overlap");
     let middle = common(
         &old_rest[..old_rest.len() - back],
         &new_rest[..new_rest.len() - back],
@@ -99,6 +102,7 @@ fn common(old: &[Digest], new: &[Digest]) -> Vec<(usize, usize)> {
         sequence.push((in_old, in_new));
         last = before;
     }
+    assert_eq!(sequence.len(), ends.len(), "it is the longest");
     sequence.reverse();
     sequence
 }
@@ -129,6 +133,7 @@ pub fn updates(blocks: &[Option<Digest>], chunks: &[Digest]) -> Vec<Update> {
     // The block before the gap, with its chunk: the last one that stays.
     let mut before = None;
     for (stays, its_chunk) in stay.chain([end]) {
+        assert!(block <= stays && chunk <= its_chunk, "pairs ascend in both");
         gap(blocks, block..stays, chunk..its_chunk, before, &mut updates);
         before = Some((stays, its_chunk));
         (block, chunk) = (stays + 1, its_chunk + 1);

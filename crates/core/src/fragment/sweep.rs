@@ -96,6 +96,7 @@ impl<E: Env> Sweep<'_, E> {
             .filter_map(|(id, entry)| Some((block::name(id?), entry)))
             .unzip();
         let homes = self.homes(&names).await?;
+        assert_eq!(homes.len(), names.len(), "each block was asked for");
         let mut gone = Vec::new();
         for ((name, entry), home) in names.into_iter().zip(entries).zip(homes) {
             if self.is_gone(home.as_ref()).await? {
@@ -115,6 +116,7 @@ impl<E: Env> Sweep<'_, E> {
         let objects: Vec<(Name, Tag)> = names.iter().map(unread).collect();
         let headers = client.domain(c).headers(&objects).await;
         let headers = headers?;
+        assert_eq!(headers.len(), names.len(), "each was asked for");
         let homes = names.iter().zip(headers).map(|(name, header)| async move {
             let value = match header {
                 Some(header) => header.value,

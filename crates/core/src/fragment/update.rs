@@ -145,15 +145,18 @@ pub async fn update<E: Env, S: Source>(
     };
     // Each split with the new blocks as they were written.
     let with_new = |split: Split| {
-        let blocks = created.by_ref().take(split.new.len()).collect();
+        let blocks: Vec<Block> = created.by_ref().take(split.new.len()).collect();
+        assert_eq!(blocks.len(), split.new.len(), "all of them were created");
         (split, blocks)
     };
     let mut ready: Vec<(Split, Vec<Block>)> = splits.into_iter().map(with_new).collect();
+    assert!(created.next().is_none(), "each of them is of an update");
     let hint = hint(base, &ready);
     if is_due(base, &ready, hint.len()) {
         ready.insert(0, (Split::default(), Vec::new()));
     }
     let (linked, is_removed) = writer.link_all(base, &ready, &hint, window).await;
+    assert_eq!(linked.len(), ready.len(), "each block was to be linked");
     let results: Vec<Linked<S::Error>> = ready.into_iter().zip(linked).collect();
     let has_ended = matches!(is_removed, Ok(true));
     let lost = results.iter().filter(|(_, (_, link))| match link {
@@ -245,10 +248,12 @@ impl<E: Env, S: Source> Write<'_, E, S> {
             chunk: *chunk,
             next,
         });
+        let new: Vec<New> = new.collect();
+        assert_eq!(new.len(), update.after.len(), "a block for each chunk");
         Split {
             place,
             chunk: update.chunk,
-            new: new.collect(),
+            new,
         }
     }
 
@@ -418,5 +423,14 @@ fn outcome<S>(
         }
         updated.chain.blocks.push(*old);
     }
+    assert!(
+        results.next().is_none(),
+        "updates are in the order of blocks"
+    );
+    let blocks = updated.chain.blocks.len();
+    assert!(
+        blocks >= base.blocks.len(),
+        "blocks are emptied and never go"
+    );
     updated
 }

@@ -3,6 +3,7 @@
 //! (`[X-15 batch-snapshot]`).
 
 use super::{ConfiguredTally, Decision, Event};
+use crate::limits;
 use crate::message::{Access, Body, Refusal, Reply};
 use crate::object::Name;
 use std::time::Duration;
@@ -49,6 +50,7 @@ impl<T: ConfiguredTally> Batch<T> {
     /// Takes in what became of the call.
     fn fold(&mut self, call: usize, decision: Decision<T::Output>) {
         let call = &mut self.calls[call];
+        assert!(!call.is_decided, "a call is decided once");
         call.is_decided = !matches!(decision, Decision::Pending);
         if let Decision::Done(output) = decision {
             call.result = Some(output);
@@ -76,6 +78,12 @@ impl Asked {
                 asked.accesses.extend(accesses);
             }
         }
+        let count = asked.accesses.len();
+        assert_eq!(count, asked.calls.len(), "each access is of a call");
+        assert!(
+            count <= limits::ACCESSES,
+            "a server takes them in one request"
+        );
         (!asked.calls.is_empty()).then_some(asked)
     }
 }
@@ -106,6 +114,7 @@ impl<T: ConfiguredTally> ConfiguredTally for Batch<T> {
             Event::Reply(_) => vec![Event::Refused(Refusal::Malformed); calls.len()],
             event => vec![event; calls.len()],
         };
+        assert_eq!(events.len(), calls.len(), "each call hears what it asked");
         for (call, event) in calls.into_iter().zip(events) {
             if !self.calls[call].is_decided {
                 let decision = self.calls[call].tally.add(from, event);

@@ -122,6 +122,7 @@ impl<T: Tally> Call<T> {
     /// A call to these members, which wants to ask all of them.
     pub fn new(members: &Members, tally: T, deadline: &Deadline, now: Instant) -> Call<T> {
         let needed = tally.needed();
+        assert!(needed <= members.len(), "there are as many as it takes");
         Call {
             members: members.clone(),
             deadline: deadline.clone(),
@@ -166,6 +167,8 @@ impl<T: Tally> Call<T> {
         if request.expects_bulk {
             self.owing.push((request.position, received_bytes));
         }
+        let n = self.members.len();
+        assert!(self.owing.len() <= n, "each owes one answer");
     }
 
     /// A request that was held back has left after all.
@@ -289,6 +292,7 @@ impl<T: Tally> Call<T> {
     }
 
     fn carry_out(&mut self, decision: Decision<T::Output>) -> bool {
+        assert!(self.is_open(), "a call is decided once");
         match decision {
             Decision::Pending => return self.set_timer(),
             Decision::Ask(positions) => {
@@ -321,6 +325,8 @@ impl<T: Tally> Call<T> {
     }
 
     fn unavailable(&self) -> Unavailable {
+        let n = self.members.len();
+        assert_eq!(self.responses.len(), n, "each member is spoken of");
         let responses = self.responses.iter().copied();
         Unavailable {
             configuration: None,

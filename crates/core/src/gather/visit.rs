@@ -88,6 +88,7 @@ impl Visit {
 
     /// Takes in what the members said in one call, by position.
     fn hear(&self, shown: &[Option<Pointer>]) {
+        assert_eq!(shown.len(), self.c().n(), "a place for each member");
         let mut heard = self.0.heard.borrow_mut();
         let heard = &mut *heard;
         for pointer in shown.iter().flatten() {
@@ -98,6 +99,8 @@ impl Visit {
             }
         }
         let Some(best) = &heard.best else { return };
+        let leads_on = best.leads_on_from(&self.c().id());
+        assert!(leads_on, "others were left out of the replies");
         let agree = |shown: &&Pointer| shown.rank() >= best.rank();
         let agreeing = shown.iter().flatten().filter(agree).count();
         if agreeing >= self.c().quorums().quorum() {
@@ -300,6 +303,7 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
                 if !self.again.contains(&from) {
                     self.again.push(from);
                 }
+                assert!(self.again.len() <= self.shown.len(), "each once");
                 // The others should not wait for this one.
                 self.tally.add(from, Event::Unreachable)
             }

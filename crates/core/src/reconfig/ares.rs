@@ -256,6 +256,12 @@ pub async fn resume<E: Env, C: Consensus<E>>(
     span::watch!(span::of_phase!(span::RECONFIG), resume)
 }
 
+/// Whether the one comes before the other in one sequence.
+fn precedes(c: &Configuration, later: &Configuration) -> bool {
+    let sequence = |c: &Configuration| (c.id().domain, c.id().partition);
+    sequence(c) == sequence(later) && c.id().index < later.id().index
+}
+
 /// Whether the configuration is like the other one, in another place.
 fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
     let moved = Descriptor {
@@ -274,6 +280,11 @@ async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
+        let is_upwards = path.is_sorted_by(|a, b| precedes(a, b));
+        assert!(
+            is_upwards && !sources.is_empty(),
+            "a target follows its sources"
+        );
         let transferred = if target.dap().is_removal() {
             // It keeps nothing.
             Ok(Transferred::Complete)
@@ -325,6 +336,7 @@ async fn finalize<E: Env, C: Consensus<E>>(
     let pointer = Pointer::finalized(target);
     let shown = sequence::put_config(by.env, predecessor, &pointer).await;
     let shown = shown.map_err(ReconfigError::Pending)?;
+    assert!(shown.is_final(), "no pending pointer is above a final one");
     by.sequences.learn(target);
     by.sequences.learn(&shown.configuration);
     Ok(())

@@ -81,6 +81,19 @@ pub async fn transfer<E: Env>(
     target: &Arc<Configuration>,
     progress: &dyn Fn(Progress),
 ) -> Result<Transferred, Unavailable> {
+    let ends = (sources.first(), sources.last());
+    let (Some(first), Some(last)) = ends else {
+        unreachable!("a pending configuration has a predecessor")
+    };
+    assert!(
+        first.id().index <= last.id().index,
+        "they follow each other"
+    );
+    assert!(
+        last.id().index < target.id().index,
+        "and the target follows them"
+    );
+    assert!(!target.dap().is_removal(), "a removal keeps nothing");
     let source = &|position: usize| Source {
         env,
         c: &sources[position],
@@ -111,7 +124,10 @@ async fn all_cells<'a, E: Env>(
     while rest > first {
         rest -= 1;
         match source(rest).cells().await {
-            Err(Stop::Final(later)) => first = place(sources, later)?,
+            Err(Stop::Final(later)) => {
+                first = place(sources, later)?;
+                assert!(first > rest, "what one points to comes after it");
+            }
             moved => moved?,
         }
     }
@@ -126,7 +142,10 @@ async fn everything_else<'a, E: Env>(
     let mut position = 0;
     while position < sources.len() {
         match source(position).objects_and_servers().await {
-            Err(Stop::Final(later)) => position = place(sources, later)?,
+            Err(Stop::Final(later)) => {
+                let before = std::mem::replace(&mut position, place(sources, later)?);
+                assert!(position > before, "what one points to comes after it");
+            }
             moved => {
                 moved?;
                 position += 1;

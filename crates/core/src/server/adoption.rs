@@ -26,6 +26,7 @@ pub(crate) struct Adoptable {
 impl Adoptable {
     /// The put that the adoption becomes with the element that was read.
     pub(crate) fn put(self, c: &Configuration, element: Element) -> Option<Access> {
+        assert_ne!(self.form, Form::Trimmed, "a tag alone is no element");
         let element = dap::adapted(c, self.form, element)?;
         Some(Access::Put {
             tag: self.tag,

@@ -34,6 +34,10 @@ impl Server {
             self.hear(now, key, pointer)?;
         }
         if let Some(pointer) = self.withheld(&key) {
+            assert!(
+                pointer.is_final(),
+                "nothing is withheld before it is elsewhere"
+            );
             return Ok(Reply::Next {
                 pointer,
                 reply: None,
@@ -67,6 +71,7 @@ impl Server {
     /// Hears what comes after a configuration; lets go of what that makes superfluous. Of two configurations of one index
     /// the server keeps the one that it knows, and refuses the other.
     pub(super) fn hear(&mut self, now: Instant, key: Key, pointer: Pointer) -> Result<(), Refusal> {
+        assert!(pointer.index() > key.index, "others are refused");
         self.fits(&key, &pointer.configuration)?;
         if pointer.is_final() {
             self.finish(&pointer.configuration);
@@ -80,7 +85,10 @@ impl Server {
                 pointer: pointer.clone(),
             };
             let handle = self.ledger.append(header);
+            let rank = pointer.rank();
             tenancy.point(now, (pointer, handle), &mut self.ledger);
+            let known = tenancy.next().map(Pointer::rank);
+            assert_eq!(known, Some(rank), "what is recorded is known");
             self.collect(key);
         }
         Ok(())
@@ -196,6 +204,8 @@ impl Server {
             handle,
             &mut self.ledger,
         );
+        let known = self.known(&Key::of(&id)).map(|known| known.id());
+        assert_eq!(known, Some(id), "what is admitted is known");
         Ok(())
     }
 }

@@ -36,6 +36,8 @@ impl Finals {
             let handle = ledger.append(Header::Final(c.clone()));
             self.recover(c.clone(), handle, ledger);
         }
+        let highest = self.of(id.domain, id.partition).map(|c| c.id().index);
+        assert!(highest >= Some(id.index), "the highest never falls");
         rises
     }
 

@@ -131,12 +131,14 @@ pub(super) struct Ledger {
 impl Ledger {
     /// A handle that names nothing.
     pub(super) fn draw(&mut self) -> Handle {
-        self.free.pop().unwrap_or_else(|| {
+        let handle = self.free.pop().unwrap_or_else(|| {
             let handle = Handle(self.drawn);
             let next = self.drawn.checked_add(1);
             self.drawn = next.expect("fewer than 2^32 records at a time");
             handle
-        })
+        });
+        assert!(handle.0 < self.drawn, "what is free was drawn before");
+        handle
     }
 
     /// Keeps a record without a payload.
@@ -154,6 +156,16 @@ impl Ledger {
         payload: Bytes,
         checksum: Option<u32>,
     ) {
+        assert!(handle.0 < self.drawn, "it was drawn for the record");
+        let bytes = match &header {
+            Header::Element(element) => element.bytes,
+            _ => 0,
+        };
+        assert_eq!(
+            payload.len() as u64,
+            bytes,
+            "the header says how much follows"
+        );
         let header = Box::new(header);
         self.steps.push(Step::Append {
             handle,
@@ -170,7 +182,10 @@ impl Ledger {
 
     /// The replies given so far are released: what was superseded goes with the next steps.
     pub(super) fn unpin(&mut self) {
+        let was_drawn = |handle: &Handle| handle.0 < self.drawn;
+        assert!(self.pinned.iter().all(was_drawn), "what goes was drawn");
         self.free.extend_from_slice(&self.pinned);
+        assert!(self.free.len() <= self.drawn as usize, "each goes once");
         self.steps.extend(self.pinned.drain(..).map(Step::Free));
     }
 

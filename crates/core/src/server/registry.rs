@@ -36,6 +36,7 @@ impl Registry {
         let Some(record) = record.filter(is_own).filter(|_| !self.met.is_empty()) else {
             return Vec::new();
         };
+        assert_eq!(record.id, own, "a record stands under its server");
         let mut met = std::mem::take(&mut self.met);
         if met.contains(&own) {
             met.extend(self.servers.keys());
@@ -100,6 +101,7 @@ impl Registry {
                 if joined == *known {
                     return Ok(Reply::Registered);
                 }
+                assert!(rank(known) < rank(&joined), "a record that changes rises");
                 joined
             }
             None if self.servers.len() >= limits::REGISTERED_SERVERS => return Err(Refusal::Full),

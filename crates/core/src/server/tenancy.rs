@@ -130,7 +130,10 @@ impl Tenancy {
         let c = self.configuration().expect(ADMITTED);
         // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
         let held = |versions| of_kind!(c, K => K::held(versions, want, have));
-        Ok(self.sound(name)?.map_or_else(Held::default, held))
+        let held = self.sound(name)?.map_or_else(Held::default, held);
+        let newest = held.element.as_ref().map(|(tag, _)| *tag);
+        assert!(newest.is_none_or(|it| it > have), "none goes to who has it");
+        Ok(held)
     }
 
     pub(super) fn fetch(
@@ -186,6 +189,8 @@ impl Tenancy {
         if versions.raise_fence(upto, spared) {
             mark(key, name, versions, ledger);
         }
+        let reaches = versions.fence().max(versions.stable());
+        assert!(reaches >= upto, "a fence reaches as far as was asked");
         Ok(versions.held(Want::Tags, Tag::INITIAL))
     }
 
@@ -219,6 +224,7 @@ impl Tenancy {
         (tag, element, arrival): (Tag, Element, (Arrival, usize)),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
+        assert!(self.found.is_empty(), "recovery has judged what it found");
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         let versions = match self.objects.get_mut(name.as_bytes()) {
             Some(versions) => versions,
@@ -248,7 +254,9 @@ impl Tenancy {
         }
         // The element's record says the floor, so that an older record of it is no longer needed.
         ledger.supersede(versions.unmark());
-        let floor = versions.floor();
+        let (floor, largest) = (versions.floor(), versions.largest());
+        assert!(largest.is_some_and(|it| it.tag >= tag), "the largest stays");
+        assert!(tag.is_possible(), "recovery takes in what is recorded");
         let header = Header::Element(ElementHeader { floor, ..header });
         ledger.append_element(handle, header, element.payload, element.checksum);
         Ok(enqueue(versions))
@@ -336,6 +344,8 @@ impl Tenancy {
                 };
             }
             let key = String::from_utf8_lossy(&name[1..]).into_owned();
+            let last = entries.last().map(|last: &ListEntry| &last.key);
+            assert!(last < Some(&key), "a page ascends");
             let (length, deleted) = versions
                 .largest()
                 .map_or((0, false), |newest| (newest.length, newest.deleted));
@@ -429,6 +439,10 @@ impl Tenancy {
 
     fn keep_cell(&mut self, cell: &Bytes, acceptor: Acceptor, ledger: &mut Ledger) {
         let key = Key::of(&self.configuration().expect(ADMITTED).id());
+        assert!(
+            cell.len() <= limits::CELL_NAME_BYTES,
+            "longer ones are refused"
+        );
         let cell = Bytes::copy_from_slice(cell);
         self.has_fates |= fate::is_fate(&cell);
         let header = Header::Cell {
@@ -438,6 +452,8 @@ impl Tenancy {
         };
         let handle = ledger.append(header);
         let replaced = self.cells.insert(cell, (acceptor, handle));
+        let decided = replaced.as_ref().filter(|(old, _)| old.is_decided());
+        assert!(decided.is_none(), "what is decided stays");
         ledger.supersede(replaced.map(|(_, old)| old));
     }
 

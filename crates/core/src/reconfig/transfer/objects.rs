@@ -73,6 +73,7 @@ impl<E: Env> Source<'_, E> {
 
     /// Moves the largest version of each object that a closed quorum holds; never a withheld one (`[A-9 real-pairs-moved]`).
     async fn batch(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
+        assert!(entries.len() <= limits::TRANSFER_BATCH, "parts are bounded");
         let name = |entry: &ListEntry| Name::new(kind, &entry.key).expect("a server listed it");
         let names: Vec<Name> = entries.iter().map(name).collect();
         let (may, must) = self.prospects(&names, entries);
@@ -91,7 +92,9 @@ impl<E: Env> Source<'_, E> {
             let versions: Vec<(&Name, Tag)> = moved.iter().map(|it| (it.name, it.tag)).collect();
             let adopted = many::adopt(self.env, &to, &versions).await;
             let adopted = adopted.map_err(|failed| stop(failed, &to))?;
+            assert_eq!(adopted.len(), moved.len(), "each is spoken of");
             for (moved, holders) in moved.iter_mut().zip(adopted) {
+                assert_eq!(holders.len(), self.target.n(), "by each member");
                 moved.holders = holders;
             }
             let elements = moved.iter().map(|moved| moved.holding(true)).sum();
@@ -145,6 +148,7 @@ impl<E: Env> Source<'_, E> {
                 found.map_err(|failed| stop(failed, &at))?
             }
         };
+        assert_eq!(found.len(), names.len(), "each was asked for");
         let alone = names.iter().zip(found).map(|(name, found)| async move {
             match found {
                 Some(found) => Ok(found),
@@ -175,6 +179,7 @@ impl<E: Env> Source<'_, E> {
         let puts: Vec<Put<'_>> = moved.iter().map(Moved::put).collect();
         let stored = many::put_data(self.env, to, &puts).await;
         let stored = stored.map_err(|failed| stop(failed, to))?;
+        assert_eq!(stored.len(), puts.len(), "each was put");
         let alone = moved.iter().zip(stored).map(|(moved, stored)| async move {
             match stored {
                 true => Ok(true),
@@ -194,6 +199,7 @@ impl<E: Env> Source<'_, E> {
         let names = moved.iter().filter(unread).map(|moved| moved.name.clone());
         let names: Vec<Name> = names.collect();
         let found = self.find(&names, Scope::Whole).await?;
+        assert_eq!(found.len(), names.len(), "each was read");
         let unread = moved.iter_mut().filter(|moved| moved.value.is_none());
         for (moved, found) in unread.zip(found) {
             if found.tag != moved.tag {

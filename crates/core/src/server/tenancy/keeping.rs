@@ -71,6 +71,8 @@ pub(super) fn trim(
     ledger: &mut Ledger,
 ) -> Vec<Stored> {
     let delta = c.descriptor().delta;
+    let newest = |versions: &Versions| versions.largest().map(|largest| largest.tag);
+    let (largest, floor) = (newest(versions), versions.floor());
     let trimmed = of_kind!(c, K => K::trim(versions, delta, quiet, || ledger.draw()));
     // Of some only the element went.
     for stored in trimmed.iter().filter_map(|gone| versions.find(gone.tag)) {
@@ -88,6 +90,8 @@ pub(super) fn trim(
         let header = Header::Element(header);
         ledger.append_element(stored.handle, header, Bytes::new(), None);
     }
+    assert_eq!(newest(versions), largest, "the largest never goes");
+    assert!(versions.floor() >= floor, "the floor only rises");
     trimmed
 }
 
@@ -117,6 +121,7 @@ pub(super) fn take_in(
         length,
         ..
     } = element;
+    assert!(!tag.is_initial(), "it is of no write");
     let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
     let was_damaged = versions.damaged().is_some();
     let repaired = versions.insert(Stored {
@@ -127,6 +132,11 @@ pub(super) fn take_in(
         bytes,
         handle,
     });
+    let lost = versions.damaged();
+    assert!(
+        lost.is_none_or(|lost| lost > tag),
+        "as large a version repairs"
+    );
     ledger.supersede(repaired);
     ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
     let header = ElementHeader {
@@ -189,6 +199,7 @@ pub(super) fn forget_fates(
         fate::cell(c, name, Tag::INITIAL),
         fate::cell(c, name, stable),
     );
+    assert!(first <= end, "cells are in the order of versions");
     let superseded = cells.extract_if(first..end, |_, _| true);
     ledger.supersede(superseded.map(|(_, (_, handle))| handle));
 }

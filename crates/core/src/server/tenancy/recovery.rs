@@ -24,6 +24,13 @@ pub(super) struct Found {
     marks: BTreeMap<Name, Vec<Handle>>,
 }
 
+impl Found {
+    /// Nothing is left to judge.
+    pub(super) fn is_empty(&self) -> bool {
+        self.damaged.is_empty() && self.marks.is_empty()
+    }
+}
+
 impl Tenancy {
     pub(in crate::server) fn recover_element(
         &mut self,
@@ -141,6 +148,8 @@ impl Tenancy {
                 continue;
             }
             let gone = [versions.insert(stored), versions.damage(tag)];
+            let remembered = versions.damaged().max(Some(versions.floor()));
+            assert!(remembered >= Some(tag), "what was lost is remembered");
             forget(key, &name, versions, gone.into_iter().flatten(), ledger);
         }
         for (bytes, versions) in &mut self.objects {
