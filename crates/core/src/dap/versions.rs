@@ -57,6 +57,11 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// Whether they say a floor and nothing else.
+    fn only_floor(&self) -> bool {
+        self.fence.is_none() && self.stable.is_initial()
+    }
+
     /// Whether some execution produces these (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let fence = self.fence.iter();
@@ -87,6 +92,8 @@ struct MarksRecord {
     record: Handle,
     /// Floor, stable and fence have not risen above what it says.
     says_all: bool,
+    /// It says a floor and nothing else.
+    only_floor: bool,
 }
 
 /// A version that was lost. Its record is kept as long as the object abstains for its sake: a server that starts again
@@ -345,18 +352,20 @@ impl Versions {
     /// This record says floor and stable. Returns the one that did so before.
     #[must_use = "the record is to be let go"]
     pub fn mark(&mut self, record: Handle) -> Option<Handle> {
-        let says_all = true;
-        let before = self.marks.replace(MarksRecord { record, says_all });
+        let before = self.marks.replace(MarksRecord {
+            record,
+            says_all: true,
+            only_floor: self.marks().only_floor(),
+        });
         before.map(|marks| marks.record)
     }
 
-    /// An element's record says the floor. Returns the record that did so before, unless it says a fence, too.
+    /// An element's record says the floor. Returns the record that did so before, unless it says more. Without it an older
+    /// record of a fence that is confirmed by now may come back, and nothing would say that the fence holds nothing back.
     #[must_use = "the record is to be freed"]
     pub fn unmark(&mut self) -> Option<Handle> {
-        match self.fence {
-            None => self.marks.take().map(|marks| marks.record),
-            Some(_) => None,
-        }
+        let marks = self.marks.take_if(|marks| marks.only_floor);
+        marks.map(|marks| marks.record)
     }
 
     /// A record that says these was found, the latest of the object or not. Returns one that is to go once another says
@@ -373,8 +382,11 @@ impl Versions {
         if self.is_marked() {
             return Some(record);
         }
-        let says_all = *marks == self.marks();
-        let before = self.marks.replace(MarksRecord { record, says_all });
+        let before = self.marks.replace(MarksRecord {
+            record,
+            says_all: *marks == self.marks(),
+            only_floor: marks.only_floor(),
+        });
         before.map(|marks| marks.record)
     }
 

@@ -90,6 +90,33 @@ fn a_fence_comes_back_as_it_was_last() {
 
 /// The next client that raises the fence drops what this one is about to put, if too few members have it by then: so the
 /// same step holds it back, wherever the fence stands.
+/// The record that says that a spared version came went when the version was confirmed and an element's record said the
+/// floor. The record of the fence from before came back at the next start, and the version was dropped.
+#[test]
+fn a_confirmed_fence_is_remembered_while_its_older_record_may_come_back() {
+    let mut versions = Versions::default();
+    assert_eq!(versions.insert(version(1)), None);
+    assert!(versions.raise_fence(tag(2), tag(2)));
+    let fence = versions.marks();
+    assert_eq!(versions.mark(Handle(10)), None);
+    assert_eq!(versions.insert(version(2)), None);
+    assert!(versions.keep_behind_fence(tag(2)));
+    let spared = versions.marks();
+    assert_eq!(versions.mark(Handle(11)), Some(Handle(10)));
+    assert!(versions.confirm(tag(2)));
+    versions.raise_floor(tag(1));
+    assert_eq!(versions.unmark(), None, "it says what no element's does");
+    for order in [[&fence, &spared], [&spared, &fence]] {
+        let mut recovered = Versions::default();
+        assert_eq!(recovered.insert(version(2)), None);
+        for (handle, marks) in order.into_iter().enumerate() {
+            // Which of the two records stays does not matter here.
+            let _ = recovered.recover_marks(marks, Handle(handle as u32));
+        }
+        assert!(recovered.drop_again().is_empty(), "it was never dropped");
+    }
+}
+
 #[test]
 fn one_version_is_spared_until_the_next_fence() {
     let mut versions = Versions::default();
