@@ -7,9 +7,9 @@ use crate::tree::Tree;
 
 /// Assertions per thousand lines of code, without comments and tests.
 const LEAST: &[(&str, usize)] = &[
-    ("crates/core/src/", 3),
-    ("crates/node/src/", 3),
-    ("crates/store/src/", 3),
+    ("crates/core/src/", 14),
+    ("crates/node/src/", 21),
+    ("crates/store/src/", 24),
 ];
 
 /// Crates with fewer assertions than they had.
