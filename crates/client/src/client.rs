@@ -101,7 +101,7 @@ impl Client {
     }
 
     /// The root domain, which knows servers and domains: to look at its configurations and to change them. It is called
-    /// [`ROOT_DOMAIN`].
+    /// [`ROOT_DOMAIN`](crate::ROOT_DOMAIN).
     pub async fn root_domain(&self) -> Domain {
         let find = |context: Context| async move {
             context.find_root().await;
