@@ -127,11 +127,6 @@ impl<K: Keep, C> Node<K, C> {
         &self.shard
     }
 
-    /// The records.
-    pub fn keep(&self) -> &K {
-        &self.keep
-    }
-
     /// The records, at the end of the node.
     pub fn into_keep(self) -> K {
         self.keep
