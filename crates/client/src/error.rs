@@ -411,7 +411,7 @@ impl fmt::Display for Error {
             } => write!(f, "'{key}' in '{domain}' is damaged: {damage}"),
             Error::Undecided { domain, undecided } => {
                 let after = if undecided.handed_over {
-                    "it may be decided there all the same, and then whoever changes the domain next makes this change first"
+                    "it may be decided there all the same, and then the next change of the domain makes this one first"
                 } else {
                     "the domain is as it was"
                 };

@@ -52,7 +52,7 @@ impl Domain {
         }
     }
 
-    /// Reads the object: its newest version, whole, its checksum verified. One round if nobody writes it meanwhile. Of one
+    /// Reads the object: its newest version, whole, its checksum verified. One round if no write of it is under way. Of one
     /// that does not fit into memory, use [`Domain::get_stream`].
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Domain {
         })
     }
 
-    /// Reads everything of the object but its value. One round if nobody writes it meanwhile.
+    /// Reads everything of the object but its value. One round if no write of it is under way.
     ///
     /// # Errors
     /// As [`Domain::get`].

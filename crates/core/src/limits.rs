@@ -82,7 +82,7 @@ pub const TRANSFER_OBJECTS: usize = 512;
 /// Bytes of their values; a larger one goes alone.
 pub const TRANSFER_BYTES: u64 = 64 << 20;
 
-// What must hold between them, whoever changes one.
+// What must hold between them after every change of one.
 
 const _: () = assert!(
     MEMBERS <= u8::MAX as usize,

@@ -12,7 +12,7 @@ pub struct Plan {
     pub new: ConfigurationInfo,
     /// They are the same, but for their places.
     pub unchanged: bool,
-    /// Pending configurations that somebody installs, or left; the last one is `old`. They are finished first.
+    /// Pending configurations that another client installs, or left; the last one is `old`. They are finished first.
     pub pending: Vec<ConfigurationInfo>,
     /// Servers of the new configuration that do not serve.
     pub unreachable: Vec<UnreachableServer>,

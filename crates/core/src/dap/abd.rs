@@ -43,7 +43,7 @@ impl Kind for Abd {
     ) -> Vec<Want> {
         let chosen = chosen(env, c, name);
         let want = |position| match (scope, attempt) {
-            // The value went away under a fast writer: whoever answers gives what it has.
+            // The value went away under a fast writer: every server that answers gives what it has.
             (Scope::Whole, 1..) => Want::Element,
             (Scope::Whole, 0) if position == chosen => Want::Element,
             (Scope::Metadata, 1..) => Want::Metadata,

@@ -51,7 +51,7 @@ pub enum Covered {
 
 impl<E: Env> Domain<E> {
     /// Writes the value if `version` is the newest; reads the newest otherwise. [`Tag::INITIAL`] is the version of an object
-    /// that nobody ever wrote.
+    /// that no client ever wrote.
     ///
     /// # Errors
     /// [`WriteError`] says whether the value may have been written.
@@ -65,7 +65,7 @@ impl<E: Env> Domain<E> {
         span::watch!(span::of_object!(span::CVR_WRITE, name), write)
     }
 
-    /// The same with a tombstone, as the first version of the next era ([`Tag::next_era`]): whoever writes at the same time on a
+    /// The same with a tombstone, as the first version of the next era ([`Tag::next_era`]): a client that writes at the same time on a
     /// version of this era cannot prevail any more. Otherwise `[V-1 weak-coverability]` would let a file come back whose blocks
     /// are gone.
     ///
@@ -109,7 +109,7 @@ impl<E: Env> Domain<E> {
                     let written = self.write_as(newest.last.c(), name, value, tag).await;
                     return written.map(Covered::Changed);
                 }
-                // Nobody holds what the caller claims to have read: a version of another object, or of none. The answers were
+                // No server holds what the caller claims to have read: a version of another object, or of none. The answers were
                 // judged by that claim, so ask again without it.
                 have = None;
                 continue;

@@ -135,7 +135,7 @@ impl<E: Env> Domain<E> {
         let decided = self.decide_as_owner(&cell, &value, blocks.upload).await;
         let decided = match decided {
             Ok(decided) => decided,
-            // Whoever learns of the commit finishes it.
+            // A client that learns of the commit finishes it.
             Err(failed) if failed.handed_over => {
                 return Err(PublishError::Write(WriteError::Unknown(failed)));
             }
@@ -161,7 +161,7 @@ impl<E: Env> Domain<E> {
 
     /// The end of an upload whose cell says that it was aborted. That is so, and nothing was written, if the object has no larger
     /// version. If it has one, the upload may have been committed and finished by others, and its cell forgotten: then it was
-    /// written over, and if it was not committed it is as good as that. Nobody ever reads it from now on.
+    /// written over, and if it was not committed it is as good as that. No client ever reads it from now on.
     async fn aborted(
         &self,
         (name, tag): (&Name, Tag),
@@ -178,7 +178,7 @@ impl<E: Env> Domain<E> {
         Ok(tag)
     }
 
-    /// The end of an upload whose commit was not proposed to anybody, and will not be.
+    /// The end of an upload whose commit was not proposed to any server, and will not be.
     async fn not_applied(&self, own: (Writer, u32), failed: Unavailable) -> PublishError {
         self.remove_upload_after(own, &failed).await;
         PublishError::Write(WriteError::NotApplied(failed))
@@ -200,7 +200,7 @@ impl<E: Env> Domain<E> {
             self.put_block(block, content)
         });
         for put in gather::join(window(blocks.block_bytes), puts).await {
-            // Whatever became of the block, there is no manifest, and will be none.
+            // The block may be at some servers: there is no manifest, and will be none.
             if let Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = put {
                 let own = (blocks.upload, contents.len() as u32);
                 return Err(self.not_applied(own, failed).await);

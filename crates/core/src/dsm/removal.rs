@@ -26,13 +26,13 @@ use bytes::Bytes;
 
 impl<E: Env> Domain<E> {
     /// Removes the first `blocks` blocks of an upload that its writer, who calls this, gives up without having proposed to commit
-    /// it, or because the proposal was not handed to anybody, or because the cell has decided to abort it.
+    /// it, or because the proposal was not handed to any connection, or because the cell has decided to abort it.
     pub async fn remove_upload(&self, upload: Writer, blocks: u32) {
-        // Whatever is left is left to a sweep.
+        // The rest is left to a sweep.
         let _ = self.remove_blocks(upload, 0..blocks).await;
     }
 
-    /// The same after this failure, unless there is nobody who could remove anything either: a server that refuses is there, and
+    /// The same after this failure, unless no server could remove anything either: a server that refuses is there, and
     /// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
     pub async fn remove_upload_after(&self, (upload, blocks): (Writer, u32), failed: &Unavailable) {
         if is_refused(failed) {
@@ -59,7 +59,7 @@ impl<E: Env> Domain<E> {
             return;
         };
         for upload in uploads {
-            // Whatever is left is left to a sweep.
+            // The rest is left to a sweep.
             if self.remove_blocks(upload.id, upload.blocks).await.is_err() {
                 return;
             }

@@ -26,7 +26,7 @@ impl Belated {
 }
 
 impl Engine {
-    /// What may become of a server by messages that nobody waits for, with the messages that it took: its state as it is
+    /// What may become of a server by messages that no client waits for, with the messages that it took: its state as it is
     /// among them. Of two ways to one state the one that took more is left out: what is on its way may stay there.
     pub(super) fn belated(&mut self, state: &State, server: usize) -> Result<Vec<Belated>, String> {
         let mut waiting = Vec::new();
