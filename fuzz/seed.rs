@@ -10,10 +10,10 @@ use std::io;
 use std::path::Path;
 
 fn main() -> io::Result<()> {
-    let requests = Golden::parse(include_str!("../crates/wire/tests/golden/request-v1.txt"));
-    let replies = Golden::parse(include_str!("../crates/wire/tests/golden/reply-v1.txt"));
-    let notes = Golden::parse(include_str!("../crates/wire/tests/golden/note-v1.txt"));
-    let records = Golden::parse(include_str!("../crates/wire/tests/golden/record-v1.txt"));
+    let requests = Golden::parse(include_str!("../crates/wire/tests/golden/request-v2.txt"));
+    let replies = Golden::parse(include_str!("../crates/wire/tests/golden/reply-v2.txt"));
+    let notes = Golden::parse(include_str!("../crates/wire/tests/golden/note-v2.txt"));
+    let records = Golden::parse(include_str!("../crates/wire/tests/golden/record-v2.txt"));
     let inputs = |golden: &[Golden]| golden.iter().map(Golden::input).collect::<Vec<_>>();
     write("request", &inputs(&requests))?;
     write("reply", &inputs(&replies))?;

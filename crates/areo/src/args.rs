@@ -284,7 +284,7 @@ pub(crate) struct Ls {
     /// Only keys that begin with this
     #[arg(default_value = "")]
     pub(crate) prefix: String,
-    /// Size and version before the key
+    /// Size, time of the write (by the writer's clock) and version before the key
     #[arg(short, long)]
     pub(crate) long: bool,
     /// At most so many
@@ -293,6 +293,9 @@ pub(crate) struct Ls {
     /// Only keys after this one
     #[arg(long, value_name = "KEY", default_value = "")]
     pub(crate) after: String,
+    /// Show what keys have in common up to this, once, and not the keys: `--delimiter /` shows folders
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) delimiter: String,
 }
 
 #[derive(Args, Debug, Clone)]

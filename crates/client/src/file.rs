@@ -156,10 +156,8 @@ impl Domain {
             return Err(Error::Invalid { reason });
         }
         let request = ListRequest {
-            kind: Kind::Genesis,
-            prefix: prefix.into(),
             after: after.into(),
-            limit: limits::PAGE_ENTRIES as u16,
+            ..ListRequest::new(Kind::Genesis, prefix)
         };
         let list = move |context: Context| async move {
             let page = context.client.domain(context.c()).list(&request).await;

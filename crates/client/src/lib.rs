@@ -103,7 +103,8 @@ pub use domain::Domain;
 pub use error::{Damage, Decided, Error, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
 pub use metrics::Metrics;
 pub use object::{
-    Blocks, ElementRole, Entry, Metadata, Object, ObjectInfo, Page, Placement, PutOptions,
+    Blocks, ElementRole, Entry, Etag, ListOptions, Metadata, Object, ObjectInfo, Page, Placement,
+    PutOptions,
 };
 pub use reconfig::{
     Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, UnreachableServer,

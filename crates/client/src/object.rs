@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use areo_core::object::{Blocks, Metadata};
+pub use areo_core::object::{Blocks, Etag, Metadata};
 
 /// How to write an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct PutOptions {
     pub content_type: Option<String>,
     /// Pairs of the user's own, up to 2 KiB together (names and values).
     pub user_metadata: Vec<(String, String)>,
+    /// What to call the content, to be shown by listings. Areo keeps it and never compares it.
+    pub etag: Option<Etag>,
     /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
     /// may take less.
     pub block_bytes: u32,
@@ -27,6 +29,7 @@ impl Default for PutOptions {
         PutOptions {
             content_type: None,
             user_metadata: Vec::new(),
+            etag: None,
             block_bytes: limits::DEFAULT_BLOCK_BYTES,
         }
     }
@@ -99,15 +102,17 @@ fn metadata<S: Serializer>(metadata: &Metadata, serializer: S) -> Result<S::Ok, 
         blocks: Option<u64>,
         block_bytes: Option<u32>,
         content_type: Option<&'a str>,
+        etag: Option<&'a str>,
         #[serde(serialize_with = "view::pairs")]
         metadata: &'a [(String, String)],
         checksum: Option<String>,
         written_at_ms: Option<u64>,
     }
     let parts = Parts {
-        blocks: metadata.blocks.map(|blocks| blocks.count()),
-        block_bytes: metadata.blocks.map(|blocks| blocks.block_bytes),
+        blocks: metadata.blocks.as_ref().map(Blocks::count),
+        block_bytes: metadata.blocks.as_ref().map(Blocks::block_bytes),
         content_type: metadata.content_type.as_deref(),
+        etag: metadata.etag.as_ref().map(Etag::as_str),
         metadata: &metadata.user,
         checksum: metadata.checksum.map(|checksum| format!("{checksum:08x}")),
         written_at_ms: metadata.written_at_ms,
@@ -183,8 +188,35 @@ impl fmt::Display for ElementRole {
 pub struct Page {
     /// The objects. May be fewer than asked for, even none, although there is a next page.
     pub entries: Vec<Entry>,
-    /// List on after this key; `None`: this was the last page.
+    /// What keys have in common up to the delimiter, in order; of each there is at least one object.
+    pub prefixes: Vec<String>,
+    /// List on after this key, or common prefix; `None`: this was the last page.
     pub next: Option<String>,
+}
+
+/// What to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListOptions {
+    /// Objects whose keys begin so.
+    pub prefix: String,
+    /// And are larger than this (by bytes). [`Page::next`] of the page before.
+    pub after: String,
+    /// Keys that have this behind the prefix are not listed one by one: what they have in common up to it is, once. Usually
+    /// `/`; empty: all keys are listed.
+    pub delimiter: String,
+    /// At most so many objects and common prefixes; 1 to 1000.
+    pub limit: usize,
+}
+
+impl Default for ListOptions {
+    fn default() -> ListOptions {
+        ListOptions {
+            prefix: String::new(),
+            after: String::new(),
+            delimiter: String::new(),
+            limit: limits::PAGE_ENTRIES,
+        }
+    }
 }
 
 /// One object of a listing.
@@ -198,6 +230,10 @@ pub struct Entry {
     /// The length of its value in bytes; serialised as `bytes`.
     #[serde(rename = "bytes")]
     pub length: u64,
+    /// What its writer calls its content ([`PutOptions::etag`]).
+    pub etag: Option<String>,
+    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    pub written_at_ms: Option<u64>,
 }
 
 #[cfg(test)]

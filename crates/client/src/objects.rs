@@ -3,12 +3,13 @@
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{Counted, counted};
-use crate::object::{Entry, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
+use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::session::{Context, Deadline};
 use crate::{Shape, Version, checksum};
 use areo_core::limits;
 use areo_core::manager::{self, DeleteError, Deletion};
-use areo_core::object::Name;
+use areo_core::message::ListRequest;
+use areo_core::object::{Kind, Name};
 use areo_core::span::{self, watch};
 use bytes::Bytes;
 use placement::placement;
@@ -74,7 +75,7 @@ impl Domain {
         let found = self.run(Operation::Get, name, read).await?;
         let (version, metadata, value) = self.known.opened(key, found)?;
         if let Some(blocks) = &metadata.blocks {
-            return self.get_in_memory(key, blocks.length).await;
+            return self.get_in_memory(key, blocks.length()).await;
         }
         // On the caller's thread, not on the one that all operations share.
         checksum::verify(&value.content, &metadata, version)
@@ -154,24 +155,46 @@ impl Domain {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Invalid`].
     pub async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
-        counted!(
-            self.metrics(),
-            Counted::List,
-            self.read_page(prefix, after, limit)
-        )
+        let options = ListOptions {
+            prefix: prefix.into(),
+            after: after.into(),
+            limit,
+            ..ListOptions::default()
+        };
+        self.list_with(options).await
     }
 
-    async fn read_page(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error> {
-        let bytes = prefix.len().max(after.len());
+    /// The same, with common prefixes where [`ListOptions::delimiter`] asks for them: the servers pass over the keys of each.
+    /// One round, unless servers differ about a prefix, because writes are under way or a server missed some.
+    ///
+    /// # Errors
+    /// As [`Domain::list`].
+    pub async fn list_with(&self, options: ListOptions) -> Result<Page, Error> {
+        counted!(self.metrics(), Counted::List, self.read_page(options))
+    }
+
+    async fn read_page(&self, options: ListOptions) -> Result<Page, Error> {
+        let ListOptions {
+            prefix,
+            after,
+            delimiter,
+            limit,
+        } = options;
+        let bytes = prefix.len().max(after.len()).max(delimiter.len());
         if bytes > limits::KEY_BYTES {
             let reason = Invalid::ListBound { bytes };
             return Err(Error::Invalid { reason });
         }
-        let limit = limit.clamp(1, limits::PAGE_ENTRIES) as u16;
-        let (prefix, after) = (prefix.to_owned(), after.to_owned());
+        let request = ListRequest {
+            kind: Kind::User,
+            prefix,
+            after,
+            delimiter,
+            limit: limit.clamp(1, limits::PAGE_ENTRIES) as u16,
+        };
         let list = move |context: Context| async move {
             let (client, c) = (&context.client, context.c());
-            let listed = manager::list(client, c, &prefix, &after, limit).await;
+            let listed = manager::list(client, c, &request).await;
             listed.map_err(|failed| context.not_applied(&failed))
         };
         let begun = self.begin(Deadline::Timeout, Operation::List, None, list);
@@ -180,9 +203,12 @@ impl Domain {
             key: entry.key,
             version: entry.tag,
             length: entry.length,
+            etag: entry.etag.map(|etag| etag.as_str().into()),
+            written_at_ms: entry.written_at_ms,
         });
         Ok(Page {
             entries: entries.collect(),
+            prefixes: page.prefixes,
             next: page.next,
         })
     }

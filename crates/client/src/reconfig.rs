@@ -13,7 +13,6 @@ use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
 use areo_core::dsm::large;
-use areo_core::limits;
 use areo_core::manager::reconfiguration;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
@@ -287,10 +286,8 @@ async fn count(
     for _ in 0..COUNTED_PAGES {
         let Some(counted) = kind else { return Ok(()) };
         let request = ListRequest {
-            kind: counted,
-            prefix: String::new(),
             after: std::mem::take(&mut after),
-            limit: limits::PAGE_ENTRIES as u16,
+            ..ListRequest::new(counted, "")
         };
         let page = context.client.domain(context.c()).list(&request).await;
         let page = page.map_err(|failed| context.during(Operation::List).not_applied(&failed))?;

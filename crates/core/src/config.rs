@@ -8,6 +8,7 @@ use crate::tlv::TlvError;
 use areo_erasure::Code;
 use bytes::Bytes;
 use std::fmt;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 mod dap;
@@ -119,7 +120,7 @@ impl fmt::Debug for Configuration {
 
 /// Names a configuration in requests and records. The digest tells two descriptors of one index apart
 /// (`[X-13 highest-final]`).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConfigurationId {
     /// The domain.
     pub domain: DomainId,
@@ -129,6 +130,29 @@ pub struct ConfigurationId {
     pub index: u32,
     /// [`stable_hash`] of the encoded descriptor.
     pub digest: u64,
+}
+
+impl ConfigurationId {
+    /// Where every id of this place lies that another configuration of its sequence may have: from the least digest on.
+    fn least(&self, index: u32) -> ConfigurationId {
+        let digest = 0;
+        ConfigurationId {
+            index,
+            digest,
+            ..*self
+        }
+    }
+
+    /// All ids of earlier places of its sequence, in their order.
+    pub fn earlier(&self) -> Range<ConfigurationId> {
+        self.least(0)..self.least(self.index)
+    }
+
+    /// All ids of its place: two configurations of one place are a fork ([`crate::pointer::Fork`]).
+    pub fn of_its_place(&self) -> RangeInclusive<ConfigurationId> {
+        let digest = u64::MAX;
+        self.least(self.index)..=ConfigurationId { digest, ..*self }
+    }
 }
 
 /// A descriptor that is none.

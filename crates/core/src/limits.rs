@@ -10,6 +10,10 @@ pub const USER_METADATA_BYTES: usize = 2048;
 pub const METADATA_BYTES: usize = 4096;
 /// Bytes of a content type.
 pub const CONTENT_TYPE_BYTES: usize = 256;
+/// Longest ETag, in characters.
+pub const ETAG_BYTES: usize = 64;
+/// Parts that a manifest lists at most.
+pub const PARTS: usize = 32;
 /// Bytes of one value, unless the user asks for more.
 pub const DEFAULT_VALUE_BYTES: u64 = 64 << 20;
 /// Bytes of one value, whatever the user asks for.

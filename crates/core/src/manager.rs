@@ -12,7 +12,7 @@ use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::message::ListRequest;
-use crate::object::{Kind, Name};
+use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
 use bytes::Bytes;
@@ -173,24 +173,16 @@ pub async fn delete<E: Env>(
     span::watch!(span::of_object!(span::DELETE, name), delete)
 }
 
-/// One page of the users' objects whose keys begin with `prefix` and are larger than `after`.
+/// One page of the objects that `request` asks for.
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum in time.
 pub async fn list<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
-    prefix: &str,
-    after: &str,
-    limit: u16,
+    request: &ListRequest,
 ) -> Result<Page, Unavailable> {
-    let request = ListRequest {
-        kind: Kind::User,
-        prefix: prefix.into(),
-        after: after.into(),
-        limit,
-    };
     let domain = client.domain(c);
-    let listed = domain.list(&request);
+    let listed = domain.list(request);
     span::watch!(span::of_phase!(span::LIST), listed)
 }

@@ -2,17 +2,19 @@
 
 use crate::config::{Configuration, ConfigurationId};
 use crate::element::{Carried, Element, Form};
-use crate::object::{DomainId, Kind, Name};
+use crate::object::{DomainId, Name};
 use crate::pointer::Pointer;
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
 
 pub use enrolment::{Enrolment, ServerRecord};
+pub use listing::{ListEntry, ListRequest, Listed};
 pub use refusal::Refusal;
 
 mod bounds;
 mod enrolment;
+mod listing;
 mod refusal;
 
 /// What a client asks one server.
@@ -164,19 +166,6 @@ pub struct Announced {
     pub length: u64,
     /// Bytes of the largest element with its metadata.
     pub element_bytes: u64,
-}
-
-/// A page of a listing.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ListRequest {
-    /// Objects of this kind.
-    pub kind: Kind,
-    /// Whose keys begin so.
-    pub prefix: String,
-    /// And are larger than this.
-    pub after: String,
-    /// At most so many, and never more than [`crate::limits::PAGE_ENTRIES`].
-    pub limit: u16,
 }
 
 /// One step of single-decree Paxos ([`crate::consensus::paxos`]).
@@ -353,33 +342,6 @@ impl Held {
         let listed = self.stored.iter().find(|(listed, _)| *listed == tag);
         listed.map(|(_, form)| *form)
     }
-}
-
-/// A page of the objects that a server holds.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Listed {
-    /// By key, tombstones included (`[X-18 tombstone-versions]`).
-    pub entries: Vec<ListEntry>,
-    /// There are more after the last entry.
-    pub truncated: bool,
-}
-
-/// One object of a listing: its largest stored version.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ListEntry {
-    /// The key.
-    pub key: String,
-    /// The version.
-    pub tag: Tag,
-    /// Its length.
-    pub length: u64,
-    /// For how many seconds this server has had it at least, by the server's own clock. That of a version that it had when it
-    /// was started counts from the start.
-    pub age_s: u32,
-    /// It is a tombstone.
-    pub deleted: bool,
-    /// This server cannot speak for the object until it is repaired: it counts in no quorum (`[X-11 damage-abstains]`).
-    pub damaged: bool,
 }
 
 /// What an acceptor answers.

@@ -19,7 +19,7 @@ mod registry;
 mod standing;
 mod tenancy;
 
-use crate::config::{Configuration, ServerId};
+use crate::config::{Configuration, ConfigurationId, ServerId};
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form, Handle};
 use crate::instant::Instant;
@@ -30,7 +30,7 @@ use crate::message::{
 use crate::object::Name;
 use crate::tag::Tag;
 use finals::Finals;
-use record::{Header, Key, Ledger, Step};
+use record::{Header, Ledger, Step};
 use registry::Registry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub struct Identity {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Read {
     pub(crate) answer: usize,
-    pub(crate) key: Key,
+    pub(crate) key: ConfigurationId,
     pub(crate) name: Name,
     pub(crate) tag: Tag,
 }
@@ -70,14 +70,14 @@ pub struct Server {
     serving: bool,
     /// Records were lost of which not even the key is known: nothing is answered for any object (`[X-11 damage-abstains]`).
     unreadable: bool,
-    tenancies: BTreeMap<Key, Tenancy>,
+    tenancies: BTreeMap<ConfigurationId, Tenancy>,
     finals: Finals,
     registry: Registry,
     ledger: Ledger,
     /// The first second of this start that it knows of.
     started_s: Option<u32>,
     /// Objects with several versions, by when they may be quiet.
-    quiet: VecDeque<(Instant, Key, Name, Tag)>,
+    quiet: VecDeque<(Instant, ConfigurationId, Name, Tag)>,
 }
 
 impl Server {
@@ -105,10 +105,7 @@ impl Server {
         match header {
             Header::Registry(record) => self.registry.recover(record, handle, &mut self.ledger),
             Header::Configuration(configuration) => {
-                let tenancy = self
-                    .tenancies
-                    .entry(Key::of(&configuration.id()))
-                    .or_default();
+                let tenancy = self.tenancies.entry(configuration.id()).or_default();
                 tenancy.describe(configuration, handle, &mut self.ledger);
             }
             Header::Element(element) => {
@@ -149,7 +146,7 @@ impl Server {
             tenancy.recovered(*key, &mut self.ledger);
         }
         // What was collected and came back goes again.
-        let keys: Vec<Key> = self.tenancies.keys().copied().collect();
+        let keys: Vec<ConfigurationId> = self.tenancies.keys().copied().collect();
         for key in keys {
             self.collect(key);
         }
@@ -225,7 +222,7 @@ impl Server {
     fn configured(
         &mut self,
         now: Instant,
-        key: Key,
+        key: ConfigurationId,
         body: Body,
         reads: &mut Vec<Read>,
     ) -> Result<Reply, Refusal> {
@@ -278,7 +275,7 @@ impl Server {
     fn access(
         &mut self,
         now: Instant,
-        key: Key,
+        key: ConfigurationId,
         name: &Name,
         access: Access,
         (answer, reads): (usize, &mut Vec<Read>),
@@ -357,7 +354,7 @@ impl Server {
     fn put(
         &mut self,
         now: Instant,
-        (key, name): (Key, &Name),
+        (key, name): (ConfigurationId, &Name),
         (tag, element): (Tag, Element),
         arrival: Arrival,
     ) -> Answer {
@@ -395,11 +392,11 @@ impl Server {
                 return;
             }
         };
-        let key = Key::of(configuration);
+        let key = *configuration;
         if let Note::Next { pointer, .. } = &note
             && pointer.is_final()
             && pointer.leads_on_from(configuration)
-            && self.known(&key).is_none()
+            && self.of_its_place(&key).is_none()
             && self.finals.after(&key).is_some()
         {
             // It was let go: what is remembered of its domain rises.
@@ -407,11 +404,8 @@ impl Server {
             return;
         }
         // Of another configuration of the same index nothing is believed ([X-13 highest-final]).
-        let is_meant = |tenancy: &&mut Tenancy| {
-            let known = tenancy.configuration();
-            known.is_some_and(|known| known.id() == *configuration)
-        };
-        let Some(tenancy) = self.tenancies.get_mut(&key).filter(is_meant) else {
+        let is_described = |tenancy: &&mut Tenancy| tenancy.configuration().is_some();
+        let Some(tenancy) = self.tenancies.get_mut(&key).filter(is_described) else {
             return;
         };
         match note {
@@ -437,7 +431,13 @@ impl Server {
     }
 
     /// Puts an object with superseded versions, and `newest` as its newest, into the queue for [`Server::tick`].
-    fn await_quiet(&mut self, now: Instant, key: Key, name: &Name, newest: Option<Tag>) {
+    fn await_quiet(
+        &mut self,
+        now: Instant,
+        key: ConfigurationId,
+        name: &Name,
+        newest: Option<Tag>,
+    ) {
         if let Some(newest) = newest {
             let due = now.plus(limits::QUIET);
             let last = self.quiet.back().map(|(last, ..)| *last);
@@ -460,7 +460,7 @@ impl Server {
     }
 
     /// A record that a reply needs turned out to be damaged.
-    pub(crate) fn damage(&mut self, key: Key, name: &Name, tag: Tag) {
+    pub(crate) fn damage(&mut self, key: ConfigurationId, name: &Name, tag: Tag) {
         if let Some(tenancy) = self.tenancies.get_mut(&key) {
             tenancy.damage(key, name, tag, &mut self.ledger);
         }

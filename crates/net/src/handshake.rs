@@ -186,7 +186,7 @@ mod tests {
 
     fn welcome() -> Welcome {
         Welcome {
-            version: 1,
+            version: areo_wire::frame::VERSION,
             must_features: 0,
             optional_features: 0,
             refusal: None,

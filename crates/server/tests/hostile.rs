@@ -202,7 +202,7 @@ fn hostile_inputs_hurt_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let (listen, admin) = support::start(folder.path(), "s1", Start::Init);
     check_ordinary_operations(listen, b"before");
-    let golden = include_str!("../../wire/tests/golden/request-v1.txt");
+    let golden = include_str!("../../wire/tests/golden/request-v2.txt");
     let golden: Vec<Vec<u8>> = Golden::parse(golden)
         .into_iter()
         .map(|example| example.body)

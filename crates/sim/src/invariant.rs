@@ -14,11 +14,10 @@ mod told_is_durable;
 mod trimming_bounds_versions;
 
 use crate::truth::{Domain, Kept, ObjectId, Objects, Truth};
-use areo_core::config::{Configuration, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
 use areo_core::message::{Held, Note};
 use areo_core::pointer::Pointer;
-use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -46,7 +45,7 @@ pub(crate) enum Observation<'a> {
     },
     /// A server said what a cell was decided to.
     CellShown {
-        key: Key,
+        key: ConfigurationId,
         cell: &'a Bytes,
         value: &'a Bytes,
     },
@@ -75,7 +74,7 @@ pub(crate) enum Observation<'a> {
 pub(crate) struct Context<'a> {
     pub(crate) truths: &'a [Truth],
     pub(crate) objects: &'a Objects,
-    pub(crate) shapes: &'a BTreeMap<Key, Arc<Configuration>>,
+    pub(crate) shapes: &'a BTreeMap<ConfigurationId, Arc<Configuration>>,
 }
 
 impl Context<'_> {

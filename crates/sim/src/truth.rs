@@ -2,12 +2,12 @@
 //! durable, and never asked of them.
 
 use crate::random::Table;
-use areo_core::config::ServerId;
+use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
 use areo_core::object::DomainId;
-use areo_core::server::record::{Header, Key, Step};
+use areo_core::server::record::{Header, Step};
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,19 +19,19 @@ pub(crate) type ObjectId = usize;
 pub(crate) type Domain = (DomainId, u32);
 
 /// The domain of a configuration.
-pub(crate) fn domain_of(key: &Key) -> Domain {
+pub(crate) fn domain_of(key: &ConfigurationId) -> Domain {
     (key.domain, key.partition)
 }
 
 /// Gives objects their numbers: one for each configuration of their domain.
 #[derive(Default)]
 pub(crate) struct Objects {
-    numbers: BTreeMap<Key, Table<Bytes, ObjectId>>,
-    names: Vec<(Key, Bytes)>,
+    numbers: BTreeMap<ConfigurationId, Table<Bytes, ObjectId>>,
+    names: Vec<(ConfigurationId, Bytes)>,
 }
 
 impl Objects {
-    pub(crate) fn number(&mut self, key: Key, name: &Bytes) -> ObjectId {
+    pub(crate) fn number(&mut self, key: ConfigurationId, name: &Bytes) -> ObjectId {
         let numbers = self.numbers.entry(key).or_default();
         if let Some(number) = numbers.get(name) {
             return *number;
@@ -63,7 +63,7 @@ impl Objects {
         of_domain.filter_map(move |(_, numbers)| numbers.get(name).copied())
     }
 
-    pub(crate) fn key(&self, object: ObjectId) -> Key {
+    pub(crate) fn key(&self, object: ObjectId) -> ConfigurationId {
         self.names[object].0
     }
 }
@@ -78,13 +78,13 @@ pub(crate) enum Kept {
         damaged: bool,
     },
     Cell {
-        key: Key,
+        key: ConfigurationId,
         cell: Bytes,
         /// Boxed: most records are elements, and all of them are moved about.
         acceptor: Box<Acceptor>,
     },
     /// This configuration of its domain is final.
-    Final { key: Key },
+    Final { key: ConfigurationId },
     /// The fence of an object.
     Fence { object: ObjectId, fence: Fence },
     /// That server has started that often.
@@ -115,9 +115,7 @@ impl Kept {
                 id: record.id,
                 incarnation: record.incarnation,
             },
-            Header::Final(c) => Kept::Final {
-                key: Key::of(&c.id()),
-            },
+            Header::Final(c) => Kept::Final { key: c.id() },
             Header::Marks { key, name, marks } => match &marks.fence {
                 Some(fence) => Kept::Fence {
                     object: objects.number(*key, name.as_bytes()),
@@ -218,7 +216,7 @@ impl Truth {
         if unreadable {
             return Vec::new();
         }
-        let mut cells: BTreeMap<(Key, Bytes), Acceptor> = BTreeMap::new();
+        let mut cells: BTreeMap<(ConfigurationId, Bytes), Acceptor> = BTreeMap::new();
         for kept in self.records.iter().flatten() {
             if let Kept::Cell {
                 key,

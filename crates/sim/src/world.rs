@@ -18,9 +18,8 @@ use crate::invariant::{self, Context, Invariant, Observation};
 use crate::random::{Random, Table, digest, mix};
 use crate::run::Scheduler;
 use crate::truth::{Domain, ObjectId, Objects, domain_of};
-use areo_core::config::{Configuration, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
-use areo_core::server::record::Key;
 use bytes::Bytes;
 use call::{Outstanding, Sink};
 use executor::Tasks;
@@ -67,7 +66,7 @@ struct Inner {
 struct Watch {
     invariants: Vec<Box<dyn Invariant>>,
     objects: Objects,
-    shapes: BTreeMap<Key, Arc<Configuration>>,
+    shapes: BTreeMap<ConfigurationId, Arc<Configuration>>,
     violation: Option<String>,
 }
 
@@ -219,7 +218,7 @@ impl World {
     /// Invariants learn of a configuration.
     pub(crate) fn know(&self, c: &Arc<Configuration>) {
         let mut watch = self.0.watch.borrow_mut();
-        watch.shapes.insert(Key::of(&c.id()), c.clone());
+        watch.shapes.insert(c.id(), c.clone());
     }
 
     // ---- events ----
@@ -321,22 +320,18 @@ impl World {
 
     /// A read or a write of an object of the domain ended with this version.
     pub(crate) fn completed(&self, domain: Domain, name: &Bytes, tag: areo_core::tag::Tag) {
-        let key = |index| Key {
-            domain: domain.0,
-            partition: domain.1,
-            index,
-        };
         let machines = self.0.machines.borrow();
         let start = invariant::final_index(machines.truths(), domain);
         let homes: Vec<(ObjectId, Arc<Configuration>)> = {
             let Watch {
                 objects, shapes, ..
             } = &mut *self.0.watch.borrow_mut();
-            let first = shapes.range(key(0)..=key(u32::MAX)).take(1);
-            let later = shapes.range(key(start.max(1))..=key(u32::MAX));
-            let home =
-                |(key, c): (&Key, &Arc<Configuration>)| (objects.number(*key, name), c.clone());
-            first.chain(later).map(home).collect()
+            let of_domain = shapes.iter().filter(|(id, _)| domain_of(id) == domain);
+            let counts = |id: &ConfigurationId| id.index == 0 || id.index >= start;
+            let homes = of_domain.filter(|(id, _)| counts(id));
+            homes
+                .map(|(id, c)| (objects.number(*id, name), c.clone()))
+                .collect()
         };
         let homes = &homes[..];
         self.observe(&machines, &Observation::Completed { homes, tag });

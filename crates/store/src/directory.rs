@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LOCK      locked (flock) while a process uses the directory
-//! FORMAT    "areo data directory\nformat 1\n"
+//! FORMAT    "areo data directory\nformat 2\n"
 //! IDENTITY  a blob of the layer above, with a checksum
 //! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
 //! <name>/   one directory per log, see Directory::disk
@@ -29,8 +29,10 @@ const SPARE: &str = "IDENTITY.spare";
 const LOST_AND_FOUND: &str = "lost+found";
 
 const FORMAT_TITLE: &str = "areo data directory";
-const FORMAT_VERSION: u32 = 1;
+/// Of the whole directory: of its files, and of the records in them.
+const FORMAT_VERSION: u32 = 2;
 
+const IDENTITY_VERSION: u32 = 1;
 const IDENTITY_MAGIC: u64 = u64::from_le_bytes(*b"AreoIdnt");
 const IDENTITY_HEADER_BYTES: usize = 20;
 /// The longest identity, in bytes.
@@ -225,7 +227,7 @@ pub(crate) fn encode_identity(identity: &[u8]) -> Vec<u8> {
     );
     let mut bytes = vec![0; IDENTITY_HEADER_BYTES];
     put_u64(&mut bytes, 0, IDENTITY_MAGIC);
-    put_u32(&mut bytes, 8, FORMAT_VERSION);
+    put_u32(&mut bytes, 8, IDENTITY_VERSION);
     let length = u32::try_from(identity.len()).expect("at most 64 KiB");
     put_u32(&mut bytes, 12, length);
     bytes.extend_from_slice(identity);
@@ -243,7 +245,7 @@ pub(crate) fn decode_identity(bytes: &Bytes) -> Result<Bytes, HeaderFault> {
         return Err(HeaderFault::Damaged);
     }
     match get_u32(bytes, 8) {
-        FORMAT_VERSION => {}
+        IDENTITY_VERSION => {}
         found => return Err(HeaderFault::Version(found)),
     }
     if get_u32(bytes, 12) as usize != bytes.len() - IDENTITY_HEADER_BYTES {
@@ -388,11 +390,18 @@ impl fmt::Display for DirectoryError {
                 path,
                 found,
                 supported,
-            } => write!(
-                f,
-                "{}: data format {found}, this program knows format {supported}: use the program that wrote it, or a newer one",
-                path.display()
-            ),
+            } => {
+                let newer = if found > supported {
+                    ", or a newer one"
+                } else {
+                    ""
+                };
+                write!(
+                    f,
+                    "{}: data format {found}, this program knows format {supported}: use the program that wrote it{newer}",
+                    path.display()
+                )
+            }
             Self::Damaged { path } => write!(f, "{}: damaged", path.display()),
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
         }
@@ -405,7 +414,7 @@ impl fmt::Display for IdentityError {
             Self::Damaged { path } => write!(f, "{}: damaged", path.display()),
             Self::UnsupportedVersion { path, found } => write!(
                 f,
-                "{}: identity format {found}, this program knows format {FORMAT_VERSION}",
+                "{}: identity format {found}, this program knows format {IDENTITY_VERSION}",
                 path.display()
             ),
             Self::TooLong { bytes } => write!(f, "an identity of {bytes} bytes is too long"),

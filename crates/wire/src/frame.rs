@@ -32,7 +32,7 @@ pub use areo_core::message::Refusal;
 pub use error::FrameError;
 
 /// The version of the frame format that this code speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The fifth byte of every frame.
 pub const MAGIC: u8 = 0xAE;
 /// Size of the fixed part of a head, in bytes.

@@ -12,18 +12,17 @@ use crate::codec::DecodeError;
 use crate::codec::parts::{self, Part};
 use crate::codec::reader::Reader;
 use crate::codec::writer::{Encode, Sink};
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::Element;
 use areo_core::limits;
-use areo_core::object::DomainId;
-use areo_core::server::record::{ElementHeader, Header, Key};
+use areo_core::server::record::{ElementHeader, Header};
 use bytes::Bytes;
 use std::sync::Arc;
 
 /// The version of the format that this code writes, and reads.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The longest header, in bytes: a cell with the longest name and value.
 pub const MAX_HEADER_BYTES: usize = CELL_FIXED_BYTES + limits::CELL_NAME_BYTES + limits::CELL_BYTES;
 
@@ -39,12 +38,12 @@ const ELEMENT_DELETED: u8 = 1;
 const CELL_ACCEPTED: u8 = 1;
 const CELL_DECIDED: u8 = 2;
 
-const KEY_BYTES: usize = 24;
-const CELL_FIXED_BYTES: usize = 3 + KEY_BYTES + 2 * parts::TAG_BYTES + 2 + 4;
-const ELEMENT_FIXED_BYTES: usize = 3 + 3 + KEY_BYTES + 2 * parts::TAG_BYTES + 2 * 8 + 2 * 2;
+const CELL_FIXED_BYTES: usize = 3 + parts::CONFIGURATION_ID_BYTES + 2 * parts::TAG_BYTES + 2 + 4;
+const ELEMENT_FIXED_BYTES: usize =
+    3 + 3 + parts::CONFIGURATION_ID_BYTES + 2 * parts::TAG_BYTES + 2 * 8 + 2 * 2;
 const _: () = assert!(
     ELEMENT_FIXED_BYTES + 1 + limits::KEY_BYTES + limits::METADATA_BYTES <= MAX_HEADER_BYTES
-        && 3 + KEY_BYTES + 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
+        && 3 + parts::CONFIGURATION_ID_BYTES + 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
         && 3 + 6 * 6 + 32 + 3 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
     "a cell's header is the longest"
 );
@@ -108,7 +107,7 @@ impl Encode for Header {
             Header::Element(element) => put_element(out, element),
             Header::Marks { key, name, marks } => {
                 out.put(&[VERSION, MARKS, 0]);
-                put_key(out, key);
+                parts::put_configuration_id(out, key);
                 parts::put_tag(out, marks.floor);
                 parts::put_tag(out, marks.stable);
                 put_fence(out, marks.fence.as_ref());
@@ -126,7 +125,7 @@ impl Encode for Header {
             }
             Header::Pointer { key, pointer } => {
                 out.put(&[VERSION, POINTER, 0]);
-                put_key(out, key);
+                parts::put_configuration_id(out, key);
                 parts::put_pointer(out, pointer);
             }
             Header::Final(configuration) => {
@@ -135,12 +134,6 @@ impl Encode for Header {
             }
         }
     }
-}
-
-fn put_key<S: Sink>(out: &mut S, key: &Key) {
-    out.u128(key.domain.0);
-    out.u32(key.partition);
-    out.u32(key.index);
 }
 
 fn put_element<S: Sink>(out: &mut S, element: &ElementHeader) {
@@ -161,7 +154,7 @@ fn put_element<S: Sink>(out: &mut S, element: &ElementHeader) {
     );
     out.put(&[VERSION, ELEMENT, if *deleted { ELEMENT_DELETED } else { 0 }]);
     parts::put_form(out, *form);
-    put_key(out, key);
+    parts::put_configuration_id(out, key);
     parts::put_tag(out, *tag);
     parts::put_tag(out, *floor);
     out.u64(*length);
@@ -172,7 +165,7 @@ fn put_element<S: Sink>(out: &mut S, element: &ElementHeader) {
     out.put(metadata);
 }
 
-fn put_cell<S: Sink>(out: &mut S, key: &Key, cell: &Bytes, acceptor: &Acceptor) {
+fn put_cell<S: Sink>(out: &mut S, key: &ConfigurationId, cell: &Bytes, acceptor: &Acceptor) {
     parts::check_cell(cell);
     assert!(
         acceptor.accepted.is_some() || !acceptor.decided,
@@ -181,7 +174,7 @@ fn put_cell<S: Sink>(out: &mut S, key: &Key, cell: &Bytes, acceptor: &Acceptor) 
     let accepted = acceptor.accepted.as_ref().map_or(0, |_| CELL_ACCEPTED);
     let decided = if acceptor.decided { CELL_DECIDED } else { 0 };
     out.put(&[VERSION, CELL, accepted | decided]);
-    put_key(out, key);
+    parts::put_configuration_id(out, key);
     parts::put_ballot(out, acceptor.promised);
     out.short(cell.len());
     out.put(cell);
@@ -214,12 +207,12 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
         CONFIGURATION => Header::Configuration(configuration(reader)?),
         FINAL => Header::Final(configuration(reader)?),
         POINTER => Header::Pointer {
-            key: key(reader)?,
+            key: parts::configuration_id(reader)?,
             pointer: parts::pointer(reader)?,
         },
         ELEMENT => Header::Element(element(reader, flags)?),
         MARKS => {
-            let key = key(reader)?;
+            let key = parts::configuration_id(reader)?;
             let marks = Marks {
                 floor: parts::tag(reader)?,
                 stable: parts::tag(reader)?,
@@ -276,17 +269,9 @@ fn configuration(reader: &mut Reader<'_>) -> Result<Arc<Configuration>, DecodeEr
     Configuration::decode(reader.rest()).map_err(DecodeError::Descriptor)
 }
 
-fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
-    Ok(Key {
-        domain: DomainId(reader.u128()?),
-        partition: reader.u32()?,
-        index: reader.u32()?,
-    })
-}
-
 fn element(reader: &mut Reader<'_>, flags: u8) -> Result<ElementHeader, DecodeError> {
     let form = parts::form(reader)?;
-    let key = key(reader)?;
+    let key = parts::configuration_id(reader)?;
     let (tag, floor) = (parts::tag(reader)?, parts::tag(reader)?);
     let (length, bytes) = (reader.u64()?, reader.u64()?);
     let (name_bytes, metadata_bytes) = (reader.short()?, reader.short()?);
@@ -305,7 +290,7 @@ fn element(reader: &mut Reader<'_>, flags: u8) -> Result<ElementHeader, DecodeEr
 }
 
 fn cell(reader: &mut Reader<'_>, flags: u8) -> Result<Header, DecodeError> {
-    let key = key(reader)?;
+    let key = parts::configuration_id(reader)?;
     let promised = parts::ballot(reader)?;
     let cell_bytes = reader.short()?;
     let cell = parts::cell(reader, cell_bytes)?;

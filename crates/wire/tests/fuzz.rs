@@ -6,10 +6,10 @@ use areo_wire::frame::{self, BodyPlace, Header, Kind, SegmentRow, TraceContext};
 use areo_wire::fuzzing::{self, Golden};
 use areo_wire::hello::{self, Channel, Field, Hello, Role, Welcome};
 
-const REQUESTS: &str = include_str!("golden/request-v1.txt");
-const REPLIES: &str = include_str!("golden/reply-v1.txt");
-const NOTES: &str = include_str!("golden/note-v1.txt");
-const RECORDS: &str = include_str!("golden/record-v1.txt");
+const REQUESTS: &str = include_str!("golden/request-v2.txt");
+const REPLIES: &str = include_str!("golden/reply-v2.txt");
+const NOTES: &str = include_str!("golden/note-v2.txt");
+const RECORDS: &str = include_str!("golden/record-v2.txt");
 
 fn drive(target: fn(&[u8]) -> bool, corpus: &[Vec<u8>], seed: u64) {
     Driver {

@@ -4,8 +4,9 @@ use crate::args;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::session::{self, Session, failure};
-use crate::units::show_size;
-use areo_client::{Domain, Entry, limits};
+use crate::units::{show_size, show_time};
+use areo_client::{Domain, Entry, ListOptions, Page, limits};
+use serde_json::json;
 
 pub(super) fn run(session: &Session, args: &args::Ls) -> Outcome {
     session::run(ls(session, args), "")
@@ -23,14 +24,14 @@ async fn pages(out: Output, domain: &Domain, args: &args::Ls) -> Outcome {
     let mut after = args.after.clone();
     while left > 0 {
         let wanted = limits::PAGE_ENTRIES.min(usize::try_from(left).unwrap_or(usize::MAX));
-        let page = domain
-            .list(&args.prefix, &after, wanted)
-            .await
-            .map_err(failure)?;
-        for entry in page.entries.iter().take(wanted) {
-            print(out, args.long, entry)?;
-            left -= 1;
-        }
+        let options = ListOptions {
+            prefix: args.prefix.clone(),
+            after: after.clone(),
+            delimiter: args.delimiter.clone(),
+            limit: wanted,
+        };
+        let page = domain.list_with(options).await.map_err(failure)?;
+        left -= print_page(out, args.long, &page)?;
         match page.next {
             Some(next) => {
                 assert!(next > after, "pages go forward");
@@ -42,25 +43,63 @@ async fn pages(out: Output, domain: &Domain, args: &args::Ls) -> Outcome {
     Ok(())
 }
 
+/// Objects and common prefixes in their order. Returns how many there were.
+fn print_page(out: Output, long: bool, page: &Page) -> Outcome<u64> {
+    let mut prefixes = page.prefixes.iter().peekable();
+    for entry in &page.entries {
+        while let Some(prefix) = prefixes.next_if(|prefix| **prefix < entry.key) {
+            print_prefix(out, long, prefix)?;
+        }
+        print(out, long, entry)?;
+    }
+    for prefix in prefixes {
+        print_prefix(out, long, prefix)?;
+    }
+    Ok((page.entries.len() + page.prefixes.len()) as u64)
+}
+
+fn print_prefix(out: Output, long: bool, prefix: &str) -> Outcome {
+    if out.json {
+        return out.object(&json!({ "prefix": prefix }));
+    }
+    let prefix = out.foreign(prefix);
+    match (long, out.terminal) {
+        (false, _) => out.line(&prefix),
+        (true, true) => out.line(&long_line(["", "", "", &prefix])),
+        (true, false) => out.line(&format!("\t\t\t{prefix}")),
+    }
+}
+
 fn print(out: Output, long: bool, entry: &Entry) -> Outcome {
     if out.json {
         return out.object(entry);
     }
-    let (key, bytes) = (out.foreign(&entry.key), entry.length);
-    if long {
-        let version = entry.version.to_string();
-        out.line(&long_line(out.terminal, bytes, &version, &key))
-    } else {
-        out.line(&key)
+    let key = out.foreign(&entry.key);
+    match (long, out.terminal) {
+        (false, _) => out.line(&key),
+        (true, true) => {
+            let written = entry.written_at_ms.map(show_time).unwrap_or_default();
+            let version = entry.version.to_string();
+            out.line(&long_line([
+                &show_size(entry.length),
+                &written,
+                &version,
+                &key,
+            ]))
+        }
+        (true, false) => {
+            let written = entry.written_at_ms.unwrap_or(0);
+            out.line(&format!(
+                "{}\t{written}\t{}\t{key}",
+                entry.length, entry.version
+            ))
+        }
     }
 }
 
-/// The key comes last: it may hold anything.
-fn long_line(terminal: bool, bytes: u64, version: &str, key: &str) -> String {
-    match terminal {
-        true => format!("{:>10}  {version:<22}  {key}", show_size(bytes)),
-        false => format!("{bytes}\t{version}\t{key}"),
-    }
+/// Size, time, version and key. The key comes last: it may hold anything.
+fn long_line([size, written, version, key]: [&str; 4]) -> String {
+    format!("{size:>10}  {written:<23}  {version:<22}  {key}")
 }
 
 #[cfg(test)]
@@ -68,9 +107,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lines_are_for_people_or_for_programs() {
-        assert_eq!(long_line(false, 16_385, "1-2", "a b"), "16385\t1-2\ta b");
-        let line = long_line(true, 16_385, "1-2", "a b");
-        assert_eq!(line, "  16.0 KiB  1-2                     a b");
+    fn keys_stand_in_one_column() {
+        let time = show_time(1_700_000_000_000);
+        let object = long_line(["16.0 KiB", &time, "1-2", "a b"]);
+        let prefix = long_line(["", "", "", "a/"]);
+        assert_eq!(object.find("a b"), prefix.find("a/"), "{object}");
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
     let options = PutOptions {
         content_type: args.content_type.clone().or(guessed.map(Into::into)),
         user_metadata: args.meta.clone(),
+        etag: None,
         block_bytes: block_bytes(session, args.block_size)?,
     };
     let key = &args.key;

@@ -72,7 +72,7 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
     );
     let metadata = &info.metadata;
     if let Some(blocks) = &metadata.blocks {
-        let (count, size) = (blocks.count(), show_size(blocks.block_bytes.into()));
+        let (count, size) = (blocks.count(), show_size(blocks.block_bytes().into()));
         line("blocks", format!("{count} of {size}"));
     }
     if let Some(content_type) = &metadata.content_type {
@@ -83,6 +83,9 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
     }
     if let Some(checksum) = metadata.checksum {
         line("checksum", format!("crc32c {checksum:08x}"));
+    }
+    if let Some(etag) = &metadata.etag {
+        line("ETag", etag.as_str().into());
     }
     if let Some(ms) = metadata.written_at_ms {
         line(
@@ -104,7 +107,9 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::{Blocks, Dap, ElementRole, Metadata, Placement, ServerId, Shape, Version};
+    use areo_client::{
+        Blocks, Dap, ElementRole, Etag, Metadata, Placement, ServerId, Shape, Version,
+    };
 
     fn info() -> ObjectInfo {
         ObjectInfo {
@@ -115,11 +120,8 @@ mod tests {
                 user: vec![("colour".into(), "blue".into())],
                 checksum: Some(0xab),
                 written_at_ms: Some(1000),
-                blocks: Some(Blocks {
-                    upload: Version::INITIAL.writer,
-                    length: 2048,
-                    block_bytes: 4096,
-                }),
+                etag: Some(Etag::new("e-1").unwrap()),
+                blocks: Some(Blocks::new(Version::INITIAL.writer, 2048, 4096)),
             },
             configuration: 0,
             shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),
@@ -146,7 +148,7 @@ mod tests {
             serde_json::json!({
                 "domain": "default", "key": "a", "version": "0-00000000000000000", "bytes": 2048,
                 "blocks": 1, "block_bytes": 4096,
-                "content_type": "text/plain", "metadata": { "colour": "blue" }, "checksum": "000000ab",
+                "content_type": "text/plain", "etag": "e-1", "metadata": { "colour": "blue" }, "checksum": "000000ab",
                 "written_at_ms": 1000, "configuration": 0, "dap": "ec", "n": 5, "k": 3,
                 "placement": [{
                     "server": "s1", "id": "00000000000000000000000000000001", "element": 4, "role": "parity"

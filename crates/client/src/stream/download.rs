@@ -253,7 +253,7 @@ async fn run(
         let (version, metadata, value) = context.domain.opened(context.name().key(), found)?;
         let length = value.length();
         let range = wanted.within(length)?;
-        let blocks = metadata.blocks;
+        let blocks = metadata.blocks.clone();
         let about = Opened {
             version,
             metadata,
@@ -362,7 +362,8 @@ struct Ahead<'a> {
     range: Range<u64>,
     /// Of blocks, to be asked for.
     rest: Range<u64>,
-    reads: VecDeque<(u64, Read)>,
+    /// With the bytes of the value that each reads.
+    reads: VecDeque<(Range<u64>, Read)>,
     /// What the reads are a part of.
     span: Span,
 }
@@ -378,13 +379,8 @@ impl Drop for Read {
 
 impl Ahead<'_> {
     fn new(context: &Context, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
-        let width = u64::from(blocks.block_bytes);
         let span = span::download(context.name().key(), range.end - range.start);
-        let rest = if range.is_empty() {
-            0..0
-        } else {
-            range.start / width..range.end.div_ceil(width)
-        };
+        let rest = blocks.places(&range);
         Ahead {
             context,
             blocks,
@@ -397,18 +393,18 @@ impl Ahead<'_> {
 
     /// The next block; `Ok(None)`: it is gone. `None` after the last one.
     async fn next(&mut self) -> Option<Result<Option<Block>, Unavailable>> {
-        while self.reads.len() < large::window(self.blocks.block_bytes)
-            && let Some(index) = self.rest.next()
+        while self.reads.len() < large::window(self.blocks.block_bytes())
+            && let Some(place) = self.rest.next()
         {
+            let block = self.blocks.block(place);
             let client = self.context.client.clone();
             let (c, upload) = (self.context.c().clone(), self.blocks.upload);
-            let read = async move { client.domain(&c).get_block(upload, index as u32).await };
+            let read = async move { client.domain(&c).get_block(upload, block.number).await };
             let read = spawn_local(read.instrument(self.span.clone()));
-            self.reads.push_back((index, Read(read)));
+            self.reads.push_back((block.range, Read(read)));
         }
-        let (index, mut read) = self.reads.pop_front()?;
+        let (of_value, mut read) = self.reads.pop_front()?;
         let value = (&mut read.0).await.expect("a read does not panic");
-        let of_value = self.blocks.range(index);
         let block = |value| Block {
             value,
             length: of_value.end - of_value.start,

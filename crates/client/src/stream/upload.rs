@@ -16,6 +16,7 @@ use areo_core::span::ErrorType;
 use areo_core::tag::Writer;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
+use std::ops::Range;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::Instrument;
@@ -73,6 +74,7 @@ impl Upload {
             content_type: self.options.content_type.clone(),
             user: self.options.user_metadata.clone(),
             checksum: Some(checksum::finish(&self.digest)),
+            etag: self.options.etag.clone(),
             written_at_ms: now_ms(),
             blocks: None,
         }
@@ -99,6 +101,7 @@ impl Upload {
         self.length += block.len() as u64;
         let metadata = Metadata {
             checksum: Some(checksum::of(std::slice::from_ref(&block))),
+            etag: self.options.etag.clone(),
             written_at_ms: now_ms(),
             ..Metadata::default()
         };
@@ -199,7 +202,7 @@ async fn run(
                 let put: Result<(), WriteError> = put.expect("a put does not panic");
                 if let Err(error) = put {
                     puts.shutdown().await;
-                    return Err(not_applied(&context, (upload, sent), error).await.into());
+                    return Err(not_applied(&context, (upload, 0..sent), error).await.into());
                 }
             }
             part = parts.recv(), if puts.len() < window => match part {
@@ -215,17 +218,17 @@ async fn run(
                         let put: Result<(), WriteError> = put.expect("a put does not panic");
                         if let Err(error) = put {
                             puts.shutdown().await;
-                            return Err(not_applied(&context, (upload, sent), error).await.into());
+                            return Err(not_applied(&context, (upload, 0..sent), error).await.into());
                         }
                     }
-                    let blocks = Blocks { upload, length, block_bytes };
+                    let blocks = Blocks::new(upload, length, block_bytes);
                     return Ok(publish(&context, blocks, metadata).await?);
                 }
                 // A process that ends has no time for more.
                 None => return Err(Stopped::GivenUp(context.swept())),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
-                    client.domain(context.c()).remove_upload(upload, sent).await;
+                    client.domain(context.c()).remove_upload(upload, 0..sent).await;
                     return Err(Stopped::GivenUp(context.swept()));
                 }
             },
@@ -235,10 +238,10 @@ async fn run(
 
 async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Result<Version, Error> {
     let metadata = Metadata {
-        blocks: Some(blocks),
+        blocks: Some(blocks.clone()),
         ..metadata
     };
-    span::record(blocks.length, blocks.count() as usize);
+    span::record(blocks.length(), blocks.count() as usize);
     let metadata = metadata.encode()?;
     let client = &context.client;
     match client
@@ -253,7 +256,7 @@ async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Resul
 }
 
 /// What became of a block says nothing of the object, which will not have it.
-async fn not_applied(context: &Context, blocks: (Writer, u32), error: WriteError) -> Error {
+async fn not_applied(context: &Context, blocks: (Writer, Range<u32>), error: WriteError) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
     context
         .client

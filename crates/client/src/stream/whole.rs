@@ -38,6 +38,7 @@ pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value,
         content_type: options.content_type,
         user: options.user_metadata,
         checksum: Some(checksum::of(std::slice::from_ref(&content))),
+        etag: options.etag,
         written_at_ms: now_ms(),
         blocks: None,
     };

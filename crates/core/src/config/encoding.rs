@@ -17,9 +17,9 @@ pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 
 /// Bits of the field [`OPTIONS`], which is left out where none is set.
-const NO_PIGGYBACK: u8 = 1;
-const NO_COLLECT: u8 = 2;
-const PAPER_COLLECT: u8 = 4;
+const NO_PIGGYBACK: u32 = 1;
+const NO_COLLECT: u32 = 2;
+const PAPER_COLLECT: u32 = 4;
 
 pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     let mut out = BytesMut::new();
@@ -39,7 +39,7 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     field(COPY_BYTES, &descriptor.copy_bytes.to_le_bytes());
     match option_bits(descriptor.options) {
         0 => {}
-        bits => field(OPTIONS, &[bits]),
+        bits => field(OPTIONS, &bits.to_le_bytes()),
     }
     if descriptor.decided_by != Decider::Members {
         field(DECIDER, descriptor.decided_by.to_string().as_bytes());
@@ -47,7 +47,7 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     out.freeze()
 }
 
-fn option_bits(options: Options) -> u8 {
+fn option_bits(options: Options) -> u32 {
     let piggyback = if options.piggyback { 0 } else { NO_PIGGYBACK };
     let collect = match options.collect {
         Collect::On => 0,
@@ -57,7 +57,7 @@ fn option_bits(options: Options) -> u8 {
     piggyback | collect
 }
 
-fn options(bits: u8) -> Option<Options> {
+fn options(bits: u32) -> Option<Options> {
     let collect = match bits & !NO_PIGGYBACK {
         0 => Collect::On,
         NO_COLLECT => Collect::Off,
@@ -93,7 +93,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
             DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, &value)?)),
             COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, &value)?),
             OPTIONS => {
-                let bits = u8::from_le_bytes(tlv::number(kind, &value)?);
+                let bits = u32::from_le_bytes(tlv::number(kind, &value)?);
                 chosen = options(bits).ok_or(TlvError::Invalid { kind })?;
             }
             DECIDER => {

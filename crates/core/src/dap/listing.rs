@@ -6,15 +6,28 @@ use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Body, ListEntry, ListRequest, Listed, Reply};
+use crate::tag::Tag;
 use std::collections::BTreeMap;
 
 /// A page of what a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listing {
-    /// Of each object its largest version, in order of the keys.
+    /// Of each object its largest version, in order of the keys; not of those with a common prefix.
     pub entries: Vec<ListEntry>,
-    /// The last key that the page speaks for; `None`: there are no more.
+    /// The common prefixes of which a server lists some key.
+    pub prefixes: BTreeMap<String, Option<Witness>>,
+    /// The last key, or common prefix, that the page speaks for; `None`: there are no more.
     pub horizon: Option<String>,
+}
+
+/// Shows that some object has a key with the prefix: this version is the first that each server of the quorum lists, and the
+/// object's newest. Without one the servers differ, and only a listing of these keys can tell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The key.
+    pub key: String,
+    /// The version.
+    pub tag: Tag,
 }
 
 /// The objects that `request` asks for. A page may be shorter or longer than the limit.
@@ -53,12 +66,17 @@ impl Collect {
             .iter()
             .filter(|listed| listed.truncated)
             .filter_map(|listed| listed.entries.last());
-        let horizon = cut.map(|entry| entry.key.clone()).min();
+        let listed_as = |entry: &ListEntry| self.request.listed_as(&entry.key).to_owned();
+        let horizon = cut.map(listed_as).min();
         let entries = replies.iter().flat_map(|listed| &listed.entries);
-        let within =
-            |entry: &&ListEntry| horizon.as_ref().is_none_or(|horizon| entry.key <= *horizon);
+        let within = |entry: &&ListEntry| {
+            let horizon = horizon.as_deref();
+            horizon.is_none_or(|horizon| self.request.listed_as(&entry.key) <= horizon)
+        };
+        let is_apart = |entry: &&ListEntry| self.request.common_prefix(&entry.key).is_none();
+        let (entries, together): (Vec<_>, Vec<_>) = entries.filter(within).partition(is_apart);
         let (damaged, sound): (Vec<_>, Vec<_>) =
-            entries.filter(within).partition(|entry| entry.damaged);
+            entries.into_iter().partition(|entry| entry.damaged);
         let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
         for entry in damaged {
             *silent.entry(&entry.key).or_default() += 1;
@@ -70,7 +88,40 @@ impl Collect {
             return None;
         }
         let entries = newest(sound.into_iter().cloned());
-        Some(Listing { entries, horizon })
+        let prefixes = self.prefixes(&together, replies.len());
+        Some(Listing {
+            entries,
+            prefixes,
+            horizon,
+        })
+    }
+
+    /// The common prefixes of these entries of so many replies, each with what all of them list first.
+    fn prefixes(
+        &self,
+        entries: &[&ListEntry],
+        replies: usize,
+    ) -> BTreeMap<String, Option<Witness>> {
+        let mut prefixes: BTreeMap<&str, Vec<&ListEntry>> = BTreeMap::new();
+        for entry in entries {
+            let common = self.request.common_prefix(&entry.key);
+            let same = prefixes.entry(common.expect("those that have one"));
+            same.or_default().push(entry);
+        }
+        let witness = |listed: Vec<&ListEntry>| {
+            let first = listed[0];
+            let is_same = |it: &&ListEntry| (&it.key, it.tag) == (&first.key, first.tag);
+            let agree = listed.len() == replies && listed.iter().all(is_same);
+            let is_there = listed.iter().all(|it| !it.deleted && !it.damaged);
+            (agree && is_there).then(|| Witness {
+                key: first.key.clone(),
+                tag: first.tag,
+            })
+        };
+        let judged = prefixes
+            .into_iter()
+            .map(|(prefix, listed)| (prefix.to_owned(), witness(listed)));
+        judged.collect()
     }
 }
 
@@ -126,7 +177,7 @@ mod tests {
     use super::*;
     use crate::message::Refusal;
     use crate::object::Kind;
-    use crate::tag::{Tag, Writer};
+    use crate::tag::Writer;
 
     fn entry(key: &str, number: u64) -> ListEntry {
         let tag = Tag {
@@ -137,6 +188,8 @@ mod tests {
             key: key.into(),
             tag,
             length: 0,
+            etag: None,
+            written_at_ms: None,
             age_s: 0,
             deleted: false,
             damaged: false,
@@ -144,12 +197,7 @@ mod tests {
     }
 
     fn listing() -> Collect {
-        let request = ListRequest {
-            kind: Kind::User,
-            prefix: String::new(),
-            after: String::new(),
-            limit: 10,
-        };
+        let request = ListRequest::new(Kind::User, "");
         Collect {
             request,
             quorum: 2,
@@ -175,6 +223,7 @@ mod tests {
             decision,
             Decision::Done(Listing {
                 entries,
+                prefixes: BTreeMap::new(),
                 horizon: Some("b".into())
             })
         );
@@ -192,6 +241,7 @@ mod tests {
             tally.add(2, reply(vec![gone.clone()], false)),
             Decision::Done(Listing {
                 entries: vec![gone],
+                prefixes: BTreeMap::new(),
                 horizon: None
             })
         );
@@ -208,6 +258,7 @@ mod tests {
         assert_eq!(tally.add(1, reply(vec![], false)), Decision::Pending);
         let page = Listing {
             entries: vec![entry("a", 2)],
+            prefixes: BTreeMap::new(),
             horizon: None,
         };
         assert_eq!(

@@ -6,22 +6,9 @@ use crate::limits;
 use crate::message::{Held, Want};
 use crate::tag::Tag;
 
-/// One version held.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
-    /// The version.
-    pub tag: Tag,
-    /// The form of the element.
-    pub form: Form,
-    /// It is a tombstone.
-    pub deleted: bool,
-    /// Length of the whole value in bytes.
-    pub length: u64,
-    /// Length of the element in bytes.
-    pub bytes: u64,
-    /// Its record.
-    pub handle: Handle,
-}
+mod stored;
+
+pub use stored::Stored;
 
 /// All versions held of an object, and what is remembered of those that are not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -417,7 +404,7 @@ impl Versions {
                 form: Form::Trimmed,
                 bytes: 0,
                 handle: draw(),
-                ..*stored
+                ..stored.clone()
             };
             std::mem::replace(stored, tag_alone)
         };

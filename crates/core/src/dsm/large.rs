@@ -114,17 +114,16 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         metadata: Bytes,
     ) -> Result<Tag, PublishError> {
-        let own = (blocks.upload, blocks.count() as u32);
         // A manifest is short: it has room wherever one of its blocks had.
         let max = match self.largest_tag(name, None).await {
             Ok((Offered::Room(max), _)) => max,
             Ok((Offered::Busy, _)) => unreachable!("no version was announced"),
-            Err(failed) => return Err(self.not_applied(own, failed).await),
+            Err(failed) => return Err(self.not_applied(blocks, failed).await),
         };
         // Unique: this upload is published once.
         let tag = match max.next(blocks.upload) {
             Ok(tag) => tag,
-            Err(used_up) => return Err(self.not_applied(own, used_up.into()).await),
+            Err(used_up) => return Err(self.not_applied(blocks, used_up.into()).await),
         };
         let commit = Fate::Commit(Box::new(Commit {
             name: name.clone(),
@@ -139,15 +138,15 @@ impl<E: Env> Domain<E> {
             Err(failed) if failed.handed_over => {
                 return Err(PublishError::Write(WriteError::Unknown(failed)));
             }
-            Err(failed) => return Err(self.not_applied(own, failed).await),
+            Err(failed) => return Err(self.not_applied(blocks, failed).await),
         };
         if decided != value {
             return match removal::is_abort(&decided) {
-                true => self.aborted((name, tag), own, max).await,
+                true => self.aborted((name, tag), blocks, max).await,
                 false => Err(PublishError::Swept),
             };
         }
-        let manifest = Value::manifest(metadata, blocks.length);
+        let manifest = Value::manifest(metadata, blocks.length());
         match self.put_version(name, (tag, &manifest)).await {
             Ok(()) => {
                 self.remove_replaced(max).await;
@@ -165,12 +164,12 @@ impl<E: Env> Domain<E> {
     async fn aborted(
         &self,
         (name, tag): (&Name, Tag),
-        own: (Writer, u32),
+        blocks: &Blocks,
         max: Tag,
     ) -> Result<Tag, PublishError> {
         let found = self.stat(name).await;
         let found = found.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
-        self.remove_upload(own.0, own.1).await;
+        self.remove_upload(blocks.upload, numbers(blocks)).await;
         if found.tag < tag {
             return Err(PublishError::Swept);
         }
@@ -179,7 +178,8 @@ impl<E: Env> Domain<E> {
     }
 
     /// The end of an upload whose commit was not proposed to any server, and will not be.
-    async fn not_applied(&self, own: (Writer, u32), failed: Unavailable) -> PublishError {
+    async fn not_applied(&self, blocks: &Blocks, failed: Unavailable) -> PublishError {
+        let own = (blocks.upload, numbers(blocks));
         self.remove_upload_after(own, &failed).await;
         PublishError::Write(WriteError::NotApplied(failed))
     }
@@ -195,15 +195,14 @@ impl<E: Env> Domain<E> {
         contents: &[Value],
     ) -> Result<Tag, PublishError> {
         assert_eq!(contents.len() as u64, blocks.count(), "all of them");
-        let puts = (0..).zip(contents).map(|(index, content)| {
-            let block = (blocks.upload, index);
-            self.put_block(block, content)
-        });
-        for put in gather::join(window(blocks.block_bytes), puts).await {
+        let puts = blocks
+            .iter()
+            .zip(contents)
+            .map(|(block, content)| self.put_block((blocks.upload, block.number), content));
+        for put in gather::join(window(blocks.block_bytes()), puts).await {
             // The block may be at some servers: there is no manifest, and will be none.
             if let Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = put {
-                let own = (blocks.upload, contents.len() as u32);
-                return Err(self.not_applied(own, failed).await);
+                return Err(self.not_applied(blocks, failed).await);
             }
         }
         self.publish(name, blocks, metadata).await
@@ -219,9 +218,9 @@ impl<E: Env> Domain<E> {
             let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {
                 return Ok(found);
             };
-            let indices = 0..u32::try_from(blocks.count()).unwrap_or(u32::MAX);
-            let gets = indices.map(|index| self.get_block(blocks.upload, index));
-            let gets = gather::join(window(blocks.block_bytes), gets).await;
+            let gets = blocks.iter();
+            let gets = gets.map(|block| self.get_block(blocks.upload, block.number));
+            let gets = gather::join(window(blocks.block_bytes()), gets).await;
             let gets = gets.into_iter().collect::<Result<Option<Vec<_>>, _>>()?;
             // Otherwise a larger version is complete.
             if let (Some(contents), Some(value)) = (gets, &mut found.value) {
@@ -237,6 +236,11 @@ impl<E: Env> Domain<E> {
 pub fn blocks_of(value: &Value) -> Option<Blocks> {
     value.apart?;
     Metadata::decode(&value.metadata).ok()?.blocks
+}
+
+/// The numbers of the blocks.
+fn numbers(blocks: &Blocks) -> impl Iterator<Item = u32> {
+    blocks.iter().map(|block| block.number)
 }
 
 /// Blocks of this length that are under way at once, so that their bytes are bounded.
@@ -338,7 +342,7 @@ impl Commit {
         let blocks = Metadata::decode(&self.metadata)?.blocks;
         // Its own field, whose number is not repeated here.
         let blocks = blocks.ok_or(TlvError::Missing { kind: METADATA })?;
-        Ok(Value::manifest(self.metadata.clone(), blocks.length))
+        Ok(Value::manifest(self.metadata.clone(), blocks.length()))
     }
 }
 
@@ -367,11 +371,7 @@ mod tests {
 
     #[test]
     fn the_fate_of_an_upload_survives_its_cell() {
-        let blocks = Blocks {
-            upload: upload(),
-            length: 9,
-            block_bytes: 4,
-        };
+        let blocks = Blocks::new(upload(), 9, 4);
         let metadata = Metadata {
             blocks: Some(blocks),
             ..Metadata::default()

@@ -6,16 +6,20 @@ use super::Domain;
 use crate::dap::listing::{self, Listing};
 use crate::env::Env;
 use crate::error::Unavailable;
-use crate::gather::Visit;
+use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
+use crate::object::Kind;
+use std::collections::BTreeSet;
 
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Page {
-    /// The objects, in order of their keys; deleted ones are left out.
+    /// The objects, in order of their keys; deleted ones are left out, and those with a common prefix.
     pub entries: Vec<ListEntry>,
-    /// Where the next page begins: after this key. `None`: there is no next page.
+    /// The common prefixes of which there is some object, in order.
+    pub prefixes: Vec<String>,
+    /// Where the next page begins: after this key, or common prefix. `None`: there is no next page.
     pub next: Option<String>,
 }
 
@@ -31,30 +35,77 @@ impl<E: Env> Domain<E> {
             Ok(())
         };
         self.walk().to_the_end(list).await?;
-        Ok(page(listings, request.limit))
+        let (mut page, uncertain) = merge(listings);
+        let looks = uncertain.iter().map(async |prefix| {
+            let any = self.has_any(request.kind, prefix).await?;
+            Ok((!any).then_some(prefix))
+        });
+        let looks = gather::join(limits::SWEEP_WINDOW, looks).await;
+        let empty = looks.into_iter().collect::<Result<Vec<_>, Unavailable>>()?;
+        page.prefixes.retain(|it| !empty.contains(&Some(it)));
+        Ok(cut(page, request.limit))
+    }
+
+    /// Whether there is an object whose key begins so.
+    async fn has_any(&self, kind: Kind, prefix: &str) -> Result<bool, Unavailable> {
+        let mut next = Some(String::new());
+        while let Some(after) = next {
+            let request = ListRequest {
+                after,
+                ..ListRequest::new(kind, prefix)
+            };
+            // It has no delimiter, and so asks no further.
+            let page = Box::pin(self.list(&request)).await?;
+            if !page.entries.is_empty() {
+                return Ok(true);
+            }
+            next = page.next;
+        }
+        Ok(false)
     }
 }
 
-/// A page out of what several configurations list: it ends where the first of them does.
-fn page(listings: Vec<Listing>, limit: u16) -> Page {
-    let horizons = listings
-        .iter()
-        .filter_map(|listing| listing.horizon.clone());
-    let horizon = horizons.min();
-    let entries = listings.into_iter().flat_map(|listing| listing.entries);
-    let within = |entry: &ListEntry| horizon.as_ref().is_none_or(|horizon| entry.key <= *horizon);
-    let newest = listing::newest(entries.filter(within));
+/// A page out of what several configurations list: it ends where the first of them does. Beside it the common prefixes for
+/// which no version speaks in all of them.
+fn merge(listings: Vec<Listing>) -> (Page, Vec<String>) {
+    let horizons = listings.iter().filter_map(|it| it.horizon.clone());
+    let next = horizons.min();
+    let within = |name: &str| next.as_deref().is_none_or(|horizon| name <= horizon);
+    let all = listings.iter().flat_map(|it| it.prefixes.keys());
+    let prefixes: BTreeSet<String> = all.filter(|it| within(it)).cloned().collect();
+    let is_certain = |prefix: &&String| {
+        let mut witnesses = listings.iter().map(|it| it.prefixes.get(*prefix));
+        let first = witnesses.next().flatten();
+        first.is_some_and(Option::is_some) && witnesses.all(|witness| witness == first)
+    };
+    let uncertain = prefixes.iter().filter(|prefix| !is_certain(prefix));
+    let uncertain = uncertain.cloned().collect();
+    let entries = listings.into_iter().flat_map(|it| it.entries);
+    let newest = listing::newest(entries.filter(|entry| within(&entry.key)));
     let shown = newest.into_iter().filter(|entry| !entry.deleted);
-    // Servers may list different keys, so that together there are more than each was asked for.
+    let page = Page {
+        entries: shown.collect(),
+        prefixes: prefixes.into_iter().collect(),
+        next,
+    };
+    (page, uncertain)
+}
+
+/// The page within its limit. Servers may list different keys, so that together there are more than each was asked for.
+fn cut(mut page: Page, limit: u16) -> Page {
     let limit = usize::from(limit).clamp(1, limits::PAGE_ENTRIES);
-    let mut entries: Vec<ListEntry> = shown.take(limit + 1).collect();
-    if entries.len() <= limit {
-        let next = horizon;
-        return Page { entries, next };
+    let keys = page.entries.iter().map(|entry| &entry.key);
+    let mut names: Vec<&String> = keys.chain(&page.prefixes).collect();
+    names.sort_unstable();
+    if names.len() > limit {
+        let last = names[limit - 1].clone();
+        page.entries.retain(|entry| entry.key <= last);
+        page.prefixes.retain(|prefix| *prefix <= last);
+        page.next = Some(last);
     }
-    entries.truncate(limit);
-    let next = entries.last().map(|entry| entry.key.clone());
-    Page { entries, next }
+    let listed = page.entries.len() + page.prefixes.len();
+    assert!(listed <= limit, "no more than was asked for");
+    page
 }
 
 #[cfg(test)]
@@ -68,6 +119,8 @@ mod tests {
             key: key.into(),
             tag: Tag { number, writer },
             length: 0,
+            etag: None,
+            written_at_ms: None,
             age_s: 0,
             deleted,
             damaged: false,
@@ -75,8 +128,15 @@ mod tests {
     }
 
     fn listing(entries: Vec<ListEntry>, horizon: Option<&str>) -> Listing {
-        let horizon = horizon.map(Into::into);
-        Listing { entries, horizon }
+        Listing {
+            entries,
+            horizon: horizon.map(Into::into),
+            ..Listing::default()
+        }
+    }
+
+    fn page(listings: Vec<Listing>, limit: u16) -> Page {
+        cut(merge(listings).0, limit)
     }
 
     fn keys(page: &Page) -> Vec<&str> {

@@ -25,16 +25,20 @@ use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 
 impl<E: Env> Domain<E> {
-    /// Removes the first `blocks` blocks of an upload that its writer, who calls this, gives up without having proposed to commit
+    /// Removes these blocks of an upload that its writer, who calls this, gives up without having proposed to commit
     /// it, or because the proposal was not handed to any connection, or because the cell has decided to abort it.
-    pub async fn remove_upload(&self, upload: Writer, blocks: u32) {
+    pub async fn remove_upload(&self, upload: Writer, blocks: impl IntoIterator<Item = u32>) {
         // The rest is left to a sweep.
-        let _ = self.remove_blocks(upload, 0..blocks).await;
+        let _ = self.remove_blocks(upload, blocks).await;
     }
 
     /// The same after this failure, unless no server could remove anything either: a server that refuses is there, and
     /// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
-    pub async fn remove_upload_after(&self, (upload, blocks): (Writer, u32), failed: &Unavailable) {
+    pub async fn remove_upload_after(
+        &self,
+        (upload, blocks): (Writer, impl IntoIterator<Item = u32>),
+        failed: &Unavailable,
+    ) {
         if is_refused(failed) {
             self.remove_upload(upload, blocks).await;
         }

@@ -25,7 +25,6 @@ use super::Domain;
 use super::large::{self, Fate};
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
-use crate::limits;
 use crate::message::ListRequest;
 use crate::object::{Kind, Metadata};
 use crate::tag::Writer;
@@ -188,10 +187,8 @@ impl<E: Env> Domain<E> {
         let mut after = Some(String::new());
         while let Some(begin) = after {
             let request = ListRequest {
-                kind: Kind::Block,
-                prefix: prefix.into(),
                 after: begin,
-                limit: limits::PAGE_ENTRIES as u16,
+                ..ListRequest::new(Kind::Block, prefix)
             };
             let page = self.list(&request).await?;
             for entry in page.entries {

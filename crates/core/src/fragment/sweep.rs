@@ -63,10 +63,8 @@ pub async fn sweep<E: Env>(
     let mut after = Some(String::new());
     while let Some(begin) = after {
         let request = ListRequest {
-            kind: Kind::Block,
-            prefix: block::PREFIX.into(),
             after: begin,
-            limit: limits::PAGE_ENTRIES as u16,
+            ..ListRequest::new(Kind::Block, block::PREFIX)
         };
         let page = client.domain(c).list(&request).await?;
         let gone = sweep.sort(&page.entries).await?;

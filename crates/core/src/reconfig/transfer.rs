@@ -191,10 +191,8 @@ impl<E: Env> Source<'_, E> {
         let mut after = String::new();
         loop {
             let request = ListRequest {
-                kind,
-                prefix: String::new(),
                 after,
-                limit: limits::PAGE_ENTRIES as u16,
+                ..ListRequest::new(kind, "")
             };
             let at = self.closed();
             let listed = listing::list(self.env, &at, &request).await;

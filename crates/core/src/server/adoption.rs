@@ -3,7 +3,6 @@
 //! request is handled; so it is acknowledged like one, and the earlier configuration may go.
 
 use super::Server;
-use super::record::Key;
 use crate::config::{Configuration, ConfigurationId};
 use crate::dap;
 use crate::element::{Element, Form, Handle};
@@ -57,7 +56,7 @@ impl Server {
         if !answers || !accesses.iter().any(adopts) || accesses.len() > limits::ACCESSES {
             return None;
         }
-        let known = self.known(&Key::of(configuration)).or(descriptor.as_ref());
+        let known = self.known(configuration).or(descriptor.as_ref());
         let target = known.filter(|known| known.id() == *configuration)?;
         let position = target.position(self.identity.id)?;
         let (open, mut bytes) = (self.ledger.open(), 0_u64);
@@ -88,14 +87,12 @@ impl Server {
         name: &Name,
         tag: Tag,
     ) -> Option<(u64, Adoptable)> {
-        let there = Key::of(id);
-        let tenancy = self.tenancies.get(&there);
+        let tenancy = self.tenancies.get(id);
         let known = tenancy.filter(|it| it.configuration().is_some());
         if known.is_some_and(|it| it.supersedes(name, tag) == Ok(true)) {
             return None;
         }
-        let first = Key { index: 0, ..there };
-        let earlier = self.tenancies.range(first..there).rev();
+        let earlier = self.tenancies.range(id.earlier()).rev();
         let mut sources = earlier.filter_map(|(_, tenancy)| {
             let stored = tenancy.find(name, tag)?;
             let form = match stored.form {

@@ -1,7 +1,7 @@
 //! The envelope: what a server knows of a domain's sequence is put around every answer, and decides what it keeps
 //! (`docs/spec` 3.4, 10.4).
 
-use super::record::{Header, Key};
+use super::record::Header;
 use super::tenancy::Tenancy;
 use super::{Read, Server};
 use crate::config::{Collect, Configuration, ConfigurationId};
@@ -21,19 +21,18 @@ impl Server {
         body: Body,
         reads: &mut Vec<Read>,
     ) -> Result<Reply, Refusal> {
-        let key = Key::of(&id);
         if pointer.as_ref().is_some_and(|p| !p.leads_on_from(&id)) {
             return Err(Refusal::Malformed);
         }
         // Below the highest final configuration nothing is created (`[X-13 highest-final]`).
-        if self.known(&key).is_some() || self.finals.after(&key).is_none() {
+        if self.of_its_place(&id).is_some() || self.finals.after(&id).is_none() {
             self.admit(id, descriptor)?;
         }
         let is_closed = pointer.is_some();
         if let Some(pointer) = pointer {
-            self.hear(now, key, pointer)?;
+            self.hear(now, id, pointer)?;
         }
-        if let Some(pointer) = self.withheld(&key) {
+        if let Some(pointer) = self.withheld(&id) {
             assert!(
                 pointer.is_final(),
                 "nothing is withheld before it is elsewhere"
@@ -44,8 +43,8 @@ impl Server {
             });
         }
         let is_access = matches!(body, Body::Access(_));
-        let reply = self.configured(now, key, body, reads)?;
-        let tenancy = &self.tenancies[&key];
+        let reply = self.configured(now, id, body, reads)?;
+        let tenancy = &self.tenancies[&id];
         let piggyback = tenancy
             .configuration()
             .is_some_and(|c| c.options().piggyback);
@@ -60,17 +59,22 @@ impl Server {
     }
 
     /// The pointer that is all there is to say of the configuration.
-    fn withheld(&self, key: &Key) -> Option<Pointer> {
-        match self.tenancies.get(key) {
+    fn withheld(&self, id: &ConfigurationId) -> Option<Pointer> {
+        match self.tenancies.get(id) {
             Some(tenancy) if tenancy.withholds() => tenancy.next().cloned(),
             Some(_) => None,
-            None => self.finals.after(key),
+            None => self.finals.after(id),
         }
     }
 
     /// Hears what comes after a configuration; lets go of what that makes superfluous. Of two configurations of one index
     /// the server keeps the one that it knows, and refuses the other.
-    pub(super) fn hear(&mut self, now: Instant, key: Key, pointer: Pointer) -> Result<(), Refusal> {
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        key: ConfigurationId,
+        pointer: Pointer,
+    ) -> Result<(), Refusal> {
         assert!(pointer.index() > key.index, "others are refused");
         self.fits(&key, &pointer.configuration)?;
         if pointer.is_final() {
@@ -95,13 +99,13 @@ impl Server {
     }
 
     /// Whether what the server knows of the sequence allows for the configuration, which comes after that of this key.
-    fn fits(&self, after: &Key, c: &Arc<Configuration>) -> Result<(), Refusal> {
+    fn fits(&self, after: &ConfigurationId, c: &Arc<Configuration>) -> Result<(), Refusal> {
         let id = c.id();
         let next = self.tenancies.get(after).and_then(Tenancy::next);
         let known = [
             next.map(|next| &next.configuration),
             self.finals.of(id.domain, id.partition),
-            self.known(&Key::of(&id)),
+            self.of_its_place(&id),
         ];
         known
             .into_iter()
@@ -118,16 +122,8 @@ impl Server {
         if !self.finals.raise(c, &mut self.ledger) {
             return;
         }
-        let id = c.id();
-        let first = Key {
-            index: 0,
-            ..Key::of(&id)
-        };
-        let earlier: Vec<Key> = self
-            .tenancies
-            .range(first..Key::of(&id))
-            .map(|(key, _)| *key)
-            .collect();
+        let earlier = self.tenancies.range(c.id().earlier());
+        let earlier: Vec<ConfigurationId> = earlier.map(|(key, _)| *key).collect();
         for key in earlier {
             self.collect(key);
         }
@@ -135,7 +131,7 @@ impl Server {
 
     /// Lets go of what the configuration need not keep: everything if a later one of its domain is final and that is
     /// remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
-    pub(super) fn collect(&mut self, key: Key) {
+    pub(super) fn collect(&mut self, key: ConfigurationId) {
         let Some(tenancy) = self.tenancies.get_mut(&key) else {
             return;
         };
@@ -166,14 +162,20 @@ impl Server {
             if (id.domain, id.partition) != (domain, partition) {
                 return Err(Refusal::Malformed);
             }
-            self.fits(&Key::of(&id), &known)?;
+            self.fits(&id, &known)?;
             self.finish(&known);
         }
         Ok(Reply::Latest(self.finals.of(domain, partition).cloned()))
     }
 
-    pub(super) fn known(&self, key: &Key) -> Option<&Arc<Configuration>> {
-        self.tenancies.get(key).and_then(Tenancy::configuration)
+    pub(super) fn known(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
+        self.tenancies.get(id).and_then(Tenancy::configuration)
+    }
+
+    /// The configuration that has this one's place in the sequence: this one, or another if what decides forgot.
+    pub(super) fn of_its_place(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
+        let mut known = self.tenancies.range(id.of_its_place());
+        known.find_map(|(_, tenancy)| tenancy.configuration())
     }
 
     /// Knows the configuration afterwards, or refuses: state for an unknown one is created only from its descriptor.
@@ -182,7 +184,7 @@ impl Server {
         id: ConfigurationId,
         descriptor: Option<Arc<Configuration>>,
     ) -> Result<(), Refusal> {
-        if let Some(known) = self.known(&Key::of(&id)) {
+        if let Some(known) = self.of_its_place(&id) {
             // Another configuration of the same index: its descriptor would not help ([X-13 highest-final]).
             if known.id() == id {
                 return Ok(());
@@ -199,12 +201,11 @@ impl Server {
         let handle = self
             .ledger
             .append(Header::Configuration(configuration.clone()));
-        self.tenancies.entry(Key::of(&id)).or_default().describe(
-            configuration,
-            handle,
-            &mut self.ledger,
-        );
-        let known = self.known(&Key::of(&id)).map(|known| known.id());
+        self.tenancies
+            .entry(id)
+            .or_default()
+            .describe(configuration, handle, &mut self.ledger);
+        let known = self.of_its_place(&id).map(|known| known.id());
         assert_eq!(known, Some(id), "what is admitted is known");
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The highest final configuration of each domain that a server has heard of: kept for ever, because it is what the server
 //! answers with when it is asked for a configuration that it let go (`[X-13 highest-final]`, `[A-12 pointer-tombstone]`).
 
-use super::record::{Header, Key, Ledger};
-use crate::config::Configuration;
+use super::record::{Header, Ledger};
+use crate::config::{Configuration, ConfigurationId};
 use crate::element::Handle;
 use crate::object::DomainId;
 use crate::pointer::Pointer;
@@ -22,7 +22,7 @@ impl Finals {
     }
 
     /// A pointer to it, if it comes after the configuration of this key.
-    pub(super) fn after(&self, key: &Key) -> Option<Pointer> {
+    pub(super) fn after(&self, key: &ConfigurationId) -> Option<Pointer> {
         let highest = self.of(key.domain, key.partition)?;
         (highest.id().index > key.index).then(|| Pointer::finalized(highest))
     }

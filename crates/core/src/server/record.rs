@@ -6,34 +6,12 @@ use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::Marks;
 use crate::element::{Form, Handle};
 use crate::message::ServerRecord;
-use crate::object::{DomainId, Name};
+use crate::object::Name;
 use crate::pointer::Pointer;
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Names a configuration within a server: without the digest, because there is only one of each index.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Key {
-    /// The domain.
-    pub domain: DomainId,
-    /// The part of the domain.
-    pub partition: u32,
-    /// The place in the domain's sequence.
-    pub index: u32,
-}
-
-impl Key {
-    /// The key of this configuration.
-    pub fn of(id: &ConfigurationId) -> Key {
-        Key {
-            domain: id.domain,
-            partition: id.partition,
-            index: id.index,
-        }
-    }
-}
 
 /// The small part of a record: everything but an element's payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +23,7 @@ pub enum Header {
     /// Floor, confirmed tag and fence of an object, where no element's record says them.
     Marks {
         /// Of which configuration.
-        key: Key,
+        key: ConfigurationId,
         /// Of which object.
         name: Name,
         /// What they are.
@@ -54,7 +32,7 @@ pub enum Header {
     /// An acceptor's state.
     Cell {
         /// Of which configuration.
-        key: Key,
+        key: ConfigurationId,
         /// Of which cell.
         cell: Bytes,
         /// The state.
@@ -65,7 +43,7 @@ pub enum Header {
     /// What comes after a configuration, at this server.
     Pointer {
         /// After which.
-        key: Key,
+        key: ConfigurationId,
         /// What.
         pointer: Pointer,
     },
@@ -77,7 +55,7 @@ pub enum Header {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementHeader {
     /// Of which configuration.
-    pub key: Key,
+    pub key: ConfigurationId,
     /// Of which object.
     pub name: Name,
     /// Of which version.

@@ -2,10 +2,11 @@
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
 mod keeping;
+mod listing;
 mod recovery;
 
-use super::record::{ElementHeader, Header, Key, Ledger};
-use crate::config::{Collect, Configuration};
+use super::record::{ElementHeader, Header, Ledger};
+use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::kind::of_kind;
@@ -13,10 +14,7 @@ use crate::dap::versions::{Admission, Arrival, Stored, Versions};
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{
-    CellReply, CellRequest, CellSummary, Held, ListEntry, ListRequest, Listed, Refusal,
-    ServerStatus, Want,
-};
+use crate::message::{CellReply, CellRequest, CellSummary, Held, Refusal, ServerStatus, Want};
 use crate::object::{Name, UPLOAD_PREFIX};
 use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
@@ -177,7 +175,7 @@ impl Tenancy {
     /// what is here.
     pub(super) fn fence(
         &mut self,
-        (key, name): (Key, &Name),
+        (key, name): (ConfigurationId, &Name),
         (upto, spared): (Tag, Tag),
         ledger: &mut Ledger,
     ) -> Result<Held, Refusal> {
@@ -197,7 +195,7 @@ impl Tenancy {
     /// Evicts a version that was decided never to be at a quorum. What is confirmed stays: then a larger one is.
     pub(super) fn drop_version(
         &mut self,
-        (key, name): (Key, &Name),
+        (key, name): (ConfigurationId, &Name),
         tag: Tag,
         ledger: &mut Ledger,
     ) -> Result<(), Refusal> {
@@ -220,7 +218,7 @@ impl Tenancy {
     pub(super) fn put(
         &mut self,
         now: Instant,
-        (key, name): (Key, &Name),
+        (key, name): (ConfigurationId, &Name),
         (tag, element, arrival): (Tag, Element, (Arrival, usize)),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
@@ -265,7 +263,7 @@ impl Tenancy {
     /// The version is at a quorum. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn confirm(
         &mut self,
-        key: Key,
+        key: ConfigurationId,
         name: &Name,
         tag: Tag,
         ledger: &mut Ledger,
@@ -288,7 +286,7 @@ impl Tenancy {
     /// The quiet time of the object has come. Returns its newest version if it was not quiet and has to wait again.
     pub(super) fn quiet(
         &mut self,
-        key: Key,
+        key: ConfigurationId,
         name: &Name,
         newest: Tag,
         ledger: &mut Ledger,
@@ -305,63 +303,18 @@ impl Tenancy {
         None
     }
 
-    pub(super) fn damage(&mut self, key: Key, name: &Name, tag: Tag, ledger: &mut Ledger) {
+    pub(super) fn damage(
+        &mut self,
+        key: ConfigurationId,
+        name: &Name,
+        tag: Tag,
+        ledger: &mut Ledger,
+    ) {
         let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
             return;
         };
         let record = versions.damage(tag);
         forget(key, name, versions, record, ledger);
-    }
-
-    /// A page of objects. `age_s`: how long ago a second of this server's clock was.
-    pub(super) fn list(&self, request: &ListRequest, age_s: impl Fn(u32) -> u32) -> Listed {
-        let ListRequest {
-            kind,
-            prefix,
-            after,
-            limit,
-        } = request;
-        let limit = usize::from(*limit).clamp(1, limits::PAGE_ENTRIES);
-        let of_kind = |key: &str| [&[*kind as u8], key.as_bytes()].concat();
-        let (prefix, after) = (of_kind(prefix), of_kind(after));
-        let start = match after >= prefix {
-            true => Bound::Excluded(after.as_slice()),
-            false => Bound::Included(prefix.as_slice()),
-        };
-        let range = self.objects.range::<[u8], _>((start, Bound::Unbounded));
-        let mut entries = Vec::new();
-        for (name, versions) in range.take_while(|(name, _)| name.starts_with(&prefix)) {
-            let Some(tag) = versions
-                .damaged()
-                .max(versions.largest().map(|largest| largest.tag))
-            else {
-                continue;
-            };
-            if entries.len() == limit {
-                return Listed {
-                    entries,
-                    truncated: true,
-                };
-            }
-            let key = String::from_utf8_lossy(&name[1..]).into_owned();
-            let last = entries.last().map(|last: &ListEntry| &last.key);
-            assert!(last < Some(&key), "a page ascends");
-            let (length, deleted) = versions
-                .largest()
-                .map_or((0, false), |newest| (newest.length, newest.deleted));
-            entries.push(ListEntry {
-                key,
-                tag,
-                length,
-                age_s: age_s(versions.taken_in_s),
-                deleted,
-                damaged: versions.damaged().is_some(),
-            });
-        }
-        Listed {
-            entries,
-            truncated: false,
-        }
     }
 
     pub(super) fn count(&self, now: Instant, status: &mut ServerStatus) {
@@ -438,7 +391,7 @@ impl Tenancy {
     }
 
     fn keep_cell(&mut self, cell: &Bytes, acceptor: Acceptor, ledger: &mut Ledger) {
-        let key = Key::of(&self.configuration().expect(ADMITTED).id());
+        let key = self.configuration().expect(ADMITTED).id();
         assert!(
             cell.len() <= limits::CELL_NAME_BYTES,
             "longer ones are refused"

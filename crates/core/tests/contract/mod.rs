@@ -389,12 +389,7 @@ impl Subject {
     }
 
     fn list(&mut self, at: usize) {
-        let body = Body::List(ListRequest {
-            kind: Kind::User,
-            prefix: String::new(),
-            after: String::new(),
-            limit: 10,
-        });
+        let body = Body::List(ListRequest::new(Kind::User, ""));
         let (_, reply) = self.ask(at, None, body).expect("it serves");
         if let Some(Reply::Listed(listed)) = reply {
             self.promises.listed(at, &KEYS, &listed);

@@ -1,9 +1,11 @@
 //! What an upload costs, and that its object is one object.
 
 use crate::large::uploader::{Upload, get, look, read, sweep};
-use crate::world::{World, configuration};
+use crate::world::{World, configuration, name, value};
 use areo_core::config::Dap;
 use areo_core::dsm::sweep::Count;
+use areo_core::element::Value;
+use areo_core::object::{Blocks, Metadata, Part};
 
 const TEXT: &str = "in blocks of four";
 
@@ -38,6 +40,42 @@ fn a_block_takes_one_round_and_the_manifest_three() {
         assert_eq!(get(&world, &reader, "k").as_deref(), Some(TEXT));
         assert_eq!(world.gathers() - before, 1 + blocks);
     }
+}
+
+/// A manifest lists parts of any length, in blocks of any width with any numbers; a removal removes those.
+#[test]
+fn a_value_may_have_several_parts() {
+    let c = configuration(4, Dap::Ec { k: 2 }, 1, 2);
+    let world = World::new(&c, 1);
+    let actor = world.actor(&c);
+    let part = |first, length, block_bytes| Part {
+        first,
+        length,
+        block_bytes,
+    };
+    let parts = vec![part(900, 7, 4), part(3, 0, 1), part(0, 10, 3)];
+    let blocks = Blocks::of_parts(actor.client().next_upload(), parts).unwrap();
+    let pieces = blocks.iter().map(|block| block.range);
+    let pieces = pieces.map(|range| value(&TEXT[range.start as usize..range.end as usize]));
+    let contents: Vec<Value> = pieces.collect();
+    let metadata = Metadata {
+        blocks: Some(blocks.clone()),
+        ..Metadata::default()
+    };
+    let metadata = metadata.encode().unwrap();
+    let (client, at) = (actor.client(), c.clone());
+    let write = async move {
+        let domain = client.domain(&at);
+        let manifest = (&blocks, metadata);
+        domain.write_large(&name("k"), manifest, &contents).await
+    };
+    run(&world, write).unwrap();
+    world.settle();
+    assert_eq!(get(&world, &actor, "k").as_deref(), Some(TEXT));
+    assert_eq!(world.run(look(&actor)).unwrap().live.blocks, 6);
+    actor.put("k", "short");
+    world.run(sweep(&actor)).unwrap();
+    assert_eq!(world.run(look(&actor)).unwrap().live.blocks, 0);
 }
 
 #[test]

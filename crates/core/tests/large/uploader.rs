@@ -63,13 +63,9 @@ impl Upload {
     }
 
     pub fn manifest(&self) -> (Blocks, Bytes) {
-        let blocks = Blocks {
-            upload: self.id,
-            length: self.text.len() as u64,
-            block_bytes: BLOCK_BYTES as u32,
-        };
+        let blocks = Blocks::new(self.id, self.text.len() as u64, BLOCK_BYTES as u32);
         let metadata = Metadata {
-            blocks: Some(blocks),
+            blocks: Some(blocks.clone()),
             ..Metadata::default()
         };
         (blocks, metadata.encode().expect("small metadata"))

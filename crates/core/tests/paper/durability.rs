@@ -8,7 +8,7 @@ use areo_core::dap::versions::Marks;
 use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
-use areo_core::server::record::{ElementHeader, Header, Key, Step};
+use areo_core::server::record::{ElementHeader, Header, Step};
 use areo_core::shard::Shard;
 use areo_core::tag::{ClientId, Tag, Writer};
 use std::collections::BTreeMap;
@@ -347,7 +347,7 @@ fn puts_beyond_the_limits_are_refused() {
 fn recorded(c: &Configuration, number: u64, floor: u64) -> Header {
     let element = element(c, number);
     Header::Element(ElementHeader {
-        key: Key::of(&c.id()),
+        key: c.id(),
         name: name("k"),
         tag: tag(number),
         floor: tag(floor),
@@ -414,7 +414,7 @@ fn what_is_recorded_is_not_recorded_at_every_start() {
     ] {
         let c = configuration(4, dap, 0, 64);
         let confirmed = Header::Marks {
-            key: Key::of(&c.id()),
+            key: c.id(),
             name: name("k"),
             marks: Marks {
                 floor: tag(2),

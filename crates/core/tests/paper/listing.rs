@@ -1,10 +1,11 @@
 //! Listings are regular: what completed before is there (`docs/spec` `[X-18 tombstone-versions]`, `[X-19 regular-listing]`,
 //! `[X-24 kind-byte]`).
 
-use crate::world::{Actor, Message, World, configuration};
+use crate::world::{Actor, Message, World, configuration, name};
 use areo_core::config::Dap;
-use areo_core::message::ListRequest;
-use areo_core::object::{Kind, Name};
+use areo_core::element::Value;
+use areo_core::message::{ListEntry, ListRequest};
+use areo_core::object::{Etag, Kind, Metadata, Name};
 use std::collections::BTreeSet;
 
 fn world(seed: u64) -> (World, Actor) {
@@ -96,6 +97,136 @@ fn pages_contain_every_key_once() {
     );
 }
 
+/// What pages with common prefixes show, one after the other. Every page is within its limit and goes on; none shows a name
+/// twice.
+fn all_names(world: &World, actor: &Actor, request: &ListRequest) -> Vec<String> {
+    let (mut names, mut request) = (Vec::new(), request.clone());
+    for _ in 0..200 {
+        let page = world.run(actor.list_by(request.clone()));
+        let page = page.expect("a quorum answers");
+        let keys = page.entries.into_iter().map(|entry| entry.key);
+        let mut shown: Vec<String> = keys.chain(page.prefixes).collect();
+        assert!(shown.len() <= usize::from(request.limit), "{shown:?}");
+        shown.sort();
+        names.append(&mut shown);
+        let Some(next) = page.next else {
+            assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+            return names;
+        };
+        assert!(next > request.after, "pages go on");
+        request.after = next;
+    }
+    panic!("pages without end: {names:?}")
+}
+
+/// What there is to show of these keys.
+fn expected_names(keys: &BTreeSet<String>, request: &ListRequest) -> Vec<String> {
+    let is_asked = |key: &&String| key.starts_with(&request.prefix) && **key > request.after;
+    let names = keys.iter().filter(is_asked);
+    let names: BTreeSet<&str> = names.map(|key| request.listed_as(key)).collect();
+    names.into_iter().map(Into::into).collect()
+}
+
+/// Keys with delimiters at their ends, twice, and next to the largest character; some are deleted. A server missed each write,
+/// another one is silent.
+#[test]
+fn a_common_prefix_is_listed_if_some_key_below_it_is_there() {
+    let parts = ["", "a", "/", "//", "a/b", "+%", " ", "\u{10ffff}"];
+    for seed in 0..60 {
+        let (world, actor) = world(seed);
+        let mut keys = BTreeSet::new();
+        for number in 0..24 {
+            let missed = world.below(5);
+            world.hold(move |m| m.is_put() && m.at(&[missed]));
+            let part = || parts[world.below(parts.len())];
+            let key = format!("k{}{}{}", part(), part(), part());
+            if number % 3 == 2 {
+                let _ = world.run(actor.delete(&key));
+                keys.remove(&key);
+            } else {
+                actor.put(&key, "v");
+                keys.insert(key);
+            }
+            world.lose(Message::is_put);
+            world.release();
+        }
+        let silent = world.below(5);
+        world.hold(move |m| m.at(&[silent]));
+        for delimiter in ["/", "//", "a", "\u{10ffff}", "none"] {
+            for prefix in ["", "k", "k/", "ka", "k\u{10ffff}"] {
+                let limit = 1 + world.below(5) as u16;
+                let request = ListRequest {
+                    delimiter: delimiter.into(),
+                    limit,
+                    ..ListRequest::new(Kind::User, prefix)
+                };
+                let names = all_names(&world, &actor, &request);
+                let expected = expected_names(&keys, &request);
+                assert_eq!(names, expected, "{seed}: {request:?}");
+            }
+        }
+    }
+}
+
+/// A folder of a thousand objects costs one entry, and is passed over from a page to the next.
+#[test]
+fn servers_pass_over_the_keys_of_a_common_prefix() {
+    let (world, actor) = world(1);
+    for number in 0..40 {
+        actor.put(&format!("a/{number:02}"), "v");
+    }
+    actor.put("b", "v");
+    world.settle();
+    let request = ListRequest {
+        delimiter: "/".into(),
+        limit: 1,
+        ..ListRequest::new(Kind::User, "")
+    };
+    let page = world.run(actor.list_by(request.clone())).unwrap();
+    assert_eq!(page.prefixes, ["a/"]);
+    assert_eq!((page.entries.len(), page.next.as_deref()), (0, Some("a/")));
+    // A key within a folder as the start: the folder is shown for those behind it.
+    for (after, prefixes) in [("a/", 0), ("a/00", 1), ("a/39", 0)] {
+        let request = ListRequest {
+            after: after.into(),
+            limit: 10,
+            ..request.clone()
+        };
+        let page = world.run(actor.list_by(request)).unwrap();
+        assert_eq!((page.prefixes.len(), page.entries.len()), (prefixes, 1));
+    }
+}
+
+/// What a listing shows of a version is in the servers' memory, and there again when they come back.
+#[test]
+fn a_listing_shows_etag_and_time_of_the_write() {
+    let (world, actor) = world(1);
+    let metadata = Metadata {
+        etag: Some(Etag::new("0123-2").unwrap()),
+        written_at_ms: Some(1_700_000_000_000),
+        ..Metadata::default()
+    };
+    let value = Value::new(metadata.encode().unwrap(), vec![1; 99].into());
+    let (client, c) = (actor.client(), actor.c.clone());
+    world
+        .run(async move { client.domain(&c).write(&name("k"), &value).await })
+        .unwrap();
+    actor.put("plain", "v");
+    world.settle();
+    let shown = || {
+        let page = world.run(actor.list("", "", 10)).unwrap();
+        let shown = |entry: ListEntry| (entry.etag, entry.written_at_ms);
+        page.entries.into_iter().map(shown).collect::<Vec<_>>()
+    };
+    let expected = [(metadata.etag, metadata.written_at_ms), (None, None)];
+    assert_eq!(shown(), expected);
+    for number in 0..5 {
+        world.crash(number);
+        world.restart(number, false);
+    }
+    assert_eq!(shown(), expected);
+}
+
 /// Servers that hold different keys, because writes are under way, make no page longer than was asked for.
 #[test]
 fn a_page_is_within_its_limit_whatever_servers_list() {
@@ -133,12 +264,7 @@ fn kinds_are_apart() {
     world.run(write).unwrap();
     world.settle();
     assert_eq!(all_keys(&world, &actor, "", 10), ["k"]);
-    let request = ListRequest {
-        kind: Kind::Block,
-        prefix: String::new(),
-        after: String::new(),
-        limit: 10,
-    };
+    let request = ListRequest::new(Kind::Block, "");
     let (client, c) = (actor.client(), actor.c.clone());
     let blocks = world
         .run(async move { client.domain(&c).list(&request).await })

@@ -8,7 +8,7 @@ use areo_core::consensus::Members;
 use areo_core::dap::Found;
 use areo_core::dsm::Client;
 use areo_core::manager::{self, Deletion};
-use areo_core::message::ListEntry;
+use areo_core::message::{ListEntry, ListRequest};
 use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
@@ -380,7 +380,12 @@ pub async fn list_all(
 ) -> Option<Vec<ListEntry>> {
     let (mut entries, mut after) = (Vec::new(), String::new());
     loop {
-        let page = manager::list(&client, &c, "", &after, limit).await.ok()?;
+        let request = ListRequest {
+            after,
+            limit,
+            ..ListRequest::new(areo_core::object::Kind::User, "")
+        };
+        let page = manager::list(&client, &c, &request).await.ok()?;
         entries.extend(page.entries);
         match page.next {
             Some(next) => after = next,

@@ -9,6 +9,8 @@ use areo_core::dsm::{Client, atomic};
 use areo_core::element::Value;
 use areo_core::error::{Unavailable, WriteError};
 use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::message::ListRequest;
+use areo_core::object::Kind;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -90,9 +92,19 @@ impl Actor {
         after: &str,
         limit: u16,
     ) -> impl Future<Output = Result<Page, Unavailable>> + use<> {
+        self.list_by(ListRequest {
+            after: after.into(),
+            limit,
+            ..ListRequest::new(Kind::User, prefix)
+        })
+    }
+
+    pub fn list_by(
+        &self,
+        request: ListRequest,
+    ) -> impl Future<Output = Result<Page, Unavailable>> + use<> {
         let (client, c) = (self.client(), self.c.clone());
-        let (prefix, after) = (prefix.to_owned(), after.to_owned());
-        async move { manager::list(&client, &c, &prefix, &after, limit).await }
+        async move { manager::list(&client, &c, &request).await }
     }
 
     /// Writes, which must succeed.

@@ -81,8 +81,8 @@ mod tests {
             ),
             (
                 Hello {
-                    version_low: 2,
-                    version_high: 2,
+                    version_low: 1,
+                    version_high: 1,
                     ..friend.clone()
                 },
                 Refusal::UnsupportedVersion,

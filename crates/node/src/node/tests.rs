@@ -1,11 +1,11 @@
 use super::*;
-use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
 use areo_core::message::{Access, Body, ServerRecord};
 use areo_core::object::{DomainId, Name};
 use areo_core::server::Identity;
-use areo_core::server::record::{Header, Key};
+use areo_core::server::record::Header;
 use areo_core::tag::{Tag, Writer};
 use areo_store::records::MemoryRecords;
 use areo_store::{LogOptions, MemoryDisk};
@@ -194,7 +194,7 @@ fn who_does_not_wait_any_more_is_refused() {
 }
 
 /// Two versions of an object: the older one was let go, and its record came back.
-fn versions(key: Key, object: usize) -> [Header; 2] {
+fn versions(key: ConfigurationId, object: usize) -> [Header; 2] {
     let name = format!("{object:->width$}", width = limits::KEY_BYTES);
     let name = Name::user(&name).expect("a key");
     [1, 2].map(|number| {
@@ -220,7 +220,7 @@ fn every_turn_takes_something_however_much_is_owed() {
     let (root, mut shard) = (root(), shard());
     shard.recover(Header::Configuration(root.clone()), false);
     let objects = usize::try_from(SIZES.batch).expect("it fits") / limits::KEY_BYTES;
-    for header in (0..objects).flat_map(|object| versions(Key::of(&root.id()), object)) {
+    for header in (0..objects).flat_map(|object| versions(root.id(), object)) {
         shard.recover(header, false);
     }
     shard.recovered(false);

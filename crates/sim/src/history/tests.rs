@@ -42,6 +42,8 @@ impl Story {
             key: (*key).to_owned(),
             tag: tag(*number),
             length: 0,
+            etag: None,
+            written_at_ms: None,
             age_s: 0,
             deleted: false,
             damaged: false,

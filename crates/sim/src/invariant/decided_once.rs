@@ -3,13 +3,12 @@
 //! it was decided, all pointers of a domain lead to one configuration of each index.
 
 use super::{Context, Invariant, Observation};
-use crate::truth::{Truth, domain_of};
+use crate::truth::{Domain, Truth, domain_of};
 use areo_core::config::Configuration;
 use areo_core::consensus::SUCCESSOR_CELL;
 use areo_core::dsm::large;
 use areo_core::object::Name;
 use areo_core::pointer::Fork;
-use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -17,14 +16,15 @@ use std::sync::Arc;
 
 #[derive(Default)]
 pub(super) struct Rule {
-    decided: BTreeMap<(Key, Bytes), Bytes>,
+    decided: BTreeMap<(Domain, u32, Bytes), Bytes>,
     /// What a pointer was seen to lead to.
-    configurations: BTreeMap<Key, Arc<Configuration>>,
+    configurations: BTreeMap<(Domain, u32), Arc<Configuration>>,
 }
 
 impl Rule {
     fn lead_to(&mut self, c: &Arc<Configuration>) -> Option<String> {
-        let first = self.configurations.entry(Key::of(&c.id()));
+        let place = (domain_of(&c.id()), c.id().index);
+        let first = self.configurations.entry(place);
         let first = first.or_insert_with(|| c.clone());
         Fork::check(first, c).err().map(|fork| fork.to_string())
     }
@@ -46,10 +46,10 @@ impl Invariant for Rule {
         } else {
             0
         };
-        let key = Key { index, ..*key };
-        let first = self.decided.entry((key, (*cell).clone()));
+        let domain = domain_of(key);
+        let first = self.decided.entry((domain, index, (*cell).clone()));
         let first = first.or_insert_with(|| (*value).clone());
-        let agrees = first == *value || is_forgotten((&key, cell), [first, value], context);
+        let agrees = first == *value || is_forgotten((domain, cell), [first, value], context);
         (!agrees).then(|| {
             let cell = String::from_utf8_lossy(cell);
             format!("cell {cell} was decided to {first:?} and to {value:?}")
@@ -59,9 +59,13 @@ impl Invariant for Rule {
 
 /// Whether the cell is that of an upload that was committed and is written over: then it may have been forgotten, and something
 /// else be decided (`docs/decisions/0021-cells-go-with-their-uploads.md`).
-fn is_forgotten((key, cell): (&Key, &Bytes), values: [&Bytes; 2], context: &Context<'_>) -> bool {
+fn is_forgotten(
+    (domain, cell): (Domain, &Bytes),
+    values: [&Bytes; 2],
+    context: &Context<'_>,
+) -> bool {
     let is_over = |(name, tag): (Name, Tag)| {
-        let objects = context.objects.in_domain(domain_of(key), name.as_bytes());
+        let objects = context.objects.in_domain(domain, name.as_bytes());
         let truths = || context.truths.iter().map(Truth::own);
         let mut newest = objects.flat_map(|object| truths().map(move |it| it.newest(object)));
         newest.any(|newest| newest > tag)

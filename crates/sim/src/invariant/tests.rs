@@ -9,10 +9,11 @@ use areo_core::object::DomainId;
 use areo_core::pointer::Status;
 use areo_core::tag::Writer;
 
-const KEY: Key = Key {
+const KEY: ConfigurationId = ConfigurationId {
     domain: DomainId(1),
     partition: 0,
     index: 0,
+    digest: 0,
 };
 
 fn tag(number: u64) -> Tag {
@@ -37,7 +38,7 @@ fn held(stored: &[u64], floor: u64) -> Held {
 struct Scene {
     truths: Vec<Truth>,
     objects: Objects,
-    shapes: BTreeMap<Key, Arc<Configuration>>,
+    shapes: BTreeMap<ConfigurationId, Arc<Configuration>>,
 }
 
 impl Scene {

@@ -38,19 +38,16 @@ impl One<'_> {
         let (value, hash) = self.any_value();
         let content = value.contiguous();
         let block_bytes = content.len().div_ceil(1 + random.index(5));
-        let blocks = Blocks {
-            upload: self.client.next_upload(),
-            length: content.len() as u64,
-            block_bytes: block_bytes as u32,
-        };
-        let contents: Vec<Value> = (0..blocks.count())
-            .map(|index| blocks.range(index))
-            .map(|part| content.slice(part.start as usize..part.end as usize))
+        let upload = self.client.next_upload();
+        let blocks = Blocks::new(upload, content.len() as u64, block_bytes as u32);
+        let contents: Vec<Value> = blocks
+            .iter()
+            .map(|block| content.slice(block.range.start as usize..block.range.end as usize))
             .map(|part| Value::new(self.written_now(), part))
             .collect();
         let metadata = Metadata {
             user: vec![(HASH.into(), format!("{hash:x}"))],
-            blocks: Some(blocks),
+            blocks: Some(blocks.clone()),
             ..Metadata::default()
         };
         let metadata = metadata.encode().expect("small metadata");

@@ -13,8 +13,8 @@ use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
 use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::message::ListRequest;
 use areo_core::object::Name;
-use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl One<'_> {
         work.running.borrow_mut()[self.task] = None;
         write(&mut work.history.borrow_mut());
         if let Some(tag) = version {
-            let domain = domain_of(&Key::of(&self.c.id()));
+            let domain = domain_of(&self.c.id());
             work.world.completed(domain, self.name().as_bytes(), tag);
         }
         let violation = work.history.borrow().violation().map(str::to_owned);
@@ -198,7 +198,8 @@ impl One<'_> {
     pub(super) async fn list(&self) -> End {
         let domain = self.object.0;
         let listing = self.work.history.borrow().begin_listing(domain);
-        let page = manager::list(&self.client, &self.c, "key-", "", 100).await;
+        let request = ListRequest::new(areo_core::object::Kind::User, "key-");
+        let page = manager::list(&self.client, &self.c, &request).await;
         let Ok(page) = page else {
             return End::TimedOut;
         };

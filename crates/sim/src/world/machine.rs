@@ -12,11 +12,10 @@ use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::random::Random;
 use crate::truth::{ObjectId, Truth};
-use areo_core::config::{Configuration, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Access, Body as Asked, Request, ServerRecord};
-use areo_core::server::record::Key;
 use areo_core::tag::Tag;
 use areo_node::{Job, Node, NodeError, Sizes, Turn};
 use areo_store::disk::MemoryFile;
@@ -53,7 +52,7 @@ struct Caller {
 enum Subject {
     /// By access.
     Objects(Vec<About>),
-    Cell(Key, Bytes),
+    Cell(ConfigurationId, Bytes),
     Other,
 }
 
@@ -224,7 +223,7 @@ impl World {
         else {
             return Subject::Other;
         };
-        let key = Key::of(configuration);
+        let key = *configuration;
         match body {
             Asked::Access(accesses) => {
                 let machines = self.0.machines.borrow();

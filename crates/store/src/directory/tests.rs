@@ -74,13 +74,16 @@ fn errors_of_permission_say_so() {
 fn another_format_is_refused_politely_and_damage_is_called_damage() {
     let (_parent, path) = temporary_path();
     drop(Directory::open(&path).unwrap());
-    fs::write(path.join(FORMAT), "areo data directory\nformat 7\n").unwrap();
-    let error = Directory::open(&path).unwrap_err();
-    assert!(matches!(
-        error,
-        DirectoryError::UnsupportedVersion { found: 7, .. }
-    ));
-    for text in ["", "areo data directory\nformat 1", "\u{fffd}"] {
+    for (format, what_to_do) in [(1, "wrote it"), (7, "wrote it, or a newer one")] {
+        let text = format!("areo data directory\nformat {format}\n");
+        fs::write(path.join(FORMAT), text).unwrap();
+        let error = Directory::open(&path).unwrap_err();
+        assert!(
+            matches!(error, DirectoryError::UnsupportedVersion { found, .. } if found == format)
+        );
+        assert!(error.to_string().ends_with(what_to_do), "{error}");
+    }
+    for text in ["", "areo data directory\nformat 2", "\u{fffd}"] {
         fs::write(path.join(FORMAT), text).unwrap();
         let error = Directory::open(&path).unwrap_err();
         assert!(matches!(error, DirectoryError::Damaged { .. }));

@@ -2,7 +2,7 @@
 
 use areo_core::config::InvalidConfiguration;
 use areo_core::message::Refusal;
-use areo_core::object::InvalidKey;
+use areo_core::object::{InvalidKey, InvalidMetadata};
 use areo_core::tlv::TlvError;
 use std::fmt;
 
@@ -62,6 +62,8 @@ pub enum DecodeError {
     },
     /// A name of an object that is none.
     Key(InvalidKey),
+    /// An ETag that is none.
+    Etag(InvalidMetadata),
     /// Text that is not UTF-8.
     NotUtf8 {
         /// What it should be.
@@ -153,6 +155,7 @@ impl fmt::Display for DecodeError {
                 "{what} of {bytes} bytes, at most {limit_bytes} are allowed"
             ),
             DecodeError::Key(error) => error.fmt(f),
+            DecodeError::Etag(error) => error.fmt(f),
             DecodeError::NotUtf8 { what } => write!(f, "the {what} is not UTF-8"),
             DecodeError::Descriptor(error) => error.fmt(f),
             DecodeError::Fields(error) => error.fmt(f),

@@ -13,7 +13,9 @@ const ELEMENT: u8 = 1;
 const FENCE: u8 = 2;
 /// All flags.
 pub(super) const FLAGS: u8 = ELEMENT | FENCE;
-const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES;
+/// Of a version: none. Kinds of configurations that keep more of it give them a meaning.
+const VERSION_FLAGS: u8 = 0;
+const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES + 1;
 
 pub(super) fn flags(held: &Held) -> u8 {
     let element = held.element.as_ref().map_or(0, |_| ELEMENT);
@@ -35,6 +37,7 @@ pub(super) fn put_held<S: Sink>(out: &mut S, held: &Held) {
     for (tag, form) in &held.stored {
         parts::put_tag(out, *tag);
         parts::put_form(out, *form);
+        out.u8(VERSION_FLAGS);
     }
     if let Some((tag, carried)) = &held.element {
         parts::put_tag(out, *tag);
@@ -49,7 +52,11 @@ pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<Held, DecodeErr
         _ => parts::tag(reader)?,
     };
     let count = reader.long()?;
-    let version = |reader: &mut Reader<'_>| Ok((parts::tag(reader)?, parts::form(reader)?));
+    let version = |reader: &mut Reader<'_>| {
+        let version = (parts::tag(reader)?, parts::form(reader)?);
+        reader.flags("version", VERSION_FLAGS)?;
+        Ok(version)
+    };
     // How many versions a server keeps is the configuration's business: the body itself is the limit.
     let stored = reader.list("versions", count, usize::MAX, VERSION_BYTES, version)?;
     if !is_ascending(stored.iter().map(|(tag, _)| tag)) {

@@ -22,6 +22,7 @@ pub(crate) const RECORD_TEXT_BYTES: usize = 255;
 
 pub(crate) const TAG_BYTES: usize = 24;
 pub(crate) const FORM_BYTES: usize = 3;
+pub(crate) const CONFIGURATION_ID_BYTES: usize = 32;
 
 // ---- tags, ballots, ids -----------------------------------------------------------------------------------------------
 
@@ -130,6 +131,26 @@ pub(crate) fn descriptor(reader: &mut Reader<'_>) -> Result<Arc<Configuration>, 
 
 const PENDING: u8 = 0;
 const FINAL: u8 = 1;
+
+/// How many configurations of a sequence may come next. Members of other families have several: that is what the count
+/// has room for.
+const SUCCESSORS: u8 = 1;
+
+/// What comes after a configuration, as a list.
+pub(crate) fn put_successors<S: Sink>(out: &mut S, pointer: &Pointer) {
+    out.u8(SUCCESSORS);
+    put_pointer(out, pointer);
+}
+
+pub(crate) fn successors(reader: &mut Reader<'_>) -> Result<Pointer, DecodeError> {
+    match reader.u8()? {
+        SUCCESSORS => pointer(reader),
+        count => {
+            let (what, value) = ("number of successors", count.into());
+            Err(DecodeError::UnknownValue { what, value })
+        }
+    }
+}
 
 pub(crate) fn put_pointer<S: Sink>(out: &mut S, pointer: &Pointer) {
     out.u8(match pointer.status {

@@ -13,6 +13,7 @@ use areo_core::message::{
     Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, Listed, Refusal, Reply,
     ServerRecord,
 };
+use areo_core::object::Etag;
 use areo_core::pointer::Pointer;
 use bytes::Bytes;
 
@@ -33,8 +34,8 @@ const CELL_CLOSED: u8 = 14;
 const LATEST: u8 = 15;
 const SERVERS: u8 = 16;
 
-/// Of any answer for a configuration: the pointer to the next one follows the flags.
-const FLAG_POINTER: u8 = 0x80;
+/// Of any answer for a configuration: its successors follow the flags.
+const FLAG_SUCCESSORS: u8 = 0x80;
 /// Of an answer where a domain is: a configuration follows.
 const FLAG_KNOWN: u8 = 1;
 
@@ -56,7 +57,7 @@ const ENTRY_DAMAGED: u8 = 2;
 const SUMMARY_DECIDED: u8 = 1;
 
 const ANSWER_LEAST_BYTES: usize = 2;
-const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8 + 4;
+const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8 + 4 + 8 + 1;
 const SUMMARY_FIXED_BYTES: usize = 1 + 2 + 4;
 const SERVER_LEAST_BYTES: usize = 4;
 /// What a page may take beside its kind, flags and count.
@@ -76,10 +77,10 @@ impl Encode for Reply {
 
 /// Kind, flags and, if there is one, the pointer.
 fn put_kind<S: Sink>(out: &mut S, kind: u8, flags: u8, pointer: Option<&Pointer>) {
-    let pointing = pointer.map_or(0, |_| FLAG_POINTER);
+    let pointing = pointer.map_or(0, |_| FLAG_SUCCESSORS);
     out.put(&[kind, flags | pointing]);
     if let Some(pointer) = pointer {
-        parts::put_pointer(out, pointer);
+        parts::put_successors(out, pointer);
     }
 }
 
@@ -187,12 +188,17 @@ fn put_listed<S: Sink>(out: &mut S, listed: &Listed, pointer: Option<&Pointer>) 
         parts::put_tag(out, entry.tag);
         out.u64(entry.length);
         out.u32(entry.age_s);
+        out.u64(entry.written_at_ms.unwrap_or(0));
+        let etag = entry.etag.as_ref().map_or("", Etag::as_str);
+        out.u8(u8::try_from(etag.len()).expect("an ETag is short"));
         out.put(entry.key.as_bytes());
+        out.put(etag.as_bytes());
     }
 }
 
 fn entry_bytes(entry: &ListEntry) -> usize {
-    ENTRY_FIXED_BYTES + entry.key.len()
+    let etag = entry.etag.as_ref().map_or(0, |etag| etag.as_str().len());
+    ENTRY_FIXED_BYTES + entry.key.len() + etag
 }
 
 fn put_cells<S: Sink>(
@@ -299,18 +305,18 @@ pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
 pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
-        LISTED | CELLS => FLAG_POINTER | FLAG_TRUNCATED,
-        CELL_PROMISED | CELL_CLOSED => FLAG_POINTER | FLAG_ACCEPTED,
+        LISTED | CELLS => FLAG_SUCCESSORS | FLAG_TRUNCATED,
+        CELL_PROMISED | CELL_CLOSED => FLAG_SUCCESSORS | FLAG_ACCEPTED,
         ACCESS | CONFIG | WITHHELD | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED | SERVERS
-        | REGISTERED | OUTDATED => FLAG_POINTER,
+        | REGISTERED | OUTDATED => FLAG_SUCCESSORS,
         LATEST => FLAG_KNOWN,
         DIRECTORY | STATUS => 0,
         kind => return Err(unknown("kind of reply", kind.into())),
     };
     let flags = reader.flags("reply", known_flags)?;
-    let pointer = match flags & FLAG_POINTER {
+    let pointer = match flags & FLAG_SUCCESSORS {
         0 => None,
-        _ => Some(parts::pointer(reader)?),
+        _ => Some(parts::successors(reader)?),
     };
     let reply = match kind {
         WITHHELD => None,
@@ -400,14 +406,25 @@ fn entry(reader: &mut Reader<'_>) -> Result<ListEntry, DecodeError> {
     let key_bytes = reader.short()?;
     let tag = parts::tag(reader)?;
     let (length, age_s) = (reader.u64()?, reader.u32()?);
+    let (written_at_ms, etag_bytes) = (reader.u64()?, reader.u8()?.into());
     Ok(ListEntry {
         key: parts::key(reader, key_bytes)?,
         tag,
         length,
+        etag: etag(reader, etag_bytes)?,
+        written_at_ms: (written_at_ms > 0).then_some(written_at_ms),
         age_s,
         deleted: flags & ENTRY_DELETED != 0,
         damaged: flags & ENTRY_DAMAGED != 0,
     })
+}
+
+fn etag(reader: &mut Reader<'_>, bytes: usize) -> Result<Option<Etag>, DecodeError> {
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let text = reader.text("ETag", bytes, limits::ETAG_BYTES)?;
+    Etag::new(&text).map(Some).map_err(DecodeError::Etag)
 }
 
 fn summary(reader: &mut Reader<'_>) -> Result<CellSummary, DecodeError> {

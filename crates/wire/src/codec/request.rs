@@ -32,8 +32,8 @@ const HAND_ON: u8 = 15;
 
 /// The descriptor of the configuration follows its id.
 const FLAG_DESCRIPTOR: u8 = 1;
-/// A pointer follows, which the server is to know before it answers.
-const FLAG_POINTER: u8 = 2;
+/// Successors follow, which the server is to know before it answers.
+const FLAG_SUCCESSORS: u8 = 2;
 /// Of a question where a domain is: what the asker knows follows.
 const FLAG_KNOWN: u8 = 1;
 
@@ -68,7 +68,7 @@ impl Encode for Request {
                 body,
             } => {
                 let described = descriptor.as_ref().map_or(0, |_| FLAG_DESCRIPTOR);
-                let pointing = pointer.as_ref().map_or(0, |_| FLAG_POINTER);
+                let pointing = pointer.as_ref().map_or(0, |_| FLAG_SUCCESSORS);
                 out.u8(kind_of(body));
                 out.u8(described | pointing);
                 parts::put_configuration_id(out, configuration);
@@ -76,7 +76,7 @@ impl Encode for Request {
                     parts::put_descriptor(out, descriptor);
                 }
                 if let Some(pointer) = pointer {
-                    parts::put_pointer(out, pointer);
+                    parts::put_successors(out, pointer);
                 }
                 put_body(out, body);
             }
@@ -198,14 +198,16 @@ fn want_byte(want: Want) -> u8 {
     }
 }
 
-/// Prefix and start come from whoever lists: if they are too long it is the server that says so.
+/// Prefix, start and delimiter come from the caller: if they are too long the server refuses them.
 fn put_list<S: Sink>(out: &mut S, request: &ListRequest) {
     out.u8(request.kind as u8);
     out.u16(request.limit);
     out.long(request.prefix.len());
     out.long(request.after.len());
+    out.long(request.delimiter.len());
     out.put(request.prefix.as_bytes());
     out.put(request.after.as_bytes());
+    out.put(request.delimiter.as_bytes());
 }
 
 fn put_cell<S: Sink>(out: &mut S, cell: &Bytes, step: &CellRequest) {
@@ -252,7 +254,7 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
         ACCESS | LIST | READ_CONFIG | REGISTER | ASK_TO_REGISTER | HAND_ON | SERVERS
-        | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR | FLAG_POINTER,
+        | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR | FLAG_SUCCESSORS,
         LATEST => FLAG_KNOWN,
         DIRECTORY | KNOW | STATUS => 0,
         kind => return Err(unknown("kind of request", kind)),
@@ -265,9 +267,9 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
         LATEST => latest(reader, flags)?,
         configured => {
             let (configuration, descriptor) = configuration(reader, flags)?;
-            let pointer = match flags & FLAG_POINTER {
+            let pointer = match flags & FLAG_SUCCESSORS {
                 0 => None,
-                _ => Some(parts::pointer(reader)?),
+                _ => Some(parts::successors(reader)?),
             };
             Request::Configured {
                 configuration,
@@ -404,10 +406,12 @@ fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> {
     let kind = Kind::from_byte(kind).ok_or_else(|| unknown("kind of object", kind))?;
     let limit = reader.u16()?;
     let (prefix_bytes, after_bytes) = (reader.long()?, reader.long()?);
+    let delimiter_bytes = reader.long()?;
     Ok(ListRequest {
         kind,
         prefix: reader.text("prefix of keys", prefix_bytes, limits::KEY_BYTES)?,
         after: reader.text("key", after_bytes, limits::KEY_BYTES)?,
+        delimiter: reader.text("delimiter", delimiter_bytes, limits::KEY_BYTES)?,
         limit,
     })
 }

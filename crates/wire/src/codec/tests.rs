@@ -79,19 +79,19 @@ fn released_bytes_never_change() {
     let requests = examples::requests();
     let encoded = |request| (request_name(request), encode_request(request));
     golden::check(
-        "request-v1.txt",
+        "request-v2.txt",
         &requests.iter().map(encoded).collect::<Vec<_>>(),
     );
     let replies = examples::replies();
     let encoded = |reply| (reply_name(reply), encode_reply(reply));
     golden::check(
-        "reply-v1.txt",
+        "reply-v2.txt",
         &replies.iter().map(encoded).collect::<Vec<_>>(),
     );
     let notes = examples::notes();
     let encoded = |note| (note_name(note), encode_note(note));
     golden::check(
-        "note-v1.txt",
+        "note-v2.txt",
         &notes.iter().map(encoded).collect::<Vec<_>>(),
     );
 }
@@ -159,6 +159,8 @@ fn a_listing_that_is_too_long_for_a_frame_is_cut() {
         key: format!("{number:01024}"),
         tag: Tag::INITIAL,
         length: 1,
+        etag: None,
+        written_at_ms: None,
         age_s: 0,
         deleted: false,
         damaged: false,
@@ -326,8 +328,8 @@ fn typical_bodies_are_small() {
         stored: vec![(tag, Form::Copy)],
         ..Held::default()
     };
-    assert_eq!(answered(Answer::Held(held.clone())), 85);
+    assert_eq!(answered(Answer::Held(held.clone())), 86);
     held.element = Some((tag, Carried::Whole(copy())));
-    assert_eq!(answered(Answer::Held(held)), 123);
+    assert_eq!(answered(Answer::Held(held)), 124);
     assert_eq!(answered(Answer::Stored), 6);
 }

@@ -17,7 +17,7 @@ fn sample_hello() -> Hello {
 
 fn sample_welcome() -> Welcome {
     Welcome {
-        version: 1,
+        version: 2,
         must_features: 0,
         optional_features: 0,
         refusal: None,
@@ -38,14 +38,14 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The bytes of version 1. If this test fails, the format changed: that needs a new version, not new bytes.
+/// The bytes of version 2. If this test fails, the format changed: that needs a new version, not new bytes.
 #[test]
-fn golden_bytes_of_version_1() {
+fn golden_bytes_of_version_2() {
     let expected = concat!(
         "4152454f",
         "6100",
-        "01",
-        "01", // AREO, 97 bytes, versions 1 to 1
+        "02",
+        "02", // AREO, 97 bytes, versions 2 to 2
         "0000000000000000",
         "0000000000000000", // features
         "01",
@@ -59,14 +59,14 @@ fn golden_bytes_of_version_1() {
         "0200",
         "0100",
         "78", // an optional field
-        "df9cbfb1",
+        "72652031",
     );
     assert_eq!(hex(&encode_hello(&sample_hello())), expected);
     let expected = concat!(
         "4152454f",
         "5400",
-        "01",
-        "00", // AREO, 84 bytes, version 1
+        "02",
+        "00", // AREO, 84 bytes, version 2
         "0000000000000000",
         "0000000000000000",
         "0000",
@@ -76,7 +76,7 @@ fn golden_bytes_of_version_1() {
         "5e000000000000000000000000000000",
         "0400000000000000",
         "0000004000000000", // payloads up to 1 GiB
-        "8ca86e13",
+        "947cab15",
     );
     assert_eq!(hex(&encode_welcome(&sample_welcome())), expected);
 }
@@ -106,18 +106,24 @@ fn every_truncation_and_every_flipped_bit_is_noticed() {
 #[test]
 fn versions_features_and_fields_are_agreed_on_or_refused() {
     let hello = sample_hello();
-    assert_eq!(hello.agree(), Ok(1));
+    assert_eq!(hello.agree(), Ok(2));
     let wider = Hello {
         version_low: 0,
         version_high: 9,
         optional_features: 1 << 40,
         ..hello.clone()
     };
-    assert_eq!(decode_hello(&encode_hello(&wider)).unwrap().agree(), Ok(1));
+    assert_eq!(decode_hello(&encode_hello(&wider)).unwrap().agree(), Ok(2));
     for refused in [
+        // The version before this one, and the next.
         Hello {
-            version_low: 2,
-            version_high: 3,
+            version_low: 1,
+            version_high: 1,
+            ..hello.clone()
+        },
+        Hello {
+            version_low: 3,
+            version_high: 4,
             ..hello.clone()
         },
         Hello {

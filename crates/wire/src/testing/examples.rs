@@ -13,9 +13,9 @@ use areo_core::message::{
     Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
     ServerStatus, Want,
 };
-use areo_core::object::{Blocks, DomainId, Kind, Metadata, Name};
+use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
 use areo_core::pointer::Pointer;
-use areo_core::server::record::{ElementHeader, Header, Key};
+use areo_core::server::record::{ElementHeader, Header};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -94,6 +94,7 @@ fn metadata() -> Bytes {
         content_type: Some("text/plain".into()),
         user: vec![("colour".into(), "blue".into())],
         checksum: Some(0x1234_5678),
+        etag: Some(Etag::new("0123456789abcdef").expect("visible ASCII")),
         written_at_ms: Some(1_700_000_000_000),
         blocks: None,
     };
@@ -102,20 +103,22 @@ fn metadata() -> Bytes {
 
 /// Of a value that is in blocks.
 fn manifest() -> Element {
-    let blocks = Blocks {
-        upload: writer(9),
-        length: 0x0011_2233_4455_6677,
+    let part = |first, length| Part {
+        first,
+        length,
         block_bytes: 4 << 20,
     };
+    let parts = vec![part(0, 0x1122_3344_5566), part(0x5152_5354, 9)];
+    let blocks = Blocks::of_parts(writer(9), parts).expect("they have numbers");
     let metadata = Metadata {
         checksum: Some(0x1234_5678),
-        blocks: Some(blocks),
+        blocks: Some(blocks.clone()),
         ..Metadata::default()
     };
     Element {
         form: Form::Manifest,
         deleted: false,
-        length: blocks.length,
+        length: blocks.length(),
         metadata: metadata.encode().expect("small metadata"),
         payload: Bytes::new(),
         checksum: None,
@@ -261,6 +264,7 @@ pub fn requests() -> Vec<Request> {
             kind: Kind::Block,
             prefix: "photos/".into(),
             after: "photos/ä.jpg".into(),
+            delimiter: "/".into(),
             limit: 1000,
         }),
         cell_step(CellRequest::Query),
@@ -436,6 +440,8 @@ fn entry(key: &str, deleted: bool, damaged: bool) -> ListEntry {
         key: key.into(),
         tag: tag(0x41),
         length: 0x1122_3344_5566,
+        etag: deleted.then(|| Etag::new("0123456789abcdef-2").expect("visible ASCII")),
+        written_at_ms: damaged.then_some(0x0198_7654_3210),
         age_s: 0x0051_5253,
         deleted,
         damaged,
@@ -480,7 +486,7 @@ fn marks() -> Marks {
 
 /// One record header of every variant.
 pub fn headers() -> Vec<Header> {
-    let key = Key::of(&id());
+    let key = id();
     let cell_of = |acceptor| Header::Cell {
         key,
         cell: cell(),

@@ -13,9 +13,9 @@ use areo_core::message::{
     Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
     ServerStatus, Want,
 };
-use areo_core::object::{DomainId, Kind, Name};
+use areo_core::object::{DomainId, Etag, Kind, Name};
 use areo_core::pointer::Pointer;
-use areo_core::server::record::{ElementHeader, Header, Key};
+use areo_core::server::record::{ElementHeader, Header};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -49,13 +49,15 @@ pub fn request() -> impl Strategy<Value = Request> {
 }
 
 fn body() -> impl Strategy<Value = Body> {
-    let list = (kind(), text(0..40), text(0..40), any::<u16>());
+    let bounds = (text(0..40), text(0..40), text(0..4));
+    let list = (kind(), bounds, any::<u16>());
     prop_oneof![
         4 => vec((name(), access()), 0..6).prop_map(Body::Access),
-        1 => list.prop_map(|(kind, prefix, after, limit)| Body::List(ListRequest {
+        1 => list.prop_map(|(kind, (prefix, after, delimiter), limit)| Body::List(ListRequest {
             kind,
             prefix,
             after,
+            delimiter,
             limit,
         })),
         3 => (cell(), cell_request()).prop_map(|(cell, step)| Body::Cell { cell, step }),
@@ -186,13 +188,16 @@ fn answered_element() -> impl Strategy<Value = Carried> {
 
 fn entry() -> impl Strategy<Value = ListEntry> {
     let flags = (any::<bool>(), any::<bool>());
-    let numbers = (any::<u64>(), any::<u32>());
-    let parts = (text(1..40), tag(), numbers, flags);
+    let numbers = (any::<u64>(), any::<u32>(), option::of(1..u64::MAX));
+    let etag = option::of("[!#-~]{1,64}");
+    let parts = (text(1..40), etag, tag(), numbers, flags);
     parts.prop_map(
-        |(key, tag, (length, age_s), (deleted, damaged))| ListEntry {
+        |(key, etag, tag, (length, age_s, written_at_ms), (deleted, damaged))| ListEntry {
             key,
             tag,
             length,
+            etag: etag.map(|text| Etag::new(&text).expect("visible ASCII")),
+            written_at_ms,
             age_s,
             deleted,
             damaged,
@@ -332,8 +337,8 @@ fn acceptor() -> impl Strategy<Value = Acceptor> {
     })
 }
 
-fn key() -> impl Strategy<Value = Key> {
-    configuration_id().prop_map(|id| Key::of(&id))
+fn key() -> impl Strategy<Value = ConfigurationId> {
+    configuration_id()
 }
 
 // ---- parts ------------------------------------------------------------------------------------------------------------

@@ -277,6 +277,8 @@ fn a_tombstone_that_nobody_confirmed_buries_what_is_below_it() {
             length: 9,
             bytes: 3,
             handle: Handle(number as u32),
+            etag: None,
+            written_at_ms: 0,
         });
     }
     assert_eq!(trim(&mut versions, 5, false), []);
@@ -356,6 +358,8 @@ impl Model {
                     length: 9,
                     bytes: 3,
                     handle: Handle(self.handles),
+                    etag: None,
+                    written_at_ms: 0,
                 });
                 trim(versions, delta, false);
             }

@@ -19,6 +19,8 @@ fn version(number: u64) -> Stored {
         length: 1,
         bytes: 1,
         handle,
+        etag: None,
+        written_at_ms: 0,
     }
 }
 

@@ -262,6 +262,8 @@ mod tests {
             key: "k".into(),
             tag: Tag::INITIAL,
             length,
+            etag: None,
+            written_at_ms: None,
             age_s: 0,
             deleted: false,
             damaged: false,

@@ -1,14 +1,14 @@
 //! Taking versions of an object in and letting them go, each with its records: what the server halves of the data access
 //! primitives decide is carried out here.
 
-use super::super::record::{ElementHeader, Header, Key, Ledger};
-use crate::config::Configuration;
+use super::super::record::{ElementHeader, Header, Ledger};
+use crate::config::{Configuration, ConfigurationId};
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
 use crate::element::{Element, Form, Handle};
-use crate::object::{Kind, Name};
+use crate::object::{Kind, Metadata, Name};
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub(super) fn has_fence(c: &Configuration) -> bool {
 
 /// Lets versions go, or their elements, as the server half of the configuration's kind says. Returns what went.
 pub(super) fn trim(
-    (c, key, name): (&Configuration, Key, &Name),
+    (c, key, name): (&Configuration, ConfigurationId, &Name),
     versions: &mut Versions,
     quiet: bool,
     ledger: &mut Ledger,
@@ -109,7 +109,7 @@ pub(super) fn tag_alone(element: &Element) -> Element {
 
 /// Takes a version in, under a new handle.
 pub(super) fn take_in(
-    key: Key,
+    key: ConfigurationId,
     name: &Name,
     versions: &mut Versions,
     (tag, element): (Tag, &Element),
@@ -124,6 +124,7 @@ pub(super) fn take_in(
     assert!(!tag.is_initial(), "it is of no write");
     let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
     let was_damaged = versions.damaged().is_some();
+    let (etag, written_at_ms) = Metadata::listed(&element.metadata);
     let repaired = versions.insert(Stored {
         tag,
         form,
@@ -131,6 +132,8 @@ pub(super) fn take_in(
         length,
         bytes,
         handle,
+        etag,
+        written_at_ms: written_at_ms.unwrap_or(0),
     });
     let lost = versions.damaged();
     assert!(
@@ -160,7 +163,7 @@ pub(super) fn handles(versions: &[Stored]) -> impl Iterator<Item = Handle> {
 
 /// Lets records of the object go, once the floor that remembers them is recorded, if it is not already.
 pub(super) fn forget(
-    key: Key,
+    key: ConfigurationId,
     name: &Name,
     versions: &mut Versions,
     records: impl IntoIterator<Item = Handle>,
@@ -174,7 +177,12 @@ pub(super) fn forget(
 }
 
 /// Records floor, confirmed tag and fence, unless they are.
-pub(super) fn mark(key: Key, name: &Name, versions: &mut Versions, ledger: &mut Ledger) {
+pub(super) fn mark(
+    key: ConfigurationId,
+    name: &Name,
+    versions: &mut Versions,
+    ledger: &mut Ledger,
+) {
     if versions.is_marked() {
         return;
     }

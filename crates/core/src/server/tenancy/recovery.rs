@@ -2,14 +2,15 @@
 //! were let go may be among them: whatever one says is joined to what is known, and nothing is let go before a record that
 //! stays says the same.
 
-use super::super::record::{ElementHeader, Key, Ledger};
+use super::super::record::{ElementHeader, Ledger};
 use super::Tenancy;
 use super::keeping::{forget, handles, object, trim};
+use crate::config::ConfigurationId;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::{Marks, Stored, Versions};
 use crate::element::{Form, Handle};
-use crate::object::{Name, UPLOAD_PREFIX};
+use crate::object::{Metadata, Name, UPLOAD_PREFIX};
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ impl Tenancy {
             deleted,
             length,
             bytes,
+            metadata,
             ..
         } = element;
         if !(tag.is_possible() && floor.is_possible()) {
@@ -53,6 +55,7 @@ impl Tenancy {
         }
         let mut object = entered(&mut self.objects, name);
         object.get_mut().raise_floor(floor);
+        let (etag, written_at_ms) = Metadata::listed(&metadata);
         let stored = Stored {
             tag,
             form,
@@ -60,6 +63,8 @@ impl Tenancy {
             length,
             bytes,
             handle,
+            etag,
+            written_at_ms: written_at_ms.unwrap_or(0),
         };
         if damaged {
             self.found.damaged.push((name_of(&object), stored));
@@ -96,6 +101,8 @@ impl Tenancy {
             length: 0,
             bytes: 0,
             handle,
+            etag: None,
+            written_at_ms: 0,
         };
         self.found.damaged.push((name, lost));
     }
@@ -137,7 +144,7 @@ impl Tenancy {
             .insert(Bytes::copy_from_slice(cell), (found, handle));
     }
 
-    pub(in crate::server) fn recovered(&mut self, key: Key, ledger: &mut Ledger) {
+    pub(in crate::server) fn recovered(&mut self, key: ConfigurationId, ledger: &mut Ledger) {
         let Found { damaged, marks } = std::mem::take(&mut self.found);
         for (name, stored) in damaged {
             let (tag, record) = (stored.tag, stored.handle);

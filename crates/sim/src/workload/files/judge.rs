@@ -9,7 +9,6 @@ use areo_core::fragment::block;
 use areo_core::fragment::file::{Block, Chain};
 use areo_core::fragment::update::Updated;
 use areo_core::instant::Instant;
-use areo_core::server::record::Key;
 use areo_core::tag::{Tag, Writer};
 use std::collections::BTreeMap;
 
@@ -59,7 +58,7 @@ impl One<'_> {
         let floor = floors.entry((self.object.0, id)).or_default();
         *floor = version.max(*floor);
         let name = super::name(id);
-        let domain = domain_of(&Key::of(&self.c.id()));
+        let domain = domain_of(&self.c.id());
         self.work.world.completed(domain, name.as_bytes(), version);
     }
 

@@ -7,7 +7,7 @@ use crate::world::{Watch as Invariants, World};
 use areo_core::config::Configuration;
 use areo_core::element::Element;
 use areo_core::message::{Access, Body, Request};
-use areo_core::server::record::{Header, Key, Step};
+use areo_core::server::record::{Header, Step};
 use areo_core::tag::Tag;
 use areo_node::Watch;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Watch<Caller> for Looking<'_> {
     fn closed(&mut self, steps: &[Step]) {
         self.truth.close(steps, &mut self.watch.objects);
         let described = steps.iter().filter_map(configuration_of);
-        let described = described.map(|c| (Key::of(&c.id()), c.clone()));
+        let described = described.map(|c| (c.id(), c.clone()));
         self.watch.shapes.extend(described);
     }
 }

@@ -296,7 +296,7 @@ fn versions_out_of_order_are_refused() {
             .body
             .to_vec();
         for (index, number) in numbers.into_iter().enumerate() {
-            let at = 4 + 2 + 48 + 4 + 27 * index;
+            let at = 4 + 2 + 48 + 4 + 28 * index;
             body[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
         decode_reply(&body.into(), Vec::new()).map(|_| ())

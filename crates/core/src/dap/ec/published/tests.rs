@@ -128,6 +128,8 @@ fn kept(delta: u16, numbers: &[u64]) -> (Vec<Admission>, Versions) {
             length: 9,
             bytes: 3,
             handle: draw(),
+            etag: None,
+            written_at_ms: 0,
         };
         assert_eq!(versions.insert(stored), None);
         let gone = EcPublished::trim(&mut versions, delta, false, draw);
@@ -178,6 +180,8 @@ fn a_list_ends_where_no_reply_could_name_it() {
             length: 9,
             bytes: 0,
             handle: Handle(number as u32),
+            etag: None,
+            written_at_ms: 0,
         };
         assert_eq!(versions.insert(stored), None);
     }

@@ -1,0 +1,33 @@
+//! One version of an object, as a server knows it without its disk.
+
+use crate::element::{Form, Handle};
+use crate::object::Etag;
+use crate::tag::Tag;
+
+/// One version held.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// The version.
+    pub tag: Tag,
+    /// The form of the element.
+    pub form: Form,
+    /// It is a tombstone.
+    pub deleted: bool,
+    /// Length of the whole value in bytes.
+    pub length: u64,
+    /// Length of the element in bytes.
+    pub bytes: u64,
+    /// Its record.
+    pub handle: Handle,
+    /// What its writer calls the content, for listings.
+    pub etag: Option<Etag>,
+    /// When it was written, in milliseconds since 1970 by the writer's clock, for listings; 0 if the writer did not say.
+    pub written_at_ms: u64,
+}
+
+impl Stored {
+    /// When it was written, if that is known.
+    pub fn written_at_ms(&self) -> Option<u64> {
+        (self.written_at_ms > 0).then_some(self.written_at_ms)
+    }
+}

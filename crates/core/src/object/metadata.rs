@@ -1,0 +1,265 @@
+//! What is kept with a version beside its bytes.
+
+use super::blocks::{self, Blocks};
+use crate::limits;
+use crate::tlv::{self, TlvError};
+use bytes::{BufMut, Bytes, BytesMut};
+use std::fmt;
+
+/// Everything of a version but its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Metadata {
+    /// MIME type, at most [`limits::CONTENT_TYPE_BYTES`] bytes.
+    pub content_type: Option<String>,
+    /// User pairs, at most [`limits::USER_METADATA_BYTES`] bytes in total.
+    pub user: Vec<(String, String)>,
+    /// CRC-32C of the whole value.
+    pub checksum: Option<u32>,
+    /// What the writer calls the content.
+    pub etag: Option<Etag>,
+    /// When the writer wrote it, in milliseconds since 1970 by the writer's clock; informational.
+    pub written_at_ms: Option<u64>,
+    /// The value is in blocks: which. Whoever does not understand this must not take the value for an empty one.
+    pub blocks: Option<Blocks>,
+}
+
+/// What the writer of a version calls its content: compared, never computed by Areo. 1 to [`limits::ETAG_BYTES`] visible
+/// ASCII characters without quotation marks.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Etag(Box<str>);
+
+impl Etag {
+    /// # Errors
+    /// [`InvalidMetadata::Etag`].
+    pub fn new(text: &str) -> Result<Etag, InvalidMetadata> {
+        let is_allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
+        let fits = (1..=limits::ETAG_BYTES).contains(&text.len());
+        match fits && text.bytes().all(is_allowed) {
+            true => Ok(Etag(text.into())),
+            false => Err(InvalidMetadata::Etag { bytes: text.len() }),
+        }
+    }
+
+    /// As it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+const CONTENT_TYPE: u16 = 1;
+const USER_PAIR: u16 = 2;
+const CHECKSUM: u16 = 3;
+const WRITTEN_AT_MS: u16 = 4;
+const BLOCKS: u16 = tlv::MUST_UNDERSTAND | 5;
+const ETAG: u16 = 6;
+
+/// User pairs that are taken at most. Short ones are dominated by their framing: their number is bounded with their bytes.
+const USER_PAIRS: usize = limits::USER_METADATA_BYTES / 16;
+/// Bytes of all fields together, each with its head and a pair with the length of its name.
+const MOST_BYTES: usize = limits::CONTENT_TYPE_BYTES
+    + limits::USER_METADATA_BYTES
+    + USER_PAIRS * (tlv::HEAD_BYTES + 2)
+    + 5 * tlv::HEAD_BYTES
+    + (4 + 8 + limits::ETAG_BYTES + blocks::MOST_BYTES);
+const _: () = assert!(MOST_BYTES <= limits::METADATA_BYTES, "what is encoded fits");
+const _: () = assert!(
+    limits::USER_METADATA_BYTES <= u16::MAX as usize,
+    "so does a name's length"
+);
+
+/// Metadata that is larger than the limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvalidMetadata {
+    /// The content type is too long.
+    ContentType {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The ETag is too long, or no visible ASCII.
+    Etag {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The user pairs are too long together.
+    UserPairs {
+        /// Their length.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for InvalidMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, bytes, limit) = match self {
+            InvalidMetadata::Etag { bytes } => {
+                return write!(
+                    f,
+                    "an ETag has 1 to {} visible ASCII characters without quotation marks, this one has {bytes} bytes",
+                    limits::ETAG_BYTES
+                );
+            }
+            InvalidMetadata::ContentType { bytes } => {
+                ("content type has", bytes, limits::CONTENT_TYPE_BYTES)
+            }
+            InvalidMetadata::UserPairs { bytes } => {
+                ("user metadata has", bytes, limits::USER_METADATA_BYTES)
+            }
+        };
+        write!(f, "the {what} {bytes} bytes, at most {limit} are kept")
+    }
+}
+
+impl std::error::Error for InvalidMetadata {}
+
+impl Metadata {
+    /// As it is stored and sent ([`tlv`] fields).
+    ///
+    /// # Errors
+    /// [`InvalidMetadata`] beyond the limits.
+    pub fn encode(&self) -> Result<Bytes, InvalidMetadata> {
+        let mut out = BytesMut::new();
+        if let Some(content_type) = &self.content_type {
+            if content_type.len() > limits::CONTENT_TYPE_BYTES {
+                let bytes = content_type.len();
+                return Err(InvalidMetadata::ContentType { bytes });
+            }
+            tlv::put_field(&mut out, CONTENT_TYPE, content_type.as_bytes());
+        }
+        let bytes = self
+            .user
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if bytes > limits::USER_METADATA_BYTES || self.user.len() > USER_PAIRS {
+            return Err(InvalidMetadata::UserPairs { bytes });
+        }
+        for (name, value) in &self.user {
+            let mut pair = BytesMut::with_capacity(2 + name.len() + value.len());
+            pair.put_u16_le(u16::try_from(name.len()).expect("bounded above"));
+            pair.put_slice(name.as_bytes());
+            pair.put_slice(value.as_bytes());
+            tlv::put_field(&mut out, USER_PAIR, &pair);
+        }
+        if let Some(checksum) = self.checksum {
+            tlv::put_field(&mut out, CHECKSUM, &checksum.to_le_bytes());
+        }
+        if let Some(time) = self.written_at_ms {
+            tlv::put_field(&mut out, WRITTEN_AT_MS, &time.to_le_bytes());
+        }
+        if let Some(etag) = &self.etag {
+            tlv::put_field(&mut out, ETAG, etag.as_str().as_bytes());
+        }
+        if let Some(blocks) = &self.blocks {
+            tlv::put_field(&mut out, BLOCKS, &blocks.encode());
+        }
+        assert!(out.len() <= limits::METADATA_BYTES, "the parts are bounded");
+        Ok(out.freeze())
+    }
+
+    /// The reverse of [`Metadata::encode`]; skips fields of later versions unless they must be understood.
+    ///
+    /// # Errors
+    /// [`TlvError`].
+    pub fn decode(bytes: &Bytes) -> Result<Metadata, TlvError> {
+        let mut metadata = Metadata::default();
+        for field in tlv::fields(bytes) {
+            let (kind, value) = field?;
+            match kind {
+                CONTENT_TYPE => metadata.content_type = Some(tlv::text(kind, &value)?),
+                USER_PAIR => metadata.user.push(decode_pair(&value)?),
+                CHECKSUM => {
+                    let checksum = u32::from_le_bytes(tlv::number(kind, &value)?);
+                    metadata.checksum = Some(checksum);
+                }
+                WRITTEN_AT_MS => {
+                    let time = u64::from_le_bytes(tlv::number(kind, &value)?);
+                    metadata.written_at_ms = Some(time);
+                }
+                ETAG => metadata.etag = Some(decode_etag(&value)?),
+                BLOCKS => metadata.blocks = Some(Blocks::decode(kind, &value)?),
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        Ok(metadata)
+    }
+
+    /// Of encoded metadata what a listing shows. A server does not refuse what it cannot read: it keeps it for clients.
+    pub fn listed(bytes: &Bytes) -> (Option<Etag>, Option<u64>) {
+        let (mut etag, mut written_at_ms) = (None, None);
+        for (kind, value) in tlv::fields(bytes).map_while(Result::ok) {
+            match kind {
+                ETAG => etag = decode_etag(&value).ok(),
+                WRITTEN_AT_MS => {
+                    written_at_ms = tlv::number(kind, &value).ok().map(u64::from_le_bytes);
+                }
+                _ => {}
+            }
+        }
+        (etag, written_at_ms)
+    }
+}
+
+fn decode_etag(value: &Bytes) -> Result<Etag, TlvError> {
+    let etag = Etag::new(&tlv::text(ETAG, value)?);
+    etag.map_err(|_| TlvError::Invalid { kind: ETAG })
+}
+
+fn decode_pair(value: &Bytes) -> Result<(String, String), TlvError> {
+    let invalid = TlvError::Invalid { kind: USER_PAIR };
+    if value.len() < 2 {
+        return Err(invalid);
+    }
+    let split = 2 + usize::from(u16::from_le_bytes([value[0], value[1]]));
+    if value.len() < split {
+        return Err(invalid);
+    }
+    let name = tlv::text(USER_PAIR, &value.slice(2..split))?;
+    Ok((name, tlv::text(USER_PAIR, &value.slice(split..))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tag::Writer;
+
+    #[test]
+    fn metadata_survives_and_is_bounded() {
+        let metadata = Metadata {
+            content_type: Some("text/plain".into()),
+            user: vec![
+                ("colour".into(), "blue".into()),
+                ("ä".into(), String::new()),
+            ],
+            checksum: Some(7),
+            written_at_ms: Some(9),
+            etag: Some(Etag::new("d41d8cd98f00b204-2").unwrap()),
+            blocks: Some(Blocks::new(Writer::default(), 10, 4)),
+        };
+        assert_eq!(
+            Metadata::decode(&metadata.encode().unwrap()),
+            Ok(metadata.clone())
+        );
+        assert_eq!(
+            Metadata::listed(&metadata.encode().unwrap()),
+            (metadata.etag.clone(), Some(9))
+        );
+        assert_eq!(Metadata::listed(&Bytes::from_static(b"?")), (None, None));
+        assert_eq!(Metadata::decode(&Bytes::new()), Ok(Metadata::default()));
+        let pairs = |bytes: usize| Metadata {
+            user: vec![("n".into(), "v".repeat(bytes - 1))],
+            ..metadata.clone()
+        };
+        assert!(pairs(2048).encode().is_ok());
+        assert_eq!(
+            pairs(2049).encode(),
+            Err(InvalidMetadata::UserPairs { bytes: 2049 })
+        );
+    }
+    #[test]
+    fn an_etag_is_visible_ascii() {
+        assert!(Etag::new(&"e".repeat(64)).is_ok());
+        for text in ["", "a b", "\"a\"", "ä", "a\n", &"e".repeat(65)] {
+            let bytes = text.len();
+            assert_eq!(Etag::new(text), Err(InvalidMetadata::Etag { bytes }));
+        }
+    }
+}

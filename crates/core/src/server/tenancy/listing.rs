@@ -1,0 +1,127 @@
+//! Listings of a server's objects, page by page (`docs/spec` `[X-19 regular-listing]`).
+
+use super::Tenancy;
+use crate::dap::versions::{Stored, Versions};
+use crate::limits;
+use crate::message::{ListEntry, ListRequest, Listed};
+use bytes::Bytes;
+use std::ops::Bound;
+
+/// Keys that are looked at for one that shows that a common prefix is not empty. A client looks further itself.
+const LOOKED_AT: usize = limits::PAGE_ENTRIES;
+
+impl Tenancy {
+    /// A page of objects. `age_s`: how long ago a second of this server's clock was.
+    pub(in crate::server) fn list(
+        &self,
+        request: &ListRequest,
+        age_s: impl Fn(u32) -> u32,
+    ) -> Listed {
+        let limit = usize::from(request.limit).clamp(1, limits::PAGE_ENTRIES);
+        let mut entries: Vec<ListEntry> = Vec::new();
+        let mut objects = self.objects_from(&start(request), request);
+        while let Some((name, versions)) = objects.next() {
+            if entries.len() == limit {
+                return Listed {
+                    entries,
+                    truncated: true,
+                };
+            }
+            let (mut listed, common) = ((name, versions), request.common_prefix(key_of(name)));
+            if let Some(common) = common {
+                listed = self.witness(listed, request, common);
+                let next = Bound::Included(beyond(request, common));
+                objects = self.objects_from(&next, request);
+            }
+            let (key, versions) = (key_of(listed.0), listed.1);
+            let last = entries.last().map(|last| request.listed_as(&last.key));
+            assert!(last < Some(request.listed_as(key)), "a page ascends");
+            entries.push(entry(key, versions, age_s(versions.taken_in_s)));
+        }
+        Listed {
+            entries,
+            truncated: false,
+        }
+    }
+
+    /// The objects from here on whose names begin as the request says.
+    fn objects_from<'a>(
+        &'a self,
+        start: &Bound<Vec<u8>>,
+        request: &ListRequest,
+    ) -> impl Iterator<Item = (&'a Bytes, &'a Versions)> + use<'a> {
+        let prefix = name(request, &request.prefix);
+        let start = start.as_ref().map(Vec::as_slice);
+        let range = self.objects.range::<[u8], _>((start, Bound::Unbounded));
+        let begins_so = move |(name, _): &(&Bytes, &Versions)| name.starts_with(&prefix);
+        range.take_while(begins_so).filter(|(_, it)| is_listed(it))
+    }
+
+    /// Of the keys with this common prefix, of which this is the first, the one that is listed for all: the first that is there.
+    fn witness<'a>(
+        &'a self,
+        first: (&'a Bytes, &'a Versions),
+        request: &ListRequest,
+        common: &str,
+    ) -> (&'a Bytes, &'a Versions) {
+        let common = name(request, common);
+        let start = Bound::Included(first.0.to_vec());
+        let under = self.objects_from(&start, request);
+        let under = under.take_while(|(name, _)| name.starts_with(&common));
+        let mut under = under.take(LOOKED_AT);
+        let is_there = |versions: &Versions| {
+            let newest = versions.largest();
+            versions.damaged().is_none() && newest.is_some_and(|newest| !newest.deleted)
+        };
+        under.find(|(_, it)| is_there(it)).unwrap_or(first)
+    }
+}
+
+/// The name of the object of the request's kind that has this key.
+fn name(request: &ListRequest, key: &str) -> Vec<u8> {
+    [&[request.kind as u8], key.as_bytes()].concat()
+}
+
+fn key_of(name: &Bytes) -> &str {
+    std::str::from_utf8(&name[1..]).expect("checked when the name was made")
+}
+
+/// The least name behind all that begin so.
+fn beyond(request: &ListRequest, common: &str) -> Vec<u8> {
+    let mut name = name(request, common);
+    // UTF-8 has no byte 255.
+    *name.last_mut().expect("the kind is there") += 1;
+    name
+}
+
+/// Where the page begins.
+fn start(request: &ListRequest) -> Bound<Vec<u8>> {
+    let after = request.after.as_str();
+    if request.common_prefix(after) == Some(after) {
+        Bound::Included(beyond(request, after))
+    } else if after >= request.prefix.as_str() {
+        Bound::Excluded(name(request, after))
+    } else {
+        Bound::Included(name(request, &request.prefix))
+    }
+}
+
+/// An object of which nothing is here but a floor is in no listing.
+fn is_listed(versions: &Versions) -> bool {
+    versions.damaged().is_some() || versions.largest().is_some()
+}
+
+fn entry(key: &str, versions: &Versions, age_s: u32) -> ListEntry {
+    let newest = versions.largest();
+    let tag = versions.damaged().max(newest.map(|newest| newest.tag));
+    ListEntry {
+        key: key.into(),
+        tag: tag.expect("of an object that is listed"),
+        length: newest.map_or(0, |newest| newest.length),
+        etag: newest.and_then(|newest| newest.etag.clone()),
+        written_at_ms: newest.and_then(Stored::written_at_ms),
+        age_s,
+        deleted: newest.is_some_and(|newest| newest.deleted),
+        damaged: versions.damaged().is_some(),
+    }
+}
