@@ -92,9 +92,26 @@ fn objects_are_replaced_listed_and_deleted() {
     assert_eq!(ls(&["--limit", "2"]), "a/1\na/2");
     assert_eq!(ls(&["--after", "a/2"]), "b\nä");
     assert_eq!(ls(&["nothing"]), "");
-    assert!(ls(&["-l", "b"]).starts_with("1\t"), "size, version, key");
+    assert_eq!(ls(&["--delimiter", "/"]), "a/\nb\nä");
+    assert_eq!(ls(&["--delimiter", "/", "--limit", "1"]), "a/");
+    assert_eq!(ls(&["--delimiter", "/", "--after", "a/", "b"]), "b");
+    let folders = cluster.run(&["ls", "--delimiter", "/", "--json"]).done();
+    assert!(folders.text().starts_with("{\"prefix\":\"a/\"}\n"));
+    let too_long = "/".repeat(1025);
+    cluster
+        .run(&["ls", "--delimiter", &too_long])
+        .refused(2, &["1025"]);
+    let long = ls(&["-l", "b"]);
+    let fields: Vec<&str> = long.split('\t').collect();
+    assert_eq!(
+        (fields.len(), fields[0], fields[3]),
+        (4, "1", "b"),
+        "{long}"
+    );
+    assert!(fields[1].parse::<u64>().is_ok_and(|ms| ms > 0), "{long}");
     cluster.run(&["rm", "a/1"]).done();
     assert_eq!(ls(&[]), "a/2\nb\nä");
+    assert_eq!(ls(&["--delimiter", "/"]), "a/\nb\nä");
     cluster.run(&["get", "a/1"]).refused(3, &["a/1", "default"]);
     cluster.run(&["stat", "a/1"]).refused(3, &["a/1"]);
     cluster.run(&["rm", "a/1"]).refused(3, &["a/1"]);

@@ -110,7 +110,7 @@ impl fmt::Display for Invalid {
             Invalid::Range { start, end, length } => write_range(f, *start, *end, *length),
             Invalid::ListBound { bytes } => write!(
                 f,
-                "the prefix or starting point of the listing has {bytes} bytes, keys have at most {}",
+                "the prefix, the starting point or the delimiter of the listing has {bytes} bytes, keys have at most {}",
                 limits::KEY_BYTES
             ),
             Invalid::Local { reason } => f.write_str(reason),
