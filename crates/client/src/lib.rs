@@ -40,6 +40,7 @@
 //!   async stat(&self, &str) -> Result<ObjectInfo, Error>
 //!   async delete(&self, &str) -> Result<Version, Error>
 //!   async list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error>
+//!   async list_with(&self, ListOptions) -> Result<Page, Error>      with common prefixes
 //!   async plan(&self, &Change) -> Result<Plan, ReconfigError>
 //!   async reconfigure(&self, &Change, impl Fn(Progress)) -> Result<Reconfigured, ReconfigError>
 //!   async resume(&self, impl Fn(Progress)) -> Result<Option<ConfigurationInfo>, ReconfigError>
