@@ -19,11 +19,11 @@ use crate::config::Configuration;
 use crate::dap::Known;
 use crate::element::Value;
 use crate::env::Env;
-use crate::limits;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
 use crate::reconfig::walk::Walk;
 use crate::tag::{ClientId, Tag, Writer};
+use crate::timing;
 use propagated::Propagated;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -173,7 +173,7 @@ impl<E: Env> Domain<E> {
 
 /// Before members are asked again that had no room: a random while, so that clients that met there do not meet again.
 async fn pause<E: Env>(client: &Client<E>) {
-    let most = u64::try_from(limits::ASK_AGAIN.as_micros()).expect("it is short");
+    let most = u64::try_from(timing::ROOM_PAUSE.as_micros()).expect("it is short");
     let pause = most / 2 + client.env.random() % most;
     client.env.sleep(Duration::from_micros(pause)).await;
 }

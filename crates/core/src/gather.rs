@@ -5,9 +5,9 @@
 
 use crate::config::{Configuration, Members};
 use crate::env::Env;
-use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
 use crate::span;
+use crate::timing;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -188,7 +188,7 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
     }
 
     fn patience(&self) -> Option<Duration> {
-        (!self.again.is_empty()).then_some(limits::ASK_AGAIN)
+        (!self.again.is_empty()).then_some(timing::ASK_AGAIN)
     }
 }
 

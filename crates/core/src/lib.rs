@@ -24,7 +24,7 @@
 //!           |
 //!        server      one server as a state machine: objects, cells, registry, pointers
 //! -----------------------------------------------------------------------------------------------
-//!   tag  object  element  config  pointer  quorums  message  tally  tlv  hash  limits  error     the ground
+//!   tag  object  element  config  pointer  quorums  message  tally  tlv  hash  limits  timing  error     the ground
 //! ```
 //!
 //! Reading order: [`tag`], [`config`], [`quorums`], [`message`], [`tally`], [`gather`], [`dap::abd`], [`dap::ec`],
@@ -65,4 +65,5 @@ pub mod span;
 pub mod starts;
 pub mod tag;
 pub mod tally;
+pub mod timing;
 pub mod tlv;

@@ -1,7 +1,5 @@
 //! Everything that is bounded, in one place.
 
-use std::time::Duration;
-
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 1024;
 /// Bytes of user metadata (names and values together) of one object.
@@ -54,15 +52,6 @@ pub const REGISTERED_SERVERS: usize = 4096;
 /// `delta` of a configuration unless the user says otherwise (2.2).
 pub const DEFAULT_DELTA: u16 = 5;
 
-/// How long an object must be quiet before versions below its confirmed one go (`[X-3 unconfirmed-cap]`).
-pub const QUIET: Duration = Duration::from_secs(2);
-/// How long a get-data waits for the servers that it asked for elements before it asks others too.
-pub const HEDGE: Duration = Duration::from_millis(15);
-/// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
-pub const ASK_AGAIN: Duration = Duration::from_millis(25);
-/// How long a start waits for members of the root domain that have not answered once a quorum has registered it: one of
-/// them may know of a later start. Long enough for a connection and a question over a slow way.
-pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
 /// Values longer than this are written in blocks of this length, unless the user says otherwise (10.6).
 pub const DEFAULT_BLOCK_BYTES: u32 = 4 << 20;
 /// Bytes that a block may be chosen to have, at least.
@@ -148,12 +137,4 @@ const _: () = assert!(
 const _: () = assert!(
     BLOCKS.checked_mul(MAX_BLOCK_BYTES as u64).is_some(),
     "places within a value are 64 bits"
-);
-const _: () = assert!(
-    HEDGE.as_nanos() < QUIET.as_nanos(),
-    "versions outlive a read that hedges"
-);
-const _: () = assert!(
-    ASK_AGAIN.as_nanos() < REGISTRATION_PATIENCE.as_nanos(),
-    "a member that is starting is asked again before it is given up"
 );

@@ -29,6 +29,7 @@ use crate::message::{
 };
 use crate::object::Name;
 use crate::tag::Tag;
+use crate::timing;
 use finals::Finals;
 use record::{Header, Ledger, Step};
 use registry::Registry;
@@ -439,7 +440,7 @@ impl Server {
         newest: Option<Tag>,
     ) {
         if let Some(newest) = newest {
-            let due = now.plus(limits::QUIET);
+            let due = now.plus(timing::QUIET);
             let last = self.quiet.back().map(|(last, ..)| *last);
             assert!(last <= Some(due), "the queue is in order of time");
             self.quiet.push_back((due, key, name.clone(), newest));

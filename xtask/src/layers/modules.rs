@@ -57,7 +57,7 @@ const CLIENT: Layers = Layers {
 
 const GROUND: &[&str] = &[
     "config", "element", "error", "hash", "instant", "limits", "message", "object", "pointer",
-    "quorums", "span", "starts", "tag", "tally", "tlv",
+    "quorums", "span", "starts", "tag", "tally", "timing", "tlv",
 ];
 
 const MODULES: &[(&str, &[&str])] = &[

@@ -21,6 +21,7 @@ use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Ballot, Body, CellReply, CellRequest, CellSummary, Note, Reply};
 use crate::tag::Writer;
+use crate::timing;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -77,7 +78,8 @@ pub async fn propose<E: Env>(
         };
         // Above the other proposer, after a random while, so that one of the two gets through ([R-9 random-backoff]).
         number = rejected.number.max(number + 1);
-        env.sleep(Duration::from_micros(env.random() % 5000)).await;
+        let most = u64::try_from(timing::PROPOSER_PAUSE.as_micros()).expect("it is short");
+        env.sleep(Duration::from_micros(env.random() % most)).await;
     }
 }
 

@@ -5,10 +5,10 @@ use super::single;
 use crate::config::Configuration;
 use crate::env::Env;
 use crate::gather::{ConfiguredTally, Decision, Event};
-use crate::limits;
 use crate::message::{Access, Answer, Body};
 use crate::object::Name;
 use crate::tag::Tag;
+use crate::timing;
 use std::time::Duration;
 
 pub(super) struct Adopt {
@@ -76,7 +76,7 @@ impl ConfiguredTally for Adopt {
 
     fn patience(&self) -> Option<Duration> {
         let spoken = self.said.iter().flatten().count();
-        (spoken >= self.quorum).then_some(limits::HEDGE)
+        (spoken >= self.quorum).then_some(timing::ADOPTION_GRACE)
     }
 }
 

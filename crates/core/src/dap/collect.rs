@@ -8,10 +8,10 @@ use crate::element::{Carried, Element, Form};
 use crate::env::{Env, Work};
 use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
-use crate::limits;
 use crate::message::{Access, Answer, Body, Held, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
+use crate::timing;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,9 +99,9 @@ pub(super) async fn collect<E: Env>(
                 env.count(Work::AskedAgain);
                 // At once, then after a random while of up to about four round trips.
                 if attempt > 0 {
-                    let most = 1 << attempt.min(5);
-                    env.sleep(Duration::from_micros(env.random() % (most * 250)))
-                        .await;
+                    let most = timing::RESTART_PAUSE * (1 << (attempt.min(5) - 1));
+                    let most = u64::try_from(most.as_micros()).expect("it is short");
+                    env.sleep(Duration::from_micros(env.random() % most)).await;
                 }
                 attempt += 1;
             }
@@ -462,7 +462,7 @@ impl ConfiguredTally for Collect {
     }
 
     fn patience(&self) -> Option<Duration> {
-        Some(limits::HEDGE)
+        Some(timing::HEDGE)
     }
 }
 

@@ -5,8 +5,8 @@ use crate::config::{Configuration, ServerId};
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Fold, Quorum, Visit};
-use crate::limits;
 use crate::message::{Body, Enrolment, Reply, ServerRecord};
+use crate::timing;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -78,10 +78,8 @@ pub async fn register<E: Env>(
     gather::gather(env, at, Admission::new(at.c(), body)).await
 }
 
-/// Ticks of [`limits::ASK_AGAIN`] that make up the patience. A clock that jumps, or a process that stood still, loses one of
-/// them, not all.
 const PATIENCE_TICKS: u32 =
-    (limits::REGISTRATION_PATIENCE.as_millis() / limits::ASK_AGAIN.as_millis()) as u32;
+    (timing::REGISTRATION_PATIENCE.as_millis() / timing::REGISTRATION_STEP.as_millis()) as u32;
 
 /// The tally of a registration. A quorum of votes is not enough while a member that has not voted may still speak: one vote
 /// may be that of the registering server itself, on whose disk the later start is missing, too, and others of servers whose own
@@ -172,7 +170,7 @@ impl ConfiguredTally for Admission {
     }
 
     fn patience(&self) -> Option<Duration> {
-        self.has_quorum().then_some(limits::ASK_AGAIN)
+        self.has_quorum().then_some(timing::REGISTRATION_STEP)
     }
 }
 

@@ -6,10 +6,10 @@ use crate::config::Configuration;
 use crate::element::Element;
 use crate::error::Response;
 use crate::gather::{ConfiguredTally, Decision, Event};
-use crate::limits;
 use crate::message::{Access, Answer, Body, Refusal};
 use crate::object::Name;
 use crate::tag::Tag;
+use crate::timing;
 use std::time::Duration;
 
 pub(super) struct Store {
@@ -169,7 +169,7 @@ impl ConfiguredTally for Store {
     }
 
     fn patience(&self) -> Option<Duration> {
-        (self.stored() >= self.quorum).then_some(limits::HEDGE)
+        (self.stored() >= self.quorum).then_some(timing::REPAIR_GRACE)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::Descriptor;
 use crate::config::testing::replicated;
 use crate::message::{Answer, CellReply, CellRequest};
 use crate::pointer::Pointer;
+use crate::timing;
 
 /// What happens on one way through.
 #[derive(Clone, Debug, PartialEq)]
@@ -397,7 +398,7 @@ where
                 Decision::Pending
             );
         }
-        assert_eq!(tally.patience(), Some(limits::ASK_AGAIN));
+        assert_eq!(tally.patience(), Some(timing::ASK_AGAIN));
         let Decision::Ask(mut positions) = tally.tick() else {
             panic!("it asks again")
         };

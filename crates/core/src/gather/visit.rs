@@ -5,10 +5,10 @@ use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
 use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
-use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
 use crate::pointer::{self, Fork, Pointer};
 use crate::span;
+use crate::timing;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -330,8 +330,8 @@ impl<T: ConfiguredTally> Tally for Addressed<T> {
     }
 
     fn patience(&self) -> Option<Duration> {
-        let again = (!self.again.is_empty()).then_some(limits::ASK_AGAIN);
-        let hurry = self.one_is_enough().then_some(limits::HEDGE);
+        let again = (!self.again.is_empty()).then_some(timing::ASK_AGAIN);
+        let hurry = self.one_is_enough().then_some(timing::SUCCESSOR_GRACE);
         let patience = [self.tally.patience(), again, hurry];
         patience.into_iter().flatten().min()
     }

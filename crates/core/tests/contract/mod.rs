@@ -12,7 +12,6 @@ use crate::world::{World, configuration, name, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap;
 use areo_core::element::Element;
-use areo_core::limits;
 use areo_core::message::{
     Access, Ballot, Body, CellRequest, ListRequest, Note, Refusal, Reply, Request, ServerRecord,
     Want,
@@ -20,6 +19,7 @@ use areo_core::message::{
 use areo_core::object::Kind;
 use areo_core::pointer::Pointer;
 use areo_core::tag::{ClientId, Tag, Writer};
+use areo_core::timing;
 use bytes::Bytes;
 use promises::Promises;
 use proptest::collection::vec;
@@ -344,7 +344,7 @@ impl Subject {
                 self.promises
                     .registered(server, (incarnation, start), reply);
             }
-            Event::Quiet => self.world.pass(limits::QUIET * 2),
+            Event::Quiet => self.world.pass(timing::QUIET * 2),
             Event::Crash { resurrect } => {
                 self.world.crash(0);
                 self.world.restart(0, resurrect);

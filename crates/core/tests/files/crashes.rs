@@ -5,7 +5,7 @@ use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
 use areo_core::error::WriteError;
 use areo_core::fragment::update::UpdateError;
-use areo_core::limits::QUIET;
+use areo_core::timing::QUIET;
 
 const KIB: usize = 1 << 10;
 

@@ -57,7 +57,7 @@ fn the_tags_of_trimmed_versions_stay() {
         let (world, writer, reader) = world(dap, 1);
         let tags: Vec<Tag> = (0..10).map(|_| writer.put("k", LONG)).collect();
         world.settle();
-        world.pass(areo_core::limits::QUIET * 4);
+        world.pass(areo_core::timing::QUIET * 4);
         let expected: Vec<(Tag, bool)> = (0..).zip(&tags).map(|(i, tag)| (*tag, i >= 8)).collect();
         for number in 0..5 {
             assert_eq!(list(&world, number), expected, "{dap:?}");

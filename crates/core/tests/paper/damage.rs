@@ -4,11 +4,11 @@
 use crate::world::{Actor, Disk, Message, World, configuration, identity, server};
 use areo_core::config::Dap;
 use areo_core::instant::Instant;
-use areo_core::limits::QUIET;
 use areo_core::message::{Access, Refusal, Request, ServerRecord};
 use areo_core::server::record::Header;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
+use areo_core::timing::QUIET;
 use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be";

@@ -7,6 +7,7 @@ use areo_core::element::Form;
 use areo_core::limits;
 use areo_core::manager::Deletion;
 use areo_core::server::record::Header;
+use areo_core::timing;
 use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be, and than sixty-four bytes: the length of a block of the code";
@@ -84,7 +85,7 @@ fn a_large_value_is_fetched_from_the_members_with_the_data() {
     for key in ["a", "b", "c", "d", "e"] {
         let tag = writer.put(key, &long);
         world.settle();
-        world.latency(limits::HEDGE * 2);
+        world.latency(timing::HEDGE * 2);
         let bytes = world.element_bytes();
         let found = world.run(reader.read(key)).unwrap();
         assert_eq!((found.tag, found.length), (tag, long.len() as u64));
@@ -220,7 +221,7 @@ fn a_silent_member_is_replaced_after_the_hedge() {
                 let begin = world.now();
                 assert_eq!(world.actor(&c).get("k"), (tag, Some(text.into())));
                 let took = world.now().since(begin);
-                assert!(took <= limits::HEDGE, "{took:?} without server {silent}");
+                assert!(took <= timing::HEDGE, "{took:?} without server {silent}");
             }
         }
     }

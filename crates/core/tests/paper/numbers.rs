@@ -9,6 +9,7 @@ use areo_core::limits;
 use areo_core::message::{Access, Answer, Ballot, Body, CellRequest, Note, Refusal, Reply, Want};
 use areo_core::server::record::Header;
 use areo_core::tag::{ClientId, Tag, Writer};
+use areo_core::timing;
 use bytes::Bytes;
 
 const WRITER: Writer = Writer {
@@ -172,7 +173,7 @@ fn a_record_that_is_not_possible_is_damage() {
         // So that there are marks.
         let second = actor.put("k", "again");
         assert!(second > first);
-        world.pass(limits::QUIET * 4);
+        world.pass(timing::QUIET * 4);
         for start in 0..3 {
             world.crash(0);
             if start == 0 {

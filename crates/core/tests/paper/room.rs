@@ -6,12 +6,13 @@ use areo_core::config::{Dap, Options};
 use areo_core::consensus::fate::{self, Fate};
 use areo_core::error::WriteError;
 use areo_core::gather::Visit;
-use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Access, Answer, Refusal};
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
+use areo_core::timing::QUIET;
 use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be";

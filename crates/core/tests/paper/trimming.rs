@@ -6,9 +6,10 @@ use areo_core::config::Dap;
 use areo_core::dap;
 use areo_core::error::WriteError;
 use areo_core::gather::Visit;
-use areo_core::limits::{QUIET, UNCONFIRMED_ELEMENTS};
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Access, Answer, Note, Refusal};
 use areo_core::tag::{Tag, Writer};
+use areo_core::timing::QUIET;
 use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be";

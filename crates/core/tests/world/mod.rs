@@ -19,6 +19,7 @@ use areo_core::instant::Instant;
 use areo_core::limits;
 use areo_core::message::Reply;
 use areo_core::object::{DomainId, Name};
+use areo_core::timing;
 use bytes::Bytes;
 use machine::Machine;
 use network::Filter;
@@ -310,7 +311,7 @@ impl World {
 
     /// A little time passes although messages are in flight: enough for a hedge now and then, hardly for a deadline.
     fn hurry(&self) {
-        let most = u64::try_from(limits::HEDGE.as_nanos()).expect("it is short");
+        let most = u64::try_from(timing::HEDGE.as_nanos()).expect("it is short");
         let time = Duration::from_nanos(self.draw() % most);
         self.pass_to(self.now().plus(time));
         self.poll();

@@ -7,6 +7,7 @@ use crate::element::Value;
 use crate::gather::tests::{Happening, assignments, explore};
 use crate::message::Reply;
 use crate::tag::Writer;
+use crate::timing;
 use bytes::Bytes;
 
 fn tag() -> Tag {
@@ -133,7 +134,7 @@ fn a_write_back_asks_only_who_does_not_hold_the_version() {
         }
         if held >= 3 {
             // A quorum holds it: this only repairs, and does not wait for whoever is silent.
-            assert_eq!(tally.patience(), Some(limits::HEDGE));
+            assert_eq!(tally.patience(), Some(timing::REPAIR_GRACE));
             assert_eq!(tally.tick(), Decision::Done(Outcome::Stored));
             continue;
         }

@@ -16,6 +16,7 @@ use crate::limits;
 use crate::message::ListEntry;
 use crate::object::{Kind, Name};
 use crate::tag::Tag;
+use crate::timing;
 
 /// An object that is being moved.
 struct Moved<'a> {
@@ -224,7 +225,7 @@ impl<E: Env> Source<'_, E> {
         loop {
             match dap::put_data(self.env, to, name, tag, value, holders).await {
                 Ok(()) => return Ok(true),
-                Err(PutError::Unconfirmed) => self.env.sleep(limits::ASK_AGAIN).await,
+                Err(PutError::Unconfirmed) => self.env.sleep(timing::TRANSFER_PAUSE).await,
                 Err(PutError::Fenced(_)) => return Ok(false),
                 Err(PutError::Failed(failed)) => return Err(stop(failed, to)),
             }

@@ -4,13 +4,13 @@
 use crate::paper::cells::record;
 use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::limits;
 use areo_core::manager::{self, Creation, Registration, reconfiguration};
 use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::Reconfigured;
 use areo_core::server::record::Header;
+use areo_core::timing;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,7 +143,7 @@ fn servers_start_together_while_the_root_domain_moves() {
 /// server 1 are a quorum. Server 2 knows better, and answers late, but within the patience.
 #[test]
 fn a_rolled_back_root_member_is_refused_while_one_that_knows_better_may_answer() {
-    for late in [Duration::ZERO, limits::REGISTRATION_PATIENCE * 9 / 10] {
+    for late in [Duration::ZERO, timing::REGISTRATION_PATIENCE * 9 / 10] {
         let root = configuration(3, Dap::Abd, 1, 0);
         let world = World::new(&root, 1);
         let actor = world.actor(&root);

@@ -1,0 +1,39 @@
+//! How long the algorithms wait: each constant for one reason. No outcome depends on them, only how long it takes and what is
+//! sent for it.
+
+use std::time::Duration;
+
+/// How long an object must be quiet before versions below its confirmed one go (`[X-3 unconfirmed-cap]`).
+pub const QUIET: Duration = Duration::from_secs(2);
+/// How long a get-data waits for the servers that it asked for elements before it asks others, too.
+pub const HEDGE: Duration = Duration::from_millis(15);
+/// How long an adoption waits, once a quorum has answered, for the others to answer: to each that does not, its element is sent.
+pub const ADOPTION_GRACE: Duration = Duration::from_millis(15);
+/// How long a put waits for members that lack the version where a quorum held it from the start.
+pub const REPAIR_GRACE: Duration = Duration::from_millis(15);
+/// How long an operation waits for a configuration of which one server showed a final successor, before it goes there.
+pub const SUCCESSOR_GRACE: Duration = Duration::from_millis(15);
+/// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
+pub const ASK_AGAIN: Duration = Duration::from_millis(25);
+/// How long a start waits for members of the root domain that have not answered once a quorum has registered it: one of
+/// them may know of a later start. Long enough for a connection and a question over a slow way.
+pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
+/// The steps in which that time is counted. A clock that jumps, or a process that stood still, loses one of them, not all.
+pub const REGISTRATION_STEP: Duration = Duration::from_millis(25);
+/// How long a write pauses before it asks members again that had no room: half of this, and up to as much again, by chance.
+pub const ROOM_PAUSE: Duration = Duration::from_millis(25);
+/// How long a transfer pauses before it puts a version again that members hold too many unconfirmed ones beside.
+pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
+/// How long a proposer pauses, at most, after a larger ballot was met (`[R-9 random-backoff]`).
+pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
+/// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 32 times.
+pub const RESTART_PAUSE: Duration = Duration::from_micros(500);
+
+const _: () = assert!(
+    HEDGE.as_nanos() < QUIET.as_nanos(),
+    "versions outlive a read that hedges"
+);
+const _: () = assert!(
+    ASK_AGAIN.as_nanos() < REGISTRATION_PATIENCE.as_nanos(),
+    "a member that is starting is asked again before it is given up"
+);
