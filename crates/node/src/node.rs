@@ -127,6 +127,11 @@ impl<K: Keep, C> Node<K, C> {
         &self.shard
     }
 
+    /// Where its records are.
+    pub fn keep(&self) -> &K {
+        &self.keep
+    }
+
     /// The records, at the end of the node.
     pub fn into_keep(self) -> K {
         self.keep

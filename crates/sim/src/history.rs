@@ -234,8 +234,14 @@ impl History {
     }
 
     /// A coverable write ended with this version. Returns whether another one has replaced the same version
-    /// (`[V-1 weak-coverability]`).
-    pub(crate) fn end_covered(&mut self, ended: &Ended, operation: &Operation, tag: Tag) -> bool {
+    /// (`[V-1 weak-coverability]`). `fences`: the numbers of all fences of the object that servers have shown.
+    pub(crate) fn end_covered(
+        &mut self,
+        ended: &Ended,
+        operation: &Operation,
+        tag: Tag,
+        fences: &BTreeSet<u64>,
+    ) -> bool {
         let base = operation.kind.base().expect("it is coverable");
         self.end_write(ended, operation, tag);
         if base < operation.floor {
@@ -245,8 +251,9 @@ impl History {
                 &format!("replaced {base}, older than {floor}, which had ended"),
             );
         }
-        // Above it by more than one where members hold the next numbers back (`[X-3 unconfirmed-cap]`).
-        if tag.number <= base.number {
+        // The next number, or the next above a fence that holds the next ones back (`[X-3 unconfirmed-cap]`).
+        let mut before = fences.range(base.number..).chain([&base.number]);
+        if !before.any(|before| before + 1 == tag.number) {
             self.violate(operation, &format!("made {tag} of {base}"));
         }
         !self.register(operation).covered.insert(base)

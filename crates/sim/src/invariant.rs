@@ -13,7 +13,7 @@ mod tags_never_go_back;
 mod told_is_durable;
 mod trimming_bounds_versions;
 
-use crate::truth::{Domain, Kept, ObjectId, Objects, Truth};
+use crate::truth::{self, Domain, Kept, ObjectId, Objects, Truth};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
 use areo_core::message::{Held, Note};
@@ -81,6 +81,15 @@ impl Context<'_> {
     /// The configuration that an object is in, if the run knows it yet.
     fn shape(&self, object: ObjectId) -> Option<&Arc<Configuration>> {
         self.shapes.get(&self.objects.key(object))
+    }
+
+    /// Whether the server may lack a version that it had: it was decided that the version is dropped
+    /// (`[X-3 unconfirmed-cap]`).
+    fn is_dropped(&self, server: usize, object: ObjectId, tag: Tag) -> bool {
+        let home = self
+            .shape(object)
+            .map(|c| (&**c, self.objects.name(object)));
+        truth::is_dropped(self.truths, server, (object, tag), home)
     }
 }
 

@@ -206,6 +206,9 @@ fn once_or_twice(seed: u64, options: &Options) -> Outcome {
 /// Longest virtual time that a run may take before somebody must be stuck.
 const LONGEST: Duration = Duration::from_hours(24);
 
+/// Sweeps after which every server must have been heard by one.
+const SWEEPS: usize = 40;
+
 /// Runs one seed without some of what it would do.
 pub fn restricted(
     seed: u64,
@@ -314,7 +317,32 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
         }
     }
     pass(world, Duration::from_secs(5));
-    world.at_rest();
+    if let Some(crowded) = world.crowded() {
+        return world.violate(crowded);
+    }
+    close(world, work);
+}
+
+/// Sweeps until no server holds more than its bound. A sweep hears from a quorum, so that one server may miss the first ones.
+fn close(world: &World, work: &Rc<Workload>) {
+    world.spread_latencies();
+    let mut overgrown = None;
+    for _ in 0..SWEEPS {
+        work.start_closing();
+        while work.is_busy() && world.violation().is_none() {
+            if !world.step() {
+                return world.violate("liveness: nothing happens any more".to_owned());
+            }
+        }
+        pass(world, Duration::from_secs(5));
+        overgrown = world.overgrown();
+        if overgrown.is_none() {
+            return;
+        }
+    }
+    if let Some(overgrown) = overgrown {
+        world.violate(overgrown);
+    }
 }
 
 fn pass(world: &World, time: Duration) {

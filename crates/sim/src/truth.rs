@@ -1,15 +1,23 @@
 //! What is really on the servers' disks, as the harness knows it: kept beside the servers, from the steps that became
 //! durable, and never asked of them.
 
+mod again;
+mod fates;
+mod kept;
+
+pub(crate) use fates::is_dropped;
+pub(crate) use kept::{Identity, Kept};
+
 use crate::random::Table;
+use again::Joined;
 use areo_core::config::{ConfigurationId, ServerId};
-use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
 use areo_core::object::DomainId;
-use areo_core::server::record::{Header, Step};
+use areo_core::server::record::Step;
 use areo_core::tag::Tag;
 use bytes::Bytes;
+use fates::Fates;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of an object in the order in which the run came across them.
@@ -63,68 +71,12 @@ impl Objects {
         of_domain.filter_map(move |(_, numbers)| numbers.get(name).copied())
     }
 
+    pub(crate) fn name(&self, object: ObjectId) -> &[u8] {
+        &self.names[object].1
+    }
+
     pub(crate) fn key(&self, object: ObjectId) -> ConfigurationId {
         self.names[object].0
-    }
-}
-
-/// A record that is durable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kept {
-    Element {
-        object: ObjectId,
-        tag: Tag,
-        form: Form,
-        damaged: bool,
-    },
-    Cell {
-        key: ConfigurationId,
-        cell: Bytes,
-        /// Boxed: most records are elements, and all of them are moved about.
-        acceptor: Box<Acceptor>,
-    },
-    /// This configuration of its domain is final.
-    Final { key: ConfigurationId },
-    /// The fence of an object.
-    Fence { object: ObjectId, fence: Fence },
-    /// That server has started that often.
-    Server { id: ServerId, incarnation: u64 },
-    /// Of no interest to any invariant.
-    Other,
-}
-
-impl Kept {
-    pub(crate) fn of(header: &Header, damaged: bool, objects: &mut Objects) -> Kept {
-        match header {
-            Header::Element(element) => Kept::Element {
-                object: objects.number(element.key, element.name.as_bytes()),
-                tag: element.tag,
-                form: element.form,
-                damaged,
-            },
-            Header::Cell {
-                key,
-                cell,
-                acceptor,
-            } => Kept::Cell {
-                key: *key,
-                cell: cell.clone(),
-                acceptor: Box::new(acceptor.clone()),
-            },
-            Header::Registry(record) => Kept::Server {
-                id: record.id,
-                incarnation: record.incarnation,
-            },
-            Header::Final(c) => Kept::Final { key: c.id() },
-            Header::Marks { key, name, marks } => match &marks.fence {
-                Some(fence) => Kept::Fence {
-                    object: objects.number(*key, name.as_bytes()),
-                    fence: fence.clone(),
-                },
-                None => Kept::Other,
-            },
-            _ => Kept::Other,
-        }
     }
 }
 
@@ -147,6 +99,7 @@ pub(crate) enum Harm {
 struct Stored {
     tag: Tag,
     form: Form,
+    deleted: bool,
     damaged: bool,
 }
 
@@ -165,6 +118,8 @@ pub(crate) struct Truth {
     finals: BTreeMap<Domain, u32>,
     /// Of each object the last fence that was ever durable here.
     fences: BTreeMap<ObjectId, Fence>,
+    /// What was ever accepted or decided here of the fates of versions.
+    fates: Fates,
     /// Steps of the batch that is being written.
     pending: Vec<(u32, Option<Kept>)>,
     /// A copy is in the place of the server's own disk, which is this.
@@ -216,32 +171,12 @@ impl Truth {
         if unreadable {
             return Vec::new();
         }
-        let mut cells: BTreeMap<(ConfigurationId, Bytes), Acceptor> = BTreeMap::new();
-        for kept in self.records.iter().flatten() {
-            if let Kept::Cell {
-                key,
-                cell,
-                acceptor,
-            } = kept
-            {
-                let known = cells.entry((*key, cell.clone())).or_default();
-                known.promised = known.promised.max(acceptor.promised);
-                known.decided |= acceptor.decided;
-            }
-        }
+        let found = Joined::of(self.records.iter().flatten());
         let missing = |kept: &Kept| match kept {
-            Kept::Element { object, tag, .. } => !self.holds(*object, *tag),
-            Kept::Cell {
-                key,
-                cell,
-                acceptor,
-            } => cells.get(&(*key, cell.clone())).is_none_or(|found| {
-                found.promised < acceptor.promised || acceptor.decided && !found.decided
-            }),
+            Kept::Element { object, tag, .. } if !self.holds(*object, *tag) => true,
             // A higher one may stand for it.
             Kept::Final { key } => self.final_index(domain_of(key)) < key.index,
-            Kept::Server { id, incarnation } => !self.knows(*id, *incarnation),
-            Kept::Fence { .. } | Kept::Other => false,
+            kept => !found.covers(kept),
         };
         before.into_iter().flatten().filter(missing).collect()
     }
@@ -251,7 +186,17 @@ impl Truth {
             let highest = self.finals.entry(domain_of(key)).or_default();
             *highest = key.index.max(*highest);
         }
-        if let Kept::Fence { object, fence } = &kept {
+        if let Kept::Cell {
+            key,
+            cell,
+            acceptor,
+        } = &kept
+        {
+            self.fates.learn(*key, cell, acceptor);
+        }
+        if let Kept::Marks { object, marks } = &kept
+            && let Some(fence) = &marks.fence
+        {
             let last = self.fences.entry(*object).or_default();
             if (last.upto, last.turn) < (fence.upto, fence.turn) {
                 *last = fence.clone();
@@ -261,7 +206,9 @@ impl Truth {
             object,
             tag,
             form,
+            deleted,
             damaged,
+            ..
         } = kept
         {
             if self.elements.len() <= object {
@@ -269,7 +216,13 @@ impl Truth {
             }
             let copies = &mut self.elements[object];
             let place = copies.partition_point(|copy| copy.tag <= tag);
-            copies.insert(place, Stored { tag, form, damaged });
+            let stored = Stored {
+                tag,
+                form,
+                deleted,
+                damaged,
+            };
+            copies.insert(place, stored);
         }
         let at = handle as usize;
         if self.records.len() <= at {
@@ -284,12 +237,19 @@ impl Truth {
             object,
             tag,
             form,
+            deleted,
             damaged,
+            ..
         }) = self.records.get_mut(handle as usize).and_then(Option::take)
         else {
             return;
         };
-        let wanted = Stored { tag, form, damaged };
+        let wanted = Stored {
+            tag,
+            form,
+            deleted,
+            damaged,
+        };
         let copies = &mut self.elements[object];
         let place = copies.iter().position(|copy| *copy == wanted);
         copies.remove(place.expect("it was inserted"));
@@ -314,13 +274,18 @@ impl Truth {
         self.finals.get(&domain).copied().unwrap_or(0)
     }
 
-    /// An element of this version is durable, readable or not.
+    /// Everything that is durable.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Kept> {
+        self.records.iter().flatten()
+    }
+
     /// Whether that start of that server, or a later one, is on record.
     pub(crate) fn knows(&self, server: ServerId, start: u64) -> bool {
         let is_of = |kept: &Kept| matches!(kept, Kept::Server { id, incarnation } if *id == server && *incarnation >= start);
         self.records.iter().flatten().any(is_of)
     }
 
+    /// An element of this version is durable, readable or not.
     pub(crate) fn holds(&self, object: ObjectId, tag: Tag) -> bool {
         self.versions(object).iter().any(|copy| copy.tag == tag)
     }
@@ -331,9 +296,28 @@ impl Truth {
         newest.map_or(Tag::INITIAL, |copy| copy.tag)
     }
 
-    /// Whether the version is behind the object's fence and not here: it was dropped, of which that was decided
-    /// (`[X-3 unconfirmed-cap]`).
-    pub(crate) fn is_dropped(&self, object: ObjectId, tag: Tag) -> bool {
+    /// Each object of which a version is durable, with the largest.
+    pub(crate) fn all_newest(&self) -> impl Iterator<Item = (ObjectId, Tag)> {
+        let objects = self.elements.iter().enumerate();
+        objects.filter_map(|(object, copies)| Some((object, copies.last()?.tag)))
+    }
+
+    /// Whether the largest durable version is a tombstone.
+    pub(crate) fn is_deleted(&self, object: ObjectId) -> bool {
+        self.versions(object)
+            .last()
+            .is_some_and(|newest| newest.deleted)
+    }
+
+    /// Whether its own pointer says that what comes after the configuration is final.
+    pub(crate) fn is_left(&self, left: &ConfigurationId) -> bool {
+        self.records().any(
+            |kept| matches!(kept, Kept::Pointer { key, pointer } if key == left && pointer.is_final()),
+        )
+    }
+
+    /// Whether the version is behind the object's fence and not here, as one that was dropped (`[X-3 unconfirmed-cap]`).
+    fn is_fenced_off(&self, object: ObjectId, tag: Tag) -> bool {
         let fence = self.fences.get(&object);
         fence.is_some_and(|fence| tag <= fence.upto && !fence.held.contains(&tag))
     }
@@ -372,6 +356,8 @@ impl Truth {
     pub(crate) fn wipe(&mut self) {
         *self = Truth {
             harm: Harm::Wiped,
+            // What was decided with its vote stays decided.
+            fates: std::mem::take(&mut self.fates),
             ..Truth::default()
         };
     }

@@ -9,6 +9,7 @@ mod machine;
 mod network;
 mod pace;
 mod queue;
+mod rest;
 mod rot;
 mod trouble;
 
@@ -27,7 +28,7 @@ use machine::Machines;
 use network::{Links, Message};
 use queue::Queue;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
@@ -67,6 +68,8 @@ struct Watch {
     invariants: Vec<Box<dyn Invariant>>,
     objects: Objects,
     shapes: BTreeMap<ConfigurationId, Arc<Configuration>>,
+    /// The numbers of the fences that servers have shown, by object.
+    fences: BTreeMap<ObjectId, BTreeSet<u64>>,
     violation: Option<String>,
 }
 
@@ -156,6 +159,7 @@ impl World {
                 invariants: invariant::all(),
                 objects: Objects::default(),
                 shapes: BTreeMap::new(),
+                fences: BTreeMap::new(),
                 violation: None,
             }),
             hash: Cell::new(seed),
@@ -318,6 +322,14 @@ impl World {
         }
     }
 
+    /// The numbers of all fences of an object of the domain that servers have shown.
+    pub(crate) fn fences(&self, domain: Domain, name: &[u8]) -> BTreeSet<u64> {
+        let watch = self.0.watch.borrow();
+        let objects = watch.objects.in_domain(domain, name);
+        let fences = objects.filter_map(|object| watch.fences.get(&object));
+        fences.flatten().copied().collect()
+    }
+
     /// A read or a write of an object of the domain ended with this version.
     pub(crate) fn completed(&self, domain: Domain, name: &Bytes, tag: areo_core::tag::Tag) {
         let machines = self.0.machines.borrow();
@@ -335,31 +347,6 @@ impl World {
         };
         let homes = &homes[..];
         self.observe(&machines, &Observation::Completed { homes, tag });
-    }
-
-    /// At rest one version of each object is stored (`[X-3 unconfirmed-cap]`): everything was confirmed and has been quiet.
-    pub(crate) fn at_rest(&self) {
-        let machines = self.0.machines.borrow();
-        let watch = self.0.watch.borrow();
-        let mut crowded = None;
-        let truths = machines.truths();
-        // Where a later configuration is final nobody confirms anything any more.
-        let is_current = |object: &ObjectId| {
-            let key = watch.objects.key(*object);
-            key.index >= invariant::final_index(truths, domain_of(&key))
-        };
-        let sound = truths.iter().enumerate().filter(|(_, t)| !t.is_rotten());
-        for (server, truth) in sound {
-            let object = truth.crowded().find(is_current);
-            crowded = crowded.or(object.map(|object| (server, object)));
-        }
-        let crowded = crowded.map(|(server, object)| (server, watch.objects.describe(object)));
-        drop(watch);
-        if let Some((server, object)) = crowded {
-            self.violate(format!(
-                "at_rest: server {server} still stores several versions of {object}"
-            ));
-        }
     }
 
     /// The first rule that was broken.

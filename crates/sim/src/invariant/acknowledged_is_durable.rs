@@ -24,7 +24,7 @@ impl Invariant for Rule {
                 self.acknowledged.raise(server, object, tag);
                 let truth = &context.truths[server];
                 let newest = truth.newest(object);
-                (newest < tag && !truth.is_dropped(object, tag)).then(|| {
+                (newest < tag && !context.is_dropped(server, object, tag)).then(|| {
                     let object = context.objects.describe(object);
                     format!("server {server} acknowledged {tag} of {object}, its disk has {newest}")
                 })
@@ -39,9 +39,9 @@ impl Invariant for Rule {
                     .last()
                     .map_or_else(Default::default, |(tag, _)| *tag);
                 let acknowledged = self.acknowledged.at(server, object);
-                let truth = &context.truths[server];
-                let dropped = truth.is_dropped(object, acknowledged);
-                (shown < acknowledged && !dropped).then(|| {
+                let is_gone =
+                    shown < acknowledged && !context.is_dropped(server, object, acknowledged);
+                is_gone.then(|| {
                     let object = context.objects.describe(object);
                     format!("server {server} shows {shown} of {object}, and has acknowledged {acknowledged}")
                 })

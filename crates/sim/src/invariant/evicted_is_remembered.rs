@@ -37,8 +37,10 @@ impl Invariant for Rule {
                 held,
             } => {
                 let tags = self.acknowledged.at(server, object);
-                let truth = &context.truths[server];
-                tags.retain(|tag| *tag > held.floor && !truth.is_dropped(object, *tag));
+                tags.retain(|tag| {
+                    *tag > held.floor
+                        && (held.stores(*tag) || !context.is_dropped(server, object, *tag))
+                });
                 let forgotten = tags.iter().find(|tag| !held.stores(**tag))?;
                 let (object, floor) = (context.objects.describe(object), held.floor);
                 Some(format!(

@@ -30,12 +30,13 @@ impl Invariant for Rule {
             .stored
             .last()
             .map_or_else(Default::default, |(tag, _)| *tag);
-        for (what, marks, now) in [
-            ("newest version", &mut self.newest, newest),
-            ("floor", &mut self.floors, held.floor),
+        for (what, marks, now, may_be_dropped) in [
+            ("newest version", &mut self.newest, newest, true),
+            ("floor", &mut self.floors, held.floor, false),
         ] {
             let before = marks.at(server, object);
-            if now < before && !context.truths[server].is_dropped(object, before) {
+            let is_dropped = || may_be_dropped && context.is_dropped(server, object, before);
+            if now < before && !is_dropped() {
                 let object = context.objects.describe(object);
                 return Some(format!(
                     "the {what} of {object} at server {server} went from {before} back to {now}"

@@ -49,7 +49,9 @@ impl Scene {
             let kept = Kept::Element {
                 object,
                 tag: tag(*number),
+                floor: Tag::INITIAL,
                 form: Form::Copy,
+                deleted: false,
                 damaged: *damaged,
             };
             (u32::try_from(handle).unwrap(), kept)
@@ -131,7 +133,7 @@ fn acknowledged_versions_that_are_gone_are_caught() {
     assert!(!scene.tell(&mut rule, &acknowledged(2)));
     assert!(scene.tell(&mut rule, &acknowledged(3)), "not on disk");
     assert!(scene.shows(&mut rule, &held(&[2], 0)), "3 was acknowledged");
-    let missing = &[Kept::Other];
+    let missing = &[Kept::Configuration { key: KEY }];
     assert!(scene.tell(&mut rule, &Observation::Recovered { server, missing }));
 }
 

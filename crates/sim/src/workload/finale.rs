@@ -81,6 +81,42 @@ impl Workload {
         }
     }
 
+    /// Sweeps both domains once more, of all that may go.
+    pub(crate) fn start_closing(self: &Rc<Self>) {
+        self.busy.set(self.busy.get() + 1);
+        let work = Rc::clone(self);
+        self.world.spawn(async move {
+            Box::pin(work.closing()).await;
+            work.busy.set(work.busy.get() - 1);
+        });
+    }
+
+    async fn closing(self: &Rc<Self>) {
+        let client = Client::new(self.env(0, PATIENT));
+        let who = self.live();
+        for (domain, name) in DOMAINS.into_iter().enumerate() {
+            let c = self.decided.borrow()[name].clone();
+            let one = One {
+                work: self,
+                client: client.with(self.env(0, PATIENT)),
+                c,
+                object: (domain, String::new()),
+                process: 0,
+                who,
+                task: 0,
+            };
+            let ends = [
+                ("sweep of all", one.sweep_all().await),
+                ("sweep of files", one.sweep_files().await),
+            ];
+            for (what, end) in ends {
+                if matches!(end, End::TimedOut) {
+                    self.stuck(what, 0);
+                }
+            }
+        }
+    }
+
     fn stuck(&self, what: &str, process: usize) {
         let sentence =
             format!("liveness: {what} of client {process} does not finish when all is mended");

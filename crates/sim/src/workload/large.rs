@@ -96,8 +96,17 @@ impl One<'_> {
 
     /// Removes all blocks that may be removed: whatever their age, or after the times of the product.
     pub(super) async fn sweep(&self) -> End {
+        self.sweep_after(self.work.shape.patient_sweeps).await
+    }
+
+    /// Removes all blocks that may be removed, whatever their age.
+    pub(super) async fn sweep_all(&self) -> End {
+        self.sweep_after(false).await
+    }
+
+    async fn sweep_after(&self, is_patient: bool) -> End {
         self.client.env.goes_over_many();
-        let after = |time: Duration| match self.work.shape.patient_sweeps {
+        let after = |time: Duration| match is_patient {
             true => Some(time.as_millis() as u64),
             false => Some(0),
         };

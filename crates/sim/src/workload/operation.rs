@@ -123,11 +123,16 @@ impl One<'_> {
         let written = manager::put_if(client, c, &self.name(), &value, Some(base)).await;
         let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {
-            Ok(Covered::Changed(tag)) => self.end(Some(tag), |history| {
-                if history.end_covered(&ended, &operation, tag) {
-                    plan.note(Fault::TwoWinners);
-                }
-            }),
+            Ok(Covered::Changed(tag)) => {
+                let domain = domain_of(&self.c.id());
+                let name = self.name();
+                let fences = self.work.world.fences(domain, name.as_bytes());
+                self.end(Some(tag), |history| {
+                    if history.end_covered(&ended, &operation, tag, &fences) {
+                        plan.note(Fault::TwoWinners);
+                    }
+                });
+            }
             Ok(Covered::Unchanged(found)) => {
                 plan.note(Fault::NotCovered);
                 self.end(Some(found.tag), |history| {

@@ -20,7 +20,7 @@ use areo_core::tag::Tag;
 use areo_node::{Job, Node, NodeError, Sizes, Turn};
 use areo_store::disk::MemoryFile;
 use areo_store::records::Records;
-use areo_store::{Commit, MemoryDisk};
+use areo_store::{Commit, MemoryDisk, Usage};
 use areo_wire::codec;
 use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Small, so that segments are filled, reclaimed and found again all the time.
-const SEGMENT_BYTES: u64 = 64 << 10;
+pub(super) const SEGMENT_BYTES: u64 = 64 << 10;
 /// How much is done at once: as in `server` a batch takes half a segment, or so little that a server may owe more after its
 /// start.
 fn sizes(random: &Random) -> Sizes {
@@ -138,6 +138,17 @@ impl Machine {
 
     pub(super) fn is_up(&self) -> bool {
         self.live.is_some()
+    }
+
+    /// What its store has taken.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        Some(self.live.as_ref()?.node.keep().usage())
+    }
+
+    /// Servers that it knows.
+    pub(super) fn registered_servers(&self) -> usize {
+        let live = self.live.as_ref();
+        live.map_or(0, |live| live.node.shard().server().registered().count())
     }
 
     /// What it knows of a server.

@@ -377,6 +377,11 @@ impl World {
         self.0.links.borrow().kept_until <= self.now()
     }
 
+    /// Any message may be the last of those that leave at once, wherever it goes.
+    pub(crate) fn spread_latencies(&self) {
+        self.0.links.borrow_mut().latency_us = (10, 1000);
+    }
+
     /// Opens all links; what waited in them arrives.
     pub(super) fn open_links(&self) {
         let held = {

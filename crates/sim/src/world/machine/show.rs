@@ -2,10 +2,20 @@
 
 use super::{Machines, Subject};
 use crate::invariant::Observation;
+use crate::truth::ObjectId;
 use crate::world::World;
 use areo_core::message::{Answer, CellReply, Refusal, Reply};
+use areo_core::tag::Tag;
 
 impl World {
+    fn note_fence(&self, object: ObjectId, fence: Tag) {
+        if !fence.is_initial() {
+            let watch = &mut *self.0.watch.borrow_mut();
+            let fences = watch.fences.entry(object).or_default();
+            fences.insert(fence.number);
+        }
+    }
+
     /// Shows the invariants what leaves a server.
     pub(super) fn show(
         &self,
@@ -31,11 +41,14 @@ impl World {
                 for (about, answer) in about.iter().zip(answers) {
                     let object = about.object;
                     let observation = match (answer, about.put) {
-                        (Answer::Held(held), _) => Observation::Shown {
-                            server,
-                            object,
-                            held,
-                        },
+                        (Answer::Held(held), _) => {
+                            self.note_fence(object, held.fence);
+                            Observation::Shown {
+                                server,
+                                object,
+                                held,
+                            }
+                        }
                         (Answer::Stored, Some(tag)) => Observation::Acknowledged {
                             server,
                             object,

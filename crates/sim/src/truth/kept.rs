@@ -1,0 +1,117 @@
+//! What the harness remembers of a durable record.
+
+use super::{Domain, ObjectId, Objects, domain_of};
+use areo_core::config::{ConfigurationId, ServerId};
+use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::versions::Marks;
+use areo_core::element::Form;
+use areo_core::pointer::Pointer;
+use areo_core::server::record::Header;
+use areo_core::tag::Tag;
+use bytes::Bytes;
+
+/// A record that is durable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kept {
+    Element {
+        object: ObjectId,
+        tag: Tag,
+        /// The floor of the object that the record states.
+        floor: Tag,
+        form: Form,
+        deleted: bool,
+        damaged: bool,
+    },
+    Cell {
+        key: ConfigurationId,
+        cell: Bytes,
+        /// Boxed: most records are elements, and all of them are moved about.
+        acceptor: Box<Acceptor>,
+    },
+    /// This configuration of its domain is final.
+    Final { key: ConfigurationId },
+    /// Floor, confirmed tag and fence of an object.
+    Marks { object: ObjectId, marks: Box<Marks> },
+    /// That server has started that often.
+    Server { id: ServerId, incarnation: u64 },
+    /// What describes a configuration.
+    Configuration { key: ConfigurationId },
+    /// What comes after a configuration.
+    Pointer {
+        key: ConfigurationId,
+        pointer: Box<Pointer>,
+    },
+}
+
+/// What a record is about. Of two records with one identity the later one supersedes the other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Identity {
+    Element(ObjectId, Tag),
+    Cell(ConfigurationId, Bytes),
+    Final(Domain),
+    Marks(ObjectId),
+    Server(ServerId),
+    Configuration(ConfigurationId),
+    Pointer(ConfigurationId),
+}
+
+impl Kept {
+    pub(crate) fn of(header: &Header, damaged: bool, objects: &mut Objects) -> Kept {
+        match header {
+            Header::Element(element) => Kept::Element {
+                object: objects.number(element.key, element.name.as_bytes()),
+                tag: element.tag,
+                floor: element.floor,
+                form: element.form,
+                deleted: element.deleted,
+                damaged,
+            },
+            Header::Cell {
+                key,
+                cell,
+                acceptor,
+            } => Kept::Cell {
+                key: *key,
+                cell: cell.clone(),
+                acceptor: Box::new(acceptor.clone()),
+            },
+            Header::Registry(record) => Kept::Server {
+                id: record.id,
+                incarnation: record.incarnation,
+            },
+            Header::Final(c) => Kept::Final { key: c.id() },
+            Header::Marks { key, name, marks } => Kept::Marks {
+                object: objects.number(*key, name.as_bytes()),
+                marks: Box::new(marks.clone()),
+            },
+            Header::Configuration(c) => Kept::Configuration { key: c.id() },
+            Header::Pointer { key, pointer } => Kept::Pointer {
+                key: *key,
+                pointer: Box::new(pointer.clone()),
+            },
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        match self {
+            Kept::Element { object, tag, .. } => Identity::Element(*object, *tag),
+            Kept::Cell { key, cell, .. } => Identity::Cell(*key, cell.clone()),
+            Kept::Final { key } => Identity::Final(domain_of(key)),
+            Kept::Marks { object, .. } => Identity::Marks(*object),
+            Kept::Server { id, .. } => Identity::Server(*id),
+            Kept::Configuration { key } => Identity::Configuration(*key),
+            Kept::Pointer { key, .. } => Identity::Pointer(*key),
+        }
+    }
+
+    /// The configuration that the record belongs to, if it belongs to one.
+    pub(crate) fn key(&self, objects: &Objects) -> Option<ConfigurationId> {
+        match self {
+            Kept::Element { object, .. } | Kept::Marks { object, .. } => Some(objects.key(*object)),
+            Kept::Cell { key, .. } | Kept::Configuration { key } | Kept::Pointer { key, .. } => {
+                Some(*key)
+            }
+            Kept::Final { .. } | Kept::Server { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What servers may hold when all is at rest: a bound for each kind of record (`docs/simulator.md`, "What may grow").
+
+use super::machine::{Machines, SEGMENT_BYTES};
+use super::{Watch, World};
+use crate::fault::Fault;
+use crate::invariant;
+use crate::truth::{Identity, Kept, Truth, domain_of};
+use areo_core::config::{Collect, ConfigurationId};
+use areo_core::consensus::fate;
+use areo_core::dsm::large;
+use areo_core::object::{Kind, Name};
+use areo_core::tag::{ClientId, Tag, Writer};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Dead bytes that a store may hold beside as many as are alive: the segment being written, the one before it, and small
+/// segments that are not merged yet.
+const MOST_DEAD_BYTES: u64 = 3 * SEGMENT_BYTES;
+
+/// What the bounds are judged by.
+struct Rest<'a> {
+    machines: &'a Machines,
+    watch: &'a Watch,
+    /// Uploads whose manifest is the newest version of its object at some server.
+    live: BTreeSet<Writer>,
+    /// Blocks of uploads of which some server holds a tombstone, by configuration and name.
+    removed: BTreeSet<(ConfigurationId, &'a [u8])>,
+    /// Cells of uploads that were aborted.
+    aborted: BTreeSet<(ConfigurationId, &'a [u8])>,
+    /// Servers that ever were: their ids.
+    identities: usize,
+}
+
+impl World {
+    /// At rest one version of each object is stored (`[X-3 unconfirmed-cap]`): everything was confirmed and has been quiet.
+    pub(crate) fn crowded(&self) -> Option<String> {
+        let machines = self.0.machines.borrow();
+        let watch = self.0.watch.borrow();
+        let truths = machines.truths();
+        sound(&machines).find_map(|(server, truth)| {
+            // Where a later configuration is final no client confirms anything any more.
+            let is_current = |object: &usize| is_current(truths, &watch.objects.key(*object));
+            let object = watch.objects.describe(truth.crowded().find(is_current)?);
+            Some(format!(
+                "at_rest: server {server} still stores several versions of {object}"
+            ))
+        })
+    }
+
+    /// After a sweep that heard from every server each one holds no more than its bound (decision record 0021).
+    pub(crate) fn overgrown(&self) -> Option<String> {
+        let machines = &*self.0.machines.borrow();
+        let watch = &*self.0.watch.borrow();
+        let wiped = self.plan().fired().count(Fault::DiskWiped);
+        let rest = Rest::of(machines, watch, wiped as usize);
+        let rules = [
+            Rest::repeated,
+            Rest::unused,
+            Rest::superseded,
+            Rest::swept,
+            Rest::fates,
+            Rest::registered,
+        ];
+        sound(machines).find_map(|(server, truth)| {
+            let broken = rules.iter().find_map(|rule| rule(&rest, server, truth))?;
+            Some(format!("growth: server {server} {broken}"))
+        })
+    }
+}
+
+/// Servers whose disks can be judged.
+fn sound(machines: &Machines) -> impl Iterator<Item = (usize, &Truth)> {
+    let truths = machines.truths().iter().enumerate();
+    truths.filter(|(_, truth)| !truth.is_rotten() && !truth.unreadable)
+}
+
+/// Whether no later configuration of the domain is known to be final anywhere.
+fn is_current(truths: &[Truth], key: &ConfigurationId) -> bool {
+    key.index >= invariant::final_index(truths, domain_of(key))
+}
+
+impl<'a> Rest<'a> {
+    fn of(machines: &'a Machines, watch: &'a Watch, wiped: usize) -> Rest<'a> {
+        let (mut live, mut removed) = (BTreeSet::new(), BTreeSet::new());
+        for truth in machines.truths().iter().map(Truth::own) {
+            for (object, newest) in truth.all_newest() {
+                let name = watch.objects.name(object);
+                if name.first() != Some(&(Kind::Block as u8)) {
+                    live.insert(newest.writer);
+                } else if truth.is_deleted(object) {
+                    removed.insert((watch.objects.key(object), name));
+                }
+            }
+        }
+        let truths = machines.truths().iter().map(Truth::own);
+        let aborted = truths.flat_map(Truth::records).filter_map(aborted);
+        Rest {
+            machines,
+            watch,
+            live,
+            removed,
+            aborted: aborted.collect(),
+            identities: machines.truths().len() + wiped,
+        }
+    }
+
+    /// One record says what there is to say of one thing.
+    fn repeated(&self, _: usize, truth: &Truth) -> Option<String> {
+        let mut seen: BTreeSet<Identity> = BTreeSet::new();
+        let mut records = truth.records();
+        let twice = records.find(|kept| !seen.insert(kept.identity()))?;
+        let (what, key) = (twice.identity(), twice.key(&self.watch.objects));
+        Some(format!("keeps two records of {what:?}, of {key:?}"))
+    }
+
+    /// The store holds the records that the server needs, and about as much that is dead at most.
+    fn unused(&self, server: usize, truth: &Truth) -> Option<String> {
+        let usage = self.machines.list[server].usage()?;
+        let needed = truth.records().count() as u64;
+        if usage.records != needed {
+            return Some(format!("needs {needed} records, its store has {usage:?}"));
+        }
+        let is_reclaimed = usage.dead_bytes <= usage.live_bytes + MOST_DEAD_BYTES;
+        (!is_reclaimed).then(|| format!("does not reclaim its store: {usage:?}"))
+    }
+
+    /// Of a configuration with a final successor nothing is left but what its options say (`[A-11 drop-when-final]`).
+    fn superseded(&self, _: usize, truth: &Truth) -> Option<String> {
+        let is_left = |kept: &&Kept| {
+            let Some(key) = kept.key(&self.watch.objects) else {
+                return false;
+            };
+            let is_superseded = key.index < truth.final_index(domain_of(&key));
+            let shape = self.watch.shapes.get(&key);
+            is_superseded
+                && match shape.map(|c| c.options().collect) {
+                    Some(Collect::Off) => false,
+                    Some(Collect::Paper) => {
+                        let is_needed =
+                            matches!(kept, Kept::Configuration { .. } | Kept::Pointer { .. });
+                        truth.is_left(&key) && !is_needed
+                    }
+                    Some(Collect::On) | None => true,
+                }
+        };
+        let left = truth.records().find(is_left)?;
+        let what = left.identity();
+        Some(format!(
+            "keeps {what:?} of a configuration that has a final successor"
+        ))
+    }
+
+    /// Of an upload without a live manifest no block is left that a sweep can find, and no cell but that of one that was
+    /// aborted (decision record 0021).
+    fn swept(&self, _: usize, truth: &Truth) -> Option<String> {
+        let truths = self.machines.truths();
+        truth.records().find_map(|kept| match kept {
+            Kept::Cell {
+                key,
+                cell,
+                acceptor,
+            } if cell.starts_with(large::PREFIX.as_bytes()) && is_current(truths, key) => {
+                let committed = acceptor.accepted.as_ref();
+                let committed = committed.and_then(|(_, value)| large::committed(value));
+                let is_live = committed.is_some_and(|(_, tag)| self.live.contains(&tag.writer));
+                let is_needed = acceptor.accepted.is_none()
+                    || is_live
+                    || self.aborted.contains(&(*key, &cell[..]));
+                let cell = String::from_utf8_lossy(cell);
+                (!is_needed).then(|| format!("keeps the cell {cell}: {acceptor:?}"))
+            }
+            Kept::Element {
+                object,
+                deleted: false,
+                ..
+            } => {
+                let (key, name) = (
+                    self.watch.objects.key(*object),
+                    self.watch.objects.name(*object),
+                );
+                let upload = upload_of(name).filter(|_| is_current(truths, &key))?;
+                let is_needed = self.live.contains(&upload) || self.removed.contains(&(key, name));
+                let object = self.watch.objects.describe(*object);
+                (!is_needed).then(|| format!("keeps {object}, which no object needs"))
+            }
+            _ => None,
+        })
+    }
+
+    /// No fate is kept of a version below the newest, which is confirmed (`[X-3 unconfirmed-cap]`).
+    fn fates(&self, _: usize, truth: &Truth) -> Option<String> {
+        let truths = self.machines.truths();
+        let mut fates: BTreeMap<ConfigurationId, BTreeSet<&[u8]>> = BTreeMap::new();
+        for kept in truth.records() {
+            if let Kept::Cell { key, cell, .. } = kept
+                && fate::is_fate(cell)
+                && is_current(truths, key)
+            {
+                fates.entry(*key).or_default().insert(cell);
+            }
+        }
+        if fates.is_empty() {
+            return None;
+        }
+        truth.all_newest().find_map(|(object, newest)| {
+            let key = self.watch.objects.key(object);
+            let (fates, c) = (fates.get(&key)?, self.watch.shapes.get(&key)?);
+            let name = Name::from_bytes(self.watch.objects.name(object).to_vec().into()).ok()?;
+            let [first, end] = [Tag::INITIAL, newest].map(|tag| fate::cell(c, &name, tag));
+            let old = fates.range(&first[..]..&end[..]).next()?;
+            let old = String::from_utf8_lossy(old);
+            Some(format!("keeps {old}, and holds {newest}"))
+        })
+    }
+
+    /// The registry has one entry for each server that ever was.
+    fn registered(&self, server: usize, truth: &Truth) -> Option<String> {
+        let is_server = |kept: &&Kept| matches!(kept, Kept::Server { .. });
+        let entries = truth.records().filter(is_server).count();
+        let known = self.machines.list[server].registered_servers();
+        let is_bounded = entries <= self.identities && known <= self.identities;
+        (!is_bounded).then(|| {
+            let most = self.identities;
+            format!("has {entries} entries of its registry on disk and {known} in memory, of {most} servers")
+        })
+    }
+}
+
+/// The cell, if it decided that its upload is aborted.
+fn aborted(kept: &Kept) -> Option<(ConfigurationId, &[u8])> {
+    let Kept::Cell {
+        key,
+        cell,
+        acceptor,
+    } = kept
+    else {
+        return None;
+    };
+    let is_upload = cell.starts_with(large::PREFIX.as_bytes()) && acceptor.decided;
+    let (_, value) = acceptor.accepted.as_ref().filter(|_| is_upload)?;
+    large::committed(value)
+        .is_none()
+        .then_some((*key, &cell[..]))
+}
+
+/// The upload that a block of this name belongs to.
+fn upload_of(name: &[u8]) -> Option<Writer> {
+    let (kind, key) = name.split_first()?;
+    let key = std::str::from_utf8(key).ok()?.strip_prefix(large::PREFIX)?;
+    let (client, counter) = key.split_once('-')?.0.split_at_checked(16)?;
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    let (client, counter) = (ClientId(number(client)?), number(counter)?);
+    (*kind == Kind::Block as u8).then_some(Writer { client, counter })
+}
