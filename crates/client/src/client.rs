@@ -10,7 +10,7 @@ use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_versi
 use areo_core::config::{Configuration, Members};
 use areo_core::env::Env;
 use areo_core::gather;
-use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError, reconfiguration};
+use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::ReconfigError;
 use areo_net::Traffic;
@@ -188,7 +188,7 @@ impl Client {
 
 async fn find_domain(context: &Context, name: &str) -> Result<Option<Arc<Configuration>>, Error> {
     context.find_root().await;
-    let found = manager::find_domain(&context.client, context.root(), name).await;
+    let found = context.root_handle().find_domain(name).await;
     let found = found.map_err(|error| domain_error(context, error))?;
     context.names_of(found.as_slice()).await;
     Ok(found)
@@ -204,13 +204,13 @@ async fn create_domain(
     let id = u128::from(env.random()) << 64 | u128::from(env.random());
     let first = create::first_configuration(options, &names, DomainId(id))?;
     // Asking first proposes nothing: without a quorum it is certain that nothing was created.
-    let (client, root) = (&context.client, context.root());
-    let found = manager::find_domain(client, root, name).await;
+    let root = context.root_handle();
+    let found = root.find_domain(name).await;
     let found = found.map_err(|error| domain_error(context, error))?;
     if let Some(configuration) = found {
         return Err(exists(context, name, &configuration).await);
     }
-    match manager::create_domain(client, root, name, &first).await {
+    match root.create_domain(name, &first).await {
         Ok(Creation::Created) => Ok(first),
         Ok(Creation::Exists(configuration)) => Err(exists(context, name, &configuration).await),
         Err(DomainError::Unavailable(failed)) if failed.handed_over => {
@@ -223,7 +223,7 @@ async fn create_domain(
 /// The name is taken: by a domain, or by one that is being removed.
 async fn exists(context: &Context, name: &str, c: &Arc<Configuration>) -> CreateDomainError {
     let names = context.names_of(std::slice::from_ref(c)).await;
-    match reconfiguration::path(&context.within(STATUS_PATIENCE), c).await {
+    match context.within(STATUS_PATIENCE).domain(c).path().await {
         Ok(path) if path.last().is_some_and(|last| last.dap().is_removal()) => {
             let domain = name.into();
             Error::Removed { domain }.into()
@@ -237,15 +237,15 @@ async fn exists(context: &Context, name: &str, c: &Arc<Configuration>) -> Create
 
 async fn remove_domain(context: &Context, name: &str) -> Result<(), Error> {
     context.find_root().await;
-    let (client, root) = (&context.client, context.root());
-    let found = manager::find_domain(client, root, name).await;
+    let root = context.root_handle();
+    let found = root.find_domain(name).await;
     let found = found.map_err(|error| domain_error(context, error))?;
     let not_found = || Error::NotFound {
         domain: name.into(),
         key: None,
     };
     let c = found.ok_or_else(not_found)?;
-    match manager::remove_domain(client, root, name).await {
+    match root.remove_domain(name).await {
         Ok(Removal::Removed) => Ok(()),
         // Another remover was faster.
         Ok(Removal::NotFound) | Err(RemovalError::Reconfig(ReconfigError::Removed)) => {
@@ -269,7 +269,7 @@ async fn list_domains(
         None => context.client.clone(),
     };
     context.find_root().await;
-    let domains = manager::domains(&client, context.root()).await;
+    let domains = client.root(context.root()).domains().await;
     domains.map_err(|error| domain_error(context, error))
 }
 
@@ -277,9 +277,9 @@ async fn list_domains(
 async fn domains_in_full(context: &Context, patience: Duration) -> Result<Vec<DomainInfo>, Error> {
     let domains = list_domains(context, Some(patience)).await?;
     let client = context.within(patience);
-    let paths = domains
-        .iter()
-        .map(|(_, c)| reconfiguration::path(&client, c));
+    let paths = domains.iter().map(|(_, c)| client.domain(c));
+    let paths: Vec<_> = paths.collect();
+    let paths = paths.iter().map(areo_core::dsm::Domain::path);
     let paths = gather::join(DOMAINS_AT_ONCE, paths).await;
     let known: Vec<_> = paths.iter().flatten().flatten().cloned().collect();
     let names = context.names_of(&known).await;

@@ -42,8 +42,8 @@ use crate::metrics::{Counted, counted};
 use crate::session::Context;
 use crate::span;
 use crate::view;
-use areo_core::fragment::file::{self, Block, Chain};
-use areo_core::fragment::{block, remove};
+use areo_core::fragment::block;
+use areo_core::fragment::file::{Block, Chain};
 use areo_core::limits;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
@@ -160,7 +160,7 @@ impl Domain {
             ..ListRequest::new(Kind::Genesis, prefix)
         };
         let list = move |context: Context| async move {
-            let page = context.client.domain(context.c()).list(&request).await;
+            let page = context.handle().list(&request).await;
             let page = page.map_err(|failed| context.not_applied(&failed))?;
             let entry = |entry: ListEntry| FileEntry {
                 name: entry.key,
@@ -220,9 +220,9 @@ impl File {
     /// [`FileError`]. After [`Error::Unknown`] it may be gone.
     pub async fn remove(&self) -> Result<Version, FileError> {
         let remove = |context: Context| async move {
-            let (client, c, name) = (&context.client, context.c(), context.name());
+            let name = context.name();
             let remove = async {
-                match remove::remove(client, c, name).await {
+                match context.file().remove().await {
                     Ok(version) => Ok(version),
                     Err(error) => Err(missing_or(&context, error).await),
                 }
@@ -239,7 +239,7 @@ impl File {
 
 /// The blocks of the file; what has not changed since `base` is taken from there.
 async fn walk(context: &Context, base: Option<&Chain>) -> Result<Chain, FileError> {
-    match file::walk(&context.client, context.c(), context.name(), base).await {
+    match context.file().walk(base).await {
         Ok(chain) => Ok(chain),
         Err(error) => Err(missing_or(context, error).await),
     }

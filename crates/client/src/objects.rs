@@ -7,7 +7,7 @@ use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutO
 use crate::session::{Context, Deadline};
 use crate::{Shape, Version, checksum};
 use areo_core::limits;
-use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name};
 use areo_core::span::{self, watch};
@@ -69,7 +69,7 @@ impl Domain {
 
     async fn read_within(&self, key: &str, name: Name) -> Result<Object, Error> {
         let read = |context: Context| async move {
-            let found = manager::get_within(&context.client, context.c(), context.name()).await;
+            let found = context.handle().read_within(context.name(), None).await;
             found.map_err(|error| context.not_applied(&error))
         };
         let found = self.run(Operation::Get, name, read).await?;
@@ -99,7 +99,7 @@ impl Domain {
     async fn read_info(&self, key: &str) -> Result<ObjectInfo, Error> {
         let name = Name::user(key)?;
         let read = |context: Context| async move {
-            let found = manager::stat(&context.client, context.c(), context.name()).await;
+            let found = context.handle().stat(context.name()).await;
             found.map_err(|error| context.not_applied(&error))
         };
         let found = self.run(Operation::Stat, name.clone(), read).await?;
@@ -137,8 +137,7 @@ impl Domain {
         };
         let metadata = metadata.encode()?;
         let delete = |context: Context| async move {
-            let (client, c) = (&context.client, context.c());
-            match manager::delete(client, c, context.name(), metadata).await {
+            match context.handle().delete(context.name(), metadata).await {
                 Ok(Deletion::Deleted(version)) => Ok(version),
                 Ok(Deletion::NotFound) => Err(context.domain.not_found(context.name().key())),
                 Err(DeleteError::Read(error)) => Err(context.not_applied(&error)),
@@ -193,8 +192,7 @@ impl Domain {
             limit: limit.clamp(1, limits::PAGE_ENTRIES) as u16,
         };
         let list = move |context: Context| async move {
-            let (client, c) = (&context.client, context.c());
-            let listed = manager::list(client, c, &request).await;
+            let listed = context.handle().list_objects(&request).await;
             listed.map_err(|failed| context.not_applied(&failed))
         };
         let begun = self.begin(Deadline::Timeout, Operation::List, None, list);

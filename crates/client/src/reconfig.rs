@@ -13,7 +13,6 @@ use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
 use areo_core::dsm::large;
-use areo_core::manager::reconfiguration;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
 use areo_core::reconfig::ares;
@@ -245,7 +244,7 @@ fn add(
 }
 
 async fn path(context: &Context) -> Result<Vec<Arc<Configuration>>, Error> {
-    let path = reconfiguration::path(&context.client, context.c()).await;
+    let path = context.handle().path().await;
     let failed = |failed| context.during(Operation::ReadSequence).not_applied(&failed);
     path.map_err(failed)
 }
@@ -289,7 +288,7 @@ async fn count(
             after: std::mem::take(&mut after),
             ..ListRequest::new(counted, "")
         };
-        let page = context.client.domain(context.c()).list(&request).await;
+        let page = context.handle().list(&request).await;
         let page = page.map_err(|failed| context.during(Operation::List).not_applied(&failed))?;
         let of_large =
             |entry: &&ListEntry| counted == Kind::Block && entry.key.starts_with(large::PREFIX);
@@ -376,7 +375,11 @@ async fn reconfigure(
     if let Some(after) = change.experimental.leave_off {
         return leave_off(context, known, &new, after).await;
     }
-    let done = reconfiguration::reconfigure(&context.client, root, known, wanted, progress).await;
+    let done = context
+        .client
+        .domain(known)
+        .reconfigure(root, wanted, progress)
+        .await;
     let done = done.map_err(|error| failed(context, error))?;
     Ok(told(context, &done).await)
 }
@@ -402,7 +405,7 @@ async fn resume(
 ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
     let path = path(context).await?;
     let root = context.root();
-    let resumed = reconfiguration::resume(&context.client, root, &path[0], progress).await;
+    let resumed = context.client.domain(&path[0]).resume(root, progress).await;
     let resumed = resumed.map_err(|error| failed(context, error))?;
     let Some(c) = resumed else {
         return Ok(None);

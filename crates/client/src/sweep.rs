@@ -9,7 +9,6 @@ use crate::session::Context;
 use crate::span;
 use areo_core::dsm::sweep::Ages;
 use areo_core::error::Unavailable;
-use areo_core::fragment::sweep as files;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -180,10 +179,10 @@ impl Domain {
         // To look how much there is, is not what anybody does either.
         let aside = options.is_none_or(|options| options.aside);
         let sweep = move |context: Context| async move {
-            let (client, c, removes) = (&context.client, context.c(), options.is_some());
+            let (domain, removes) = (context.handle(), options.is_some());
             let swept = async {
-                let values = client.domain(c).sweep(&ages).await?;
-                let files = files::sweep(client, c, removes).await?;
+                let values = domain.sweep(&ages).await?;
+                let files = domain.sweep_files(removes).await?;
                 let removed = removes.then(|| sum(values.removed, files.removed));
                 Ok(Swept {
                     values,

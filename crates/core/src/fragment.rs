@@ -18,7 +18,29 @@ pub mod remove;
 pub mod sweep;
 pub mod update;
 
+use crate::dsm::Domain;
+use crate::env::Env;
+use crate::object::Name;
 use std::fmt;
+
+/// A file of a domain, a fragmented object: what is done with it are its methods. Each is in the file of its algorithm.
+#[derive(Clone)]
+pub struct Fragmented<E> {
+    /// The domain that it is in.
+    pub domain: Domain<E>,
+    /// The name of its genesis block.
+    pub name: Name,
+}
+
+impl<E: Env> Domain<E> {
+    /// A handle on the file of this name.
+    pub fn file(&self, name: &Name) -> Fragmented<E> {
+        Fragmented {
+            domain: self.clone(),
+            name: name.clone(),
+        }
+    }
+}
 
 /// What a chunk is: a cryptographic hash of its bytes. Two chunks with the same digest are taken for the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,9 +5,9 @@
 
 use crate::config::Configuration;
 use crate::dap::Found;
-use crate::dsm::Client;
 use crate::dsm::coverable::Covered;
 use crate::dsm::listing::Page;
+use crate::dsm::{Client, Domain};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -23,96 +23,25 @@ pub mod domains;
 pub mod names;
 pub mod reconfiguration;
 
-pub use directory::{Registration, StartError, merge_record, register, servers, start};
+pub use directory::{Registration, StartError, merge_record};
 pub use domains::{
     Creation, DomainError, InvalidDomainName, Removal, RemovalError, check_domain_name,
-    create_domain, domains, find_domain, remove_domain,
 };
-pub use names::{InvalidServerName, Naming, check_server_name, name_server};
+pub use names::{InvalidServerName, Naming, check_server_name};
 
-/// Writes an object, and removes the blocks of what it replaces ([`crate::dsm::removal`]).
-///
-/// # Errors
-/// [`WriteError`].
-pub async fn put<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-) -> Result<Tag, WriteError> {
-    let (replaced, tag) = client.domain(c).write_over(name, value).await?;
-    client.domain(c).remove_replaced(replaced).await;
-    Ok(tag)
+/// The root domain, as a client knows it: what is done with servers and domains are its methods.
+#[derive(Clone)]
+pub struct Root<E> {
+    /// The domain with the directory.
+    pub domain: Domain<E>,
 }
 
-/// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
-/// Blocks of what it replaces are removed, as in [`put`]. Weak: of concurrent writes on one version several may succeed
-/// ([`crate::dsm::coverable`], `[V-1 weak-coverability]`).
-///
-/// # Errors
-/// [`WriteError`].
-pub async fn put_if<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    value: &Value,
-    version: Option<Tag>,
-) -> Result<Covered, WriteError> {
-    let mut covers = version.unwrap_or(Tag::INITIAL);
-    loop {
-        match client.domain(c).write_covering(name, value, covers).await? {
-            // A deleted object is none, too: the write covers its tombstone.
-            Covered::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
-                covers = found.tag;
-            }
-            covered @ Covered::Changed(_) => {
-                client.domain(c).remove_replaced(covers).await;
-                return Ok(covered);
-            }
-            covered @ Covered::Unchanged(_) => return Ok(covered),
-        }
+impl<E: Env> Client<E> {
+    /// A handle on the root domain. `known`: any final configuration of it.
+    pub fn root(&self, known: &Arc<Configuration>) -> Root<E> {
+        let domain = self.domain(known);
+        Root { domain }
     }
-}
-
-fn is_tombstone(found: &Found) -> bool {
-    found.value.as_ref().is_some_and(|value| value.deleted)
-}
-
-/// Reads an object. A deleted one is found as a tombstone, one that nobody wrote without a value.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn get<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, Unavailable> {
-    client.domain(c).read(name, None).await
-}
-
-/// [`get`] as a part of the current span, [`span::read`], which goes on: what is found may be the manifest of a value in
-/// blocks, and reading those is a part of the same operation.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn get_within<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, Unavailable> {
-    client.domain(c).read_within(name, None).await
-}
-
-/// Reads everything of an object but its content.
-///
-/// # Errors
-/// [`Unavailable`].
-pub async fn stat<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<Found, Unavailable> {
-    client.domain(c).stat(name).await
 }
 
 /// How a deletion ended without an error.
@@ -142,47 +71,74 @@ impl ErrorType for DeleteError {
     }
 }
 
-/// Deletes an object: writes a tombstone over it, if it is there, and removes its blocks.
-///
-/// # Errors
-/// [`DeleteError`].
-pub async fn delete<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    name: &Name,
-    metadata: Bytes,
-) -> Result<Deletion, DeleteError> {
-    let delete = async {
-        let found = client
-            .domain(c)
-            .stat(name)
-            .await
-            .map_err(DeleteError::Read)?;
-        if found.value.is_none_or(|value| value.deleted) {
-            return Ok(Deletion::NotFound);
+impl<E: Env> Domain<E> {
+    /// Writes an object, and removes the blocks of what it replaces ([`crate::dsm::removal`]).
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn put(&self, name: &Name, value: &Value) -> Result<Tag, WriteError> {
+        let (replaced, tag) = self.write_over(name, value).await?;
+        self.remove_replaced(replaced).await;
+        Ok(tag)
+    }
+
+    /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
+    /// Blocks of what it replaces are removed, as in [`Domain::put`]. Weak: of concurrent writes on one version several may
+    /// succeed ([`crate::dsm::coverable`], `[V-1 weak-coverability]`).
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn put_if(
+        &self,
+        name: &Name,
+        value: &Value,
+        version: Option<Tag>,
+    ) -> Result<Covered, WriteError> {
+        let mut covers = version.unwrap_or(Tag::INITIAL);
+        loop {
+            match self.write_covering(name, value, covers).await? {
+                // A deleted object is none, too: the write covers its tombstone.
+                Covered::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
+                    covers = found.tag;
+                }
+                covered @ Covered::Changed(_) => {
+                    self.remove_replaced(covers).await;
+                    return Ok(covered);
+                }
+                covered @ Covered::Unchanged(_) => return Ok(covered),
+            }
         }
-        let written = client
-            .domain(c)
-            .write_over(name, &Value::tombstone(metadata))
-            .await;
-        let (replaced, tag) = written.map_err(DeleteError::Write)?;
-        span::record_tag(tag);
-        client.domain(c).remove_replaced(replaced).await;
-        Ok(Deletion::Deleted(tag))
-    };
-    span::watch!(span::of_object!(span::DELETE, name), delete)
+    }
+
+    /// Deletes an object: writes a tombstone over it, if it is there, and removes its blocks.
+    ///
+    /// # Errors
+    /// [`DeleteError`].
+    pub async fn delete(&self, name: &Name, metadata: Bytes) -> Result<Deletion, DeleteError> {
+        let delete = async {
+            let found = self.stat(name).await.map_err(DeleteError::Read)?;
+            if found.value.is_none_or(|value| value.deleted) {
+                return Ok(Deletion::NotFound);
+            }
+            let written = self.write_over(name, &Value::tombstone(metadata)).await;
+            let (replaced, tag) = written.map_err(DeleteError::Write)?;
+            span::record_tag(tag);
+            self.remove_replaced(replaced).await;
+            Ok(Deletion::Deleted(tag))
+        };
+        span::watch!(span::of_object!(span::DELETE, name), delete)
+    }
+
+    /// One page of the objects that `request` asks for.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn list_objects(&self, request: &ListRequest) -> Result<Page, Unavailable> {
+        let listed = self.list(request);
+        span::watch!(span::of_phase!(span::LIST), listed)
+    }
 }
 
-/// One page of the objects that `request` asks for.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn list<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    request: &ListRequest,
-) -> Result<Page, Unavailable> {
-    let domain = client.domain(c);
-    let listed = domain.list(request);
-    span::watch!(span::of_phase!(span::LIST), listed)
+fn is_tombstone(found: &Found) -> bool {
+    found.value.as_ref().is_some_and(|value| value.deleted)
 }

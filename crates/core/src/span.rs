@@ -144,7 +144,7 @@ macro_rules! of_call {
 
 pub(crate) use {in_configuration, of_call, of_object, of_phase};
 
-/// A read of this object, for a caller that goes on with what it finds ([`crate::manager::get_within`]).
+/// A read of this object, for a caller that goes on with what it finds ([`crate::dsm::Domain::read_within`]).
 pub fn read(name: &crate::object::Name) -> Span {
     of_object!(READ, name)
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::dsm::Client;
 use areo_core::element::{Carried, Element, Form};
-use areo_core::manager;
 use areo_core::message::{Access, Answer, Body, Held, Reply, Request, ServerRecord};
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::{Tag, Writer};
@@ -157,7 +156,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
         network.learn(CLUSTER, [record]);
         let client = Client::new(network.env(Duration::from_mins(1)));
         let name = Name::user("large").expect("a key");
-        let found = manager::get(&client, &c, &name).await.expect("it comes");
+        let found = client.domain(&c).read(&name, None).await.expect("it comes");
         assert_eq!(found.length, VALUE_BYTES as u64);
         assert_eq!(fetches.get(), 1);
     });

@@ -7,7 +7,6 @@ use areo_core::config::Configuration;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::gather::{Fold, Servers, join};
-use areo_core::manager;
 use areo_core::message::{Reply, Request};
 use areo_net::env::NetEnv;
 use serde_json::{Value, json};
@@ -39,7 +38,7 @@ impl ClusterHealth {
 
 /// Asks the root domain which domains there are, and a quorum of each whether it serves.
 pub(crate) async fn look(client: &Client<NetEnv>, root: &Arc<Configuration>) -> ClusterHealth {
-    let domains = manager::domains(client, root).await;
+    let domains = client.root(root).domains().await;
     let root = client.sequences().start(root);
     // Without a quorum of the root domain the others are not known.
     let is_known = domains.is_ok();

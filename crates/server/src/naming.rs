@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use areo_core::dsm::Client;
-use areo_core::manager::{self, Naming};
+use areo_core::manager::Naming;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
 
@@ -33,7 +33,7 @@ pub(crate) async fn name(
             Ok(found) if found.cluster == identity.cluster => {
                 network.learn(found.cluster, found.directory.servers);
                 let root = &found.directory.root;
-                match manager::name_server(&client, root, identity.server, wanted).await {
+                match client.root(root).name_server(identity.server, wanted).await {
                     Ok(Naming::Named(name)) => return Ok(name),
                     Ok(Naming::Taken { by }) => {
                         let name = wanted.unwrap_or_default().to_owned();

@@ -91,7 +91,8 @@ impl Registrar {
         loop {
             let client = self.client.with(self.network.env(ATTEMPT));
             let record = &self.record;
-            let attempt = manager::start(&client, &self.root, &mut starting, record, &mut write);
+            let root = client.root(&self.root);
+            let attempt = root.start(&mut starting, record, &mut write);
             tokio::select! {
                 outcome = attempt => match outcome {
                     Ok(registration) => return Ok(registration),
@@ -115,7 +116,7 @@ impl Registrar {
     ) -> Infallible {
         while let Some(answer) = asked.recv().await {
             let client = self.client.with(self.network.env(cluster::PATIENCE));
-            if let Ok(servers) = manager::servers(&client, &self.root).await {
+            if let Ok(servers) = client.root(&self.root).servers().await {
                 self.network.learn(id, servers.into_values());
             }
             // Whoever asked may be gone.
@@ -192,7 +193,7 @@ impl Registrar {
     /// Fetches what the root domain knows of the other servers, so that this one can tell clients; and where that domain is.
     pub(crate) async fn learn_servers(&self, worker: &Rc<Worker>) {
         let client = self.client.with(self.network.env(ATTEMPT));
-        match manager::servers(&client, &self.root).await {
+        match client.root(&self.root).servers().await {
             Ok(servers) => {
                 let root = client.sequences().start(&self.root);
                 let id = root.id();

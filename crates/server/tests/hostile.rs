@@ -15,7 +15,6 @@ use areo_core::element::Value;
 use areo_core::error::{Failed, Response};
 use areo_core::gather::Visit;
 use areo_core::limits;
-use areo_core::manager;
 use areo_core::message::Refusal;
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::Tag;
@@ -134,8 +133,12 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
     as_client(listen, async |client, configuration| {
         let (name, content) = (Name::user("key").unwrap(), Bytes::from_static(value));
         let written = Value::new(Bytes::new(), content.clone());
-        let tag = manager::put(&client, &configuration, &name, &written).await;
-        let read = manager::get(&client, &configuration, &name).await.unwrap();
+        let tag = client.domain(&configuration).put(&name, &written).await;
+        let read = client
+            .domain(&configuration)
+            .read(&name, None)
+            .await
+            .unwrap();
         assert_eq!(tag.unwrap(), read.tag);
         assert_eq!(read.value.unwrap().content, [content]);
     });
@@ -167,7 +170,7 @@ fn a_version_number_that_is_not_possible_is_refused() {
             dap::confirm(&client.env, &last, &name, tag);
         }
         let value = Value::new(Bytes::new(), Bytes::from_static(b"written"));
-        let written = manager::put(&client, &configuration, &name, &value).await;
+        let written = client.domain(&configuration).put(&name, &value).await;
         let written = written.expect("the object is writable");
         assert!(written.number < 10, "{written}");
     });

@@ -10,7 +10,7 @@ use crate::world::{World, id_of};
 use areo_core::config::{self, Collect, Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
-use areo_core::manager::{self, Creation};
+use areo_core::manager::Creation;
 use areo_core::object::DomainId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -395,7 +395,7 @@ impl Workload {
             true => self.first(domain, coded, *dap, self.shape.copy_bytes),
             false => self.first(domain, &self.shape.copied, Dap::Abd, 0),
         };
-        let created = manager::create_domain(client, &self.root, name, &first).await;
+        let created = client.root(&self.root).create_domain(name, &first).await;
         if created.is_ok() && client.sequences().start(&self.root).id().index > 0 {
             self.world.plan().note(Fault::DecidedElsewhere);
         }

@@ -163,7 +163,7 @@ pub(super) async fn missing_or(context: &Context, error: file::FileError) -> Fil
 /// A file could have the name of an object, but people would mix them up.
 pub(super) async fn check_no_object(context: &Context) -> Result<(), FileError> {
     let object = Name::user(context.name().key()).expect("the limits are the same");
-    match context.client.domain(context.c()).stat(&object).await {
+    match context.handle().stat(&object).await {
         Ok(found) if found.value.as_ref().is_none_or(|value| value.deleted) => Ok(()),
         Ok(_) => Err(FileError::IsObject {
             domain: context.domain.name().into(),

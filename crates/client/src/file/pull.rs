@@ -10,7 +10,7 @@ use crate::session::Context;
 use crate::span;
 use areo_core::fragment::Digest;
 use areo_core::fragment::block;
-use areo_core::fragment::content::{self, Sink};
+use areo_core::fragment::content::Sink;
 use areo_core::fragment::file::{self as core_file, Block, Chain};
 use bytes::Bytes;
 use serde::Serialize;
@@ -108,8 +108,7 @@ async fn deliver(
     chain: Chain,
     sink: &mut impl Sink<Error = Stop>,
 ) -> Result<Chain, FileError> {
-    let (client, c, name) = (&context.client, context.c(), context.name());
-    let delivered = content::deliver(client, c, name, chain, sink).await;
+    let delivered = context.file().deliver(chain, sink).await;
     delivered.map_err(|stop| stop.explain(context))
 }
 

@@ -106,10 +106,10 @@ impl Push<'_> {
         let scanned = span::watch!(span::divide(), scan)?;
         span::record(scanned.bytes, scanned.chunks.len());
         let context = self.context;
-        let (client, c, name) = (&context.client, context.c(), context.name());
+        let file = context.file();
         let base = match base {
             Some(base) => base,
-            None => match core_file::walk(client, c, name, None).await {
+            None => match file.walk(None).await {
                 Ok(chain) => chain,
                 Err(core_file::FileError::NotFound { version }) => {
                     check_no_object(context).await?;
@@ -124,7 +124,7 @@ impl Push<'_> {
         let source = Local::new(&scanned, self);
         let what = (&scanned.chunks[..], &updates[..]);
         let source = (&source, now_ms());
-        let updated = update::update(client, c, name, &base, what, source).await;
+        let updated = file.update(&base, what, source).await;
         let updated = updated.map_err(|error| self.not_written(error))?;
         Ok(self.pushed(&base, scanned.bytes, updated))
     }

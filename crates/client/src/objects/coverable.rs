@@ -9,7 +9,6 @@ use crate::stream::value_to_put;
 use crate::{Version, checksum};
 use areo_core::dsm::coverable::Covered;
 use areo_core::limits;
-use areo_core::manager;
 use areo_core::object::Name;
 use bytes::Bytes;
 
@@ -57,8 +56,10 @@ impl Domain {
         }
         let value = value_to_put(value, options)?;
         let write = move |context: Context| async move {
-            let (client, c) = (&context.client, context.c());
-            let covered = manager::put_if(client, c, context.name(), &value, version).await;
+            let covered = context
+                .handle()
+                .put_if(context.name(), &value, version)
+                .await;
             covered.map_err(|error| context.write_error(&error))
         };
         let found = match self.run(Operation::Put, name, write).await? {

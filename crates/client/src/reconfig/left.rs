@@ -4,7 +4,6 @@ use super::{ReconfigError, Reconfigured, failed, told};
 use crate::experimental::LeaveOff;
 use crate::session::Context;
 use areo_core::config::Configuration;
-use areo_core::manager::reconfiguration;
 use std::sync::Arc;
 
 pub(super) async fn leave_off(
@@ -14,7 +13,7 @@ pub(super) async fn leave_off(
     after: LeaveOff,
 ) -> Result<Reconfigured, ReconfigError> {
     let (client, wanted) = (&context.client, new.descriptor());
-    let done = reconfiguration::leave_off(client, known, wanted, after).await;
+    let done = client.domain(known).leave_off(wanted, after).await;
     if let Some(done) = done.map_err(|error| failed(context, error))? {
         return Ok(told(context, &done).await);
     }

@@ -74,7 +74,7 @@ pub(super) async fn ask_quorum(
     known: &KnownCluster,
     client: &dsm::Client<NetEnv>,
 ) -> Result<(), Unavailable> {
-    let records = manager::servers(client, known.root.found()).await?;
+    let records = client.root(known.root.found()).servers().await?;
     learn(world, known, records.into_values());
     Ok(())
 }

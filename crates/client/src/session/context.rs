@@ -11,7 +11,9 @@ use crate::metrics::Metrics;
 use areo_core::config::{Configuration, InvalidConfiguration, Members};
 use areo_core::dsm;
 use areo_core::error::{Unavailable, Undecided, WriteError};
+use areo_core::fragment::Fragmented;
 use areo_core::gather;
+use areo_core::manager::Root;
 use areo_core::message::{Reply, Request};
 use areo_core::object::Name;
 use areo_core::reconfig::ares::ReconfigError;
@@ -67,9 +69,14 @@ impl Context {
         }
     }
 
-    /// A final configuration of the domain.
-    pub(crate) fn c(&self) -> &Arc<Configuration> {
-        self.domain.found()
+    /// A handle on the domain, for this operation.
+    pub(crate) fn handle(&self) -> dsm::Domain<NetEnv> {
+        self.client.domain(self.domain.found())
+    }
+
+    /// A handle on the file that it is about.
+    pub(crate) fn file(&self) -> Fragmented<NetEnv> {
+        self.handle().file(self.name())
     }
 
     /// The latest final configuration of the domain that the client knows.
@@ -80,6 +87,11 @@ impl Context {
     /// A final configuration of the root domain.
     pub(crate) fn root(&self) -> &Arc<Configuration> {
         self.cluster.root.found()
+    }
+
+    /// A handle on the root domain, for this operation.
+    pub(crate) fn root_handle(&self) -> Root<NetEnv> {
+        self.client.root(self.root())
     }
 
     /// The object, or the file, that it is about.

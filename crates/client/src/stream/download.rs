@@ -12,7 +12,6 @@ use crate::span;
 use areo_core::dsm::large;
 use areo_core::element::Value;
 use areo_core::error::Unavailable;
-use areo_core::manager;
 use areo_core::object::Name;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -247,8 +246,7 @@ async fn run(
     parts: mpsc::Sender<Part>,
 ) -> Result<(), Error> {
     loop {
-        let client = &context.client;
-        let found = manager::get_within(client, context.c(), context.name()).await;
+        let found = context.handle().read_within(context.name(), None).await;
         let found = found.map_err(|error| context.not_applied(&error))?;
         let (version, metadata, value) = context.domain.opened(context.name().key(), found)?;
         let length = value.length();
@@ -310,7 +308,7 @@ async fn hand_out(
 /// Bytes of the version were handed out, and what follows is gone: a newer one is complete (`[X-23 replaced-blocks]`).
 async fn conflict(context: &Context, expected: Version) -> Error {
     let key = context.name().key();
-    let found = match manager::stat(&context.client, context.c(), context.name()).await {
+    let found = match context.handle().stat(context.name()).await {
         Err(error) => return context.not_applied(&error),
         Ok(found) => found,
     };
@@ -397,9 +395,8 @@ impl Ahead<'_> {
             && let Some(place) = self.rest.next()
         {
             let block = self.blocks.block(place);
-            let client = self.context.client.clone();
-            let (c, upload) = (self.context.c().clone(), self.blocks.upload);
-            let read = async move { client.domain(&c).get_block(upload, block.number).await };
+            let (domain, upload) = (self.context.handle(), self.blocks.upload);
+            let read = async move { domain.get_block(upload, block.number).await };
             let read = spawn_local(read.instrument(self.span.clone()));
             self.reads.push_back((block.range, Read(read)));
         }

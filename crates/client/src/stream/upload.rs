@@ -207,10 +207,9 @@ async fn run(
             }
             part = parts.recv(), if puts.len() < window => match part {
                 Some(Part::Block(content)) => {
-                    let (client, c) = (client.clone(), context.c().clone());
-                    let block = (upload, sent);
+                    let (domain, block) = (context.handle(), (upload, sent));
                     sent += 1;
-                    let put = async move { client.domain(&c).put_block(block, &content).await };
+                    let put = async move { domain.put_block(block, &content).await };
                     puts.spawn_local(put.in_current_span());
                 }
                 Some(Part::End(metadata, length)) => {
@@ -228,7 +227,7 @@ async fn run(
                 None => return Err(Stopped::GivenUp(context.swept())),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
-                    client.domain(context.c()).remove_upload(upload, 0..sent).await;
+                    context.handle().remove_upload(upload, 0..sent).await;
                     return Err(Stopped::GivenUp(context.swept()));
                 }
             },
@@ -243,9 +242,8 @@ async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Resul
     };
     span::record(blocks.length(), blocks.count() as usize);
     let metadata = metadata.encode()?;
-    let client = &context.client;
-    match client
-        .domain(context.c())
+    match context
+        .handle()
         .publish(context.name(), &blocks, metadata)
         .await
     {
@@ -258,10 +256,6 @@ async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Resul
 /// What became of a block says nothing of the object, which will not have it.
 async fn not_applied(context: &Context, blocks: (Writer, Range<u32>), error: WriteError) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
-    context
-        .client
-        .domain(context.c())
-        .remove_upload_after(blocks, &failed)
-        .await;
+    context.handle().remove_upload_after(blocks, &failed).await;
     context.write_error(&WriteError::NotApplied(failed))
 }

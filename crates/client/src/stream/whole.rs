@@ -8,7 +8,6 @@ use crate::object::{Metadata, PutOptions, now_ms};
 use crate::session::Context;
 use areo_core::element::Value;
 use areo_core::limits;
-use areo_core::manager;
 use areo_core::object::Name;
 use bytes::Bytes;
 
@@ -23,8 +22,7 @@ impl Domain {
         let name = Name::user(key)?;
         let value = value_to_put(value, options)?;
         self.run(Operation::Put, name, |context: Context| async move {
-            let (client, c) = (&context.client, context.c());
-            let written = manager::put(client, c, context.name(), &value).await;
+            let written = context.handle().put(context.name(), &value).await;
             written.map_err(|error| context.write_error(&error))
         })
         .await

@@ -7,16 +7,14 @@
 //!
 //! | | rounds, quiet | bytes |
 //! |---|---|---|
-//! | [`walk`], nothing changed | 1 for each 1024 blocks, all at once | no data |
-//! | [`walk`], blocks changed | the same | their metadata |
-//! | [`walk`], nothing known | 1 more | metadata |
+//! | [`Fragmented::walk`], nothing changed | 1 for each 1024 blocks, all at once | no data |
+//! | [`Fragmented::walk`], blocks changed | the same | their metadata |
+//! | [`Fragmented::walk`], nothing known | 1 more | metadata |
 //! | a block that neither the reader nor the hint knew | + 1 | its metadata |
 
-use super::Digest;
 use super::block::{self, Metadata};
-use crate::config::Configuration;
+use super::{Digest, Fragmented};
 use crate::dap::headers::Header;
-use crate::dsm::Client;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -24,7 +22,6 @@ use crate::object::Name;
 use crate::tag::{Tag, Writer};
 use crate::tlv::TlvError;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// A block as it was read or written: everything but its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -134,108 +131,84 @@ impl From<Unavailable> for FileError {
     }
 }
 
-/// The list of the file's blocks. `known`: as it was before, whenever that was; it saves bytes and rounds, and decides
-/// nothing.
-///
-/// # Errors
-/// [`FileError`].
-pub async fn walk<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    file: &Name,
-    known: Option<&Chain>,
-) -> Result<Chain, FileError> {
-    let walk = Walk { client, c, file };
-    let (mut hinted, mut seen) = match known {
-        Some(known) => (known.hinted, walk.ask_again(&known.blocks).await?),
-        None => walk.ask_for_hinted().await?,
-    };
-    loop {
-        let genesis = match seen.remove(&None) {
-            Some(genesis) => genesis,
-            None => walk.ask_alone(None).await?,
-        };
-        match walk.along(genesis, seen).await {
-            // It may be that the file was removed meanwhile: the genesis block goes first.
-            Err(broken @ FileError::Broken { .. }) => {
-                if walk.ask_alone(None).await?.version == genesis.version {
-                    return Err(broken);
-                }
-                (hinted, seen) = walk.ask_for_hinted().await?;
-            }
-            blocks => {
-                let blocks = blocks?;
-                assert_eq!(blocks[0].id, None, "a file begins with its genesis block");
-                return Ok(Chain {
-                    blocks,
-                    hinted,
-                    exists: true,
-                });
-            }
-        }
-    }
-}
-
-/// The blocks from `first` on, which was just read. What follows it there may be reached from no other version of it: of two
-/// concurrent writes one prevails, and the new blocks of the other go with it (`[V-1 weak-coverability]`).
-///
-/// # Errors
-/// [`FileError`].
-pub(super) async fn walk_on<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    file: &Name,
-    first: Block,
-    known: &[Block],
-) -> Result<Vec<Block>, FileError> {
-    let walk = Walk { client, c, file };
-    let seen = walk.ask_again(known).await?;
-    walk.along(first, seen).await
-}
-
-/// The era of the file's name; a removal begins another.
-///
-/// # Errors
-/// [`Unavailable`].
-pub(super) async fn era<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    file: &Name,
-) -> Result<u64, Unavailable> {
-    let genesis = client.domain(c).stat(file).await?;
-    Ok(genesis.tag.era())
-}
-
-/// Why a file of this era could not be read to its end, where this is what a block said: it may be that it was removed
-/// meanwhile.
-pub(super) async fn gone<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    file: &Name,
-    (of, error): (u64, FileError),
-) -> FileError {
-    if !matches!(error, FileError::Broken { .. }) {
-        return error;
-    }
-    match client.domain(c).stat(file).await {
-        Ok(genesis) if genesis.tag.era() == of => error,
-        Ok(genesis) => FileError::NotFound {
-            version: genesis.tag,
-        },
-        Err(error) => error.into(),
-    }
-}
-
 /// Blocks by their ids.
 type Seen = BTreeMap<Option<Writer>, Block>;
 
-struct Walk<'a, E> {
-    client: &'a Client<E>,
-    c: &'a Arc<Configuration>,
-    file: &'a Name,
-}
+impl<E: Env> Fragmented<E> {
+    /// The list of the file's blocks. `known`: as it was before, whenever that was; it saves bytes and rounds, and decides
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    pub async fn walk(&self, known: Option<&Chain>) -> Result<Chain, FileError> {
+        let (mut hinted, mut seen) = match known {
+            Some(known) => (known.hinted, self.ask_again(&known.blocks).await?),
+            None => self.ask_for_hinted().await?,
+        };
+        loop {
+            let genesis = match seen.remove(&None) {
+                Some(genesis) => genesis,
+                None => self.ask_alone(None).await?,
+            };
+            match self.along(genesis, seen).await {
+                // It may be that the file was removed meanwhile: the genesis block goes first.
+                Err(broken @ FileError::Broken { .. }) => {
+                    if self.ask_alone(None).await?.version == genesis.version {
+                        return Err(broken);
+                    }
+                    (hinted, seen) = self.ask_for_hinted().await?;
+                }
+                blocks => {
+                    let blocks = blocks?;
+                    assert_eq!(blocks[0].id, None, "a file begins with its genesis block");
+                    return Ok(Chain {
+                        blocks,
+                        hinted,
+                        exists: true,
+                    });
+                }
+            }
+        }
+    }
 
-impl<E: Env> Walk<'_, E> {
+    /// The blocks from `first` on, which was just read. What follows it there may be reached from no other version of it: of two
+    /// concurrent writes one prevails, and the new blocks of the other go with it (`[V-1 weak-coverability]`).
+    ///
+    /// # Errors
+    /// [`FileError`].
+    pub(super) async fn walk_on(
+        &self,
+        first: Block,
+        known: &[Block],
+    ) -> Result<Vec<Block>, FileError> {
+        let seen = self.ask_again(known).await?;
+        self.along(first, seen).await
+    }
+
+    /// The era of the file's name; a removal begins another.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub(super) async fn era(&self) -> Result<u64, Unavailable> {
+        let genesis = self.domain.stat(&self.name).await?;
+        Ok(genesis.tag.era())
+    }
+
+    /// Why a file of this era could not be read to its end, where this is what a block said: it may be that it was removed
+    /// meanwhile.
+    pub(super) async fn gone(&self, (of, error): (u64, FileError)) -> FileError {
+        if !matches!(error, FileError::Broken { .. }) {
+            return error;
+        }
+        match self.domain.stat(&self.name).await {
+            Ok(genesis) if genesis.tag.era() == of => error,
+            Ok(genesis) => FileError::NotFound {
+                version: genesis.tag,
+            },
+            Err(error) => error.into(),
+        }
+    }
+
     /// Goes along the links from the first block to the end.
     async fn along(&self, first: Block, mut seen: Seen) -> Result<Vec<Block>, FileError> {
         let mut blocks = vec![first];
@@ -265,9 +238,9 @@ impl<E: Env> Walk<'_, E> {
     async fn ask_again(&self, known: &[Block]) -> Result<Seen, FileError> {
         let objects: Vec<(Name, Tag)> = known
             .iter()
-            .map(|block| (block.name(self.file), block.version))
+            .map(|block| (block.name(&self.name), block.version))
             .collect();
-        let found = self.client.domain(self.c).headers(&objects).await?;
+        let found = self.domain.headers(&objects).await?;
         assert_eq!(found.len(), known.len(), "each was asked for");
         let mut seen = Seen::new();
         for (block, header) in known.iter().zip(found) {
@@ -289,7 +262,7 @@ impl<E: Env> Walk<'_, E> {
 
     /// Reads the genesis block, and asks for the blocks that its hint names.
     async fn ask_for_hinted(&self) -> Result<(usize, Seen), FileError> {
-        let found = self.client.domain(self.c).read(self.file, None).await?;
+        let found = self.domain.read(&self.name, None).await?;
         let genesis = self.block(None, found.tag, found.value.as_ref(), 0)?;
         let hint = found.value.map(|value| value.contiguous());
         let hinted = block::decode_hint(&hint.unwrap_or_default());
@@ -304,8 +277,8 @@ impl<E: Env> Walk<'_, E> {
     }
 
     async fn ask_alone(&self, id: Option<Writer>) -> Result<Block, FileError> {
-        let name = Block::key(id, self.file);
-        let found = self.client.domain(self.c).stat(&name).await?;
+        let name = Block::key(id, &self.name);
+        let found = self.domain.stat(&name).await?;
         self.block(id, found.tag, found.value.as_ref(), found.length)
     }
 
@@ -317,7 +290,7 @@ impl<E: Env> Walk<'_, E> {
         value: Option<&Value>,
         length: u64,
     ) -> Result<Block, FileError> {
-        let key = || Block::key(id, self.file).key().to_owned();
+        let key = || Block::key(id, &self.name).key().to_owned();
         let Some(value) = value.filter(|value| !value.deleted) else {
             return match id {
                 None => Err(FileError::NotFound { version }),

@@ -11,9 +11,7 @@
 //! which the next read brings to the others.
 
 use super::block::{self, Home};
-use super::file;
-use crate::config::Configuration;
-use crate::dsm::Client;
+use crate::dsm::Domain;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather;
@@ -22,7 +20,6 @@ use crate::message::{ListEntry, ListRequest};
 use crate::object::{Kind, Name};
 use crate::tag::Tag;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Files, their blocks, and the bytes in those; genesis blocks are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,41 +41,36 @@ pub struct Swept {
     pub removed: Count,
 }
 
-/// Goes over all blocks of files in the domain. `removes`: removes those of files that were removed. `c`: any final
-/// configuration of the domain.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
-pub async fn sweep<E: Env>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    removes: bool,
-) -> Result<Swept, Unavailable> {
-    let mut sweep = Sweep {
-        client,
-        c,
-        eras: BTreeMap::new(),
-        counts: BTreeMap::new(),
-    };
-    let mut after = Some(String::new());
-    while let Some(begin) = after {
-        let request = ListRequest {
-            after: begin,
-            ..ListRequest::new(Kind::Block, block::PREFIX)
+impl<E: Env> Domain<E> {
+    /// Goes over all blocks of files in the domain. `removes`: removes those of files that were removed.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
+    pub async fn sweep_files(&self, removes: bool) -> Result<Swept, Unavailable> {
+        let mut sweep = Sweep {
+            domain: self,
+            eras: BTreeMap::new(),
+            counts: BTreeMap::new(),
         };
-        let page = client.domain(c).list(&request).await?;
-        let gone = sweep.sort(&page.entries).await?;
-        if removes {
-            sweep.remove(gone).await?;
+        let mut after = Some(String::new());
+        while let Some(begin) = after {
+            let request = ListRequest {
+                after: begin,
+                ..ListRequest::new(Kind::Block, block::PREFIX)
+            };
+            let page = self.list(&request).await?;
+            let gone = sweep.sort(&page.entries).await?;
+            if removes {
+                sweep.remove(gone).await?;
+            }
+            after = page.next;
         }
-        after = page.next;
+        Ok(sweep.swept())
     }
-    Ok(sweep.swept())
 }
 
 struct Sweep<'a, E> {
-    client: &'a Client<E>,
-    c: &'a Arc<Configuration>,
+    domain: &'a Domain<E>,
     /// The era of each file's name, as it was read.
     eras: BTreeMap<Name, u64>,
     /// By file, if the block says of which it is.
@@ -109,17 +101,17 @@ impl<E: Env> Sweep<'_, E> {
 
     /// Whose the blocks are.
     async fn homes(&self, names: &[Name]) -> Result<Vec<Option<Home>>, Unavailable> {
-        let (client, c) = (self.client, self.c);
+        let domain = self.domain;
         let unread = |name: &Name| (name.clone(), Tag::INITIAL);
         let objects: Vec<(Name, Tag)> = names.iter().map(unread).collect();
-        let headers = client.domain(c).headers(&objects).await;
+        let headers = domain.headers(&objects).await;
         let headers = headers?;
         assert_eq!(headers.len(), names.len(), "each was asked for");
         let homes = names.iter().zip(headers).map(|(name, header)| async move {
             let value = match header {
                 Some(header) => header.value,
                 // It is the same in all versions.
-                None => client.domain(c).glimpse(name).await?.value,
+                None => domain.glimpse(name).await?.value,
             };
             Ok(value.and_then(|value| Home::decode(&value.metadata)))
         });
@@ -131,8 +123,7 @@ impl<E: Env> Sweep<'_, E> {
     async fn is_gone(&mut self, home: Option<&Home>) -> Result<bool, Unavailable> {
         let Some(home) = home else { return Ok(false) };
         if !self.eras.contains_key(&home.file) {
-            let era = file::era(self.client, self.c, &home.file).await;
-            let era = era?;
+            let era = self.domain.file(&home.file).era().await?;
             self.eras.insert(home.file.clone(), era);
         }
         Ok(self.eras[&home.file] > home.era)
@@ -142,10 +133,10 @@ impl<E: Env> Sweep<'_, E> {
     async fn remove(&self, blocks: Vec<(Name, Tag)>) -> Result<(), Unavailable> {
         // One after which no era comes stays: it keeps no other from being removed ([N-1 bounded-numbers]).
         let removals = blocks.into_iter().filter_map(|(name, version)| {
-            let tag = version.next_era(self.client.next_writer());
+            let tag = version.next_era(self.domain.client.next_writer());
             Some((name, tag.ok()?))
         });
-        self.client.domain(self.c).remove_all(removals).await
+        self.domain.remove_all(removals).await
     }
 
     fn swept(self) -> Swept {

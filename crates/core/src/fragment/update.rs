@@ -13,20 +13,17 @@
 //! leads to new blocks that end in the old link, or is the old link, and it covers the very version that the old link was
 //! read from.
 
-use super::Digest;
 use super::block::{self, Home, Metadata};
-use super::file::{self, Block, Chain};
+use super::file::{Block, Chain};
 use super::identify::Update;
-use crate::config::Configuration;
+use super::{Digest, Fragmented};
 use crate::dsm::coverable::Covered;
-use crate::dsm::{Client, removal};
+use crate::dsm::removal;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::gather;
-use crate::object::Name;
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
-use std::sync::Arc;
 
 /// A chunk of the new content: what it is, not its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,78 +97,77 @@ pub struct Conflict {
     pub lost: usize,
 }
 
-/// Writes what `updates` say ([`super::identify::updates`] of `base` and `chunks`). `base`: the file as the new content was
-/// made from it.
-///
-/// # Errors
-/// [`UpdateError`], if a new block could not be written; then nothing of the file has changed.
-pub async fn update<E: Env, S: Source>(
-    client: &Client<E>,
-    c: &Arc<Configuration>,
-    file: &Name,
-    base: &Chain,
-    (chunks, updates): (&[Chunk], &[Update]),
-    (source, now_ms): (&S, Option<u64>),
-) -> Result<Updated<S::Error>, UpdateError<S::Error>> {
-    let home = Home {
-        file: file.clone(),
-        era: base.era(),
-    };
-    let writer = Write {
-        client,
-        c,
-        home,
-        chunks,
-        source,
-        now_ms,
-    };
-    let splits: Vec<Split> = updates
-        .iter()
-        .map(|update| writer.plan(base, update))
-        .collect();
-    let longest = chunks.iter().map(|chunk| chunk.length).max().unwrap_or(0);
-    let window = crate::dsm::large::window(u32::try_from(longest).unwrap_or(u32::MAX));
-    let new = splits.iter().flat_map(|split| &split.new);
-    let created = gather::join(window, new.map(|new| writer.create(new))).await;
-    let created: Result<Vec<Block>, _> = created.into_iter().collect();
-    let mut created = match created {
-        Ok(created) => created.into_iter(),
-        Err(error) => {
-            if is_worth_it(&error) {
-                writer.take_back(&splits).await;
+impl<E: Env> Fragmented<E> {
+    /// Writes what `updates` say ([`super::identify::updates`] of `base` and `chunks`). `base`: the file as the new content was
+    /// made from it.
+    ///
+    /// # Errors
+    /// [`UpdateError`], if a new block could not be written; then nothing of the file has changed.
+    pub async fn update<S: Source>(
+        &self,
+        base: &Chain,
+        (chunks, updates): (&[Chunk], &[Update]),
+        (source, now_ms): (&S, Option<u64>),
+    ) -> Result<Updated<S::Error>, UpdateError<S::Error>> {
+        let home = Home {
+            file: self.name.clone(),
+            era: base.era(),
+        };
+        let writer = Write {
+            file: self,
+            home,
+            chunks,
+            source,
+            now_ms,
+        };
+        let splits: Vec<Split> = updates
+            .iter()
+            .map(|update| writer.plan(base, update))
+            .collect();
+        let longest = chunks.iter().map(|chunk| chunk.length).max().unwrap_or(0);
+        let window = crate::dsm::large::window(u32::try_from(longest).unwrap_or(u32::MAX));
+        let new = splits.iter().flat_map(|split| &split.new);
+        let created = gather::join(window, new.map(|new| writer.create(new))).await;
+        let created: Result<Vec<Block>, _> = created.into_iter().collect();
+        let mut created = match created {
+            Ok(created) => created.into_iter(),
+            Err(error) => {
+                if is_worth_it(&error) {
+                    writer.take_back(&splits).await;
+                }
+                return Err(error);
             }
-            return Err(error);
+        };
+        // Each split with the new blocks as they were written.
+        let with_new = |split: Split| {
+            let blocks: Vec<Block> = created.by_ref().take(split.new.len()).collect();
+            assert_eq!(blocks.len(), split.new.len(), "all of them were created");
+            (split, blocks)
+        };
+        let mut ready: Vec<(Split, Vec<Block>)> = splits.into_iter().map(with_new).collect();
+        assert!(created.next().is_none(), "each of them is of an update");
+        let hint = hint(base, &ready);
+        if is_due(base, &ready, hint.len()) {
+            ready.insert(0, (Split::default(), Vec::new()));
         }
-    };
-    // Each split with the new blocks as they were written.
-    let with_new = |split: Split| {
-        let blocks: Vec<Block> = created.by_ref().take(split.new.len()).collect();
-        assert_eq!(blocks.len(), split.new.len(), "all of them were created");
-        (split, blocks)
-    };
-    let mut ready: Vec<(Split, Vec<Block>)> = splits.into_iter().map(with_new).collect();
-    assert!(created.next().is_none(), "each of them is of an update");
-    let hint = hint(base, &ready);
-    if is_due(base, &ready, hint.len()) {
-        ready.insert(0, (Split::default(), Vec::new()));
+        let (linked, is_removed) = writer.link_all(base, &ready, &hint, window).await;
+        assert_eq!(linked.len(), ready.len(), "each block was to be linked");
+        let results: Vec<Linked<S::Error>> = ready.into_iter().zip(linked).collect();
+        let has_ended = matches!(is_removed, Ok(true));
+        let lost = results.iter().filter(|(_, (_, link))| match link {
+            Ok(Covered::Unchanged(_)) => true,
+            // What was written, or may have been, may be read, unless the file is gone.
+            Ok(Covered::Changed(_)) | Err(UpdateError::Write(WriteError::Unknown(_))) => has_ended,
+            Err(error) => is_worth_it(error),
+        });
+        writer.take_back(lost.map(|((split, _), _)| split)).await;
+        let mut updated = outcome(base, results, hint.len(), has_ended);
+        if let Err(failed) = is_removed {
+            let unknown = UpdateError::Write(WriteError::Unknown(failed));
+            updated.failed.push((base.blocks[0], unknown));
+        }
+        Ok(updated)
     }
-    let (linked, is_removed) = writer.link_all(base, &ready, &hint, window).await;
-    assert_eq!(linked.len(), ready.len(), "each block was to be linked");
-    let results: Vec<Linked<S::Error>> = ready.into_iter().zip(linked).collect();
-    let has_ended = matches!(is_removed, Ok(true));
-    let lost = results.iter().filter(|(_, (_, link))| match link {
-        Ok(Covered::Unchanged(_)) => true,
-        // What was written, or may have been, may be read, unless the file is gone.
-        Ok(Covered::Changed(_)) | Err(UpdateError::Write(WriteError::Unknown(_))) => has_ended,
-        Err(error) => is_worth_it(error),
-    });
-    writer.take_back(lost.map(|((split, _), _)| split)).await;
-    let mut updated = outcome(base, results, hint.len(), has_ended);
-    if let Err(failed) = is_removed {
-        let unknown = UpdateError::Write(WriteError::Unknown(failed));
-        updated.failed.push((base.blocks[0], unknown));
-    }
-    Ok(updated)
 }
 
 /// Whether to take back what was created for something that was not written because of this: where nobody answers, it would
@@ -223,8 +219,7 @@ struct New {
 }
 
 struct Write<'a, E, S> {
-    client: &'a Client<E>,
-    c: &'a Arc<Configuration>,
+    file: &'a Fragmented<E>,
     home: Home,
     chunks: &'a [Chunk],
     source: &'a S,
@@ -238,7 +233,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         let ids: Vec<Writer> = update
             .after
             .iter()
-            .map(|_| self.client.next_writer())
+            .map(|_| self.file.domain.client.next_writer())
             .collect();
         let nexts = ids.iter().skip(1).copied().map(Some);
         let nexts = nexts.chain([base.blocks[place].metadata.next]);
@@ -276,11 +271,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         // Nobody knows the name, so that nothing needs to be asked.
         let version = Tag::first(new.id);
         let (name, value) = (block::name(new.id), metadata.with(&self.home, data));
-        let put = self
-            .client
-            .domain(self.c)
-            .put_version(&name, (version, &value))
-            .await;
+        let put = self.file.domain.put_version(&name, (version, &value)).await;
         put.map_err(|error| {
             // Whatever became of it, nothing leads there.
             let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
@@ -299,11 +290,11 @@ impl<E: Env, S: Source> Write<'_, E, S> {
     async fn take_back<'a>(&self, splits: impl IntoIterator<Item = &'a Split>) {
         let new = splits.into_iter().flat_map(|split| &split.new);
         let removals = new.map(|new| {
-            let tag = Tag::first(new.id).next_era(self.client.next_writer());
+            let tag = Tag::first(new.id).next_era(self.file.domain.client.next_writer());
             (block::name(new.id), tag.expect("it is of the first era"))
         });
         // Whatever is left stays until the file is removed.
-        let _ = self.client.domain(self.c).remove_all(removals).await;
+        let _ = self.file.domain.remove_all(removals).await;
     }
 
     /// The coverable writes of all blocks, and whether the file was removed before they began: blocks of it may be left,
@@ -325,7 +316,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
             };
             return (linked, Ok(genesis.era() != base.era()));
         }
-        let era = file::era(self.client, self.c, &self.home.file);
+        let era = self.file.era();
         let (linked, era) = gather::both(links, era).await;
         (linked, era.map(|era| era != base.era()))
     }
@@ -352,8 +343,8 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         };
         let (name, value) = (old.name(&self.home.file), metadata.with(&self.home, data));
         let covered = self
-            .client
-            .domain(self.c)
+            .file
+            .domain
             .write_covering(&name, &value, old.version)
             .await;
         (block, covered.map_err(UpdateError::Write))

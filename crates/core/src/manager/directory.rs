@@ -4,9 +4,10 @@
 //! domain the highest configuration known to be final. The latter is a hint (3.6): an old one costs hops, nothing else, and
 //! it never names a configuration that is not final.
 
+use super::Root;
 use crate::config::{Configuration, ServerId};
 use crate::dap::registered;
-use crate::dsm::Client;
+use crate::dsm::Domain;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
@@ -17,111 +18,6 @@ use std::sync::Arc;
 
 pub use registered::{Registration, merge as merge_record};
 
-/// The latest configuration of a domain that a quorum of the root domain knows to be final; `known` if that is later.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn latest<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    known: &Arc<Configuration>,
-) -> Result<Arc<Configuration>, Unavailable> {
-    let heard = ask_latest(client, root, known, None).await?;
-    client.sequences().learn(&heard);
-    Ok(client.sequences().start(known))
-}
-
-/// Makes a final configuration known to a quorum of the members of `to`: the root domain's, so that whoever looks the
-/// domain up starts there; or its own, so that they answer for older ones.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn announce<E: Env>(
-    client: &Client<E>,
-    to: &Arc<Configuration>,
-    c: &Arc<Configuration>,
-) -> Result<(), Unavailable> {
-    let told = ask_latest(client, to, c, Some(c.clone())).await?;
-    client.sequences().learn(&told);
-    Ok(())
-}
-
-async fn ask_latest<E: Env>(
-    client: &Client<E>,
-    of: &Arc<Configuration>,
-    c: &Arc<Configuration>,
-    known: Option<Arc<Configuration>>,
-) -> Result<Arc<Configuration>, Unavailable> {
-    let id = c.id();
-    let request = Request::Latest {
-        domain: id.domain,
-        partition: id.partition,
-        known,
-    };
-    let is_of_it = move |c: &Arc<Configuration>| {
-        (c.id().domain, c.id().partition) == (id.domain, id.partition)
-    };
-    let fold = move |latest: &mut Arc<Configuration>, _from: usize, reply: Reply| match reply {
-        Reply::Latest(known) => {
-            let later = known.filter(|c| is_of_it(c) && c.id().index > latest.id().index);
-            *latest = later.unwrap_or_else(|| latest.clone());
-            Fold::Count
-        }
-        _ => Fold::Ignore,
-    };
-    let tally = Servers::new(of.n(), of.quorums().quorum(), request, c.clone(), fold);
-    client.env.gather(of.members(), tally).await
-}
-
-/// The servers of the cluster as a quorum of the root domain knows them, by id; of each the latest record.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn servers<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
-    let mut known = BTreeMap::new();
-    let list = async |at: &Visit| {
-        let records = registered::list(&client.env, at).await?.into_values();
-        records.for_each(|record| registered::merge(&mut known, record));
-        Ok(())
-    };
-    client.domain(root).walk().to_the_end(list).await?;
-    Ok(known)
-}
-
-/// Registers a start of a server with a quorum of the root domain, or asks whether that would be possible. Like a put it goes
-/// along the sequence: a registration that completed is transferred, or was repeated in the next configuration. A pending
-/// pointer is spread by registering once more, with it: that is all that servers answer whose own start is not confirmed.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time.
-pub async fn register<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    step: Enrolment,
-    record: &ServerRecord,
-) -> Result<Registration, Unavailable> {
-    let mut at = Visit::new(&client.sequences().start(root));
-    loop {
-        match registered::register(&client.env, &at, step, record.clone()).await {
-            Ok(Registration::Registered) | Err(Failed::Moved) => {}
-            Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
-        }
-        at = match at.next() {
-            None => return Ok(Registration::Registered),
-            Some(pointer) if pointer.is_final() => {
-                client.sequences().learn(&pointer.configuration);
-                Visit::new(&pointer.configuration)
-            }
-            Some(pointer) if at.has_closed(&pointer) => Visit::new(&pointer.configuration),
-            Some(pointer) => Visit::closing(at.c(), &pointer),
-        };
-    }
-}
-
 /// A start that did not come to its end.
 #[derive(Debug)]
 pub enum StartError<W> {
@@ -131,36 +27,136 @@ pub enum StartError<W> {
     Write(W),
 }
 
-/// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
-/// makes durable what the directory is to say of its starts.
-///
-/// # Errors
-/// [`StartError`].
-pub async fn start<E: Env, W>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    starting: &mut Starting,
-    record: &ServerRecord,
-    mut write: impl FnMut(Starts) -> Result<(), W>,
-) -> Result<Registration, StartError<W>> {
-    loop {
-        let next = starting.next();
-        let record = ServerRecord {
-            incarnation: next.incarnation,
-            start: next.start,
-            resumed: next.resumed,
-            ..record.clone()
+impl<E: Env> Domain<E> {
+    /// The latest configuration of the domain that a quorum of the root domain knows to be final; that of the handle if it is
+    /// later.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn latest(&self, root: &Configuration) -> Result<Arc<Configuration>, Unavailable> {
+        let heard = self.ask_latest(root, None).await?;
+        self.client.sequences().learn(&heard);
+        Ok(self.start())
+    }
+
+    /// Makes the configuration of the handle, which is final, known to a quorum of the members of `to`: the root domain's, so
+    /// that a client that looks the domain up starts there; or its own, so that they answer for older ones.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn announce(&self, to: &Configuration) -> Result<(), Unavailable> {
+        let told = self.ask_latest(to, Some(self.known.clone())).await?;
+        self.client.sequences().learn(&told);
+        Ok(())
+    }
+
+    async fn ask_latest(
+        &self,
+        of: &Configuration,
+        known: Option<Arc<Configuration>>,
+    ) -> Result<Arc<Configuration>, Unavailable> {
+        let id = self.known.id();
+        let request = Request::Latest {
+            domain: id.domain,
+            partition: id.partition,
+            known,
         };
-        match register(client, root, next.step, &record).await {
-            Ok(Registration::Registered) => {}
-            Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
-            Err(unavailable) => return Err(StartError::Unavailable(unavailable)),
+        let is_of_it = move |c: &Arc<Configuration>| {
+            (c.id().domain, c.id().partition) == (id.domain, id.partition)
+        };
+        let fold = move |latest: &mut Arc<Configuration>, _from: usize, reply: Reply| match reply {
+            Reply::Latest(known) => {
+                let later = known.filter(|c| is_of_it(c) && c.id().index > latest.id().index);
+                *latest = later.unwrap_or_else(|| latest.clone());
+                Fold::Count
+            }
+            _ => Fold::Ignore,
+        };
+        let (n, quorum) = (of.n(), of.quorums().quorum());
+        let tally = Servers::new(n, quorum, request, self.known.clone(), fold);
+        self.client.env.gather(of.members(), tally).await
+    }
+}
+
+impl<E: Env> Root<E> {
+    /// The servers of the cluster as a quorum of the root domain knows them, by id; of each the latest record.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn servers(&self) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
+        let mut known = BTreeMap::new();
+        let list = async |at: &Visit| {
+            let records = registered::list(&self.domain.client.env, at)
+                .await?
+                .into_values();
+            records.for_each(|record| registered::merge(&mut known, record));
+            Ok(())
+        };
+        self.domain.walk().to_the_end(list).await?;
+        Ok(known)
+    }
+
+    /// Registers a start of a server with a quorum of the root domain, or asks whether that would be possible. Like a put it goes
+    /// along the sequence: a registration that completed is transferred, or was repeated in the next configuration. A pending
+    /// pointer is spread by registering once more, with it: that is all that servers answer whose own start is not confirmed.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn register(
+        &self,
+        step: Enrolment,
+        record: &ServerRecord,
+    ) -> Result<Registration, Unavailable> {
+        let client = &self.domain.client;
+        let mut at = Visit::new(&self.domain.start());
+        loop {
+            match registered::register(&client.env, &at, step, record.clone()).await {
+                Ok(Registration::Registered) | Err(Failed::Moved) => {}
+                Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
+                Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+            }
+            at = match at.next() {
+                None => return Ok(Registration::Registered),
+                Some(pointer) if pointer.is_final() => {
+                    client.sequences().learn(&pointer.configuration);
+                    Visit::new(&pointer.configuration)
+                }
+                Some(pointer) if at.has_closed(&pointer) => Visit::new(&pointer.configuration),
+                Some(pointer) => Visit::closing(at.c(), &pointer),
+            };
         }
-        match starting.agreed(client.env.random()) {
-            Agreed::GoOn(starts) => write(starts).map_err(StartError::Write)?,
-            Agreed::Serve(starts) => {
-                write(starts).map_err(StartError::Write)?;
-                return Ok(Registration::Registered);
+    }
+
+    /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
+    /// makes durable what the directory is to say of its starts.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start<W>(
+        &self,
+        starting: &mut Starting,
+        record: &ServerRecord,
+        mut write: impl FnMut(Starts) -> Result<(), W>,
+    ) -> Result<Registration, StartError<W>> {
+        loop {
+            let next = starting.next();
+            let record = ServerRecord {
+                incarnation: next.incarnation,
+                start: next.start,
+                resumed: next.resumed,
+                ..record.clone()
+            };
+            match self.register(next.step, &record).await {
+                Ok(Registration::Registered) => {}
+                Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
+                Err(unavailable) => return Err(StartError::Unavailable(unavailable)),
+            }
+            match starting.agreed(self.domain.client.env.random()) {
+                Agreed::GoOn(starts) => write(starts).map_err(StartError::Write)?,
+                Agreed::Serve(starts) => {
+                    write(starts).map_err(StartError::Write)?;
+                    return Ok(Registration::Registered);
+                }
             }
         }
     }

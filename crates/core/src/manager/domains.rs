@@ -1,9 +1,8 @@
 //! Domains by name. A name is decided by consensus among the members of the root domain, so that of two creators one wins
 //! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
-use super::{directory, reconfiguration};
+use super::Root;
 use crate::config::{Configuration, InvalidConfiguration};
-use crate::dsm::Client;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
@@ -94,100 +93,6 @@ fn domain_of_cell(cell: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// The latest configuration of the domain that was decided with this value.
-async fn latest_of<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    decided: Bytes,
-) -> Result<Arc<Configuration>, DomainError> {
-    let first = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
-    Ok(directory::latest(client, root, &first).await?)
-}
-
-/// The domain of this name: a final configuration of it, the latest that the directory knows. `None` if there is none.
-///
-/// # Errors
-/// [`DomainError`].
-pub async fn find_domain<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    name: &str,
-) -> Result<Option<Arc<Configuration>>, DomainError> {
-    check_domain_name(name).map_err(DomainError::Name)?;
-    for generation in 0.. {
-        let cell = domain_cell(name, generation);
-        let Some(decided) = client.domain(root).learn(&cell).await? else {
-            return Ok(None);
-        };
-        let latest = latest_of(client, root, decided).await?;
-        if !latest.dap().is_removal() {
-            return Ok(Some(latest));
-        }
-    }
-    unreachable!("names are not used 2^32 times")
-}
-
-/// Creates a domain with this first configuration, or finds that the name is taken.
-///
-/// # Errors
-/// [`DomainError`].
-pub async fn create_domain<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    name: &str,
-    first: &Arc<Configuration>,
-) -> Result<Creation, DomainError> {
-    assert_eq!(first.id().index, 0, "a domain begins with configuration 0");
-    check_domain_name(name).map_err(DomainError::Name)?;
-    for generation in 0.. {
-        let cell = domain_cell(name, generation);
-        let decided = client.domain(root).decide(&cell, first.encoded()).await?;
-        // The domain id is random, so that the same descriptor is the same creation.
-        if decided == *first.encoded() {
-            return Ok(Creation::Created);
-        }
-        let latest = latest_of(client, root, decided).await?;
-        if !latest.dap().is_removal() {
-            return Ok(Creation::Exists(latest));
-        }
-    }
-    unreachable!("names are not used 2^32 times")
-}
-
-/// All domains with the latest of their configurations that the directory knows, by name.
-///
-/// # Errors
-/// [`DomainError`].
-pub async fn domains<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
-    let mut domains = Vec::new();
-    let mut after = Bytes::new();
-    let prefix = Bytes::from_static(DOMAIN_CELLS);
-    loop {
-        let page = client.domain(root).cells(&prefix, &after).await?;
-        for (cell, decided) in &page.cells {
-            let value = match decided {
-                Some(value) => Some(value.clone()),
-                // Somebody's attempt that may have been decided: finish it, then it has been.
-                None => client.domain(root).learn(cell).await?,
-            };
-            let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
-                continue;
-            };
-            let latest = latest_of(client, root, value).await?;
-            if !latest.dap().is_removal() {
-                domains.push((name, latest));
-            }
-        }
-        match (page.truncated, page.cells.into_keys().next_back()) {
-            (true, Some(last)) => after = last,
-            _ => return Ok(domains),
-        }
-    }
-}
-
 /// How a removal ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removal {
@@ -206,36 +111,118 @@ pub enum RemovalError {
     Reconfig(ReconfigError),
 }
 
-/// Removes a domain: appends a last configuration that keeps nothing, which makes its members let everything go; then the
-/// directory says so, and the name is free.
-///
-/// # Errors
-/// [`RemovalError`]. Trying again goes on where it ended.
-pub async fn remove_domain<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    name: &str,
-) -> Result<Removal, RemovalError> {
-    let found = find_domain(client, root, name).await;
-    let Some(found) = found.map_err(RemovalError::Domain)? else {
-        return Ok(Removal::NotFound);
-    };
-    let mut last = found.clone();
-    while !last.dap().is_removal() {
-        let wanted = last.descriptor().removal();
-        let done = reconfiguration::install(client, &last, &wanted, &|_| {}).await;
-        // Another reconfigurer may have won: then once more after its configuration.
-        last = done.map_err(RemovalError::Reconfig)?.into_configuration();
+impl<E: Env> Root<E> {
+    /// The latest configuration of the domain that was decided with this value.
+    async fn latest_of(&self, decided: Bytes) -> Result<Arc<Configuration>, DomainError> {
+        let first = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
+        let domain = self.domain.client.domain(&first);
+        Ok(domain.latest(&self.domain.known).await?)
     }
-    // Best effort: servers that a remover did not tell before it died keep what they hold.
-    for members in [&found, &last] {
-        let _ = directory::announce(client, members, &last).await;
+
+    /// The domain of this name: a final configuration of it, the latest that the directory knows. `None` if there is none.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub async fn find_domain(&self, name: &str) -> Result<Option<Arc<Configuration>>, DomainError> {
+        check_domain_name(name).map_err(DomainError::Name)?;
+        for generation in 0.. {
+            let cell = domain_cell(name, generation);
+            let Some(decided) = self.domain.learn(&cell).await? else {
+                return Ok(None);
+            };
+            let latest = self.latest_of(decided).await?;
+            if !latest.dap().is_removal() {
+                return Ok(Some(latest));
+            }
+        }
+        unreachable!("names are not used 2^32 times")
     }
-    // Last, for with this the name is free, and no other removal finds what is left to do.
-    let root = client.sequences().start(root);
-    let told = directory::announce(client, &root, &last).await;
-    told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;
-    Ok(Removal::Removed)
+
+    /// Creates a domain with this first configuration, or finds that the name is taken.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub async fn create_domain(
+        &self,
+        name: &str,
+        first: &Arc<Configuration>,
+    ) -> Result<Creation, DomainError> {
+        assert_eq!(first.id().index, 0, "a domain begins with configuration 0");
+        check_domain_name(name).map_err(DomainError::Name)?;
+        for generation in 0.. {
+            let cell = domain_cell(name, generation);
+            let decided = self.domain.decide(&cell, first.encoded()).await?;
+            // The domain id is random, so that the same descriptor is the same creation.
+            if decided == *first.encoded() {
+                return Ok(Creation::Created);
+            }
+            let latest = self.latest_of(decided).await?;
+            if !latest.dap().is_removal() {
+                return Ok(Creation::Exists(latest));
+            }
+        }
+        unreachable!("names are not used 2^32 times")
+    }
+
+    /// All domains with the latest of their configurations that the directory knows, by name.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub async fn domains(&self) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
+        let mut domains = Vec::new();
+        let mut after = Bytes::new();
+        let prefix = Bytes::from_static(DOMAIN_CELLS);
+        loop {
+            let page = self.domain.cells(&prefix, &after).await?;
+            for (cell, decided) in &page.cells {
+                let value = match decided {
+                    Some(value) => Some(value.clone()),
+                    // Somebody's attempt that may have been decided: finish it, then it has been.
+                    None => self.domain.learn(cell).await?,
+                };
+                let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
+                    continue;
+                };
+                let latest = self.latest_of(value).await?;
+                if !latest.dap().is_removal() {
+                    domains.push((name, latest));
+                }
+            }
+            match (page.truncated, page.cells.into_keys().next_back()) {
+                (true, Some(last)) => after = last,
+                _ => return Ok(domains),
+            }
+        }
+    }
+
+    /// Removes a domain: appends a last configuration that keeps nothing, which makes its members let everything go; then the
+    /// directory says so, and the name is free.
+    ///
+    /// # Errors
+    /// [`RemovalError`]. Trying again goes on where it ended.
+    pub async fn remove_domain(&self, name: &str) -> Result<Removal, RemovalError> {
+        let client = &self.domain.client;
+        let found = self.find_domain(name).await;
+        let Some(found) = found.map_err(RemovalError::Domain)? else {
+            return Ok(Removal::NotFound);
+        };
+        let mut last = found.clone();
+        while !last.dap().is_removal() {
+            let wanted = last.descriptor().removal();
+            let done = client.domain(&last).install(&wanted, &|_| {}).await;
+            // Another reconfigurer may have won: then once more after its configuration.
+            last = done.map_err(RemovalError::Reconfig)?.into_configuration();
+        }
+        let removed = client.domain(&last);
+        // Best effort: servers that a remover did not tell before it died keep what they hold.
+        for members in [&found, &last] {
+            let _ = removed.announce(members).await;
+        }
+        // Last, for with this the name is free, and no other removal finds what is left to do.
+        let told = removed.announce(&self.domain.start()).await;
+        told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;
+        Ok(Removal::Removed)
+    }
 }
 
 #[cfg(test)]

@@ -5,15 +5,13 @@
 //! one wins. The servers with which a cluster begins have their names before there is anything that could decide; the
 //! registry knows them, and of a first member that was never started it is assumed that its name is one of `s1` to `sn`.
 
-use super::directory;
-use crate::config::{Configuration, ServerId};
-use crate::dsm::Client;
+use super::Root;
+use crate::config::ServerId;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
 use bytes::Bytes;
 use std::fmt;
-use std::sync::Arc;
 
 const SERVER_CELLS: &str = "server/";
 
@@ -63,54 +61,50 @@ pub fn check_server_name(name: &str) -> Result<(), InvalidServerName> {
     }
 }
 
-/// Gives the server a name: `wanted`, or the next free one of `s1`, `s2`, ... To be called before the server registers for
-/// the first time; a call after a crash gives the same name, or a later one.
-///
-/// # Errors
-/// [`Unavailable`] without a quorum in time. The name may be the server's all the same; calling again finds out.
-pub async fn name_server<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    server: ServerId,
-    wanted: Option<&str>,
-) -> Result<Naming, Unavailable> {
-    let servers = directory::servers(client, root).await?;
-    let others = || servers.values().filter(|record| record.id != server);
-    if let Some(name) = wanted {
-        if let Some(other) = others().find(|record| record.name == name) {
-            return Ok(Naming::Taken { by: other.id });
+impl<E: Env> Root<E> {
+    /// Gives the server a name: `wanted`, or the next free one of `s1`, `s2`, ... To be called before the server registers for
+    /// the first time; a call after a crash gives the same name, or a later one.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time. The name may be the server's all the same; calling again finds out.
+    pub async fn name_server(
+        &self,
+        server: ServerId,
+        wanted: Option<&str>,
+    ) -> Result<Naming, Unavailable> {
+        let servers = self.servers().await?;
+        let others = || servers.values().filter(|record| record.id != server);
+        if let Some(name) = wanted {
+            if let Some(other) = others().find(|record| record.name == name) {
+                return Ok(Naming::Taken { by: other.id });
+            }
+            return Ok(match self.owner(name, server).await? {
+                by if by == server => Naming::Named(name.into()),
+                by => Naming::Taken { by },
+            });
         }
-        return Ok(match owner(client, root, name, server).await? {
-            by if by == server => Naming::Named(name.into()),
-            by => Naming::Taken { by },
-        });
-    }
-    let members = client.sequences().start(root).n();
-    let numbers = others().filter_map(|record| number(&record.name));
-    let last = numbers.chain([members as u64]).max();
-    let mut next = last.expect("the root domain has members") + 1;
-    loop {
-        let name = format!("s{next}");
-        if owner(client, root, &name, server).await? == server {
-            return Ok(Naming::Named(name));
+        let members = self.domain.start().n();
+        let numbers = others().filter_map(|record| number(&record.name));
+        let last = numbers.chain([members as u64]).max();
+        let mut next = last.expect("the root domain has members") + 1;
+        loop {
+            let name = format!("s{next}");
+            if self.owner(&name, server).await? == server {
+                return Ok(Naming::Named(name));
+            }
+            next += 1;
         }
-        next += 1;
     }
-}
 
-/// The server whose name this is from now on: `server`, unless the name was another's before.
-async fn owner<E: Env>(
-    client: &Client<E>,
-    root: &Arc<Configuration>,
-    name: &str,
-    server: ServerId,
-) -> Result<ServerId, Unavailable> {
-    let cell = Bytes::from(format!("{SERVER_CELLS}{name}"));
-    let value = Bytes::copy_from_slice(&server.0.to_le_bytes());
-    let decided = client.domain(root).decide(&cell, &value).await?;
-    let id = decided.as_ref().try_into();
-    // What is no id was written by a later version: the name is taken.
-    Ok(ServerId(id.map_or(0, u128::from_le_bytes)))
+    /// The server whose name this is from now on: `server`, unless the name was another's before.
+    async fn owner(&self, name: &str, server: ServerId) -> Result<ServerId, Unavailable> {
+        let cell = Bytes::from(format!("{SERVER_CELLS}{name}"));
+        let value = Bytes::copy_from_slice(&server.0.to_le_bytes());
+        let decided = self.domain.decide(&cell, &value).await?;
+        let id = decided.as_ref().try_into();
+        // What is no id was written by a later version: the name is taken.
+        Ok(ServerId(id.map_or(0, u128::from_le_bytes)))
+    }
 }
 
 /// N of the name `sN`.

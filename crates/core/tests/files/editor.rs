@@ -2,12 +2,12 @@
 
 use crate::world::{Actor, World};
 use areo_core::config::Configuration;
-use areo_core::fragment::content::{self, Sink};
+use areo_core::fragment::content::Sink;
 use areo_core::fragment::divide::{Divide, Rabin, Sizes};
-use areo_core::fragment::file::{self, Block, Chain, FileError};
-use areo_core::fragment::sweep::{self, Swept};
-use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
-use areo_core::fragment::{Digest, block, identify, remove};
+use areo_core::fragment::file::{Block, Chain, FileError};
+use areo_core::fragment::sweep::Swept;
+use areo_core::fragment::update::{Chunk, Source, UpdateError, Updated};
+use areo_core::fragment::{Digest, block, identify};
 use areo_core::hash::stable_hash;
 use areo_core::object::Name;
 use areo_core::tag::Tag;
@@ -106,13 +106,13 @@ impl Editor {
 
     /// Writes the new content over what it was based on; for `spawn`.
     pub fn writes(&self, content: &[u8]) -> impl Future<Output = Pushed> + use<> {
-        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        let file = self.actor.domain().file(&self.file);
         let (pieces, base) = (cut(content), self.base.clone());
         async move {
             let known = base.borrow().clone();
             let known = match known {
                 Some(known) => known,
-                None => match file::walk(&client, &c, &file, None).await {
+                None => match file.walk(None).await {
                     Ok(chain) => chain,
                     Err(FileError::NotFound { version }) => Chain::absent(version),
                     Err(error) => panic!("{error:?}"),
@@ -127,7 +127,7 @@ impl Editor {
             let updates = identify::updates(&known.digests(), &digests);
             let source = Pieces(pieces);
             let what = (&chunks[..], &updates[..]);
-            let updated = update::update(&client, &c, &file, &known, what, (&source, None)).await?;
+            let updated = file.update(&known, what, (&source, None)).await?;
             *base.borrow_mut() = Some(updated.chain.clone());
             Ok(updated)
         }
@@ -152,20 +152,20 @@ impl Editor {
     }
 
     pub fn walks(&self) -> impl Future<Output = Result<Chain, FileError>> + use<> {
-        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        let file = self.actor.domain().file(&self.file);
         let known = self.base.borrow().clone();
-        async move { file::walk(&client, &c, &file, known.as_ref()).await }
+        async move { file.walk(known.as_ref()).await }
     }
 
     /// The content, for `spawn`.
     pub fn reads(&self) -> impl Future<Output = Result<Vec<u8>, FileError>> + use<> {
-        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
+        let file = self.actor.domain().file(&self.file);
         let base = self.base.clone();
         async move {
             let known = base.borrow().clone();
-            let chain = file::walk(&client, &c, &file, known.as_ref()).await?;
+            let chain = file.walk(known.as_ref()).await?;
             let mut content = Content(Vec::new());
-            let chain = content::deliver(&client, &c, &file, chain, &mut content).await?;
+            let chain = file.deliver(chain, &mut content).await?;
             *base.borrow_mut() = Some(chain);
             Ok(content.0)
         }
@@ -176,14 +176,14 @@ impl Editor {
     }
 
     pub fn removes(&self) -> impl Future<Output = Result<Tag, FileError>> + use<> {
-        let (client, c, file) = (self.actor.client(), self.actor.c.clone(), self.file.clone());
-        async move { remove::remove(&client, &c, &file).await }
+        let file = self.actor.domain().file(&self.file);
+        async move { file.remove().await }
     }
 
     /// What there is of blocks; removes those of removed files if `removes`.
     pub fn sweep(&self, removes: bool) -> Swept {
-        let (client, c) = (self.actor.client(), self.actor.c.clone());
-        let sweep = async move { sweep::sweep(&client, &c, removes).await };
+        let domain = self.actor.domain();
+        let sweep = async move { domain.sweep_files(removes).await };
         let swept = self.world.run(sweep).expect("a quorum is there");
         self.world.settle();
         swept

@@ -7,7 +7,7 @@ use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::fragment::file::FileError;
 use areo_core::fragment::sweep::Swept;
-use areo_core::fragment::update::{self, Chunk, Source, UpdateError};
+use areo_core::fragment::update::{Chunk, Source, UpdateError};
 use areo_core::fragment::{block, identify};
 use areo_core::message::Access;
 use bytes::Bytes;
@@ -278,13 +278,14 @@ fn what_an_update_created_goes_with_it() {
             })
             .collect();
         let base = editor.base.borrow().clone().expect("it was read");
-        let (client, c) = (editor.actor().client(), c.clone());
+        let domain = editor.actor().client().domain(&c);
         let failed = world.run(async move {
             let digests: Vec<_> = chunks.iter().map(|chunk| chunk.digest).collect();
             let updates = identify::updates(&base.digests(), &digests);
             let (what, source) = ((&chunks[..], &updates[..]), Vanished(pieces));
             let file = block::genesis("a file").expect("a short name");
-            update::update(&client, &c, &file, &base, what, (&source, None)).await
+            let file = domain.file(&file);
+            file.update(&base, what, (&source, None)).await
         });
         assert!(matches!(failed, Err(UpdateError::Source(_))));
         assert_eq!(blocks(&editor), before, "{dap:?}");

@@ -4,7 +4,7 @@
 use crate::world::{Actor, Chaos, Message, World, configuration, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::Unavailable;
-use areo_core::manager::{self, Creation, Registration};
+use areo_core::manager::{Creation, Registration};
 use areo_core::message::{Ballot, Body, CellReply, CellRequest, Enrolment, Reply, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::tag::{ClientId, Writer};
@@ -249,9 +249,7 @@ fn of_two_creators_of_a_domain_one_wins() {
         let create = |domain| {
             let (client, root) = (world.actor(&root).client(), root.clone());
             let first = first_configuration(&root, domain);
-            world.spawn(
-                async move { manager::create_domain(&client, &root, "photos", &first).await },
-            )
+            world.spawn(async move { client.root(&root).create_domain("photos", &first).await })
         };
         let creations = [create(11), create(12)];
         while creations.iter().any(|creation| creation.borrow().is_none()) {
@@ -266,8 +264,8 @@ fn of_two_creators_of_a_domain_one_wins() {
         assert_eq!(winner.1.descriptor().domain, DomainId(winner.0));
         let (client, c) = (world.actor(&root).client(), root.clone());
         let found = world.run(async move {
-            let found = manager::find_domain(&client, &c, "photos").await;
-            (found, manager::domains(&client, &c).await)
+            let found = client.root(&c).find_domain("photos").await;
+            (found, client.root(&c).domains().await)
         });
         assert_eq!(found.0, Ok(Some(winner.1.clone())));
         assert_eq!(found.1, Ok(vec![("photos".into(), winner.1)]));
@@ -289,7 +287,9 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
 fn register(actor: &Actor, record: ServerRecord) -> impl Future<Output = Registration> + use<> {
     let (client, c) = (actor.client(), actor.c.clone());
     async move {
-        manager::register(&client, &c, Enrolment::Register, &record)
+        client
+            .root(&c)
+            .register(Enrolment::Register, &record)
             .await
             .expect("a quorum answers")
     }
@@ -343,7 +343,7 @@ fn a_server_with_an_older_state_is_not_registered() {
     }
     let (client, root) = (actor.client(), c.clone());
     let servers = world
-        .run(async move { manager::servers(&client, &root).await })
+        .run(async move { client.root(&root).servers().await })
         .unwrap();
     assert_eq!(servers[&server(0)], record(0, 6, 80));
     world.pass(Duration::from_secs(1));

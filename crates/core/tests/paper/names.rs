@@ -3,7 +3,7 @@
 use crate::paper::cells::record;
 use crate::world::{Actor, Chaos, World, configuration, server};
 use areo_core::config::{Dap, ServerId};
-use areo_core::manager::{self, Naming};
+use areo_core::manager::Naming;
 use areo_core::message::Enrolment;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ type Outcome = Rc<RefCell<Option<Naming>>>;
 fn name(world: &World, actor: &Actor, id: ServerId, wanted: Option<&'static str>) -> Outcome {
     let (client, root) = (actor.client(), actor.c.clone());
     world.spawn(async move {
-        let named = manager::name_server(&client, &root, id, wanted).await;
+        let named = client.root(&root).name_server(id, wanted).await;
         named.expect("a quorum answers")
     })
 }
@@ -44,7 +44,7 @@ fn register(world: &World, actor: &Actor, number: usize, name: &str) {
     };
     let (client, root) = (actor.client(), actor.c.clone());
     let step = Enrolment::Register;
-    let registered = async move { manager::register(&client, &root, step, &record).await };
+    let registered = async move { client.root(&root).register(step, &record).await };
     let registered = world.run(registered);
     registered.expect("a quorum answers");
 }

@@ -7,7 +7,7 @@ use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::consensus::Members;
 use areo_core::dap::Found;
 use areo_core::dsm::Client;
-use areo_core::manager::{self, Deletion};
+use areo_core::manager::Deletion;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
 use areo_core::server::record::Header;
@@ -211,7 +211,7 @@ impl Run {
             self.first.clone(),
             name(&key),
         );
-        let operation = async move { manager::delete(&client, &c, &object, Bytes::new()).await };
+        let operation = async move { client.domain(&c).delete(&object, Bytes::new()).await };
         self.spawn(who, operation, move |notebook, ended| {
             let history = notebook.history(&key);
             match ended {
@@ -385,7 +385,7 @@ pub async fn list_all(
             limit,
             ..ListRequest::new(areo_core::object::Kind::User, "")
         };
-        let page = manager::list(&client, &c, &request).await.ok()?;
+        let page = client.domain(&c).list_objects(&request).await.ok()?;
         entries.extend(page.entries);
         match page.next {
             Some(next) => after = next,

@@ -5,7 +5,7 @@ use areo_core::config::Configuration;
 use areo_core::dap::Found;
 use areo_core::dsm::coverable::{self, Covered};
 use areo_core::dsm::listing::Page;
-use areo_core::dsm::{Client, atomic};
+use areo_core::dsm::{Client, Domain, atomic};
 use areo_core::element::Value;
 use areo_core::error::{Unavailable, WriteError};
 use areo_core::manager::{self, DeleteError, Deletion};
@@ -44,6 +44,11 @@ impl Actor {
         self.client.with(self.world.env())
     }
 
+    /// A handle on the domain, for one operation.
+    pub fn domain(&self) -> Domain<WorldEnv> {
+        self.client().domain(&self.c)
+    }
+
     pub fn write(
         &self,
         key: &str,
@@ -57,8 +62,8 @@ impl Actor {
         key: &str,
         value: Value,
     ) -> impl Future<Output = Result<Tag, WriteError>> + use<> {
-        let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { manager::put(&client, &c, &name, &value).await }
+        let (domain, name) = (self.domain(), name(key));
+        async move { domain.put(&name, &value).await }
     }
 
     pub fn cover(
@@ -67,23 +72,23 @@ impl Actor {
         text: &str,
         version: Tag,
     ) -> impl Future<Output = Result<Covered, WriteError>> + use<> {
-        let (client, c, name, value) = (self.client(), self.c.clone(), name(key), value(text));
-        async move { manager::put_if(&client, &c, &name, &value, Some(version)).await }
+        let (domain, name, value) = (self.domain(), name(key), value(text));
+        async move { domain.put_if(&name, &value, Some(version)).await }
     }
 
     pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
-        let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { client.domain(&c).read(&name, None).await }
+        let (domain, name) = (self.domain(), name(key));
+        async move { domain.read(&name, None).await }
     }
 
     pub fn stat(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
-        let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { client.domain(&c).stat(&name).await }
+        let (domain, name) = (self.domain(), name(key));
+        async move { domain.stat(&name).await }
     }
 
     pub fn delete(&self, key: &str) -> impl Future<Output = Result<Deletion, DeleteError>> + use<> {
-        let (client, c, name) = (self.client(), self.c.clone(), name(key));
-        async move { manager::delete(&client, &c, &name, Bytes::new()).await }
+        let (domain, name) = (self.domain(), name(key));
+        async move { domain.delete(&name, Bytes::new()).await }
     }
 
     pub fn list(
@@ -103,8 +108,8 @@ impl Actor {
         &self,
         request: ListRequest,
     ) -> impl Future<Output = Result<Page, Unavailable>> + use<> {
-        let (client, c) = (self.client(), self.c.clone());
-        async move { manager::list(&client, &c, &request).await }
+        let domain = self.domain();
+        async move { domain.list_objects(&request).await }
     }
 
     /// Writes, which must succeed.

@@ -14,10 +14,10 @@ use areo_core::dap::Found;
 use areo_core::dsm::Client;
 use areo_core::dsm::coverable::Covered;
 use areo_core::fragment::block::{Home, Metadata};
-use areo_core::fragment::content::{self, Sink};
-use areo_core::fragment::file::{self, Block, Chain, FileError};
-use areo_core::fragment::update::{self, Chunk, Source};
-use areo_core::fragment::{Digest, block, identify, remove, sweep};
+use areo_core::fragment::content::Sink;
+use areo_core::fragment::file::{Block, Chain, FileError};
+use areo_core::fragment::update::{Chunk, Source};
+use areo_core::fragment::{Digest, block, identify};
 use areo_core::hash::stable_hash;
 use areo_core::object::Name;
 use areo_core::tag::{Tag, Writer};
@@ -129,7 +129,8 @@ impl One<'_> {
         let bases = base.blocks.iter();
         let client = self.recorded(bases.map(|old| (name(old.id), old.version)).collect());
         let from = (&source, Some(self.next_update()));
-        let updated = update::update(&client, &self.c, &name(None), &base, what, from).await;
+        let file = client.domain(&self.c).file(&name(None));
+        let updated = file.update(&base, what, from).await;
         let Ok(updated) = updated else {
             return End::TimedOut;
         };
@@ -183,7 +184,7 @@ impl One<'_> {
     /// What a new file is based on; none if there is one already.
     async fn absent(&self) -> Result<Option<Chain>, End> {
         let floors = self.floors();
-        match file::walk(&self.client, &self.c, &name(None), None).await {
+        match self.domain().file(&name(None)).walk(None).await {
             Ok(_) => Ok(None),
             Err(FileError::NotFound { version }) => {
                 self.judge_absence(version, &floors);
@@ -207,10 +208,10 @@ impl One<'_> {
         let known = self.work.files.desks.borrow().get(&desk).cloned();
         let known = known.map(|(chain, _)| chain).filter(|chain| chain.exists);
         let (floors, began) = (self.floors(), self.work.world.now());
-        let (client, c, file) = (&self.client, &self.c, name(None));
+        let file = self.domain().file(&name(None));
         let mut content = Delivered::default();
-        let delivered = match file::walk(client, c, &file, known.as_ref()).await {
-            Ok(chain) => content::deliver(client, c, &file, chain, &mut content).await,
+        let delivered = match file.walk(known.as_ref()).await {
+            Ok(chain) => file.deliver(chain, &mut content).await,
             Err(error) => Err(error),
         };
         let chain = match delivered {
@@ -242,7 +243,7 @@ impl One<'_> {
     pub(super) async fn remove_file(&self) -> End {
         self.client.env.goes_over_many();
         let (floors, client) = (self.floors(), self.recorded(BTreeMap::new()));
-        match remove::remove(&client, &self.c, &name(None)).await {
+        match client.domain(&self.c).file(&name(None)).remove().await {
             Ok(version) => {
                 self.work.world.plan().note(Fault::FileRemoved);
                 if version <= floors.of(None) {
@@ -263,7 +264,7 @@ impl One<'_> {
     pub(super) async fn sweep_files(&self) -> End {
         self.client.env.goes_over_many();
         let client = self.recorded(BTreeMap::new());
-        match sweep::sweep(&client, &self.c, true).await {
+        match client.domain(&self.c).sweep_files(true).await {
             Ok(swept) => {
                 if swept.removed.blocks > 0 {
                     self.work.world.plan().note(Fault::FileSwept);
@@ -296,7 +297,7 @@ impl One<'_> {
     /// Whether nothing came in between.
     async fn rewrite_block(&self, id: Option<Writer>) -> Result<bool, End> {
         let (floors, began, name) = (self.floors(), self.work.world.now(), name(id));
-        let found = self.client.domain(&self.c).read(&name, None).await;
+        let found = self.domain().read(&name, None).await;
         let Found { tag, value, .. } = found.map_err(|_| End::TimedOut)?;
         let Some(value) = value else {
             self.violate_file("a block is gone");

@@ -7,7 +7,6 @@ use crate::fault::Fault;
 use crate::history::{Change, Ended, Operation};
 use crate::world::id_of;
 use areo_core::config::{Configuration, Descriptor};
-use areo_core::manager::reconfiguration;
 use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
@@ -44,8 +43,8 @@ impl One<'_> {
         let operation = self.begin_change(Some(&wanted));
         let finalized = Cell::new(false);
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
-        let (client, root) = (&self.client, &self.work.root);
-        let moved = reconfiguration::reconfigure(client, root, &self.c, &wanted, &progress).await;
+        let (domain, root) = (self.domain(), &self.work.root);
+        let moved = domain.reconfigure(root, &wanted, &progress).await;
         let installed = moved.map(|moved| match moved {
             Reconfigured::Unchanged(_) => None,
             moved => Some(moved.into_configuration()),
@@ -59,8 +58,8 @@ impl One<'_> {
         let operation = self.begin_change(None);
         let finalized = Cell::new(false);
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
-        let (client, root) = (&self.client, &self.work.root);
-        let installed = reconfiguration::resume(client, root, &self.c, &progress).await;
+        let (domain, root) = (self.domain(), &self.work.root);
+        let installed = domain.resume(root, &progress).await;
         self.end_change(&operation, &installed, finalized.get())
     }
 

@@ -7,12 +7,12 @@ use crate::history::{Ended, History, Kind, Object, Operation};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
-use areo_core::dsm::Client;
 use areo_core::dsm::coverable::Covered;
+use areo_core::dsm::{self, Client};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
-use areo_core::manager::{self, DeleteError, Deletion};
+use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
 use areo_core::object::Name;
 use areo_core::tag::Tag;
@@ -32,6 +32,11 @@ pub(super) struct One<'a> {
 }
 
 impl One<'_> {
+    /// A handle on the domain.
+    pub(super) fn domain(&self) -> dsm::Domain<SimEnv> {
+        self.client.domain(&self.c)
+    }
+
     pub(super) fn name(&self) -> Name {
         Name::user(&self.object.1).expect("keys are short")
     }
@@ -74,7 +79,7 @@ impl One<'_> {
 
     pub(super) async fn get(&self) -> End {
         let operation = self.begin(Kind::Read, None);
-        let found = self.client.domain(&self.c).read_large(&self.name()).await;
+        let found = self.domain().read_large(&self.name()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));
@@ -89,7 +94,7 @@ impl One<'_> {
 
     pub(super) async fn stat(&self) -> End {
         let operation = self.begin(Kind::Read, None);
-        let found = manager::stat(&self.client, &self.c, &self.name()).await;
+        let found = self.domain().stat(&self.name()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));
@@ -105,7 +110,7 @@ impl One<'_> {
     pub(super) async fn put(&self) -> End {
         let (value, hash) = self.any_value();
         let operation = self.begin(Kind::Write, Some(hash));
-        let written = manager::put(&self.client, &self.c, &self.name(), &value).await;
+        let written = self.domain().put(&self.name(), &value).await;
         self.end_write(&operation, &written)
     }
 
@@ -119,8 +124,7 @@ impl One<'_> {
         let base = self.work.history.borrow().version(&self.object, choice);
         let (value, hashed) = self.any_value();
         let operation = self.begin(Kind::CvrWrite(base), Some(hashed));
-        let (client, c) = (&self.client, &self.c);
-        let written = manager::put_if(client, c, &self.name(), &value, Some(base)).await;
+        let written = self.domain().put_if(&self.name(), &value, Some(base)).await;
         let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {
             Ok(Covered::Changed(tag)) => {
@@ -161,7 +165,7 @@ impl One<'_> {
 
     pub(super) async fn delete(&self) -> End {
         let operation = self.begin(Kind::Delete, None);
-        let deleted = manager::delete(&self.client, &self.c, &self.name(), Bytes::new()).await;
+        let deleted = self.domain().delete(&self.name(), Bytes::new()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
         match deleted {
             Ok(Deletion::Deleted(tag)) => self.end_write(&operation, &Ok(tag)),
@@ -204,7 +208,7 @@ impl One<'_> {
         let domain = self.object.0;
         let listing = self.work.history.borrow().begin_listing(domain);
         let request = ListRequest::new(areo_core::object::Kind::User, "key-");
-        let page = manager::list(&self.client, &self.c, &request).await;
+        let page = self.domain().list_objects(&request).await;
         let Ok(page) = page else {
             return End::TimedOut;
         };

@@ -10,7 +10,7 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
-use areo_core::manager::{self, Registration};
+use areo_core::manager::Registration;
 use areo_core::message::ServerRecord;
 use areo_core::starts::{Starting, Starts};
 use areo_store::disk::Survive;
@@ -161,7 +161,8 @@ impl World {
                 write(starts);
                 Ok::<(), Infallible>(())
             };
-            let ended = manager::start(&client, &root, &mut starting, &record, write).await;
+            let handle = client.root(&root);
+            let ended = handle.start(&mut starting, &record, write).await;
             if let Ok(registration) = ended {
                 let root = client.sequences().start(&root);
                 if root.id().index > 0 {

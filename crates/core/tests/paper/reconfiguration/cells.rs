@@ -5,7 +5,7 @@ use super::{announce, move_to, reconfigure, resume};
 use crate::paper::cells::{ballot, cell, learn, propose, step_at};
 use crate::world::{Chaos, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::manager::{self, Creation};
+use areo_core::manager::Creation;
 use areo_core::message::{Body, CellReply, CellRequest, Reply, Request};
 use areo_core::object::DomainId;
 use areo_core::pointer::Pointer;
@@ -159,9 +159,7 @@ fn of_two_creators_one_wins_through_reconfigurations() {
         };
         let create = |id| {
             let (client, root, first) = (world.actor(&root).client(), root.clone(), domain(id));
-            world.spawn(
-                async move { manager::create_domain(&client, &root, "photos", &first).await },
-            )
+            world.spawn(async move { client.root(&root).create_domain("photos", &first).await })
         };
         let reconfigurations = [3, 6].map(|first| {
             let next = successor(&root, first, 3, Dap::Abd);
@@ -184,7 +182,7 @@ fn of_two_creators_one_wins_through_reconfigurations() {
         world.random(chaos);
         let late = world.run({
             let (client, root, first) = (world.actor(&root).client(), root.clone(), domain(13));
-            async move { manager::create_domain(&client, &root, "photos", &first).await }
+            async move { client.root(&root).create_domain("photos", &first).await }
         });
         let winner = match late.expect("a quorum is up") {
             Creation::Exists(winner) => winner,
@@ -202,7 +200,7 @@ fn of_two_creators_one_wins_through_reconfigurations() {
             }
         }
         let (client, c) = (world.actor(&root).client(), root.clone());
-        let all = world.run(async move { manager::domains(&client, &c).await });
+        let all = world.run(async move { client.root(&c).domains().await });
         assert_eq!(all, Ok(vec![("photos".into(), winner)]), "seed {seed}");
         moved += reconfigurations
             .iter()

@@ -5,7 +5,7 @@ use super::{move_to, reconfigure};
 use crate::world::{Actor, Reached, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor};
 use areo_core::consensus::outside::key_after;
-use areo_core::manager::{self, domains, reconfiguration};
+use areo_core::manager::domains;
 use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -192,10 +192,10 @@ fn a_removal_asks_the_service() {
     };
     let first = Configuration::new(descriptor).expect("a valid descriptor");
     let (client, at) = (actor.client(), root.clone());
-    let made = world.run(async move { manager::create_domain(&client, &at, "x", &first).await });
+    let made = world.run(async move { client.root(&at).create_domain("x", &first).await });
     assert_eq!(made, Ok(domains::Creation::Created));
     let (client, at) = (actor.client(), root);
-    let removed = world.run(async move { manager::remove_domain(&client, &at, "x").await });
+    let removed = world.run(async move { client.root(&at).remove_domain("x").await });
     assert_eq!(removed, Ok(domains::Removal::Removed));
     assert_eq!(world.outside().decided.len(), 1);
 }
@@ -203,6 +203,6 @@ fn a_removal_asks_the_service() {
 /// Length of the sequence that can be seen.
 fn path(world: &World, actor: &Actor) -> usize {
     let (client, c) = (actor.client(), actor.c.clone());
-    let path = world.run(async move { reconfiguration::path(&client, &c).await });
+    let path = world.run(async move { client.domain(&c).path().await });
     path.expect("a quorum").len()
 }

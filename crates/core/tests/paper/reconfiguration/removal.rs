@@ -4,7 +4,7 @@ use crate::world::{World, configuration, successor, text};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
 use areo_core::error::Response;
-use areo_core::manager::{self, Creation, Removal, RemovalError};
+use areo_core::manager::{Creation, Removal, RemovalError};
 use areo_core::message::Refusal;
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::ReconfigError;
@@ -20,18 +20,18 @@ fn first(root: &Configuration, domain: u128) -> Arc<Configuration> {
 
 fn create(world: &World, root: &Arc<Configuration>, domain: u128) -> Creation {
     let (client, root, first) = (Client::new(world.env()), root.clone(), first(root, domain));
-    let created = async move { manager::create_domain(&client, &root, "photos", &first).await };
+    let created = async move { client.root(&root).create_domain("photos", &first).await };
     world.run(created).expect("a quorum is up")
 }
 
 fn remove(world: &World, root: &Arc<Configuration>) -> Result<Removal, RemovalError> {
     let (client, root) = (Client::new(world.env()), root.clone());
-    world.run(async move { manager::remove_domain(&client, &root, "photos").await })
+    world.run(async move { client.root(&root).remove_domain("photos").await })
 }
 
 fn names(world: &World, root: &Arc<Configuration>) -> Vec<String> {
     let (client, root) = (Client::new(world.env()), root.clone());
-    let domains = world.run(async move { manager::domains(&client, &root).await });
+    let domains = world.run(async move { client.root(&root).domains().await });
     let domains = domains.expect("a quorum is up");
     domains.into_iter().map(|(name, _)| name).collect()
 }

@@ -6,7 +6,7 @@ use crate::world::{Message, World, configuration, server, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;
 use areo_core::error::{Response, WriteError};
-use areo_core::manager::{self, Creation, Removal, directory};
+use areo_core::manager::{self, Creation, Removal};
 use areo_core::message::Refusal;
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::ReconfigError;
@@ -87,7 +87,7 @@ impl Case {
     fn create(&self, domain: u128) -> Creation {
         let (client, root) = (Client::new(self.world.env()), self.root.clone());
         let first = Case::first(&root, domain);
-        let created = async move { manager::create_domain(&client, &root, NAME, &first).await };
+        let created = async move { client.root(&root).create_domain(NAME, &first).await };
         self.world.run(created).expect("a quorum is up")
     }
 
@@ -95,7 +95,7 @@ impl Case {
     fn die(&self, calls: usize, fate: Fate) -> bool {
         let (gate, root) = (Gate::after(calls), self.root.clone());
         let client = Client::new(Gated::new(self.world.env(), &gate));
-        let remove = async move { manager::remove_domain(&client, &root, NAME).await };
+        let remove = async move { client.root(&root).remove_domain(NAME).await };
         let died = self.world.run(until_death(gate, remove)).is_none();
         let first = |m: &Message| (0..4).any(|group| m.at(&[group * N]));
         match fate {
@@ -111,7 +111,7 @@ impl Case {
     fn tell_directory(&self) {
         let (client, root) = (Client::new(self.world.env()), self.root.clone());
         let last = self.last.clone();
-        let told = async move { directory::announce(&client, &root, &last).await };
+        let told = async move { client.domain(&last).announce(&root).await };
         self.world.run(told).expect("a quorum is up");
         self.world.settle();
     }
@@ -133,7 +133,7 @@ impl Case {
         let (client, root) = (Client::new(self.world.env()), self.root.clone());
         let domains = self
             .world
-            .run(async move { manager::domains(&client, &root).await });
+            .run(async move { client.root(&root).domains().await });
         !domains.expect("a quorum is up").is_empty()
     }
 
@@ -141,7 +141,7 @@ impl Case {
         let (client, root) = (Client::new(self.world.env()), self.root.clone());
         let removed = self
             .world
-            .run(async move { manager::remove_domain(&client, &root, NAME).await });
+            .run(async move { client.root(&root).remove_domain(NAME).await });
         self.world.settle();
         removed
     }

@@ -4,7 +4,7 @@
 use crate::paper::cells::record;
 use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::manager::{self, Creation, Registration, reconfiguration};
+use areo_core::manager::{Creation, Registration};
 use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::pointer::Pointer;
@@ -16,8 +16,12 @@ use std::time::Duration;
 
 fn register(world: &World, actor: &Actor, record: ServerRecord) -> Registration {
     let (client, root) = (actor.client(), actor.c.clone());
-    let registered =
-        async move { manager::register(&client, &root, Enrolment::Register, &record).await };
+    let registered = async move {
+        client
+            .root(&root)
+            .register(Enrolment::Register, &record)
+            .await
+    };
     world.run(registered).expect("a quorum is up")
 }
 
@@ -29,7 +33,7 @@ fn create(world: &World, actor: &Actor, name: &'static str, domain: u128) -> Cre
         ..root.descriptor().clone()
     });
     let first = first.expect("it differs in its domain only");
-    let created = async move { manager::create_domain(&client, &root, name, &first).await };
+    let created = async move { client.root(&root).create_domain(name, &first).await };
     world.run(created).expect("a quorum is up")
 }
 
@@ -55,7 +59,7 @@ fn names_and_servers_move_with_the_root_domain() {
     let found = root_known_to(&world, 3);
     let late = world.actor(&found);
     let (client, c) = (late.client(), found.clone());
-    let servers = world.run(async move { manager::servers(&client, &c).await });
+    let servers = world.run(async move { client.root(&c).servers().await });
     assert_eq!(servers.expect("a quorum is up").len(), 6);
     assert!(
         matches!(create(&world, &late, "photos", 12), Creation::Exists(c) if c.id().domain == DomainId(11))
@@ -76,7 +80,10 @@ fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
     let (client, root, wanted) = (from.client(), from.c.clone(), next.clone());
     let done = world.run(async move {
         let wanted = wanted.descriptor();
-        reconfiguration::reconfigure(&client, &root, &root, wanted, &|_| {}).await
+        client
+            .domain(&root)
+            .reconfigure(&root, wanted, &|_| {})
+            .await
     });
     assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));
 }
@@ -98,7 +105,7 @@ fn the_directory_says_where_a_domain_is() {
     assert_eq!(create(&world, &actor, "photos", 11), Creation::Created);
     let find = |actor: &Actor| {
         let (client, root) = (actor.client(), actor.c.clone());
-        let found = async move { manager::find_domain(&client, &root, "photos").await };
+        let found = async move { client.root(&root).find_domain("photos").await };
         world.run(found).expect("a quorum").expect("it exists")
     };
     let first: Arc<Configuration> = find(&actor);
@@ -106,7 +113,10 @@ fn the_directory_says_where_a_domain_is() {
     let (client, root_of, from, wanted) = (actor.client(), root, first, next.clone());
     let done = world.run(async move {
         let wanted = wanted.descriptor();
-        reconfiguration::reconfigure(&client, &root_of, &from, wanted, &|_| {}).await
+        client
+            .domain(&from)
+            .reconfigure(&root_of, wanted, &|_| {})
+            .await
     });
     done.expect("quorums are up");
     assert_eq!(find(&world.actor(&actor.c)), next);
@@ -163,8 +173,8 @@ fn a_rolled_back_root_member_is_refused_while_one_that_knows_better_may_answer()
         // From the directory of its first start.
         world.hold(|message| message.at(&[2]));
         let (client, c, copy) = (actor.client(), root.clone(), record(0, 1, 5));
-        let registered = world
-            .spawn(async move { manager::register(&client, &c, Enrolment::Register, &copy).await });
+        let registered =
+            world.spawn(async move { client.root(&c).register(Enrolment::Register, &copy).await });
         world.settle();
         world.pass(late);
         assert!(registered.borrow().is_none(), "one member may still speak");

@@ -5,7 +5,7 @@ use super::super::{Case, Ended, Judge, Kind, Observed, Operation};
 use super::{configuration, object};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
-use areo_core::manager::{self, Registration};
+use areo_core::manager::Registration;
 use areo_core::message::{Body, Request, ServerRecord};
 use areo_core::starts::{Starting, Starts};
 use std::convert::Infallible;
@@ -121,7 +121,10 @@ fn start(c: &Arc<Configuration>) -> Operation {
         async move {
             let mut starting = Starting::new(STARTED_ONCE);
             let write = |_| Ok::<(), Infallible>(());
-            let started = manager::start(&client, &c, &mut starting, &record(0, 0), write).await;
+            let started = client
+                .root(&c)
+                .start(&mut starting, &record(0, 0), write)
+                .await;
             Ended::Other(match started {
                 Ok(Registration::Registered) => CONFIRMED.to_owned(),
                 Ok(Registration::Outdated { registered }) => {
