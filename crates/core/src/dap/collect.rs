@@ -66,7 +66,8 @@ pub(super) enum Outcome {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Collected {
     pub(super) tag: Tag,
-    /// Enough elements of the version, each from another member; none if the caller has the value, or it is the initial one.
+    /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
+    /// initial one.
     pub(super) elements: Vec<Element>,
     pub(super) complete: bool,
     pub(super) holders: Vec<bool>,
@@ -168,6 +169,10 @@ impl Collect {
             let held: Vec<Option<Held>> = answers.collect();
             let c = &self.configuration;
             self.accepted = of_kind!(c, K => K::accepted(c, &held, self.have, &self.passed));
+            assert!(
+                self.accepted.is_none_or(|tag| self.is_known(&held, tag)),
+                "a version that is accepted was listed by a member, or the asker has it"
+            );
             for (member, held) in self.members.iter_mut().zip(held) {
                 member.held = held;
             }
@@ -181,15 +186,21 @@ impl Collect {
             // More answers may allow a version; without any to come, only asking again can.
             return self.hope_for(|member| member.held.is_none());
         };
-        let is_enough = self.scope == Scope::Version || self.enough(tag);
-        if tag.is_initial() || tag == self.have || is_enough {
+        if self.needs_none(tag) || self.enough(tag) {
             return Decision::Done(Outcome::Found(self.collected(tag)));
         }
         self.fetch_missing(tag)
     }
 
+    /// Whether a member listed the version, or nobody needs to.
+    fn is_known(&self, held: &[Option<Held>], tag: Tag) -> bool {
+        let listed = held.iter().flatten().flat_map(|held| &held.stored);
+        tag.is_initial() || tag == self.have || listed.into_iter().any(|(listed, _)| *listed == tag)
+    }
+
     /// Asks members that hold `tag` for their elements, as many as would be missing if all that are still expected came.
     fn fetch_missing(&mut self, tag: Tag) -> Decision<Outcome> {
+        assert!(!tag.is_initial(), "that fetch marks members that refused");
         let form = |m: &Member| m.held.as_ref().and_then(|held| held.form_of(tag));
         let is_copy = self
             .members
@@ -214,6 +225,10 @@ impl Collect {
         fetch.truncate(missing);
         for position in &fetch {
             let member = &mut self.members[*position];
+            assert!(
+                member.held.is_some() && member.asks != REFUSED,
+                "it lists the version"
+            );
             member.asks = Asks::Fetch(tag);
             (member.patience, member.gone) = (FETCH_PATIENCE, false);
         }
@@ -235,6 +250,11 @@ impl Collect {
             true => Decision::Pending,
             false => Decision::Done(Outcome::Restart),
         }
+    }
+
+    /// Whether the version is returned without elements, whatever members sent.
+    fn needs_none(&self, tag: Tag) -> bool {
+        tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }
 
     /// Whether the elements here make the value of `tag`: one copy, or k distinct fragments of this configuration's form.
@@ -264,8 +284,13 @@ impl Collect {
             .iter()
             .flat_map(|member| &member.held)
             .any(|held| held.stable >= tag);
+        let held = self.members.iter().filter(|member| member.held.is_some());
+        assert!(
+            held.count() >= self.quorum(),
+            "a version is returned after a quorum answered"
+        );
         let at_quorum = holders.iter().filter(|holds| **holds).count() >= self.quorum();
-        let elements = match tag.is_initial() || tag == self.have {
+        let elements = match self.needs_none(tag) {
             true => Vec::new(),
             false => self
                 .members

@@ -400,3 +400,25 @@ fn elements_of_two_versions_are_never_mixed() {
     check(&c, &collected, 3);
     assert_eq!(collected.holders, [false, true, false, true]);
 }
+
+#[test]
+fn an_element_that_was_not_asked_for_is_not_read() {
+    let c = configuration(5, Dap::Ec { k: 3 });
+    let wants = vec![Want::Tags; c.n()];
+    let mut tally = Collect::new(&c, &name(), Scope::Version, Tag::INITIAL, &wants);
+    let mut ended = Decision::Pending;
+    for (position, element) in elements(&c, 1).into_iter().enumerate().take(4) {
+        let held = Held {
+            stored: vec![(tag(1), element.form)],
+            element: (position == 0).then_some((tag(1), Carried::Whole(element))),
+            ..Held::default()
+        };
+        let reply = Reply::Access(vec![Answer::Held(held)]);
+        ended = tally.add(position, Event::Reply(reply));
+    }
+    let Decision::Done(Outcome::Found(collected)) = ended else {
+        panic!("{ended:?}: a quorum has answered");
+    };
+    // One of three that make the value: nothing can be decoded.
+    assert_eq!((collected.tag, collected.elements), (tag(1), Vec::new()));
+}
