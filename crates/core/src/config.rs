@@ -214,7 +214,12 @@ impl Configuration {
     /// [`InvalidConfiguration`].
     pub fn new(descriptor: Descriptor) -> Result<Arc<Configuration>, InvalidConfiguration> {
         let encoded = encoding::encode(&descriptor);
-        Configuration::build(descriptor, encoded)
+        let configuration = Configuration::build(descriptor, encoded)?;
+        assert!(
+            encoding::decode(configuration.encoded()).as_ref() == Ok(configuration.descriptor()),
+            "a server reads the descriptor that a client made"
+        );
+        Ok(configuration)
     }
 
     /// A configuration from the encoding that was sent or stored. The bytes are kept as they came, so that fields of a
@@ -250,9 +255,11 @@ impl Configuration {
             index: descriptor.index,
             digest: stable_hash(&encoded),
         };
+        let quorums = descriptor.dap.quorums(members);
+        assert!(quorums.quorum() <= members, "a quorum is of the members");
         Ok(Arc::new(Configuration {
             members: descriptor.members.clone().into(),
-            quorums: descriptor.dap.quorums(members),
+            quorums,
             code: Code::new(members as u8, k).expect("1 <= k <= n <= 255 was checked"),
             descriptor,
             encoded,

@@ -258,6 +258,12 @@ fn found<E: Env>(
         Some(of_kind!(c, K => K::decode(env, c, elements)))
     };
     let length = length.or_else(|| value.as_ref().map(Value::length));
+    let has_asker = known.is_some_and(|known| known.tag == tag);
+    assert!(
+        tag.is_initial() || value.is_some() || has_asker || scope == Scope::Version,
+        "a version that was written has a value, unless the asker has it"
+    );
+    assert_eq!(holders.len(), c.n(), "each member holds it or not");
     Found {
         tag,
         value,
@@ -288,6 +294,7 @@ fn is_newest_complete(c: &Configuration, replies: &[&Held], tag: Tag, passed: &P
     assert!(threshold >= c.quorums().intersection(), "two quorums meet");
     let support = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
     let listed = replies.iter().flat_map(|held| &held.stored);
+    assert!(answered <= c.n(), "each member answers once");
     let above = listed.map(|(tag, _)| *tag).filter(|listed| *listed > tag);
     let mut undecided = above.filter(|above| !passed.dropped.contains(above));
     let listed_above = undecided.all(|above| support(above) < threshold);
@@ -366,6 +373,10 @@ pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
     assert!(
         at.is_last(),
         "nothing is confirmed where something comes next"
+    );
+    assert!(
+        !tag.is_initial(),
+        "the initial version needs no confirmation"
     );
     if !confirms(at.c()) {
         return;

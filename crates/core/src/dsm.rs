@@ -112,10 +112,15 @@ impl<E: Env> Client<E> {
     pub fn next_writer(&self) -> Writer {
         let counter = self.memory.counter.get() + 1;
         self.memory.counter.set(counter);
-        Writer {
+        let writer = Writer {
             client: self.memory.id,
             counter,
-        }
+        };
+        assert!(
+            !writer.is_upload(),
+            "no client counts up to the mark of an upload"
+        );
+        writer
     }
 
     /// The writer of a value in blocks ([`large`]).
@@ -145,6 +150,7 @@ impl<E: Env> Client<E> {
 
     /// Remembers a put that completed; never one that was only read (`[F-6 puts-not-reads]`).
     fn remember_propagated(&self, c: &Configuration, name: &Name, (tag, value): (Tag, &Value)) {
+        assert!(!tag.is_initial(), "the initial version is put by no client");
         let mut propagated = self.memory.propagated.borrow_mut();
         propagated.remember(c, name, (tag, value));
     }
@@ -163,6 +169,12 @@ impl<E: Env> Domain<E> {
 
     /// A walk from this configuration on.
     pub(crate) fn walk_from(&self, start: &Arc<Configuration>) -> Walk<'_, E> {
+        let sequence = |c: &Configuration| (c.id().domain, c.id().partition);
+        assert_eq!(
+            sequence(start),
+            sequence(&self.known),
+            "a walk stays in its domain"
+        );
         Walk {
             env: &self.client.env,
             sequences: self.client.sequences(),

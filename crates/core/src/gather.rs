@@ -267,6 +267,7 @@ pub async fn join<F: Future>(
                 done.push(None);
             }
             let before = running.len();
+            assert!(before <= window, "no more run at once");
             running.retain_mut(|(position, future)| match future.as_mut().poll(context) {
                 Poll::Ready(output) => {
                     done[*position] = Some(output);

@@ -78,6 +78,10 @@ impl<E: Env> Domain<E> {
     /// [`WriteError`].
     pub async fn put(&self, name: &Name, value: &Value) -> Result<Tag, WriteError> {
         let (replaced, tag) = self.write_over(name, value).await?;
+        assert!(
+            replaced < tag,
+            "blocks of the version that was written stay"
+        );
         self.remove_replaced(replaced).await;
         Ok(tag)
     }
@@ -122,6 +126,7 @@ impl<E: Env> Domain<E> {
             }
             let written = self.write_over(name, &Value::tombstone(metadata)).await;
             let (replaced, tag) = written.map_err(DeleteError::Write)?;
+            assert!(replaced < tag, "a tombstone is above what it removes");
             span::record_tag(tag);
             self.remove_replaced(replaced).await;
             Ok(Deletion::Deleted(tag))

@@ -51,12 +51,16 @@ pub async fn propose<E: Env>(
     inherited: Option<&Bytes>,
     mut proposer: impl FnMut() -> Writer,
 ) -> Result<Outcome, Failed> {
-    let mut number = 0;
+    let (mut number, mut above) = (0, Ballot::default());
     loop {
         let ballot = Ballot {
             number: number + 1,
             proposer: proposer(),
         };
+        assert!(
+            ballot > above,
+            "a new ballot is above the one that others were promised"
+        );
         let rejected = match prepare(env, at, cell, ballot).await? {
             Prepared::Decided(decided) => return Ok(Outcome::Decided(decided)),
             Prepared::Closed => return Ok(Outcome::Closed),
@@ -77,7 +81,7 @@ pub async fn propose<E: Env>(
             }
         };
         // Above the other proposer, after a random while, so that one of the two gets through ([R-9 random-backoff]).
-        number = rejected.number.max(number + 1);
+        (number, above) = (rejected.number.max(number + 1), rejected);
         let most = u64::try_from(timing::PROPOSER_PAUSE.as_micros()).expect("it is short");
         env.sleep(Duration::from_micros(env.random() % most)).await;
     }

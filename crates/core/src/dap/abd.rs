@@ -70,6 +70,10 @@ impl Kind for Abd {
         let listed = replies.iter().flat_map(|held| &held.stored);
         let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
         let candidate = listed.filter(|tag| !passed.contains(*tag)).max()?;
+        assert!(
+            candidate >= have || passed.contains(have),
+            "no older version is returned than the asker has"
+        );
         let accepted =
             passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate, passed);
         accepted.then_some(candidate)
@@ -78,7 +82,12 @@ impl Kind for Abd {
     /// Of full copies, any one is the value.
     fn decode<E: Env>(_: &E, _: &Configuration, elements: Vec<Element>) -> Value {
         let copy = elements.into_iter().next();
-        copy_value(copy.expect("one copy is enough, and there is one"))
+        let copy = copy.expect("one copy is enough, and there is one");
+        assert!(
+            copy.form.is_whole(),
+            "fragments do not fit a replicated configuration"
+        );
+        copy_value(copy)
     }
 
     fn elements(c: &Configuration, _: &Name, value: &Value) -> Vec<Element> {
@@ -107,7 +116,9 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> usize {
     let first = (name.placement_hash(c.descriptor().domain) % c.n() as u64) as usize;
     let turn = |offset: usize| (first + offset) % c.n();
     let answers = |position: &usize| !env.slow(c.members()[*position]);
-    (0..c.n()).map(turn).find(answers).unwrap_or(first)
+    let chosen = (0..c.n()).map(turn).find(answers).unwrap_or(first);
+    assert!(chosen < c.n(), "a member is asked for the value");
+    chosen
 }
 
 pub(super) fn copy_value(element: Element) -> Value {
@@ -134,6 +145,10 @@ pub(super) fn copy_value(element: Element) -> Value {
 
 /// The whole value for a member: a full copy, or a manifest.
 pub(super) fn copy_element(value: &Value) -> Element {
+    assert!(
+        value.apart.is_none() || value.content_bytes() == 0,
+        "a manifest stands for blocks and has no content"
+    );
     Element {
         form: match value.apart {
             Some(_) => Form::Manifest,

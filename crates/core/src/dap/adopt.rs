@@ -59,6 +59,7 @@ impl ConfiguredTally for Adopt {
     }
 
     fn add(&mut self, from: usize, event: Event) -> Decision<Vec<bool>> {
+        let before = self.said[from];
         match event {
             Event::Unreachable => self.late[from] = true,
             Event::Refused(_) => self.said[from] = self.said[from].or(Some(false)),
@@ -67,6 +68,10 @@ impl ConfiguredTally for Adopt {
                 self.said[from] = Some(holds || self.said[from] == Some(true));
             }
         }
+        assert!(
+            before != Some(true) || self.said[from] == before,
+            "an acknowledgement stands whatever comes after it"
+        );
         self.evaluate(true)
     }
 

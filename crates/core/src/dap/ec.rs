@@ -94,6 +94,10 @@ impl Kind for Ec {
         let candidate = tags
             .into_iter()
             .rfind(|tag| readable(*tag) && !passed.contains(*tag))?;
+        assert!(
+            candidate >= have || passed.contains(have),
+            "no older version is returned than the asker has"
+        );
         super::is_newest_complete(c, &replies, candidate, passed).then_some(candidate)
     }
 
@@ -203,7 +207,9 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
             c.element_index(*position, hash),
         )
     });
-    positions.truncate(usize::from(c.dap().k()));
+    let k = usize::from(c.dap().k());
+    positions.truncate(k);
+    assert_eq!(positions.len(), k, "as many are asked as make the value");
     positions
 }
 
@@ -242,6 +248,14 @@ fn joined(c: &Configuration, elements: &[Element]) -> Value {
     }
     // Data fragments first: what is there need not be computed.
     present.sort_unstable_by_key(|(index, _)| *index);
+    assert!(
+        present.is_sorted_by(|(a, _), (b, _)| a < b),
+        "members hold fragments of different indices"
+    );
+    assert!(
+        present.len() >= k,
+        "any k fragments make the value, and no fewer"
+    );
     present.truncate(k);
     let code = c.code();
     let missing = (0..k as u8).filter(|index| data[usize::from(*index)].is_none());
@@ -275,6 +289,7 @@ fn joined(c: &Configuration, elements: &[Element]) -> Value {
 
 /// The fragment of this index, in memory of its own.
 pub(super) fn fragment(c: &Configuration, content: &[u8], index: u8) -> Bytes {
+    assert!(usize::from(index) < c.n(), "each member holds one fragment");
     let (code, k) = (c.code(), c.dap().k());
     let piece = |index| &content[code.data_range(content.len(), index)];
     if index < k {
@@ -295,11 +310,18 @@ fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
     let mut fragments: Vec<Bytes> = (0..k)
         .map(|i| content.slice(code.data_range(content.len(), i)))
         .collect();
+    let lengths = fragments.iter().map(Bytes::len);
+    assert_eq!(
+        lengths.sum::<usize>(),
+        content.len(),
+        "data fragments are all of the value"
+    );
     let mut parity = vec![vec![0; code.fragment_length(content.len())]; c.n() - usize::from(k)];
     let data: Vec<&[u8]> = fragments.iter().map(AsRef::as_ref).collect();
     let mut targets: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
     code.encode(&data, &mut targets);
     fragments.extend(parity.into_iter().map(Bytes::from));
+    assert_eq!(fragments.len(), c.n(), "a fragment for each member");
     fragments
 }
 

@@ -81,10 +81,12 @@ pub async fn get<E: Env>(
 /// The version that these answers allow to return at once.
 fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Option<Header> {
     let quorum = c.quorums().quorum();
+    assert_eq!(held.len(), c.n(), "a place for the answer of each member");
     if held.iter().flatten().count() < quorum {
         return None;
     }
     let tag = of_kind!(c, K => K::accepted(c, &held, have, &Passed::default()))?;
+    assert!(tag >= have, "no older version is found than the asker has");
     let answers = || held.iter().flatten();
     let holders = answers().filter(|held| held.stores(tag)).count();
     let is_complete = holders >= quorum || answers().any(|held| held.stable >= tag);

@@ -34,6 +34,11 @@ pub async fn get_data<E: Env>(
     };
     let batch = Batch::new(c.n(), names.iter().map(call));
     let collected = gather::gather(env, at, batch).await?;
+    assert_eq!(
+        collected.len(),
+        names.len(),
+        "each object was found or is to be read alone"
+    );
     let found = |collected| match collected {
         Some(Collected::Found(collected)) => Some(super::found(env, c, collected, None, scope)),
         Some(Collected::Restart) | None => None,
@@ -65,6 +70,11 @@ pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<V
     };
     let batch = Batch::new(c.n(), puts.iter().map(call));
     let stored = gather::gather(env, at, batch).await?;
+    assert_eq!(
+        stored.len(),
+        puts.len(),
+        "each put ended or is to be made alone"
+    );
     let is_stored = |outcome| outcome == Some(Stored::Stored);
     Ok(stored.into_iter().map(is_stored).collect())
 }
@@ -83,6 +93,7 @@ pub async fn adopt<E: Env>(
     let call = |(name, tag): &(&Name, Tag)| Adopt::new(env, c, name, *tag);
     let batch = Batch::new(c.n(), versions.iter().map(call));
     let adopted = gather::gather(env, at, batch).await?;
+    assert_eq!(adopted.len(), versions.len(), "each version is spoken of");
     let nobody = || vec![false; c.n()];
     let holders = adopted
         .into_iter()

@@ -50,6 +50,10 @@ impl Offer {
 
     fn evaluate(&self) -> Decision<Offered> {
         let (refused, busy) = (self.count(State::Refused), self.count(State::Busy));
+        assert!(
+            self.quorum <= self.members.len(),
+            "members can make a quorum"
+        );
         if self.count(State::HasRoom) >= self.quorum {
             return Decision::Done(Offered::Room(self.largest));
         }

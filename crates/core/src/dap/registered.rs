@@ -80,6 +80,7 @@ pub async fn register<E: Env>(
 
 const PATIENCE_TICKS: u32 =
     (timing::REGISTRATION_PATIENCE.as_millis() / timing::REGISTRATION_STEP.as_millis()) as u32;
+const _: () = assert!(PATIENCE_TICKS > 0, "members that are silent are waited for");
 
 /// The tally of a registration. A quorum of votes is not enough while a member that has not voted may still speak: one vote
 /// may be that of the registering server itself, on whose disk the later start is missing, too, and others of servers whose own
@@ -131,6 +132,10 @@ impl Admission {
         if self.voices.len() - self.count(Voice::Refused) < self.needed {
             return Decision::Impossible;
         }
+        assert!(
+            self.ticks == 0 || self.has_quorum(),
+            "votes stay, and the patience begins with a quorum of them"
+        );
         match self.has_quorum() && (self.have_all_spoken() || self.ticks >= PATIENCE_TICKS) {
             true => Decision::Done(Registration::Registered),
             false => Decision::Pending,

@@ -181,12 +181,6 @@ impl Versions {
         let place = self
             .stored
             .partition_point(|stored| stored.tag < version.tag);
-        assert!(
-            self.stored
-                .get(place)
-                .is_none_or(|next| next.tag != version.tag),
-            "held once"
-        );
         let repaired = self.damaged.take_if(|lost| lost.tag <= version.tag);
         if let Some(lost) = repaired.filter(|lost| lost.tag != version.tag) {
             // What was lost is remembered as evicted: it was held here.
@@ -197,6 +191,11 @@ impl Versions {
             self.stored.reserve_exact(1);
         }
         self.stored.insert(place, version);
+        let around = place.saturating_sub(1)..(place + 2).min(self.stored.len());
+        assert!(
+            self.stored[around].is_sorted_by(|a, b| a.tag < b.tag),
+            "versions ascend, and each is held once"
+        );
         repaired.and_then(|lost| lost.record)
     }
 
@@ -379,6 +378,7 @@ impl Versions {
 
     /// Removes the versions for which `goes` holds (never the largest), raises the floor over them and returns them.
     pub fn evict(&mut self, mut goes: impl FnMut(usize, &Stored) -> bool) -> Vec<Stored> {
+        let before = self.largest().map(|it| it.tag);
         let last = self.stored.len().saturating_sub(1);
         let mut place = 0;
         let evicted: Vec<Stored> = self
@@ -392,6 +392,8 @@ impl Versions {
         if let Some(largest) = evicted.last() {
             self.raise_floor(largest.tag);
         }
+        let after = self.largest().map(|it| it.tag);
+        assert_eq!(after, before, "the largest version stays");
         evicted
     }
 

@@ -106,6 +106,10 @@ impl<E: Env> Domain<E> {
                     // Above what members hold back, too.
                     let tag = next(version.max(newest.found.fence), self.client.next_writer());
                     let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
+                    assert!(
+                        tag > version && tag > newest.found.fence,
+                        "a new version is above the one that it covers, and above what members hold back"
+                    );
                     let written = self.write_as(newest.last.c(), name, value, tag).await;
                     return written.map(Covered::Changed);
                 }

@@ -140,6 +140,10 @@ impl Inherited {
         let Some(left) = self.left.replace(at.clone()) else {
             return Ok(());
         };
+        assert!(
+            left.c().id().index <= at.c().id().index,
+            "what was accepted is carried upwards"
+        );
         let Some(pending) = left.next().filter(|pointer| !pointer.is_final()) else {
             return Ok(());
         };

@@ -26,7 +26,9 @@ impl<E: Env> Domain<E> {
         let reads = parts.map(|part| self.headers_part(part));
         let found = gather::join(limits::HEADERS_WINDOW, reads).await;
         let found: Result<Vec<_>, Unavailable> = found.into_iter().collect();
-        Ok(found?.concat())
+        let found = found?.concat();
+        assert_eq!(found.len(), objects.len(), "each object is spoken of");
+        Ok(found)
     }
 
     async fn headers_part(
@@ -74,6 +76,11 @@ fn confirm_again<E: Env>(
     objects: &[(Name, Tag)],
     found: &[Option<Header>],
 ) {
+    assert_eq!(
+        objects.len(),
+        found.len(),
+        "headers are in the order of objects"
+    );
     for ((name, _), header) in objects.iter().zip(found) {
         if let Some(header) = header.as_ref().filter(|header| header.unaware) {
             dap::confirm(&client.env, at, name, header.tag);

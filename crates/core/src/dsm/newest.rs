@@ -110,12 +110,24 @@ impl<E: Env> Domain<E> {
         };
         match self.walk().asking_ahead(ask, get_data).await? {
             Walked::Ended(()) => Ok(None),
-            Walked::ToTheEnd(last) => Ok(Some(Newest {
-                found: best.expect("a configuration without a successor does not withhold"),
-                in_last: found_in == Some(last.c().id()),
-                last,
-                exists,
-            })),
+            Walked::ToTheEnd(last) => {
+                let found = best.expect("a configuration without a successor does not withhold");
+                let in_last = found_in == Some(last.c().id());
+                assert!(
+                    !in_last || found.holders.len() == last.c().n(),
+                    "holders are members of the configuration where the version was found"
+                );
+                assert!(
+                    exists || !found.tag.is_initial(),
+                    "the initial version is everywhere"
+                );
+                Ok(Some(Newest {
+                    found,
+                    last,
+                    exists,
+                    in_last,
+                }))
+            }
         }
     }
 }

@@ -61,6 +61,11 @@ impl Propagated {
         if let Some(replaced) = self.pairs.insert(key, (tag, kept)) {
             self.bytes -= bytes(&replaced);
         }
+        assert!(
+            self.pairs.len() <= OBJECTS,
+            "so many objects are remembered"
+        );
+        assert!(self.bytes <= BYTES, "values have so much room");
     }
 }
 

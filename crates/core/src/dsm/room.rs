@@ -102,6 +102,14 @@ impl<E: Env> Domain<E> {
         if !at.is_last() {
             return Err(Failed::Moved);
         }
+        assert!(
+            stranded.iter().all(|tag| newest < *tag && *tag <= largest),
+            "what can be read stays, and what the fence does not hold back"
+        );
+        assert!(
+            !stranded.contains(&own),
+            "a writer does not give up its own version"
+        );
         let fates = stranded.iter().map(|tag| async {
             let fate = fate::decide(env, &at, (name, *tag), Fate::Dropped, || {
                 self.client.next_writer()

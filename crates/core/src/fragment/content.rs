@@ -46,6 +46,10 @@ impl<E: Env> Fragmented<E> {
             let later = rest.split_off(window(&rest, sink));
             let group = std::mem::replace(&mut rest, later);
             let wanted = |block: &&Block| block.length > 0 && !sink.has(block);
+            assert!(
+                group.iter().all(|block| block.id.is_some()),
+                "the genesis block comes first"
+            );
             let ids: Vec<Writer> = group.iter().filter(wanted).filter_map(|b| b.id).collect();
             let fetches = ids.iter().map(|id| self.fetch(*id));
             let fetched = gather::join(ids.len().max(1), fetches).await;
@@ -112,6 +116,7 @@ impl<E: Env> Fragmented<E> {
 
 /// How many of the next blocks are taken at once: as many as a window of fetches allows.
 fn window<S: Sink>(ahead: &[Block], sink: &S) -> usize {
+    assert!(!ahead.is_empty(), "there is a block to take");
     let longest = ahead.iter().take(64).map(|block| block.length).max();
     let most = large::window(u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX));
     let mut fetches = 0;

@@ -25,6 +25,7 @@ impl<E: Env> Fragmented<E> {
             let version = chain.blocks[0].version;
             let covered = self.domain.remove_covering(&self.name, version).await;
             if let Covered::Changed(removed) = covered.map_err(FileError::Write)? {
+                assert!(removed.era() > chain.era(), "a removal begins another era");
                 break (chain, removed);
             }
         };

@@ -116,6 +116,11 @@ impl<E: Env> Sweep<'_, E> {
             Ok(value.and_then(|value| Home::decode(&value.metadata)))
         });
         let homes = gather::join(limits::SWEEP_WINDOW, homes).await;
+        assert_eq!(
+            homes.len(),
+            names.len(),
+            "each block has a home, or says none"
+        );
         homes.into_iter().collect()
     }
 

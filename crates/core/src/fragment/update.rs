@@ -230,6 +230,15 @@ impl<E: Env, S: Source> Write<'_, E, S> {
     /// Gives the new blocks their names, and links each to the next.
     fn plan(&self, base: &Chain, update: &Update) -> Split {
         let place = update.block.map_or(0, |block| block + 1);
+        assert!(
+            place < base.blocks.len(),
+            "an update is of a block of the base"
+        );
+        let mut used = update.after.iter().chain(&update.chunk);
+        assert!(
+            used.all(|chunk| *chunk < self.chunks.len()),
+            "blocks hold chunks"
+        );
         let ids: Vec<Writer> = update
             .after
             .iter()
@@ -270,6 +279,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         let metadata = self.metadata(Some(new.chunk), new.next);
         // Nobody knows the name, so that nothing needs to be asked.
         let version = Tag::first(new.id);
+        assert_ne!(new.next, Some(new.id), "no block leads to itself");
         let (name, value) = (block::name(new.id), metadata.with(&self.home, data));
         let put = self.file.domain.put_version(&name, (version, &value)).await;
         put.map_err(|error| {

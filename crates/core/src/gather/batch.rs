@@ -40,10 +40,12 @@ impl<T: ConfiguredTally> Batch<T> {
         let asked = (0..n).map(|position| Asked::of(&mut calls, position));
         let asked = asked.collect();
         let needed = calls.iter().map(|call| call.tally.needed()).max();
+        let needed = needed.expect("a batch has something in it");
+        assert!(needed <= n, "no call needs more members than there are");
         Batch {
             calls,
             asked,
-            needed: needed.expect("a batch has something in it"),
+            needed,
         }
     }
 

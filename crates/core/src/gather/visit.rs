@@ -218,7 +218,11 @@ impl<T: ConfiguredTally> Addressed<T> {
             Decision::Done(output) => Decision::Done(Some(output)),
             Decision::Impossible => Decision::Impossible,
         };
-        if matches!(decision, Decision::Done(_)) {
+        if let Decision::Done(output) = &decision {
+            assert!(
+                output.is_some() || self.has_successor() || self.at.fork().is_some(),
+                "a call without an answer ends where a successor is known"
+            );
             self.at.hear(&self.shown);
         }
         decision

@@ -74,7 +74,12 @@ impl<E: Env> Domain<E> {
         };
         let (n, quorum) = (of.n(), of.quorums().quorum());
         let tally = Servers::new(n, quorum, request, self.known.clone(), fold);
-        self.client.env.gather(of.members(), tally).await
+        let latest = self.client.env.gather(of.members(), tally).await?;
+        assert!(
+            is_of_it(&latest) && latest.id().index >= id.index,
+            "what others know of a domain is not believed below what is known"
+        );
+        Ok(latest)
     }
 }
 
@@ -93,6 +98,8 @@ impl<E: Env> Root<E> {
             Ok(())
         };
         self.domain.walk().to_the_end(list).await?;
+        let is_own = |(id, record): (&ServerId, &ServerRecord)| *id == record.id;
+        assert!(known.iter().all(is_own), "each has the record of its own");
         Ok(known)
     }
 
@@ -154,6 +161,11 @@ impl<E: Env> Root<E> {
             match starting.agreed(self.domain.client.env.random()) {
                 Agreed::GoOn(starts) => write(starts).map_err(StartError::Write)?,
                 Agreed::Serve(starts) => {
+                    assert_eq!(
+                        (starts.incarnation, starts.unconfirmed),
+                        (next.incarnation, None),
+                        "a process serves under the start that it registered"
+                    );
                     write(starts).map_err(StartError::Write)?;
                     return Ok(Registration::Registered);
                 }

@@ -75,10 +75,18 @@ pub fn check_domain_name(name: &str) -> Result<(), InvalidDomainName> {
 }
 
 const DOMAIN_CELLS: &[u8] = b"domain/";
+const _: () = assert!(
+    DOMAIN_CELLS.len() + limits::NAME_BYTES + "/00000000".len() <= limits::CELL_NAME_BYTES,
+    "the cell has a name that is taken"
+);
 
 /// The cell in which a domain's name is decided for the `generation`th time: a name is used again when its domain was
 /// removed.
 fn domain_cell(name: &str, generation: u32) -> Bytes {
+    assert!(
+        check_domain_name(name).is_ok(),
+        "names are checked before they are decided"
+    );
     let cell = format!("/{generation:08x}");
     [DOMAIN_CELLS, name.as_bytes(), cell.as_bytes()]
         .concat()
@@ -214,6 +222,11 @@ impl<E: Env> Root<E> {
             last = done.map_err(RemovalError::Reconfig)?.into_configuration();
         }
         let removed = client.domain(&last);
+        assert_eq!(
+            last.id().domain,
+            found.id().domain,
+            "only this domain is removed"
+        );
         // Best effort: servers that a remover did not tell before it died keep what they hold.
         for members in [&found, &last] {
             let _ = removed.announce(members).await;

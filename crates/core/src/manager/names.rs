@@ -14,6 +14,10 @@ use bytes::Bytes;
 use std::fmt;
 
 const SERVER_CELLS: &str = "server/";
+const _: () = assert!(
+    SERVER_CELLS.len() + limits::NAME_BYTES <= limits::CELL_NAME_BYTES,
+    "the cell has a name that is taken"
+);
 
 /// A name for a server that cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +102,10 @@ impl<E: Env> Root<E> {
 
     /// The server whose name this is from now on: `server`, unless the name was another's before.
     async fn owner(&self, name: &str, server: ServerId) -> Result<ServerId, Unavailable> {
+        assert!(
+            check_server_name(name).is_ok(),
+            "names are checked before they are decided"
+        );
         let cell = Bytes::from(format!("{SERVER_CELLS}{name}"));
         let value = Bytes::copy_from_slice(&server.0.to_le_bytes());
         let decided = self.domain.decide(&cell, &value).await?;

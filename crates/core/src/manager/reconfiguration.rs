@@ -54,7 +54,13 @@ impl<E: Env> Domain<E> {
             consensus: &consensus::AsDescribed(|| self.client.next_writer()),
             progress,
         };
-        ares::reconfigure(&by, &self.known, wanted).await
+        let done = ares::reconfigure(&by, &self.known, wanted).await?;
+        let c = done.clone().into_configuration();
+        assert!(
+            c.id().domain == self.known.id().domain && c.id().index >= self.known.id().index,
+            "a reconfiguration never leads back"
+        );
+        Ok(done)
     }
 
     /// As [`Domain::reconfigure`], but left off after this step, and without telling the directory. `None` if the wanted

@@ -147,17 +147,10 @@ async fn append<E: Env, C: Consensus<E>>(
         let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(ReconfigError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
-        let index = last.id().index;
         if last.dap().is_removal() {
             return removed(by, path, (wanted, until)).await;
         }
-        let next = Descriptor {
-            index: index
-                .checked_add(1)
-                .expect("fewer than 2^32 configurations"),
-            ..wanted.clone()
-        };
-        let next = Configuration::new(next).map_err(ReconfigError::Invalid)?;
+        let next = after(last, wanted).map_err(ReconfigError::Invalid)?;
         if is_same_but_for_index(last, &next) {
             let last = last.clone();
             if path.len() == 1 {
@@ -187,7 +180,7 @@ async fn append<E: Env, C: Consensus<E>>(
         };
         assert_eq!(
             (decided.id().domain, decided.id().index),
-            (last.id().domain, index + 1),
+            (next.id().domain, next.id().index),
             "what is proposed comes next"
         );
         let pending = Pointer::pending(&decided);
@@ -215,6 +208,23 @@ async fn append<E: Env, C: Consensus<E>>(
     }
 }
 
+/// What is wanted, in the place after this configuration.
+fn after(
+    last: &Configuration,
+    wanted: &Descriptor,
+) -> Result<Arc<Configuration>, InvalidConfiguration> {
+    let index = last.id().index.checked_add(1);
+    let next = Configuration::new(Descriptor {
+        index: index.expect("fewer than 2^32 configurations"),
+        ..wanted.clone()
+    })?;
+    assert!(
+        precedes(last, &next),
+        "a configuration is appended to its own domain"
+    );
+    Ok(next)
+}
+
 /// The path ends with a removal, after which nothing comes: it is finished, if it is pending, by the reconfigurer that finds
 /// it. Whether that one wanted to remove the domain as well decides what it is told.
 async fn removed<E: Env, C: Consensus<E>>(
@@ -222,6 +232,11 @@ async fn removed<E: Env, C: Consensus<E>>(
     path: Vec<Arc<Configuration>>,
     (wanted, until): (&Descriptor, Option<LeaveOff>),
 ) -> Result<Option<Reconfigured>, ReconfigError> {
+    let is_removal = |c: &Arc<Configuration>| c.dap().is_removal();
+    assert!(
+        path.last().is_some_and(is_removal),
+        "nothing comes after a removal"
+    );
     let done: fn(_) -> _ = match path.len() {
         1 => Reconfigured::Unchanged,
         _ => Reconfigured::Installed,
@@ -308,6 +323,7 @@ async fn finish<E: Env, C: Consensus<E>>(
             }
             Transferred::Final(later) => {
                 assert!(later.id().index >= target.id().index, "it was superseded");
+                assert_eq!(later.id().domain, target.id().domain, "within its domain");
                 by.sequences.learn(&later);
                 return Ok(Some(later));
             }
@@ -332,6 +348,7 @@ async fn finalize<E: Env, C: Consensus<E>>(
     predecessor: &Arc<Configuration>,
     target: &Arc<Configuration>,
 ) -> Result<(), ReconfigError> {
+    assert!(precedes(predecessor, target), "the state came from below");
     (by.progress)(Progress::Finalizing);
     let pointer = Pointer::finalized(target);
     let shown = sequence::put_config(by.env, predecessor, &pointer).await;
@@ -349,6 +366,11 @@ async fn collect<E: Env, C: Consensus<E>>(
     superseded: &[Arc<Configuration>],
     target: &Arc<Configuration>,
 ) {
+    let is_superseded = |c: &Arc<Configuration>| precedes(c, target);
+    assert!(
+        superseded.iter().all(is_superseded),
+        "what comes later is not collected"
+    );
     (by.progress)(Progress::Collecting);
     let pointer = Pointer::finalized(target);
     let pointer = &pointer;

@@ -41,7 +41,9 @@ impl Sequences {
     /// Where to start: at `known`, which must be final, or at a later configuration of the same domain.
     pub fn start(&self, known: &Arc<Configuration>) -> Arc<Configuration> {
         self.learn(known);
-        self.finals.borrow()[&domain_of(known)].clone()
+        let start = self.finals.borrow()[&domain_of(known)].clone();
+        assert!(start.id().index >= known.id().index, "what is known rises");
+        start
     }
 
     /// The highest final configuration of the domain of `c`, which need not be final itself: the operation began at one.
@@ -131,6 +133,10 @@ pub async fn put_config<E: Env>(
     assert!(
         known.rank() >= pointer.rank(),
         "servers take pointers upwards"
+    );
+    assert!(
+        known.leads_on_from(&c.id()),
+        "what comes next is of the same sequence"
     );
     Ok(known)
 }

@@ -19,6 +19,7 @@ use crate::config::Configuration;
 use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
+use crate::object::DomainId;
 use crate::pointer::Pointer;
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn};
@@ -119,6 +120,11 @@ impl<E: Env> Walk<'_, E> {
             match step {
                 Ok(Step::GoOn) => {}
                 Ok(Step::Again(heard_of)) => {
+                    assert_eq!(
+                        sequence_of(&heard_of),
+                        sequence_of(&current),
+                        "it asks again there"
+                    );
                     if heard_of.id().index > current.id().index {
                         current = heard_of;
                     }
@@ -132,10 +138,18 @@ impl<E: Env> Walk<'_, E> {
             }
             match advance(self.env, self.sequences, &at).await? {
                 None => return Ok(Walked::ToTheEnd(at)),
-                Some(next) => current = next,
+                Some(next) => {
+                    assert_eq!(sequence_of(&next), sequence_of(&current), "one domain");
+                    assert!(next.id().index > current.id().index, "a walk leads upwards");
+                    current = next;
+                }
             }
         }
     }
+}
+
+fn sequence_of(c: &Configuration) -> (DomainId, u32) {
+    (c.id().domain, c.id().partition)
 }
 
 /// After a visit: the configuration to go on at, if any server knows one. A pending one is first made known to a quorum of
@@ -199,6 +213,11 @@ pub async fn path<E: Env>(
         Ok(())
     };
     walk.to_the_end(read_config).await?;
+    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.id().index < b.id().index);
+    assert!(
+        upwards && !path.is_empty(),
+        "a path leads upwards from a final configuration"
+    );
     Ok(path)
 }
 

@@ -28,6 +28,7 @@ pub async fn fence<E: Env>(
     (newest, upto): (Tag, Tag),
     spared: Tag,
 ) -> Result<Vec<Tag>, Failed> {
+    assert!(newest < upto, "a fence is raised above what can be read");
     let fence = Access::Fence { upto, spared };
     let body = Body::Access(vec![(name.clone(), fence)]);
     let fold = |answers: &mut Vec<Held>, _from: usize, reply: Reply| match single(reply) {
@@ -54,6 +55,7 @@ pub async fn drop_versions<E: Env>(
     name: &Name,
     tags: &[Tag],
 ) -> Result<(), Failed> {
+    assert!(!tags.is_empty(), "it was decided to drop something");
     let drops = tags.iter().map(|tag| (name.clone(), Access::Drop(*tag)));
     let body = Body::Access(drops.take(limits::ACCESSES).collect());
     let fold = |(): &mut (), _from: usize, reply: Reply| match reply {

@@ -55,6 +55,10 @@ impl Kind for EcPublished {
             tags.iter().copied().rfind(enough).unwrap_or(have)
         };
         let (largest, with_element) = (in_k_lists(Held::supports), in_k_lists(Held::stores));
+        assert!(
+            have <= with_element,
+            "no older version is returned than the asker has"
+        );
         (largest == with_element).then_some(with_element)
     }
 
