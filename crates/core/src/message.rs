@@ -374,7 +374,7 @@ pub enum CellReply {
 pub struct CellSummary {
     /// Its name.
     pub cell: Bytes,
-    /// The value accepted here in the highest ballot, or decided.
+    /// The value accepted here in the highest ballot, or decided; empty for the cell of an upload that only promised.
     pub value: Bytes,
     /// It is decided.
     pub decided: bool,

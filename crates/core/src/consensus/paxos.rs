@@ -171,7 +171,8 @@ pub async fn read<E: Env>(env: &E, at: &Visit, cell: &Bytes) -> Result<State, Fa
 /// A page of cells.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Page {
-    /// Cells for which somebody accepted a value, by name, with the value of those that are known to be decided.
+    /// Cells for which a member accepted a value, or that of an upload for which one promised, by name, with the value of those
+    /// that are known to be decided.
     pub cells: BTreeMap<Bytes, Option<Bytes>>,
     /// There are more after the last one.
     pub truncated: bool,

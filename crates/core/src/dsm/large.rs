@@ -255,6 +255,12 @@ pub(super) fn cell(upload: Writer) -> Bytes {
     format!("{PREFIX}{:016x}{counter:016x}", client.0).into()
 }
 
+/// The upload of this cell, if it is that of one.
+pub(super) fn upload_of(cell: &[u8]) -> Option<Writer> {
+    let key = format!("{}-0", std::str::from_utf8(cell).ok()?);
+    parse_key(&key).map(|(upload, _)| upload)
+}
+
 /// What an upload's cell decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
@@ -364,6 +370,7 @@ mod tests {
         assert_eq!((name.kind(), name.key()), (Kind::Block, key));
         assert_eq!(parse_key(key), Some((upload(), 258)));
         assert!(key.as_bytes().starts_with(&cell(upload())));
+        assert_eq!(upload_of(&cell(upload())), Some(upload()));
         for foreign in ["file-1", "upload-", "upload-1-2", "upload-x"] {
             assert_eq!(parse_key(foreign), None, "{foreign}");
         }

@@ -148,7 +148,8 @@ impl<E: Env> Domain<E> {
     }
 
     /// Cells that were left when the blocks of their uploads went: what was committed and is written over is forgotten. What was
-    /// aborted is not: its writer may be slow, and must never hear anything else.
+    /// aborted is not: its writer may be slow, and must never hear anything else. What is not decided although its blocks are
+    /// removed was forgotten before, and came back with a late message (decision record 0021).
     async fn forget_cells(&self, with_blocks: &BTreeSet<Bytes>) -> Result<(), Unavailable> {
         let (prefix, mut after) = (Bytes::from_static(large::PREFIX.as_bytes()), Bytes::new());
         loop {
@@ -157,12 +158,18 @@ impl<E: Env> Domain<E> {
                 if with_blocks.contains(cell) {
                     continue;
                 }
-                let decided = match decided {
-                    Some(decided) => Some(decided.clone()),
-                    None => self.learn(cell).await?,
+                let (decided, was_removed) = if let Some(decided) = decided {
+                    (Some(decided.clone()), false)
+                } else {
+                    // In this order: an abort that was decided before the removal is learnt.
+                    let was_removed = self.is_removed(cell).await?;
+                    (self.learn(cell).await?, was_removed)
                 };
-                let Some(decided) = decided else { continue };
-                if let State::Replaced(_) = self.settled(&decided).await? {
+                let is_over = match decided {
+                    Some(decided) => matches!(self.settled(&decided).await?, State::Replaced(_)),
+                    None => was_removed,
+                };
+                if is_over {
                     self.forget(cell);
                 }
             }
@@ -171,6 +178,17 @@ impl<E: Env> Domain<E> {
                 _ => return Ok(()),
             }
         }
+    }
+}
+
+impl<E: Env> Domain<E> {
+    /// Whether the first block of the upload of this cell is removed.
+    async fn is_removed(&self, cell: &Bytes) -> Result<bool, Unavailable> {
+        let Some(upload) = large::upload_of(cell) else {
+            return Ok(false);
+        };
+        let first = self.stat(&large::block_name(upload, 0)).await?;
+        Ok(first.value.is_some_and(|block| block.deleted))
     }
 }
 

@@ -418,15 +418,18 @@ impl Tenancy {
         let mut cells = Vec::new();
         let range = self.cells.range((start, Bound::Unbounded));
         for (cell, (acceptor, _)) in range.take_while(|(cell, _)| cell.starts_with(prefix)) {
-            let Some((_, value)) = &acceptor.accepted else {
-                continue;
+            let value = match &acceptor.accepted {
+                Some((_, value)) => value.clone(),
+                // A promise alone, which came after the cell was forgotten: a sweep must find the cell.
+                None if cell.starts_with(UPLOAD_PREFIX.as_bytes()) => Bytes::new(),
+                None => continue,
             };
             if cells.len() == limits::PAGE_ENTRIES / 10 {
                 return (cells, true);
             }
             cells.push(CellSummary {
                 cell: cell.clone(),
-                value: value.clone(),
+                value,
                 decided: acceptor.decided,
             });
         }

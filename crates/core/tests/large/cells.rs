@@ -5,6 +5,7 @@ use crate::large::uploader::{Upload, get, look, sweep};
 use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::sweep::Count;
+use areo_core::message::{Ballot, Body, CellRequest};
 use areo_core::server::record::Header;
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,11 +166,52 @@ fn a_writer_whose_finished_upload_was_forgotten_is_not_told_that_nothing_was_wri
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("newer"));
 }
 
-fn cells_of(world: &World, upload: &Upload) -> usize {
-    let cell = format!(
+/// The first message of a proposer comes when the cell of the upload is forgotten. The acceptor promises, so that it has a cell
+/// again, for which no member has accepted anything.
+#[test]
+fn a_promise_that_comes_after_its_cell_was_forgotten_goes_with_a_sweep() {
+    for dap in DAPS {
+        let (_, world, actor) = begin(dap);
+        let upload = Upload::begin(&actor, "old");
+        let writing = upload.clone();
+        let written = world.run(async move { writing.write("k").await });
+        written.expect("a quorum is up");
+        world.settle();
+        write(&world, &actor, "newer");
+        assert_eq!(
+            cells(&world)[..N],
+            [1; N],
+            "{dap}: the old one is forgotten"
+        );
+        let ballot = Ballot {
+            number: 1,
+            proposer: upload.id,
+        };
+        let prepare = Body::Cell {
+            cell: cell_of(&upload).into(),
+            step: CellRequest::Prepare { ballot },
+        };
+        world.ask_configured(0, prepare).expect("it promises");
+        assert_eq!(cells(&world)[..N], [2, 1, 1, 1], "{dap}");
+        // So that the sweep hears from the server with the promise.
+        world.crash(3);
+        world.run(sweep(&actor)).expect("a quorum is up");
+        world.settle();
+        world.restart(3, false);
+        assert_eq!(cells(&world)[..N], [1; N], "{dap}");
+        assert_eq!(get(&world, &actor, "k").as_deref(), Some("newer"));
+    }
+}
+
+fn cell_of(upload: &Upload) -> String {
+    format!(
         "upload-{:016x}{:016x}",
         upload.id.client.0, upload.id.counter
-    );
+    )
+}
+
+fn cells_of(world: &World, upload: &Upload) -> usize {
+    let cell = cell_of(upload);
     let is_its = |header: &Header| matches!(header, Header::Cell { cell: it, .. } if *it == cell);
     let count = |number| {
         world.disk(number, |disk| {

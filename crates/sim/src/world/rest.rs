@@ -162,9 +162,12 @@ impl<'a> Rest<'a> {
                 let committed = acceptor.accepted.as_ref();
                 let committed = committed.and_then(|(_, value)| large::committed(value));
                 let is_live = committed.is_some_and(|(_, tag)| self.live.contains(&tag.writer));
-                let is_needed = acceptor.accepted.is_none()
-                    || is_live
-                    || self.aborted.contains(&(*key, &cell[..]));
+                // Without a value and with blocks that were never removed the upload is under way, for all that is known.
+                let first = [&[Kind::Block as u8], &cell[..], b"-00000000"].concat();
+                let is_undecided =
+                    acceptor.accepted.is_none() && !self.removed.contains(&(*key, &first[..]));
+                let is_needed =
+                    is_live || is_undecided || self.aborted.contains(&(*key, &cell[..]));
                 let cell = String::from_utf8_lossy(cell);
                 (!is_needed).then(|| format!("keeps the cell {cell}: {acceptor:?}"))
             }
