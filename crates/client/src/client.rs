@@ -12,7 +12,7 @@ use areo_core::env::Env;
 use areo_core::gather;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
-use areo_core::reconfig::ares::ReconfigError;
+use areo_core::reconfig::ares::AresError;
 use areo_net::Traffic;
 use std::fmt;
 use std::sync::Arc;
@@ -248,9 +248,7 @@ async fn remove_domain(context: &Context, name: &str) -> Result<(), Error> {
     match root.remove_domain(name).await {
         Ok(Removal::Removed) => Ok(()),
         // Another remover was faster.
-        Ok(Removal::NotFound) | Err(RemovalError::Reconfig(ReconfigError::Removed)) => {
-            Err(not_found())
-        }
+        Ok(Removal::NotFound) | Err(RemovalError::Reconfig(AresError::Removed)) => Err(not_found()),
         Err(RemovalError::Domain(error)) => Err(domain_error(context, error)),
         Err(RemovalError::Reconfig(error)) => {
             let removed = KnownDomain::new(Some(name.into()), c);

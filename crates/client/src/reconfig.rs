@@ -414,9 +414,9 @@ async fn resume(
     Ok(Some(names.configuration(&c)))
 }
 
-fn failed(context: &Context, error: ares::ReconfigError) -> ReconfigError {
+fn failed(context: &Context, error: ares::AresError) -> ReconfigError {
     match error {
-        ares::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
+        ares::AresError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
         error => context.reconfig_error(error).into(),
     }
 }

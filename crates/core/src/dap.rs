@@ -23,7 +23,7 @@ use crate::element::{Element, Form, Value};
 use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
-use crate::message::{Access, Announced, Answer, Body, Held, Note, Reply, Want};
+use crate::message::{Access, Announcement, Answer, Body, Held, Note, Reply, Want};
 use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
@@ -38,7 +38,7 @@ pub use offer::Offered;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4 known-not-sent]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Known {
+pub struct CachedVersion {
     /// The version.
     pub tag: Tag,
     /// Its value; `None` stands for the initial value.
@@ -50,7 +50,7 @@ pub struct Known {
 pub enum Scope {
     /// Everything.
     Whole,
-    /// Everything but the content. [`Found::length`] is that of the content all the same.
+    /// Everything but the content. [`FoundVersion::length`] is that of the content all the same.
     Metadata,
     /// The tag alone: neither a value nor its length.
     Version,
@@ -68,7 +68,7 @@ pub struct Passed {
 
 /// What get-data found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct FoundVersion {
     /// The version.
     pub tag: Tag,
     /// Its value; `None` if nobody ever wrote the object. Without content if the scope was [`Scope::Metadata`].
@@ -96,13 +96,13 @@ impl Passed {
     }
 }
 
-impl Found {
+impl FoundVersion {
     /// Of a version that was found with [`Scope::Version`]: the whole of it, if it is no larger one than `other`, which was
     /// found elsewhere. Of a smaller one nobody needs the value.
-    pub fn with_value_of(self, other: &Found) -> Option<Found> {
+    pub fn with_value_of(self, other: &FoundVersion) -> Option<FoundVersion> {
         match self.tag.cmp(&other.tag) {
             Ordering::Less => Some(self),
-            Ordering::Equal => Some(Found {
+            Ordering::Equal => Some(FoundVersion {
                 value: other.value.clone(),
                 length: other.length,
                 ..self
@@ -175,7 +175,7 @@ pub async fn get_tag_for<E: Env>(
         return get_tag(env, at, name).await.map(Offered::Room);
     }
     let metadata = value.metadata.len() as u64;
-    let announced = Announced {
+    let announced = Announcement {
         length: value.length(),
         element_bytes: element_bytes(at.c(), value.length()) + metadata,
     };
@@ -192,9 +192,9 @@ pub async fn get_data<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
-    known: Option<&Known>,
+    known: Option<&CachedVersion>,
     scope: Scope,
-) -> Result<Found, Failed> {
+) -> Result<FoundVersion, Failed> {
     let found = get_data_past(env, at, name, known, scope, &Passed::default()).await?;
     Ok(found.expect("a read that passes nothing over asks again"))
 }
@@ -207,10 +207,10 @@ pub async fn get_data_past<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
-    known: Option<&Known>,
+    known: Option<&CachedVersion>,
     scope: Scope,
     passed: &Passed,
-) -> Result<Option<Found>, Failed> {
+) -> Result<Option<FoundVersion>, Failed> {
     let get = async {
         let c = at.c();
         let asks_for_newer = of_kind!(c, K => K::REMEMBERS) != Remembers::Nothing;
@@ -232,9 +232,9 @@ fn found<E: Env>(
     env: &E,
     c: &Configuration,
     collected: Collected,
-    known: Option<&Known>,
+    known: Option<&CachedVersion>,
     scope: Scope,
-) -> Found {
+) -> FoundVersion {
     let Collected {
         tag,
         elements,
@@ -264,7 +264,7 @@ fn found<E: Env>(
         "a version that was written has a value, unless the asker has it"
     );
     assert_eq!(holders.len(), c.n(), "each member holds it or not");
-    Found {
+    FoundVersion {
         tag,
         value,
         length: length.unwrap_or(0),

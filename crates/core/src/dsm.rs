@@ -16,7 +16,7 @@ mod room;
 pub mod sweep;
 
 use crate::config::Configuration;
-use crate::dap::Known;
+use crate::dap::CachedVersion;
 use crate::element::Value;
 use crate::env::Env;
 use crate::object::Name;
@@ -144,7 +144,7 @@ impl<E: Env> Client<E> {
     }
 
     /// The last pair that it put there (`prop`, 2.4); nothing but where that is EC-DAPopt.
-    fn last_propagated(&self, c: &Configuration, name: &Name) -> Option<Known> {
+    fn last_propagated(&self, c: &Configuration, name: &Name) -> Option<CachedVersion> {
         self.memory.propagated.borrow().last(c, name)
     }
 

@@ -4,7 +4,7 @@
 //! are ([`directory`]), and which domains ([`mod@domains`]).
 
 use crate::config::Configuration;
-use crate::dap::Found;
+use crate::dap::FoundVersion;
 use crate::dsm::coverable::Covered;
 use crate::dsm::listing::Page;
 use crate::dsm::{Client, Domain};
@@ -144,6 +144,6 @@ impl<E: Env> Domain<E> {
     }
 }
 
-fn is_tombstone(found: &Found) -> bool {
+fn is_tombstone(found: &FoundVersion) -> bool {
     found.value.as_ref().is_some_and(|value| value.deleted)
 }

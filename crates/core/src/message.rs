@@ -108,7 +108,7 @@ pub enum Access {
         have: Tag,
         /// What the asker is going to put as a new version. A server that has no room for it refuses, so that no element is
         /// sent unless a quorum has room (`[X-3 unconfirmed-cap]`).
-        announced: Option<Announced>,
+        announced: Option<Announcement>,
     },
     /// The element of exactly this tag.
     Fetch {
@@ -161,7 +161,7 @@ impl Access {
 
 /// A new version that has not been sent yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Announced {
+pub struct Announcement {
     /// Length of the value in bytes.
     pub length: u64,
     /// Bytes of the largest element with its metadata.

@@ -4,7 +4,7 @@
 //! | file | what of a server |
 //! |---|---|
 //! | [`record`] | what it keeps on disk |
-//! | `tenancy` | its part of one configuration: objects and cells |
+//! | `state` | its part of one configuration: objects and cells |
 //! | `envelope` | what it knows of the sequence: put around every answer |
 //! | `finals` | how far each domain has come |
 //! | `adoption` | what of an earlier configuration serves a later one |
@@ -17,7 +17,7 @@ mod finals;
 pub mod record;
 mod registry;
 mod standing;
-mod tenancy;
+mod state;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
 use crate::dap::versions::Arrival;
@@ -33,9 +33,9 @@ use crate::timing;
 use finals::Finals;
 use record::{Header, Ledger, Step};
 use registry::Registry;
+use state::ConfigurationState;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tenancy::Tenancy;
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ pub struct Server {
     serving: bool,
     /// Records were lost of which not even the key is known: nothing is answered for any object (`[X-11 damage-abstains]`).
     unreadable: bool,
-    tenancies: BTreeMap<ConfigurationId, Tenancy>,
+    states: BTreeMap<ConfigurationId, ConfigurationState>,
     finals: Finals,
     registry: Registry,
     ledger: Ledger,
@@ -88,7 +88,7 @@ impl Server {
             identity,
             serving: false,
             unreadable: false,
-            tenancies: BTreeMap::new(),
+            states: BTreeMap::new(),
             finals: Finals::default(),
             registry: Registry::default(),
             ledger: Ledger::default(),
@@ -106,31 +106,31 @@ impl Server {
         match header {
             Header::Registry(record) => self.registry.recover(record, handle, &mut self.ledger),
             Header::Configuration(configuration) => {
-                let tenancy = self.tenancies.entry(configuration.id()).or_default();
-                tenancy.describe(configuration, handle, &mut self.ledger);
+                let state = self.states.entry(configuration.id()).or_default();
+                state.describe(configuration, handle, &mut self.ledger);
             }
             Header::Element(element) => {
-                self.tenancies
+                self.states
                     .entry(element.key)
                     .or_default()
                     .recover_element(element, handle, damaged);
             }
             Header::Marks { key, name, marks } => {
-                let tenancy = self.tenancies.entry(key).or_default();
-                tenancy.recover_marks(name, &marks, handle);
+                let state = self.states.entry(key).or_default();
+                state.recover_marks(name, &marks, handle);
             }
             Header::Cell {
                 key,
                 cell,
                 acceptor,
             } => {
-                let tenancy = self.tenancies.entry(key).or_default();
-                tenancy.recover_cell(&cell, acceptor, handle, &mut self.ledger);
+                let state = self.states.entry(key).or_default();
+                state.recover_cell(&cell, acceptor, handle, &mut self.ledger);
             }
             Header::Pointer { key, pointer } => {
-                let tenancy = self.tenancies.entry(key).or_default();
+                let state = self.states.entry(key).or_default();
                 let start = Instant::default();
-                tenancy.point(start, (pointer, handle), &mut self.ledger);
+                state.point(start, (pointer, handle), &mut self.ledger);
             }
             Header::Final(configuration) => {
                 self.finals.recover(configuration, handle, &mut self.ledger);
@@ -143,11 +143,11 @@ impl Server {
     /// not known.
     pub fn recovered(&mut self, unreadable: bool) {
         self.unreadable = unreadable;
-        for (key, tenancy) in &mut self.tenancies {
-            tenancy.recovered(*key, &mut self.ledger);
+        for (key, state) in &mut self.states {
+            state.recovered(*key, &mut self.ledger);
         }
         // What was collected and came back goes again.
-        let keys: Vec<ConfigurationId> = self.tenancies.keys().copied().collect();
+        let keys: Vec<ConfigurationId> = self.states.keys().copied().collect();
         for key in keys {
             self.collect(key);
         }
@@ -227,10 +227,8 @@ impl Server {
         body: Body,
         reads: &mut Vec<Read>,
     ) -> Result<Reply, Refusal> {
-        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
-        let is_removed = tenancy
-            .configuration()
-            .is_some_and(|c| c.dap().is_removal());
+        let state = self.states.get_mut(&key).expect("admitted");
+        let is_removed = state.configuration().is_some_and(|c| c.dap().is_removal());
         if is_removed && body != Body::ReadConfig {
             return Err(Refusal::Removed);
         }
@@ -251,7 +249,7 @@ impl Server {
             Body::List(request) => {
                 let started_s = self.started_s.expect("set by the first request");
                 let age_s = |taken_in_s: u32| now.seconds_since(taken_in_s.max(started_s));
-                Ok(Reply::Listed(tenancy.list(&request, age_s)))
+                Ok(Reply::Listed(state.list(&request, age_s)))
             }
             Body::ReadConfig => Ok(Reply::Config),
             Body::Register { step, record } if key.domain == self.identity.root.id().domain => {
@@ -263,11 +261,9 @@ impl Server {
                 Ok(Reply::Servers(Vec::new()))
             }
             Body::Servers => Ok(Reply::Servers(self.registry.records().cloned().collect())),
-            Body::Cell { cell, step } => {
-                tenancy.cell(&cell, step, &mut self.ledger).map(Reply::Cell)
-            }
+            Body::Cell { cell, step } => state.cell(&cell, step, &mut self.ledger).map(Reply::Cell),
             Body::Cells { prefix, after } => {
-                let (cells, truncated) = tenancy.cells(&prefix, &after);
+                let (cells, truncated) = state.cells(&prefix, &after);
                 Ok(Reply::Cells { cells, truncated })
             }
         }
@@ -284,7 +280,7 @@ impl Server {
         if !access.is_possible() {
             return Answer::Refused(Refusal::TooLarge);
         }
-        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
+        let state = self.states.get_mut(&key).expect("admitted");
         let read = |tag| Read {
             answer,
             key,
@@ -300,17 +296,17 @@ impl Server {
             }
             Access::Query {
                 announced: Some(_), ..
-            } if tenancy.is_busy(name, self.identity.max_unconfirmed) => {
+            } if state.is_busy(name, self.identity.max_unconfirmed) => {
                 Answer::Refused(Refusal::Busy)
             }
-            Access::Query { want, have, .. } => match tenancy.query(name, want, have) {
+            Access::Query { want, have, .. } => match state.query(name, want, have) {
                 Ok(held) => {
                     reads.extend(held.element.as_ref().map(|(tag, _)| read(*tag)));
                     Answer::Held(held)
                 }
                 Err(refusal) => Answer::Refused(refusal),
             },
-            Access::Fetch { tag, payload } => match tenancy.fetch(name, tag, payload) {
+            Access::Fetch { tag, payload } => match state.fetch(name, tag, payload) {
                 Ok(Some(carried)) => {
                     reads.push(read(tag));
                     Answer::Fetched(carried)
@@ -334,17 +330,17 @@ impl Server {
                 self.put(now, (key, name), (tag, element), Arrival::Kept)
             }
             Access::Fence { upto, spared } => {
-                match tenancy.fence((key, name), (upto, spared), &mut self.ledger) {
+                match state.fence((key, name), (upto, spared), &mut self.ledger) {
                     Ok(held) => Answer::Held(held),
                     Err(refusal) => Answer::Refused(refusal),
                 }
             }
-            Access::Drop(tag) => match tenancy.drop_version((key, name), tag, &mut self.ledger) {
+            Access::Drop(tag) => match state.drop_version((key, name), tag, &mut self.ledger) {
                 Ok(()) => Answer::Dropped,
                 Err(refusal) => Answer::Refused(refusal),
             },
             // What can be adopted came here as a put.
-            Access::Adopt(tag) => match tenancy.supersedes(name, tag) {
+            Access::Adopt(tag) => match state.supersedes(name, tag) {
                 Ok(true) => Answer::Stored,
                 Ok(false) => Answer::Needed,
                 Err(refusal) => Answer::Refused(refusal),
@@ -366,8 +362,8 @@ impl Server {
             return Answer::Refused(Refusal::TooLarge);
         }
         let arrival = (arrival, self.identity.max_unconfirmed);
-        let tenancy = self.tenancies.get_mut(&key).expect("admitted");
-        match tenancy.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
+        let state = self.states.get_mut(&key).expect("admitted");
+        match state.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
             Ok(newest) => {
                 self.await_quiet(now, key, name, newest);
                 Answer::Stored
@@ -405,20 +401,20 @@ impl Server {
             return;
         }
         // Of another configuration of the same index nothing is believed ([X-13 highest-final]).
-        let is_described = |tenancy: &&mut Tenancy| tenancy.configuration().is_some();
-        let Some(tenancy) = self.tenancies.get_mut(&key).filter(is_described) else {
+        let is_described = |state: &&mut ConfigurationState| state.configuration().is_some();
+        let Some(state) = self.states.get_mut(&key).filter(is_described) else {
             return;
         };
         match note {
             // Late: what it speaks of is gone, and nothing is begun anew.
-            Note::Confirm { .. } | Note::Decided { .. } if tenancy.withholds() => {}
+            Note::Confirm { .. } | Note::Decided { .. } if state.withholds() => {}
             Note::Confirm { tag, .. } if !tag.is_possible() => {}
             Note::Confirm { name, tag, .. } => {
-                let newest = tenancy.confirm(key, &name, tag, &mut self.ledger);
+                let newest = state.confirm(key, &name, tag, &mut self.ledger);
                 self.await_quiet(now, key, &name, newest);
             }
-            Note::Decided { cell, value, .. } => tenancy.decided(&cell, value, &mut self.ledger),
-            Note::Forget { cell, .. } => tenancy.forget(&cell, &mut self.ledger),
+            Note::Decided { cell, value, .. } => state.decided(&cell, value, &mut self.ledger),
+            Note::Forget { cell, .. } => state.forget(&cell, &mut self.ledger),
             Note::Serving(_) => unreachable!("it is of no configuration"),
             Note::Next {
                 configuration,
@@ -452,18 +448,18 @@ impl Server {
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
             // It may have been collected meanwhile.
-            let Some(tenancy) = self.tenancies.get_mut(&key) else {
+            let Some(state) = self.states.get_mut(&key) else {
                 continue;
             };
-            let newest = tenancy.quiet(key, &name, newest, &mut self.ledger);
+            let newest = state.quiet(key, &name, newest, &mut self.ledger);
             self.await_quiet(now, key, &name, newest);
         }
     }
 
     /// A record that a reply needs turned out to be damaged.
     pub(crate) fn damage(&mut self, key: ConfigurationId, name: &Name, tag: Tag) {
-        if let Some(tenancy) = self.tenancies.get_mut(&key) {
-            tenancy.damage(key, name, tag, &mut self.ledger);
+        if let Some(state) = self.states.get_mut(&key) {
+            state.damage(key, name, tag, &mut self.ledger);
         }
     }
 

@@ -16,7 +16,7 @@ use areo_core::gather;
 use areo_core::manager::Root;
 use areo_core::message::{Reply, Request};
 use areo_core::object::Name;
-use areo_core::reconfig::ares::ReconfigError;
+use areo_core::reconfig::ares::AresError;
 use areo_net::env::NetEnv;
 use areo_net::{PeerState, Status};
 use std::rc::Rc;
@@ -196,13 +196,13 @@ impl Context {
     }
 
     /// The error of a change of the domain's configuration.
-    pub(crate) fn reconfig_error(&self, error: ReconfigError) -> Error {
+    pub(crate) fn reconfig_error(&self, error: AresError) -> Error {
         match error {
-            ReconfigError::Removed => self.removed(),
-            ReconfigError::Invalid(error) | ReconfigError::Decided(error) => later_version(&error),
-            ReconfigError::NotBegun(failed) => self.not_applied(&failed),
-            ReconfigError::Undecided(undecided) => self.undecided(undecided),
-            ReconfigError::Pending(failed) => self.unknown(&failed),
+            AresError::Removed => self.removed(),
+            AresError::Invalid(error) | AresError::Decided(error) => later_version(&error),
+            AresError::NotBegun(failed) => self.not_applied(&failed),
+            AresError::Undecided(undecided) => self.undecided(undecided),
+            AresError::Pending(failed) => self.unknown(&failed),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::Version;
 use crate::error::{Damage, Error, Invalid};
 use crate::object::Metadata;
 use areo_core::config::Configuration;
-use areo_core::dap::Found;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm;
 use areo_core::element::Value;
 use areo_core::env::Env;
@@ -79,7 +79,7 @@ impl KnownDomain {
     pub(crate) fn opened(
         &self,
         key: &str,
-        found: Found,
+        found: FoundVersion,
     ) -> Result<(Version, Metadata, Value), Error> {
         let Some(value) = found.value.filter(|value| !value.deleted) else {
             return Err(self.not_found(key));

@@ -5,7 +5,7 @@ use super::adopt::Adopt;
 use super::collect::{Collect, Outcome as Collected};
 use super::kind::of_kind;
 use super::store::{Outcome as Stored, Store};
-use super::{Found, Scope};
+use super::{FoundVersion, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::Failed;
@@ -22,7 +22,7 @@ pub async fn get_data<E: Env>(
     at: &Visit,
     names: &[Name],
     scope: Scope,
-) -> Result<Vec<Option<Found>>, Failed> {
+) -> Result<Vec<Option<FoundVersion>>, Failed> {
     let c = at.c();
     if !super::confirms(c) {
         // Their lists may be too long for one reply.

@@ -4,13 +4,13 @@
 use super::single;
 use crate::config::Configuration;
 use crate::gather::{ConfiguredTally, Decision, Event};
-use crate::message::{Access, Announced, Answer, Body, Refusal, Reply, Want};
+use crate::message::{Access, Announcement, Answer, Body, Refusal, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
 pub(super) struct Offer {
     name: Name,
-    announced: Announced,
+    announced: Announcement,
     quorum: usize,
     largest: Tag,
     members: Vec<State>,
@@ -34,7 +34,7 @@ pub enum Offered {
 }
 
 impl Offer {
-    pub(super) fn new(c: &Configuration, name: &Name, announced: Announced) -> Offer {
+    pub(super) fn new(c: &Configuration, name: &Name, announced: Announcement) -> Offer {
         Offer {
             name: name.clone(),
             announced,
@@ -124,7 +124,7 @@ mod tests {
         let descriptor = Descriptor::new(DomainId(1), members, Dap::Ec { k: 2 });
         let c = Configuration::new(descriptor).unwrap();
         let name = Name::user("k").unwrap();
-        let announced = Announced {
+        let announced = Announcement {
             length: 9,
             element_bytes: 5,
         };

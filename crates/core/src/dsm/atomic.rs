@@ -20,7 +20,7 @@ use super::{Client, Domain, pause};
 use crate::config::Configuration;
 use crate::consensus::fate::Fate;
 use crate::dap::kind::{Remembers, of_kind};
-use crate::dap::{self, Found, Known, Offered, Passed, PutError, Scope};
+use crate::dap::{self, CachedVersion, FoundVersion, Offered, Passed, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable, WriteError};
@@ -37,7 +37,11 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`Unavailable`].
-    pub async fn read(&self, name: &Name, known: Option<&Known>) -> Result<Found, Unavailable> {
+    pub async fn read(
+        &self,
+        name: &Name,
+        known: Option<&CachedVersion>,
+    ) -> Result<FoundVersion, Unavailable> {
         let read = self.read_within(name, known);
         span::watch!(span::of_object!(span::READ, name), read)
     }
@@ -49,8 +53,8 @@ impl<E: Env> Domain<E> {
     pub async fn read_within(
         &self,
         name: &Name,
-        known: Option<&Known>,
-    ) -> Result<Found, Unavailable> {
+        known: Option<&CachedVersion>,
+    ) -> Result<FoundVersion, Unavailable> {
         let mut passed = Passed::default();
         let mut full = None;
         loop {
@@ -100,7 +104,7 @@ impl<E: Env> Domain<E> {
         &self,
         newest: Newest,
         name: &Name,
-    ) -> Result<Result<Found, Unsettled>, Unavailable> {
+    ) -> Result<Result<FoundVersion, Unsettled>, Unavailable> {
         if newest.at_quorum(&self.client, name) {
             newest.confirm_again(&self.client, name);
             return Ok(Ok(newest.found));
@@ -115,7 +119,7 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`Unavailable`].
-    pub async fn stat(&self, name: &Name) -> Result<Found, Unavailable> {
+    pub async fn stat(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
         let stat = async {
             let newest = self.newest(name, None, Scope::Metadata);
             let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;

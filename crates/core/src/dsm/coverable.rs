@@ -30,7 +30,7 @@
 
 use super::atomic::Unsettled;
 use super::{Domain, pause};
-use crate::dap::{Found, Known, Passed, Scope};
+use crate::dap::{CachedVersion, FoundVersion, Passed, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::WriteError;
@@ -46,7 +46,7 @@ pub enum Covered {
     Changed(Tag),
     /// unchg: another version is the newest, and nothing was written. What a read returns; it may be that nobody ever
     /// wrote the object.
-    Unchanged(Found),
+    Unchanged(FoundVersion),
 }
 
 impl<E: Env> Domain<E> {
@@ -88,7 +88,7 @@ impl<E: Env> Domain<E> {
         value: &Value,
         (version, next): (Tag, NextTag),
     ) -> Result<Covered, WriteError> {
-        let mut have = (!version.is_initial()).then_some(Known {
+        let mut have = (!version.is_initial()).then_some(CachedVersion {
             tag: version,
             value: None,
         });

@@ -23,7 +23,7 @@
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
 use super::{Domain, removal};
-use crate::dap::{Found, Offered};
+use crate::dap::{FoundVersion, Offered};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -212,7 +212,7 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`Unavailable`].
-    pub async fn read_large(&self, name: &Name) -> Result<Found, Unavailable> {
+    pub async fn read_large(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
         loop {
             let mut found = self.read(name, None).await?;
             let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {

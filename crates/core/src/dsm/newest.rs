@@ -1,7 +1,7 @@
 //! Phase 1 of a read: the newest version of all configurations on the way.
 
 use super::{Client, Domain};
-use crate::dap::{self, Found, Known, Passed, Scope};
+use crate::dap::{self, CachedVersion, FoundVersion, Passed, Scope};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::Visit;
@@ -11,7 +11,7 @@ use crate::reconfig::walk::{Step, Walked};
 /// What phase 1 of a read found.
 pub(super) struct Newest {
     /// The newest version of all configurations on the way.
-    pub(super) found: Found,
+    pub(super) found: FoundVersion,
     /// The configuration where the sequence ended.
     pub(super) last: Visit,
     /// Some server holds it, or it is the initial one; and not only the caller claims to have it.
@@ -53,7 +53,7 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`Unavailable`].
-    pub(crate) async fn glimpse(&self, name: &Name) -> Result<Found, Unavailable> {
+    pub(crate) async fn glimpse(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
         let newest = self.newest(name, None, Scope::Metadata).await?;
         Ok(newest.found)
     }
@@ -62,7 +62,7 @@ impl<E: Env> Domain<E> {
     pub(super) async fn newest(
         &self,
         name: &Name,
-        known: Option<&Known>,
+        known: Option<&CachedVersion>,
         scope: Scope,
     ) -> Result<Newest, Unavailable> {
         let newest = self
@@ -75,7 +75,7 @@ impl<E: Env> Domain<E> {
     pub(super) async fn newest_past(
         &self,
         name: &Name,
-        known: Option<&Known>,
+        known: Option<&CachedVersion>,
         scope: Scope,
         passed: &Passed,
     ) -> Result<Option<Newest>, Unavailable> {
@@ -84,8 +84,9 @@ impl<E: Env> Domain<E> {
         let get_version =
             |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
         let ask = (*passed == Passed::default()).then_some(get_version);
-        let (mut best, mut exists, mut found_in): (Option<Found>, _, _) = (None, false, None);
-        let get_data = async |at: &Visit, version: Option<Found>| {
+        let (mut best, mut exists, mut found_in): (Option<FoundVersion>, _, _) =
+            (None, false, None);
+        let get_data = async |at: &Visit, version: Option<FoundVersion>| {
             let here = if let (Some(version), Some(best)) = (version, &best) {
                 let Some(here) = version.with_value_of(best) else {
                     return Ok(Step::Again(at.c().clone()));

@@ -2,7 +2,7 @@
 //! `[F-6 puts-not-reads]`). EC-DAPopt keeps the pair, so that it is not sent again either (`prop`, `docs/spec` 2.4).
 
 use crate::config::{Configuration, ConfigurationId};
-use crate::dap::Known;
+use crate::dap::CachedVersion;
 use crate::dap::kind::{Remembers, of_kind};
 use crate::element::Value;
 use crate::object::Name;
@@ -30,13 +30,13 @@ impl Propagated {
     }
 
     /// The last pair that was put there, if it is kept.
-    pub(super) fn last(&self, c: &Configuration, name: &Name) -> Option<Known> {
+    pub(super) fn last(&self, c: &Configuration, name: &Name) -> Option<CachedVersion> {
         if of_kind!(c, K => K::REMEMBERS) != Remembers::Pairs {
             return None;
         }
         let (tag, value) = self.pairs.get(&(c.id(), name.clone()))?;
         let value = Some(value.clone()?);
-        Some(Known { tag: *tag, value })
+        Some(CachedVersion { tag: *tag, value })
     }
 
     /// A put completed there.
@@ -106,7 +106,7 @@ mod tests {
             assert_eq!(propagated.has(&c, &name, tag(2)), tags, "{c:?}");
             assert!(!propagated.has(&c, &name, tag(3)));
             let last = propagated.last(&c, &name);
-            let expected = pairs.then(|| Known {
+            let expected = pairs.then(|| CachedVersion {
                 tag: tag(2),
                 value: Some(value(9)),
             });

@@ -6,7 +6,7 @@ use crate::config::{Configuration, InvalidConfiguration};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::reconfig::ares::ReconfigError;
+use crate::reconfig::ares::AresError;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ pub enum RemovalError {
     /// The domain could not be looked up, or the directory not be told; try again.
     Domain(DomainError),
     /// It could not be reconfigured for the last time.
-    Reconfig(ReconfigError),
+    Reconfig(AresError),
 }
 
 impl<E: Env> Root<E> {

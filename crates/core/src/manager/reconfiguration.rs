@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
-use crate::reconfig::ares::{self, LeaveOff, ReconfigError, Reconfigured, Reconfigurer};
+use crate::reconfig::ares::{self, AresError, LeaveOff, Reconfigured, Reconfigurer};
 use crate::reconfig::transfer::Progress;
 use crate::reconfig::walk;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ impl<E: Env> Domain<E> {
     /// Appends `wanted`, but for its index, to the domain's sequence, while clients read and write; then tells the directory.
     ///
     /// # Errors
-    /// [`ReconfigError`].
+    /// [`AresError`].
     pub async fn reconfigure(
         &self,
         root: &Arc<Configuration>,
         wanted: &Descriptor,
         progress: &dyn Fn(Progress),
-    ) -> Result<Reconfigured, ReconfigError> {
+    ) -> Result<Reconfigured, AresError> {
         let done = self.install(wanted, progress).await?;
         let c = done.clone().into_configuration();
         self.client.domain(&c).tell_directory(root).await;
@@ -42,12 +42,12 @@ impl<E: Env> Domain<E> {
     /// The same without telling the directory.
     ///
     /// # Errors
-    /// [`ReconfigError`].
+    /// [`AresError`].
     pub(super) async fn install(
         &self,
         wanted: &Descriptor,
         progress: &dyn Fn(Progress),
-    ) -> Result<Reconfigured, ReconfigError> {
+    ) -> Result<Reconfigured, AresError> {
         let by = Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),
@@ -67,12 +67,12 @@ impl<E: Env> Domain<E> {
     /// configuration is pending then.
     ///
     /// # Errors
-    /// [`ReconfigError`].
+    /// [`AresError`].
     pub async fn leave_off(
         &self,
         wanted: &Descriptor,
         after: LeaveOff,
-    ) -> Result<Option<Reconfigured>, ReconfigError> {
+    ) -> Result<Option<Reconfigured>, AresError> {
         let by = Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),
@@ -85,12 +85,12 @@ impl<E: Env> Domain<E> {
     /// Finishes what another reconfigurer left pending; then tells the directory. `None`: nothing is pending.
     ///
     /// # Errors
-    /// [`ReconfigError`].
+    /// [`AresError`].
     pub async fn resume(
         &self,
         root: &Arc<Configuration>,
         progress: &dyn Fn(Progress),
-    ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
+    ) -> Result<Option<Arc<Configuration>>, AresError> {
         let by = Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),

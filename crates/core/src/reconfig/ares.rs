@@ -81,7 +81,7 @@ pub enum LeaveOff {
 
 /// A reconfiguration that did not come to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ReconfigError {
+pub enum AresError {
     /// The domain was removed: nothing comes after its last configuration.
     Removed,
     /// No such configuration can be.
@@ -97,14 +97,14 @@ pub enum ReconfigError {
     Pending(Unavailable),
 }
 
-impl ErrorType for ReconfigError {
+impl ErrorType for AresError {
     fn error_type(&self) -> &'static str {
         match self {
-            ReconfigError::Removed => "removed",
-            ReconfigError::Invalid(_) | ReconfigError::Decided(_) => "invalid",
-            ReconfigError::NotBegun(_) => "not_begun",
-            ReconfigError::Undecided(_) => "undecided",
-            ReconfigError::Pending(_) => "pending",
+            AresError::Removed => "removed",
+            AresError::Invalid(_) | AresError::Decided(_) => "invalid",
+            AresError::NotBegun(_) => "not_begun",
+            AresError::Undecided(_) => "undecided",
+            AresError::Pending(_) => "pending",
         }
     }
 }
@@ -113,12 +113,12 @@ impl ErrorType for ReconfigError {
 /// domain.
 ///
 /// # Errors
-/// [`ReconfigError`].
+/// [`AresError`].
 pub async fn reconfigure<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
     wanted: &Descriptor,
-) -> Result<Reconfigured, ReconfigError> {
+) -> Result<Reconfigured, AresError> {
     let append = append(by, known, wanted, None);
     let done = span::watch!(span::of_phase!(span::RECONFIG), append)?;
     Ok(done.expect("it is not left off"))
@@ -127,13 +127,13 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
 /// As [`reconfigure`], but left off after this step. `None` if the configuration asked for is pending then.
 ///
 /// # Errors
-/// [`ReconfigError`].
+/// [`AresError`].
 pub async fn leave_off<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
     wanted: &Descriptor,
     after: LeaveOff,
-) -> Result<Option<Reconfigured>, ReconfigError> {
+) -> Result<Option<Reconfigured>, AresError> {
     append(by, known, wanted, Some(after)).await
 }
 
@@ -142,15 +142,15 @@ async fn append<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
     until: Option<LeaveOff>,
-) -> Result<Option<Reconfigured>, ReconfigError> {
+) -> Result<Option<Reconfigured>, AresError> {
     loop {
         let path = walk::path(by.env, by.sequences, known);
-        let path = path.await.map_err(ReconfigError::NotBegun)?;
+        let path = path.await.map_err(AresError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         if last.dap().is_removal() {
             return removed(by, path, (wanted, until)).await;
         }
-        let next = after(last, wanted).map_err(ReconfigError::Invalid)?;
+        let next = after(last, wanted).map_err(AresError::Invalid)?;
         if is_same_but_for_index(last, &next) {
             let last = last.clone();
             if path.len() == 1 {
@@ -168,14 +168,14 @@ async fn append<E: Env, C: Consensus<E>>(
         let propose = by.consensus.propose(by.env, &at, next.encoded());
         let span = span::in_configuration!(span::CONFIG_ADD, last);
         let decided = match span::watch!(span, propose) {
-            Ok(Some(decided)) => Configuration::decode(decided).map_err(ReconfigError::Decided)?,
+            Ok(Some(decided)) => Configuration::decode(decided).map_err(AresError::Decided)?,
             // Somebody's decision is known there by now: it is on the path.
             Ok(None) | Err(ProposeError::Failed(Failed::Moved)) => continue,
             Err(ProposeError::Failed(Failed::Unavailable(unavailable))) => {
-                return Err(ReconfigError::Pending(unavailable));
+                return Err(AresError::Pending(unavailable));
             }
             Err(ProposeError::Undecided(undecided)) => {
-                return Err(ReconfigError::Undecided(undecided));
+                return Err(AresError::Undecided(undecided));
             }
         };
         assert_eq!(
@@ -186,7 +186,7 @@ async fn append<E: Env, C: Consensus<E>>(
         let pending = Pointer::pending(&decided);
         (by.progress)(Progress::Announcing);
         let shown = sequence::put_config(by.env, last, &pending).await;
-        let shown = shown.map_err(ReconfigError::Pending)?;
+        let shown = shown.map_err(AresError::Pending)?;
         if shown.is_final() {
             by.sequences.learn(&shown.configuration);
         }
@@ -231,7 +231,7 @@ async fn removed<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: Vec<Arc<Configuration>>,
     (wanted, until): (&Descriptor, Option<LeaveOff>),
-) -> Result<Option<Reconfigured>, ReconfigError> {
+) -> Result<Option<Reconfigured>, AresError> {
     let is_removal = |c: &Arc<Configuration>| c.dap().is_removal();
     assert!(
         path.last().is_some_and(is_removal),
@@ -248,21 +248,21 @@ async fn removed<E: Env, C: Consensus<E>>(
     if wanted.dap.is_removal() {
         Ok(removal.map(done))
     } else {
-        Err(ReconfigError::Removed)
+        Err(AresError::Removed)
     }
 }
 
 /// Finishes what another reconfigurer left pending. `None`: nothing is.
 ///
 /// # Errors
-/// [`ReconfigError`].
+/// [`AresError`].
 pub async fn resume<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
-) -> Result<Option<Arc<Configuration>>, ReconfigError> {
+) -> Result<Option<Arc<Configuration>>, AresError> {
     let resume = async {
         let path = walk::path(by.env, by.sequences, known);
-        let path = path.await.map_err(ReconfigError::NotBegun)?;
+        let path = path.await.map_err(AresError::NotBegun)?;
         match path.len() {
             1 => Ok(None),
             _ => finish(by, path, None).await,
@@ -292,7 +292,7 @@ async fn finish<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     mut path: Vec<Arc<Configuration>>,
     until: Option<LeaveOff>,
-) -> Result<Option<Arc<Configuration>>, ReconfigError> {
+) -> Result<Option<Arc<Configuration>>, AresError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
         let is_upwards = path.is_sorted_by(|a, b| precedes(a, b));
@@ -308,7 +308,7 @@ async fn finish<E: Env, C: Consensus<E>>(
             let transfer = transfer::transfer(by.env, sources, target, by.progress);
             span::watch!(span, transfer)
         };
-        match transferred.map_err(ReconfigError::Pending)? {
+        match transferred.map_err(AresError::Pending)? {
             Transferred::Complete if until == Some(LeaveOff::Transferred) => return Ok(None),
             Transferred::Complete => {
                 let predecessor = sources.last().expect("a pending one has a predecessor");
@@ -332,7 +332,7 @@ async fn finish<E: Env, C: Consensus<E>>(
                 let known = path.swap_remove(0);
                 path = walk::path(by.env, by.sequences, &known)
                     .await
-                    .map_err(ReconfigError::Pending)?;
+                    .map_err(AresError::Pending)?;
                 if path.len() == 1 {
                     return Ok(Some(path.swap_remove(0)));
                 }
@@ -347,12 +347,12 @@ async fn finalize<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     predecessor: &Arc<Configuration>,
     target: &Arc<Configuration>,
-) -> Result<(), ReconfigError> {
+) -> Result<(), AresError> {
     assert!(precedes(predecessor, target), "the state came from below");
     (by.progress)(Progress::Finalizing);
     let pointer = Pointer::finalized(target);
     let shown = sequence::put_config(by.env, predecessor, &pointer).await;
-    let shown = shown.map_err(ReconfigError::Pending)?;
+    let shown = shown.map_err(AresError::Pending)?;
     assert!(shown.is_final(), "no pending pointer is above a final one");
     by.sequences.learn(target);
     by.sequences.learn(&shown.configuration);

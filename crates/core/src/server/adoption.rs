@@ -87,14 +87,14 @@ impl Server {
         name: &Name,
         tag: Tag,
     ) -> Option<(u64, Adoptable)> {
-        let tenancy = self.tenancies.get(id);
-        let known = tenancy.filter(|it| it.configuration().is_some());
+        let state = self.states.get(id);
+        let known = state.filter(|it| it.configuration().is_some());
         if known.is_some_and(|it| it.supersedes(name, tag) == Ok(true)) {
             return None;
         }
-        let earlier = self.tenancies.range(id.earlier()).rev();
-        let mut sources = earlier.filter_map(|(_, tenancy)| {
-            let stored = tenancy.find(name, tag)?;
+        let earlier = self.states.range(id.earlier()).rev();
+        let mut sources = earlier.filter_map(|(_, state)| {
+            let stored = state.find(name, tag)?;
             let form = match stored.form {
                 Form::Manifest => Form::Manifest,
                 Form::Trimmed => return None,

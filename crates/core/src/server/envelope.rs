@@ -2,7 +2,7 @@
 //! (`docs/spec` 3.4, 10.4).
 
 use super::record::Header;
-use super::tenancy::Tenancy;
+use super::state::ConfigurationState;
 use super::{Read, Server};
 use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::instant::Instant;
@@ -44,12 +44,10 @@ impl Server {
         }
         let is_access = matches!(body, Body::Access(_));
         let reply = self.configured(now, id, body, reads)?;
-        let tenancy = &self.tenancies[&id];
-        let piggyback = tenancy
-            .configuration()
-            .is_some_and(|c| c.options().piggyback);
+        let state = &self.states[&id];
+        let piggyback = state.configuration().is_some_and(|c| c.options().piggyback);
         let shows = piggyback || is_closed || !is_access;
-        Ok(match tenancy.next().filter(|_| shows) {
+        Ok(match state.next().filter(|_| shows) {
             Some(pointer) => Reply::Next {
                 pointer: pointer.clone(),
                 reply: Some(Box::new(reply)),
@@ -60,8 +58,8 @@ impl Server {
 
     /// The pointer that is all there is to say of the configuration.
     fn withheld(&self, id: &ConfigurationId) -> Option<Pointer> {
-        match self.tenancies.get(id) {
-            Some(tenancy) if tenancy.withholds() => tenancy.next().cloned(),
+        match self.states.get(id) {
+            Some(state) if state.withholds() => state.next().cloned(),
             Some(_) => None,
             None => self.finals.after(id),
         }
@@ -80,18 +78,18 @@ impl Server {
         if pointer.is_final() {
             self.finish(&pointer.configuration);
         }
-        let Some(tenancy) = self.tenancies.get_mut(&key) else {
+        let Some(state) = self.states.get_mut(&key) else {
             return Ok(());
         };
-        if pointer::rises(tenancy.next(), &pointer) {
+        if pointer::rises(state.next(), &pointer) {
             let header = Header::Pointer {
                 key,
                 pointer: pointer.clone(),
             };
             let handle = self.ledger.append(header);
             let rank = pointer.rank();
-            tenancy.point(now, (pointer, handle), &mut self.ledger);
-            let known = tenancy.next().map(Pointer::rank);
+            state.point(now, (pointer, handle), &mut self.ledger);
+            let known = state.next().map(Pointer::rank);
             assert_eq!(known, Some(rank), "what is recorded is known");
             self.collect(key);
         }
@@ -101,7 +99,7 @@ impl Server {
     /// Whether what the server knows of the sequence allows for the configuration, which comes after that of this key.
     fn fits(&self, after: &ConfigurationId, c: &Arc<Configuration>) -> Result<(), Refusal> {
         let id = c.id();
-        let next = self.tenancies.get(after).and_then(Tenancy::next);
+        let next = self.states.get(after).and_then(ConfigurationState::next);
         let known = [
             next.map(|next| &next.configuration),
             self.finals.of(id.domain, id.partition),
@@ -122,7 +120,7 @@ impl Server {
         if !self.finals.raise(c, &mut self.ledger) {
             return;
         }
-        let earlier = self.tenancies.range(c.id().earlier());
+        let earlier = self.states.range(c.id().earlier());
         let earlier: Vec<ConfigurationId> = earlier.map(|(key, _)| *key).collect();
         for key in earlier {
             self.collect(key);
@@ -132,15 +130,15 @@ impl Server {
     /// Lets go of what the configuration need not keep: everything if a later one of its domain is final and that is
     /// remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
     pub(super) fn collect(&mut self, key: ConfigurationId) {
-        let Some(tenancy) = self.tenancies.get_mut(&key) else {
+        let Some(state) = self.states.get_mut(&key) else {
             return;
         };
-        let collect = tenancy.configuration().map(|c| c.options().collect);
+        let collect = state.configuration().map(|c| c.options().collect);
         if self.finals.after(&key).is_some() && collect.is_none_or(|c| c == Collect::On) {
-            let tenancy = self.tenancies.remove(&key).expect("it is there");
-            tenancy.drop_all(&mut self.ledger);
-        } else if tenancy.withholds() {
-            tenancy.empty(&mut self.ledger);
+            let state = self.states.remove(&key).expect("it is there");
+            state.drop_all(&mut self.ledger);
+        } else if state.withholds() {
+            state.empty(&mut self.ledger);
         }
     }
 
@@ -169,13 +167,15 @@ impl Server {
     }
 
     pub(super) fn known(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
-        self.tenancies.get(id).and_then(Tenancy::configuration)
+        self.states
+            .get(id)
+            .and_then(ConfigurationState::configuration)
     }
 
     /// The configuration that has this one's place in the sequence: this one, or another if what decides forgot.
     pub(super) fn of_its_place(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
-        let mut known = self.tenancies.range(id.of_its_place());
-        known.find_map(|(_, tenancy)| tenancy.configuration())
+        let mut known = self.states.range(id.of_its_place());
+        known.find_map(|(_, state)| state.configuration())
     }
 
     /// Knows the configuration afterwards, or refuses: state for an unknown one is created only from its descriptor.
@@ -201,7 +201,7 @@ impl Server {
         let handle = self
             .ledger
             .append(Header::Configuration(configuration.clone()));
-        self.tenancies
+        self.states
             .entry(id)
             .or_default()
             .describe(configuration, handle, &mut self.ledger);

@@ -29,13 +29,13 @@ impl Server {
             incarnation: self.identity.incarnation,
             serving: self.serving,
             durable: self.identity.durable,
-            configurations: self.tenancies.len() as u64,
+            configurations: self.states.len() as u64,
             trimmed: self.ledger.trimmed,
             repaired: self.ledger.repaired,
             ..ServerStatus::default()
         };
-        for tenancy in self.tenancies.values() {
-            tenancy.count(now, &mut status);
+        for state in self.states.values() {
+            state.count(now, &mut status);
         }
         status
     }

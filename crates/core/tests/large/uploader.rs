@@ -2,7 +2,7 @@
 
 use crate::world::{Actor, World, WorldEnv, name, value};
 use areo_core::config::Configuration;
-use areo_core::dap::Found;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::{Ages, Swept};
 use areo_core::element::Value;
@@ -89,13 +89,16 @@ impl Upload {
 }
 
 /// Reads the whole value.
-pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
+pub fn read(
+    actor: &Actor,
+    key: &str,
+) -> impl Future<Output = Result<FoundVersion, Unavailable>> + use<> {
     let (client, c, name) = (actor.client(), actor.c.clone(), name(key));
     async move { client.domain(&c).read_large(&name).await }
 }
 
 /// What a read says to a history.
-pub fn version(found: Found) -> (Tag, Option<String>) {
+pub fn version(found: FoundVersion) -> (Tag, Option<String>) {
     let value = found.value.filter(|value| !value.deleted);
     (found.tag, value.as_ref().map(crate::world::text))
 }

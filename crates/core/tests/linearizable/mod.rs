@@ -153,7 +153,7 @@ impl Run {
     }
 
     fn read(&self, client: usize) {
-        let end = |history: &mut History, id, found: Option<areo_core::dap::Found>| {
+        let end = |history: &mut History, id, found: Option<areo_core::dap::FoundVersion>| {
             let version = found.map(|found| {
                 let value = found.value.filter(|value| !value.deleted);
                 (found.tag, value.as_ref().map(text))

@@ -2,7 +2,7 @@
 
 use crate::world::{Actor, WorldEnv, name};
 use areo_core::config::{Members, ServerId};
-use areo_core::dap::{self, Found, Scope};
+use areo_core::dap::{self, FoundVersion, Scope};
 use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::env::Env;
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub fn read_without_write_back(
     actor: &Actor,
     key: &str,
-) -> impl Future<Output = Option<Found>> + use<> {
+) -> impl Future<Output = Option<FoundVersion>> + use<> {
     let (client, c, name) = (actor.client(), actor.c.clone(), name(key));
     async move {
         let found = dap::get_data(&client.env, &Visit::new(&c), &name, None, Scope::Whole).await;
@@ -31,7 +31,7 @@ pub fn read_without_write_back(
 pub struct Hasty(WorldEnv);
 
 impl Hasty {
-    pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Option<Found>> + use<> {
+    pub fn read(actor: &Actor, key: &str) -> impl Future<Output = Option<FoundVersion>> + use<> {
         let (client, c, name) = (
             Client::new(Hasty(actor.client().env)),
             actor.c.clone(),

@@ -23,7 +23,7 @@ use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{self, AresError, Reconfigured, Reconfigurer};
 use areo_core::reconfig::sequence;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub fn reconfigure<E: Env>(
     client: Client<E>,
     known: &Arc<Configuration>,
     next: &Arc<Configuration>,
-) -> impl Future<Output = Result<Reconfigured, ReconfigError>> + use<E> {
+) -> impl Future<Output = Result<Reconfigured, AresError>> + use<E> {
     let (known, next) = (known.clone(), next.clone());
     async move {
         let by = Reconfigurer {
@@ -49,7 +49,7 @@ pub fn reconfigure<E: Env>(
 fn resume(
     client: Client<WorldEnv>,
     known: &Arc<Configuration>,
-) -> impl Future<Output = Result<Option<Arc<Configuration>>, ReconfigError>> + use<> {
+) -> impl Future<Output = Result<Option<Arc<Configuration>>, AresError>> + use<> {
     let known = known.clone();
     async move {
         let by = Reconfigurer {

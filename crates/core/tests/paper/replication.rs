@@ -3,7 +3,7 @@
 
 use crate::world::{Actor, Message, World, configuration, name, text};
 use areo_core::config::Dap;
-use areo_core::dap::Known;
+use areo_core::dap::CachedVersion;
 use areo_core::gather::Visit;
 use areo_core::tag::Tag;
 
@@ -182,7 +182,7 @@ fn a_known_value_is_not_sent_again() {
         8,
         "one server is asked for the value"
     );
-    let known = Known {
+    let known = CachedVersion {
         tag,
         value: found.value.clone(),
     };
@@ -191,7 +191,7 @@ fn a_known_value_is_not_sent_again() {
     assert_eq!(again.unwrap().value, found.value);
     assert_eq!(world.element_bytes(), before, "nothing was sent");
     // A newer one is.
-    let known = Known {
+    let known = CachedVersion {
         tag,
         value: found.value,
     };

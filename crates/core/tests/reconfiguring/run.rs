@@ -5,11 +5,11 @@ use crate::reconfiguring::bent::{Bent, Bug};
 use crate::world::{Chaos, World, configuration, name, server, text, value};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::consensus::Members;
-use areo_core::dap::Found;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm::Client;
 use areo_core::manager::Deletion;
 use areo_core::message::{ListEntry, ListRequest};
-use areo_core::reconfig::ares::{self, ReconfigError, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{self, AresError, Reconfigured, Reconfigurer};
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -296,7 +296,7 @@ impl Run {
                 }
                 Ok(Reconfigured::Lost(_)) => counts.lost += 1,
                 Ok(Reconfigured::Superseded(_)) => counts.superseded += 1,
-                Err(ReconfigError::Invalid(_) | ReconfigError::Decided(_)) => unreachable!(),
+                Err(AresError::Invalid(_) | AresError::Decided(_)) => unreachable!(),
                 Err(_) => counts.failed += 1,
             }
         });
@@ -352,7 +352,7 @@ impl Run {
 }
 
 /// What a history says of a read.
-pub fn version(found: Found) -> (Tag, Option<String>) {
+pub fn version(found: FoundVersion) -> (Tag, Option<String>) {
     let value = found.value.filter(|value| !value.deleted);
     (found.tag, value.as_ref().map(text))
 }
@@ -362,7 +362,7 @@ pub async fn reconfigure(
     client: Client<Bent>,
     known: Arc<Configuration>,
     next: Descriptor,
-) -> Result<Reconfigured, ReconfigError> {
+) -> Result<Reconfigured, AresError> {
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),

@@ -2,7 +2,7 @@
 
 use super::{World, WorldEnv, name, value};
 use areo_core::config::Configuration;
-use areo_core::dap::Found;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm::coverable::{self, Covered};
 use areo_core::dsm::listing::Page;
 use areo_core::dsm::{Client, Domain, atomic};
@@ -76,12 +76,18 @@ impl Actor {
         async move { domain.put_if(&name, &value, Some(version)).await }
     }
 
-    pub fn read(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
+    pub fn read(
+        &self,
+        key: &str,
+    ) -> impl Future<Output = Result<FoundVersion, Unavailable>> + use<> {
         let (domain, name) = (self.domain(), name(key));
         async move { domain.read(&name, None).await }
     }
 
-    pub fn stat(&self, key: &str) -> impl Future<Output = Result<Found, Unavailable>> + use<> {
+    pub fn stat(
+        &self,
+        key: &str,
+    ) -> impl Future<Output = Result<FoundVersion, Unavailable>> + use<> {
         let (domain, name) = (self.domain(), name(key));
         async move { domain.stat(&name).await }
     }

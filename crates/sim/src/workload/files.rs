@@ -10,7 +10,7 @@ use super::End;
 use super::operation::One;
 use crate::fault::Fault;
 use crate::world::call::SimEnv;
-use areo_core::dap::Found;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm::Client;
 use areo_core::dsm::coverable::Covered;
 use areo_core::fragment::block::{Home, Metadata};
@@ -298,7 +298,7 @@ impl One<'_> {
     async fn rewrite_block(&self, id: Option<Writer>) -> Result<bool, End> {
         let (floors, began, name) = (self.floors(), self.work.world.now(), name(id));
         let found = self.domain().read(&name, None).await;
-        let Found { tag, value, .. } = found.map_err(|_| End::TimedOut)?;
+        let FoundVersion { tag, value, .. } = found.map_err(|_| End::TimedOut)?;
         let Some(value) = value else {
             self.violate_file("a block is gone");
             return Ok(true);

@@ -4,7 +4,7 @@ use super::End;
 use super::operation::One;
 use crate::fault::Fault;
 use crate::history::Kind;
-use areo_core::dap::Found;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Ages;
 use areo_core::element::Value;
@@ -20,7 +20,7 @@ use std::time::Duration;
 const HASH: &str = "hash";
 
 /// The hash of what was found, if there is an object.
-pub(super) fn hash(found: &Found) -> Option<u64> {
+pub(super) fn hash(found: &FoundVersion) -> Option<u64> {
     let live = found.value.as_ref().filter(|value| !value.deleted)?;
     if live.apart.is_none() {
         return Some(stable_hash(&live.contiguous()));

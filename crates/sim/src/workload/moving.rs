@@ -7,13 +7,13 @@ use crate::fault::Fault;
 use crate::history::{Change, Ended, Operation};
 use crate::world::id_of;
 use areo_core::config::{Configuration, Descriptor};
-use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
+use areo_core::reconfig::ares::{AresError, Reconfigured};
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
 use std::sync::Arc;
 
 /// A configuration that is final, if it is not the one that the domain had already; or why there is none.
-type Installed = Result<Option<Arc<Configuration>>, ReconfigError>;
+type Installed = Result<Option<Arc<Configuration>>, AresError>;
 
 /// The root domain's number in histories.
 pub(super) const ROOT: usize = DOMAINS.len();
@@ -85,7 +85,7 @@ impl One<'_> {
             Ok(Some(c)) if finalized => (self.ended(), Change::Decided(c)),
             Ok(Some(_)) => (self.ended(), Change::Unknown),
             Ok(None) => (self.ended(), Change::Nothing),
-            Err(ReconfigError::Pending(_) | ReconfigError::Decided(_)) => {
+            Err(AresError::Pending(_) | AresError::Decided(_)) => {
                 (Ended::from(work.world.now()), Change::Unknown)
             }
             Err(_) => (Ended::from(work.world.now()), Change::Nothing),

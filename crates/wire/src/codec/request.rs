@@ -7,7 +7,7 @@ use super::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::limits;
 use areo_core::message::{
-    Access, Announced, Body, CellRequest, Enrolment, ListRequest, Request, Want,
+    Access, Announcement, Body, CellRequest, Enrolment, ListRequest, Request, Want,
 };
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::tag::Tag;
@@ -389,7 +389,7 @@ fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, Decode
     };
     let announced = match flags & QUERY_ANNOUNCED {
         0 => None,
-        _ => Some(Announced {
+        _ => Some(Announcement {
             length: reader.u64()?,
             element_bytes: reader.u64()?,
         }),

@@ -9,7 +9,7 @@ use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
-    Access, Announced, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
+    Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
     Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
     ServerStatus, Want,
 };
@@ -206,7 +206,7 @@ fn room() -> [Access; 4] {
     let announcing = Access::Query {
         want: Want::Tags,
         have: Tag::INITIAL,
-        announced: Some(Announced {
+        announced: Some(Announcement {
             length: 0x0102,
             element_bytes: 0x81,
         }),

@@ -9,7 +9,7 @@ use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::{Carried, Element, Form};
 use areo_core::limits;
 use areo_core::message::{
-    Access, Announced, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
+    Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
     Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
     ServerStatus, Want,
 };
@@ -76,7 +76,7 @@ fn access() -> impl Strategy<Value = Access> {
         Just(Want::Element)
     ];
     let announced = option::of(
-        (any::<u64>(), any::<u64>()).prop_map(|(length, element_bytes)| Announced {
+        (any::<u64>(), any::<u64>()).prop_map(|(length, element_bytes)| Announcement {
             length,
             element_bytes,
         }),

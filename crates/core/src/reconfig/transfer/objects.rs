@@ -8,7 +8,7 @@
 
 use super::{Progress, Source, Stop, stop};
 use crate::dap::many::{self, Put};
-use crate::dap::{self, Found, PutError, Scope};
+use crate::dap::{self, FoundVersion, PutError, Scope};
 use crate::element::Value;
 use crate::env::{Env, Work};
 use crate::gather::{self, Visit};
@@ -139,7 +139,7 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// The version of each object that is to be moved: together, and where that fails, alone.
-    async fn find(&self, names: &[Name], scope: Scope) -> Result<Vec<Found>, Stop> {
+    async fn find(&self, names: &[Name], scope: Scope) -> Result<Vec<FoundVersion>, Stop> {
         let at = self.closed();
         let found = match names.len() {
             // A large one is not sent with the answer to a query.
@@ -160,7 +160,7 @@ impl<E: Env> Source<'_, E> {
         found.into_iter().collect()
     }
 
-    async fn get_data(&self, name: &Name, scope: Scope) -> Result<Found, Stop> {
+    async fn get_data(&self, name: &Name, scope: Scope) -> Result<FoundVersion, Stop> {
         let at = self.closed();
         let found = dap::get_data(self.env, &at, name, None, scope).await;
         found.map_err(|failed| stop(failed, &at))

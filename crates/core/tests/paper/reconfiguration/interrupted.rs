@@ -9,7 +9,7 @@ use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::Members;
 use areo_core::dsm::Client;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, LeaveOff, ReconfigError, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{self, AresError, LeaveOff, Reconfigured, Reconfigurer};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn assert_all_is_there(world: &World, known: &[&Arc<Configuration>], operated: b
     world.assert_one_chain();
 }
 
-type Ended = Rc<RefCell<Option<Result<Reconfigured, ReconfigError>>>>;
+type Ended = Rc<RefCell<Option<Result<Reconfigured, AresError>>>>;
 
 /// Begins a reconfiguration that stops before its call number `limit`. Returns whether it got there.
 fn begin(

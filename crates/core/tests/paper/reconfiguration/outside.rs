@@ -6,7 +6,7 @@ use crate::world::{Actor, Reached, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor};
 use areo_core::consensus::outside::key_after;
 use areo_core::manager::domains;
-use areo_core::reconfig::ares::{ReconfigError, Reconfigured};
+use areo_core::reconfig::ares::{AresError, Reconfigured};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn without_the_service_the_domain_is_as_it_was() {
     let next = successor(&c, 3, 3, Dap::Abd);
     world.outside().reached = Reached::Refused;
     let end = world.run(reconfigure(actor.client(), &c, &next));
-    let Err(ReconfigError::Undecided(undecided)) = end else {
+    let Err(AresError::Undecided(undecided)) = end else {
         panic!("{end:?}")
     };
     assert!(!undecided.handed_over);
@@ -116,7 +116,7 @@ fn what_was_decided_unheard_is_installed_by_the_next() {
     world.outside().reached = Reached::Decided;
     let end = world.run(reconfigure(actor.client(), &c, &unheard));
     assert!(
-        matches!(&end, Err(ReconfigError::Undecided(it)) if it.handed_over),
+        matches!(&end, Err(AresError::Undecided(it)) if it.handed_over),
         "{end:?}"
     );
     assert_eq!(path(&world, &actor), 1, "no server has heard of it");
@@ -164,7 +164,7 @@ fn what_cannot_come_next_is_told() {
         .decided
         .insert(key.clone(), later.encoded().clone());
     let end = world.run(reconfigure(actor.client(), &c, &next));
-    let Err(ReconfigError::Undecided(undecided)) = end else {
+    let Err(AresError::Undecided(undecided)) = end else {
         panic!("{end:?}")
     };
     assert!(
@@ -176,7 +176,7 @@ fn what_cannot_come_next_is_told() {
         .decided
         .insert(key, Bytes::from_static(b"x"));
     let end = world.run(reconfigure(actor.client(), &c, &next));
-    assert!(matches!(end, Err(ReconfigError::Decided(_))), "{end:?}");
+    assert!(matches!(end, Err(AresError::Decided(_))), "{end:?}");
     assert_eq!(path(&world, &actor), 1);
 }
 

@@ -4,7 +4,7 @@
 use super::{announce, move_to, reconfigure, resume};
 use crate::world::{Actor, Content, Message, World, configuration, name, successor, text};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
-use areo_core::dap::{Found, Known};
+use areo_core::dap::{CachedVersion, FoundVersion};
 use areo_core::message::Note;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::Reconfigured;
@@ -31,8 +31,8 @@ fn pend(world: &World, c: &Arc<Configuration>, next: &Arc<Configuration>) {
     announce(world, c, &Pointer::pending(next));
 }
 
-fn read_knowing(world: &World, actor: &Actor, found: &Found) -> Found {
-    let known = Known {
+fn read_knowing(world: &World, actor: &Actor, found: &FoundVersion) -> FoundVersion {
+    let known = CachedVersion {
         tag: found.tag,
         value: found.value.clone(),
     };

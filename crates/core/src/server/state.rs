@@ -23,7 +23,7 @@ use keeping::{
     admission, bounds, enqueue, forget, forget_fates, handles, has_fence, is_removed_block, mark,
     object, tag_alone, take_in, trim,
 };
-use recovery::Found;
+use recovery::Unjudged;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 const ADMITTED: &str = "requests are admitted by configuration";
 
 #[derive(Default)]
-pub(super) struct Tenancy {
+pub(super) struct ConfigurationState {
     /// `None` only while, or after, its own record was not found in recovery.
     configuration: Option<(Arc<Configuration>, Handle)>,
     /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
@@ -45,10 +45,10 @@ pub(super) struct Tenancy {
     /// Since when something comes next; the start, of a server that knew it before.
     next_since: Instant,
     /// Empty but in recovery.
-    found: Found,
+    found: Unjudged,
 }
 
-impl Tenancy {
+impl ConfigurationState {
     pub(super) fn configuration(&self) -> Option<&Arc<Configuration>> {
         self.configuration
             .as_ref()

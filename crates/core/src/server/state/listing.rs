@@ -1,6 +1,6 @@
 //! Listings of a server's objects, page by page (`docs/spec` `[X-19 regular-listing]`).
 
-use super::Tenancy;
+use super::ConfigurationState;
 use crate::dap::versions::{Stored, Versions};
 use crate::limits;
 use crate::message::{ListEntry, ListRequest, Listed};
@@ -10,7 +10,7 @@ use std::ops::Bound;
 /// Keys that are looked at for one that shows that a common prefix is not empty. A client looks further itself.
 const LOOKED_AT: usize = limits::PAGE_ENTRIES;
 
-impl Tenancy {
+impl ConfigurationState {
     /// A page of objects. `age_s`: how long ago a second of this server's clock was.
     pub(in crate::server) fn list(
         &self,

@@ -3,7 +3,7 @@
 //! stays says the same.
 
 use super::super::record::{ElementHeader, Ledger};
-use super::Tenancy;
+use super::ConfigurationState;
 use super::keeping::{forget, handles, object, trim};
 use crate::config::ConfigurationId;
 use crate::consensus::fate;
@@ -18,21 +18,21 @@ use std::collections::btree_map::{Entry, OccupiedEntry};
 
 /// What recovery came across and can judge only when it has seen everything.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Unjudged {
     /// Elements with damaged records.
     damaged: Vec<(Name, Stored)>,
     /// Further records that say a floor: they go once one says everything.
     marks: BTreeMap<Name, Vec<Handle>>,
 }
 
-impl Found {
+impl Unjudged {
     /// Nothing is left to judge.
     pub(super) fn is_empty(&self) -> bool {
         self.damaged.is_empty() && self.marks.is_empty()
     }
 }
 
-impl Tenancy {
+impl ConfigurationState {
     pub(in crate::server) fn recover_element(
         &mut self,
         element: ElementHeader,
@@ -145,7 +145,7 @@ impl Tenancy {
     }
 
     pub(in crate::server) fn recovered(&mut self, key: ConfigurationId, ledger: &mut Ledger) {
-        let Found { damaged, marks } = std::mem::take(&mut self.found);
+        let Unjudged { damaged, marks } = std::mem::take(&mut self.found);
         for (name, stored) in damaged {
             let (tag, record) = (stored.tag, stored.handle);
             let versions = object(&mut self.objects, &name);
