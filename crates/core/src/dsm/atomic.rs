@@ -340,6 +340,7 @@ impl<E: Env> Domain<E> {
             in_last,
             exists: _,
         } = newest;
+        assert!(!found.tag.is_initial(), "the initial version is everywhere");
         let value = found
             .value
             .as_ref()

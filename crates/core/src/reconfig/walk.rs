@@ -137,7 +137,13 @@ impl<E: Env> Walk<'_, E> {
                 Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
             }
             match advance(self.env, self.sequences, &at).await? {
-                None => return Ok(Walked::ToTheEnd(at)),
+                None => {
+                    assert!(
+                        at.is_last(),
+                        "a walk ends where no next configuration was heard of"
+                    );
+                    return Ok(Walked::ToTheEnd(at));
+                }
                 Some(next) => {
                     assert_eq!(sequence_of(&next), sequence_of(&current), "one domain");
                     assert!(next.id().index > current.id().index, "a walk leads upwards");
