@@ -70,7 +70,7 @@ impl ConfiguredTally for Adopt {
         }
         assert!(
             before != Some(true) || self.said[from] == before,
-            "an acknowledgement stands whatever comes after it"
+            "a later answer takes no acknowledgement back"
         );
         self.evaluate(true)
     }

@@ -192,7 +192,7 @@ impl Collect {
         self.fetch_missing(tag)
     }
 
-    /// Whether a member listed the version, or nobody needs to.
+    /// Whether a member listed the version. None needs to list the initial one, or the one that the asker has.
     fn is_known(&self, held: &[Option<Held>], tag: Tag) -> bool {
         let listed = held.iter().flatten().flat_map(|held| &held.stored);
         tag.is_initial() || tag == self.have || listed.into_iter().any(|(listed, _)| *listed == tag)
@@ -252,7 +252,7 @@ impl Collect {
         }
     }
 
-    /// Whether the version is returned without elements, whatever members sent.
+    /// Whether the version is returned without elements, also if members sent some.
     fn needs_none(&self, tag: Tag) -> bool {
         tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }

@@ -94,7 +94,7 @@ impl<E: Env> Fragmented<E> {
         })
     }
 
-    /// A block with its data, whatever its version is by now.
+    /// A block with its data, in its newest version.
     async fn fetch(&self, id: Writer) -> Result<(Block, Vec<Bytes>), FileError> {
         let name = block::name(id);
         let found = self.domain.read(&name, None).await?;

@@ -47,7 +47,7 @@ impl<E: Env> Fragmented<E> {
         Ok(removed)
     }
 
-    /// Removes a block, whatever its version; returns what it led to in the version that was removed.
+    /// Removes a block in any version; returns the block that it led to in the version that was removed.
     async fn remove_block(&self, id: Writer) -> Result<Option<Writer>, FileError> {
         let name = block::name(id);
         let mut found = self.domain.stat(&name).await?;

@@ -119,7 +119,7 @@ impl<E: Env> Sweep<'_, E> {
         assert_eq!(
             homes.len(),
             names.len(),
-            "each block has a home, or says none"
+            "each block has a home, or names none"
         );
         homes.into_iter().collect()
     }

@@ -185,7 +185,7 @@ impl<E: Env> Root<E> {
             for (cell, decided) in &page.cells {
                 let value = match decided {
                     Some(value) => Some(value.clone()),
-                    // Somebody's attempt that may have been decided: finish it, then it has been.
+                    // An attempt of another client, which may have been decided: this client finishes it.
                     None => self.domain.learn(cell).await?,
                 };
                 let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {

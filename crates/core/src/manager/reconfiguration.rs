@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 impl<E: Env> Domain<E> {
     /// The domain's sequence from its last final configuration to its end, as far as it can be seen. All but the first are
-    /// pending: somebody installs them, or left off.
+    /// pending: another client installs them, or left them.
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time.
@@ -104,12 +104,12 @@ impl<E: Env> Domain<E> {
         Ok(installed)
     }
 
-    /// Best effort: a directory that is behind costs whoever looks the domain up some hops.
+    /// Best effort: a directory that is behind costs the next client that looks the domain up some rounds.
     async fn tell_directory(&self, root: &Arc<Configuration>) {
         let root = self.client.root(&self.client.sequences().start(root));
         // The directory last: it frees the name of a domain that was removed.
         for to in [&self.known, &root.domain.known] {
-            // A quorum that does not answer hears of it from whoever reconfigures next.
+            // A quorum that does not answer hears of it from the next reconfigurer.
             let _ = self.announce(to).await;
         }
         if self.known.id().domain == root.domain.known.id().domain {

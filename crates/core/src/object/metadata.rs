@@ -19,7 +19,7 @@ pub struct Metadata {
     pub etag: Option<Etag>,
     /// When the writer wrote it, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
-    /// The value is in blocks: which. Whoever does not understand this must not take the value for an empty one.
+    /// The blocks that hold the value. A reader that does not understand this field must not take the value for an empty one.
     pub blocks: Option<Blocks>,
 }
 

@@ -99,7 +99,7 @@ impl One<'_> {
         self.sweep_after(self.work.shape.patient_sweeps).await
     }
 
-    /// Removes all blocks that may be removed, whatever their age.
+    /// Removes all blocks that may be removed, of any age.
     pub(super) async fn sweep_all(&self) -> End {
         self.sweep_after(false).await
     }

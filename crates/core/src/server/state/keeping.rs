@@ -115,26 +115,21 @@ pub(super) fn take_in(
     (tag, element): (Tag, &Element),
     ledger: &mut Ledger,
 ) -> (Handle, ElementHeader) {
-    let &Element {
-        form,
-        deleted,
-        length,
-        ..
-    } = element;
     assert!(!tag.is_initial(), "it is of no write");
-    let (handle, bytes) = (ledger.draw(), element.payload.len() as u64);
-    let was_damaged = versions.damaged().is_some();
-    let (etag, written_at_ms) = Metadata::listed(&element.metadata);
-    let repaired = versions.insert(Stored {
+    let header = ElementHeader {
+        key,
+        name: name.clone(),
         tag,
-        form,
-        deleted,
-        length,
-        bytes,
-        handle,
-        etag,
-        written_at_ms: written_at_ms.unwrap_or(0),
-    });
+        floor: Tag::INITIAL,
+        form: element.form,
+        deleted: element.deleted,
+        length: element.length,
+        bytes: element.payload.len() as u64,
+        metadata: element.metadata.clone(),
+    };
+    let handle = ledger.draw();
+    let was_damaged = versions.damaged().is_some();
+    let repaired = versions.insert(stored(&header, handle));
     let lost = versions.damaged();
     assert!(
         lost.is_none_or(|lost| lost > tag),
@@ -142,18 +137,22 @@ pub(super) fn take_in(
     );
     ledger.supersede(repaired);
     ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
-    let header = ElementHeader {
-        key,
-        name: name.clone(),
-        tag,
-        floor: Tag::INITIAL,
-        form,
-        deleted,
-        length,
-        bytes,
-        metadata: element.metadata.clone(),
-    };
     (handle, header)
+}
+
+/// The version that is in this record.
+pub(super) fn stored(header: &ElementHeader, handle: Handle) -> Stored {
+    let (etag, written_at_ms) = Metadata::listed(&header.metadata);
+    Stored {
+        tag: header.tag,
+        form: header.form,
+        deleted: header.deleted,
+        length: header.length,
+        bytes: header.bytes,
+        handle,
+        etag,
+        written_at_ms: written_at_ms.unwrap_or(0),
+    }
 }
 
 /// The records of these.

@@ -4,13 +4,13 @@
 
 use super::super::record::{ElementHeader, Ledger};
 use super::ConfigurationState;
-use super::keeping::{forget, handles, object, trim};
+use super::keeping::{forget, handles, object, stored, trim};
 use crate::config::ConfigurationId;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::versions::{Marks, Stored, Versions};
 use crate::element::{Form, Handle};
-use crate::object::{Metadata, Name, UPLOAD_PREFIX};
+use crate::object::{Name, UPLOAD_PREFIX};
 use crate::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -39,33 +39,15 @@ impl ConfigurationState {
         handle: Handle,
         damaged: bool,
     ) {
+        let stored = stored(&element, handle);
         let ElementHeader {
-            name,
-            tag,
-            floor,
-            form,
-            deleted,
-            length,
-            bytes,
-            metadata,
-            ..
+            name, tag, floor, ..
         } = element;
         if !(tag.is_possible() && floor.is_possible()) {
             return self.recover_impossible(name, handle);
         }
         let mut object = entered(&mut self.objects, name);
         object.get_mut().raise_floor(floor);
-        let (etag, written_at_ms) = Metadata::listed(&metadata);
-        let stored = Stored {
-            tag,
-            form,
-            deleted,
-            length,
-            bytes,
-            handle,
-            etag,
-            written_at_ms: written_at_ms.unwrap_or(0),
-        };
         if damaged {
             self.found.damaged.push((name_of(&object), stored));
         } else if object.get().find(tag).is_some() {
