@@ -31,6 +31,7 @@ use collect::Collected;
 use kind::{Remembers, of_kind};
 use offer::Offer;
 use std::cmp::Ordering;
+use std::time::Duration;
 use store::{Outcome, Store};
 
 pub use ec::fence::{drop_versions, fence, keep_data};
@@ -170,6 +171,7 @@ pub async fn get_tag_for<E: Env>(
     at: &Visit,
     name: &Name,
     value: &Value,
+    grace: Duration,
 ) -> Result<Offered, Failed> {
     if value.deleted || value.apart.is_some() {
         return get_tag(env, at, name).await.map(Offered::Room);
@@ -179,7 +181,7 @@ pub async fn get_tag_for<E: Env>(
         length: value.length(),
         element_bytes: element_bytes(at.c(), value.length()) + metadata,
     };
-    let asked = gather::gather(env, at, Offer::new(at.c(), name, announced));
+    let asked = gather::gather(env, at, Offer::new(at.c(), name, announced, grace));
     span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
 }
 
@@ -305,8 +307,7 @@ fn is_newest_complete(c: &Configuration, replies: &[&Held], tag: Tag, passed: &P
     listed_above && trimmed_above && confirmed_above
 }
 
-/// Brings the pair to a quorum. `holders` says of each member whether it is known
-/// to hold the version, which was found there: this is a write-back. A write of a new version passes none.
+/// Brings a pair that was found to a quorum. `holders`: of each member whether it is known to hold the version.
 ///
 /// # Errors
 /// [`PutError`].
@@ -318,7 +319,7 @@ pub async fn put_data<E: Env>(
     value: &Value,
     holders: &[bool],
 ) -> Result<(), PutError> {
-    assert!(!tag.is_initial(), "the initial value is everywhere already");
+    assert_eq!(holders.len(), at.c().n(), "known of each member, or not");
     let put = async {
         span::record_tag(tag);
         span::record_bytes(value.length());
@@ -326,6 +327,28 @@ pub async fn put_data<E: Env>(
         let to_all = vec![false; holders.len()];
         let holders = if confirms(at.c()) { holders } else { &to_all };
         put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
+    };
+    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+}
+
+/// The same of a new version, which no member is known to hold. Where members have no room, those that are silent are waited
+/// for as long as `grace`.
+///
+/// # Errors
+/// [`PutError`].
+pub async fn put_new<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    (tag, value): (Tag, &Value),
+    grace: Duration,
+) -> Result<(), PutError> {
+    let put = async {
+        span::record_tag(tag);
+        span::record_bytes(value.length());
+        let elements = encoded(env, at.c(), name, value);
+        let store = Store::new(at.c(), name, tag, elements, &[]);
+        put(env, at, store.waiting(grace)).await
     };
     span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
 }

@@ -22,6 +22,9 @@ pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
 pub const REGISTRATION_STEP: Duration = Duration::from_millis(25);
 /// How long a write pauses before it asks members again that had no room: half of this, and up to as much again, by chance.
 pub const ROOM_PAUSE: Duration = Duration::from_millis(25);
+/// How long a write that meets a member without room, or a put that meets a fence, waits for members that have not answered, if
+/// with these there would be a quorum; a write doubles it each time that it has made room, up to 64 times.
+pub const ROOM_GRACE: Duration = Duration::from_millis(50);
 /// How long a transfer pauses before it puts a version again that members hold too many unconfirmed ones beside.
 pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
 /// How long a proposer pauses, at most, after a larger ballot was met (`[R-9 random-backoff]`).

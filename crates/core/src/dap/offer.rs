@@ -7,6 +7,7 @@ use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Announcement, Answer, Body, Refusal, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
+use std::time::Duration;
 
 pub(super) struct Offer {
     name: Name,
@@ -14,6 +15,10 @@ pub(super) struct Offer {
     quorum: usize,
     largest: Tag,
     members: Vec<State>,
+    /// How long members that are silent are waited for once one is busy. After it they are late, and no quorum is hoped for of
+    /// which they would be part: they may be down, and then only room at the busy ones helps.
+    grace: Duration,
+    late: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,18 +34,25 @@ enum State {
 pub enum Offered {
     /// A quorum has room for it; the largest tag of that quorum.
     Room(Tag),
-    /// So many members hold too many unconfirmed versions that no quorum is left.
+    /// So many members hold too many unconfirmed versions, or have not answered for long, that no quorum is left.
     Busy,
 }
 
 impl Offer {
-    pub(super) fn new(c: &Configuration, name: &Name, announced: Announcement) -> Offer {
+    pub(super) fn new(
+        c: &Configuration,
+        name: &Name,
+        announced: Announcement,
+        grace: Duration,
+    ) -> Offer {
         Offer {
             name: name.clone(),
             announced,
             quorum: c.quorums().quorum(),
             largest: Tag::INITIAL,
             members: vec![State::Asked; c.n()],
+            grace,
+            late: false,
         }
     }
 
@@ -49,15 +61,17 @@ impl Offer {
     }
 
     fn evaluate(&self) -> Decision<Offered> {
-        let (refused, busy) = (self.count(State::Refused), self.count(State::Busy));
+        let (silent, busy) = (self.count(State::Asked), self.count(State::Busy));
         assert!(
             self.quorum <= self.members.len(),
             "members can make a quorum"
         );
-        if self.count(State::HasRoom) >= self.quorum {
+        let have_room = self.count(State::HasRoom);
+        if have_room >= self.quorum {
             return Decision::Done(Offered::Room(self.largest));
         }
-        if self.members.len() - refused - busy >= self.quorum {
+        let is_hoped_for = busy == 0 || !self.late;
+        if is_hoped_for && have_room + silent >= self.quorum {
             return Decision::Pending;
         }
         match busy {
@@ -107,6 +121,16 @@ impl ConfiguredTally for Offer {
         }
         self.evaluate()
     }
+
+    fn tick(&mut self) -> Decision<Offered> {
+        self.late = true;
+        self.evaluate()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let waits = !self.late && self.count(State::Busy) > 0;
+        waits.then_some(self.grace)
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +140,7 @@ mod tests {
     use crate::message::Held;
     use crate::object::DomainId;
     use crate::tag::Writer;
+    use crate::timing;
 
     /// Every order in which members answer, each in one of three ways: decided as soon as it can be, and never otherwise.
     #[test]
@@ -133,9 +158,9 @@ mod tests {
             writer: Writer::default(),
         };
         let quorum = c.quorums().quorum();
-        for answers in 0..3_usize.pow(4) {
-            let answer = |member: usize| answers / 3_usize.pow(member as u32) % 3;
-            let mut tally = Offer::new(&c, &name, announced);
+        for answers in 0..4_usize.pow(4) {
+            let answer = |member: usize| answers / 4_usize.pow(member as u32) % 4;
+            let mut tally = Offer::new(&c, &name, announced, timing::ROOM_GRACE);
             let mut decided = false;
             for member in 0..4 {
                 let event = match answer(member) {
@@ -144,7 +169,8 @@ mod tests {
                         ..Held::default()
                     })])),
                     1 => Event::Reply(Reply::Access(vec![Answer::Refused(Refusal::Busy)])),
-                    _ => Event::Refused(Refusal::Full),
+                    2 => Event::Refused(Refusal::Full),
+                    _ => Event::Unreachable,
                 };
                 let decision = tally.add(member, event);
                 let said = |kind| {
@@ -170,7 +196,14 @@ mod tests {
                     break;
                 }
             }
-            assert!(decided, "{answers}");
+            // Silent members are given up where room at a busy one helps.
+            let is_busy = (0..4).any(|it| answer(it) == 1);
+            assert!(decided || tally.patience().is_some() == is_busy);
+            let expected = match is_busy {
+                true => Decision::Done(Offered::Busy),
+                false => Decision::Pending,
+            };
+            assert!(decided || tally.tick() == expected, "{answers}");
         }
     }
 }

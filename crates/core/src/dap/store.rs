@@ -3,7 +3,7 @@
 use super::single;
 use super::versions::Arrival;
 use crate::config::Configuration;
-use crate::element::Element;
+use crate::element::{Element, Form};
 use crate::error::Response;
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Answer, Body, Refusal};
@@ -19,7 +19,12 @@ pub(super) struct Store {
     elements: Vec<Element>,
     quorum: usize,
     arrival: Arrival,
+    /// Members that must hold the version so that it may be decided to be kept: enough to read it. A reader has read it.
+    pieces: usize,
     members: Vec<State>,
+    /// How long members that are silent are waited for once one is busy or has a fence; after it they are late.
+    grace: Duration,
+    late: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,10 +39,13 @@ enum State {
 pub(super) enum Outcome {
     /// A quorum holds the element, or trimmed it.
     Stored,
-    /// So many members refuse another unconfirmed version that no quorum is left (`[X-3 unconfirmed-cap]`).
+    /// So many members refuse another unconfirmed version, or have not answered for long, that no quorum is left
+    /// (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
-    /// No quorum is left, and a member has a fence above the version: it is to be decided whether it is kept
-    /// (`[X-3 unconfirmed-cap]`). What each member said, by position.
+    /// No quorum is left, and members have a fence above the version: it is to be decided whether it is kept
+    /// (`[X-3 unconfirmed-cap]`). Either enough members hold it to read it, or fences keep it from every quorum: only then may
+    /// it be dropped. A member that refuses it for another reason may take it in from a reader that completes it. What
+    /// each member said, by position.
     Fenced(Vec<Response>),
 }
 
@@ -64,6 +72,10 @@ impl Store {
             }
         };
         let members: Vec<State> = (0..c.n()).map(state).collect();
+        let pieces = match elements[0].form {
+            Form::Fragment { k, .. } => usize::from(k),
+            Form::Copy | Form::Manifest | Form::Trimmed => 1,
+        };
         Store {
             name: name.clone(),
             tag,
@@ -73,8 +85,16 @@ impl Store {
                 true => Arrival::New,
                 false => Arrival::WriteBack,
             },
+            pieces: if holders.is_empty() { pieces } else { 0 },
             members,
+            grace: timing::ROOM_GRACE,
+            late: false,
         }
+    }
+
+    /// The same; waits so long for members that are silent.
+    pub(super) fn waiting(self, grace: Duration) -> Store {
+        Store { grace, ..self }
     }
 
     /// The same for a version that was decided to be kept.
@@ -85,13 +105,18 @@ impl Store {
         }
     }
 
-    fn stored(&self) -> usize {
-        let stored = |member: &&State| **member == State::Stored;
-        self.members.iter().filter(stored).count()
+    fn count(&self, state: State) -> usize {
+        self.members.iter().filter(|it| **it == state).count()
     }
 
-    fn refuses(&self, refusal: Refusal) -> bool {
-        self.members.contains(&State::Refused(refusal))
+    fn stored(&self) -> usize {
+        self.count(State::Stored)
+    }
+
+    /// Members at the cap, and members behind a fence.
+    fn busy_and_fenced(&self) -> (usize, usize) {
+        let refused = |refusal| self.count(State::Refused(refusal));
+        (refused(Refusal::Busy), refused(Refusal::Fenced))
     }
 
     /// What each member said, by position.
@@ -108,16 +133,18 @@ impl Store {
         if self.stored() >= self.quorum {
             return Decision::Done(Outcome::Stored);
         }
-        let refused = |member: &&State| matches!(member, State::Refused(_));
-        let refused = self.members.iter().filter(refused).count();
-        if self.members.len() - refused >= self.quorum {
+        let can_be_stored = self.stored() + self.count(State::Asked) >= self.quorum;
+        if can_be_stored && !self.late {
             return Decision::Pending;
         }
-        if self.refuses(Refusal::Fenced) {
+        let (busy, fenced) = self.busy_and_fenced();
+        let is_held_back = fenced > self.members.len() - self.quorum;
+        if is_held_back || (fenced > 0 && self.stored() >= self.pieces) {
             return Decision::Done(Outcome::Fenced(self.responses()));
         }
-        match self.refuses(Refusal::Busy) {
-            true => Decision::Done(Outcome::Unconfirmed),
+        match can_be_stored {
+            _ if busy > 0 => Decision::Done(Outcome::Unconfirmed),
+            true => Decision::Pending,
             false => Decision::Impossible,
         }
     }
@@ -163,13 +190,19 @@ impl ConfiguredTally for Store {
         self.evaluate()
     }
 
-    /// Where a quorum held it from the start, the put only repairs the others, and need not wait for them.
     fn tick(&mut self) -> Decision<Outcome> {
+        self.late = self.busy_and_fenced() != (0, 0);
         self.evaluate()
     }
 
+    /// Where a quorum held it from the start, the put only repairs the others, and need not wait for them. Where a member
+    /// refuses what is to be decided or made room for, it does not wait for those that may be down.
     fn patience(&self) -> Option<Duration> {
-        (self.stored() >= self.quorum).then_some(timing::REPAIR_GRACE)
+        if self.stored() >= self.quorum {
+            return Some(timing::REPAIR_GRACE);
+        }
+        let waits = !self.late && self.busy_and_fenced() != (0, 0);
+        waits.then_some(self.grace)
     }
 }
 

@@ -31,6 +31,7 @@ use crate::span;
 use crate::tag::Tag;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl<E: Env> Domain<E> {
     /// The newest version of the object. `known` saves the transfer of a value that the caller has.
@@ -155,7 +156,7 @@ impl<E: Env> Domain<E> {
         let write = async {
             let mut room = Room::default();
             let (max, last) = loop {
-                let largest = self.largest_tag(name, Some(value));
+                let largest = self.largest_tag(name, Some((value, room.grace())));
                 let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
                 let (offered, last) = largest.map_err(WriteError::NotApplied)?;
                 match offered {
@@ -212,16 +213,16 @@ impl<E: Env> Domain<E> {
     }
 
     /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
-    /// a quorum there has room for it (`[X-3 unconfirmed-cap]`).
+    /// a quorum there has room for it (`[X-3 unconfirmed-cap]`); with it comes how long silent members are waited for.
     pub(super) async fn largest_tag(
         &self,
         name: &Name,
-        value: Option<&Value>,
+        announced: Option<(&Value, Duration)>,
     ) -> Result<(Offered, Arc<Configuration>), Unavailable> {
         let env = &self.client.env;
         let get_tag = |at: Visit| async move {
-            let offered = match value {
-                Some(value) => dap::get_tag_for(env, &at, name, value).await,
+            let offered = match announced {
+                Some((value, grace)) => dap::get_tag_for(env, &at, name, value, grace).await,
                 None => dap::get_tag(env, &at, name).await.map(Offered::Room),
             };
             match offered {
@@ -285,7 +286,8 @@ impl<E: Env> Domain<E> {
     ) -> Result<(), Unavailable> {
         let mut room = Room::default();
         let put_data = async |at: &Visit| {
-            let mut stored = dap::put_data(&self.client.env, at, name, tag, value, &[]).await;
+            let env = &self.client.env;
+            let mut stored = dap::put_new(env, at, name, (tag, value), room.grace()).await;
             *handed_over |= !matches!(stored, Err(PutError::Failed(Failed::Unavailable(_))));
             if let Err(PutError::Fenced(unkept)) = stored {
                 // A version that no other client could read must not be kept: if this writer ended now, it would stay for ever.

@@ -24,16 +24,26 @@ use crate::gather::{self, Visit};
 use crate::limits;
 use crate::object::Name;
 use crate::tag::Tag;
+use crate::timing;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How far an operation has come that found members full.
 #[derive(Default)]
 pub(super) struct Room {
     /// The version that the last attempt confirmed.
     confirmed: Option<Tag>,
+    /// How often it made room.
+    attempts: u32,
 }
 
 impl Room {
+    /// How long the operation waits for silent members where others have no room. It grows: members that are slow, and not
+    /// down, answer in time sooner or later.
+    pub(super) fn grace(&self) -> Duration {
+        timing::ROOM_GRACE * (1 << self.attempts.min(6))
+    }
+
     /// Makes room for a new version where the sequence of the domain ends, in a configuration that need not be final. `own` is the
     /// version that the caller is putting, if it has a tag already. The second time it waits a random while first, so that
     /// clients that met at the cap do not meet again at once. Returns where the domain's sequence ends now: without pointers
@@ -44,6 +54,7 @@ impl Room {
         name: &Name,
         own: Tag,
     ) -> Result<Arc<Configuration>, Unavailable> {
+        self.attempts += 1;
         let (newest, last) = domain.complete_newest(name).await?;
         if self.confirmed.replace(newest) != Some(newest) {
             return Ok(last);

@@ -270,6 +270,70 @@ fn a_reader_behind_the_fence_decides() {
     }
 }
 
+/// Four members that take one unconfirmed version each; the fourth of a writer that died is at this member only.
+fn one_at_its_cap(number: usize) -> (World, Actor, Actor) {
+    let c = configuration(4, Dap::Ec { k: 2 }, 1, 0);
+    let world = World::capped(&c, 4, 1, 1);
+    let (writer, reader) = (world.actor(&c), world.actor(&c));
+    writer.put("k", LONG);
+    world.settle();
+    let elsewhere = move |m: &Message| m.is_put() && !m.is_reply() && !m.at(&[number]);
+    world.hold(elsewhere);
+    assert!(world.run(writer.write("k", LONG)).is_err());
+    world.lose(elsewhere);
+    world.release();
+    world.settle();
+    (world, writer, reader)
+}
+
+/// A member at its cap leaves a quorum of the others; one that is silent as well leaves none. A writer waited for the silent
+/// one until its time was over, and so did every writer after it: none made room.
+#[test]
+fn a_member_at_its_cap_and_a_silent_one_keep_no_writer_out() {
+    for silent in 1..4 {
+        for is_based in [false, true] {
+            let (world, writer, reader) = one_at_its_cap(0);
+            let (old, _) = reader.get("k");
+            world.crash(silent);
+            let tag = match is_based {
+                // Its version is not announced: the put meets the cap.
+                true => writer.change("k", "it goes through now", old),
+                false => writer.put("k", "it goes through now"),
+            };
+            assert_eq!(reader.get("k"), (tag, Some("it goes through now".into())));
+        }
+    }
+}
+
+/// A member that is full is not one that keeps a version out: it takes a write-back. Where one raised a fence and another was
+/// full, a writer had its version dropped, a reader completed it and returned it, and the next reader passed it over.
+#[test]
+fn a_version_is_dropped_only_where_a_fence_keeps_it_from_every_quorum() {
+    let (world, writer, reader) = one_at_its_cap(2);
+    let late = |m: &Message| m.is_put() && !m.is_reply() && m.at(&[1, 3]);
+    world.hold(late);
+    let _slow = world.spawn(writer.write("k", "the slow one, as long as it must be"));
+    world.settle();
+    let tag = world.held(0, "k").max_tag();
+    let fenced = world.access(3, "k", fence(tag));
+    assert!(matches!(fenced, Ok(Answer::Held(_))), "{fenced:?}");
+    assert_eq!(world.deliver(|m| m.is_put() && m.at(&[3])), 1);
+    world.settle();
+    // What the writer sent to the second member arrives now.
+    assert!(world.deliver(late) > 0);
+    world.release();
+    assert_eq!(read_without(&world, &reader, 3), tag);
+    assert!(world.lose(Message::is_note) > 0);
+    world.disk(0, |disk| {
+        disk.rot(|_| true);
+        (disk.is_full, disk.is_stuffed) = (true, true);
+    });
+    world.crash(0);
+    world.restart(0, false);
+    assert_eq!(world.query(0, "k"), Err(Refusal::Damaged));
+    assert_eq!(world.actor(&reader.c).get("k").0, tag);
+}
+
 /// A put that would be refused is not sent: a cluster whose disks are full keeps nothing of it, and the writer knows that.
 #[test]
 fn a_version_is_not_sent_where_no_quorum_has_room() {

@@ -81,6 +81,10 @@ pub const ALL: &[Entry] = &[
         make: cap::two,
     },
     Entry {
+        name: "cap-4-2-crash",
+        make: cap::one_stops,
+    },
+    Entry {
         name: "rolled-back-start",
         make: start::rolled_back,
     },

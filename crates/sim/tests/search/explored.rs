@@ -300,9 +300,11 @@ fn a_script_that_does_not_fit_fails() {
 
 #[test]
 fn a_server_at_its_cap_keeps_no_writer_and_no_reader_out() {
-    let explored = all(cases::find("cap-2-2").expect("it is in the table"));
-    assert_eq!(explored.violation, None);
-    assert!(explored.exhaustive && explored.leaves > 0);
+    for name in ["cap-2-2", "cap-4-2-crash"] {
+        let explored = all(cases::find(name).expect("it is in the table"));
+        assert_eq!(explored.violation, None, "{name}");
+        assert!(explored.exhaustive && explored.leaves > 0, "{name}");
+    }
 }
 
 #[test]

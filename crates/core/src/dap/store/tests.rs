@@ -55,8 +55,15 @@ fn said(happened: &[Happening], what: &Answer) -> usize {
     happened.iter().filter(said).count()
 }
 
+/// Whether the time for silent members was over when a member had refused what can be helped.
+fn is_late(happened: &[Happening]) -> bool {
+    let mut ticks = (0..happened.len()).filter(|at| matches!(happened[*at], Happening::Tick));
+    let refusals = [Refusal::Busy, Refusal::Fenced].map(Answer::Refused);
+    ticks.any(|tick| refusals.iter().any(|it| said(&happened[..tick], it) > 0))
+}
+
 /// A quorum of acknowledgements and nothing less is a put; members that refuse count as lost, and where some of them only
-/// have too many unconfirmed versions the caller is told (`[X-3 unconfirmed-cap]`).
+/// have too many unconfirmed versions the caller is told (`[X-3 unconfirmed-cap]`), as soon as the others are late.
 #[test]
 fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
     for (n, dap) in [
@@ -80,7 +87,7 @@ fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
             let answers = |position: usize, _: &Body| events(does[position]);
             explore(
                 n,
-                0,
+                usize::from(n < 4),
                 &|| store(&c, &[]),
                 &answers,
                 &mut |happened, decision, _| {
@@ -88,11 +95,13 @@ fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
                     let refused = said(happened, &Answer::Refused(Refusal::Full));
                     let busy = said(happened, &Answer::Refused(Refusal::Busy));
                     let fenced = said(happened, &Answer::Refused(Refusal::Fenced));
+                    let can_be_stored = n - refused - busy - fenced >= quorum;
                     let expected = if stored >= quorum {
                         Decision::Done(Outcome::Stored)
-                    } else if n - refused - busy - fenced >= quorum {
+                    } else if can_be_stored && !is_late(happened) {
                         Decision::Pending
-                    } else if fenced > 0 {
+                    } else if fenced > n - quorum || (fenced > 0 && stored > 0) {
+                        // It is a copy: one member that holds it is enough to read it.
                         let Decision::Done(Outcome::Fenced(said)) = decision else {
                             panic!("{does:?}: {happened:?}")
                         };
@@ -101,6 +110,8 @@ fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
                         return;
                     } else if busy > 0 {
                         Decision::Done(Outcome::Unconfirmed)
+                    } else if can_be_stored {
+                        Decision::Pending
                     } else {
                         Decision::Impossible
                     };
