@@ -23,11 +23,11 @@ use crate::element::{Element, Form, Value};
 use crate::env::{Env, Work};
 use crate::error::{Failed, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
-use crate::message::{Access, Announcement, Answer, Body, Held, Note, Reply, Want};
+use crate::message::{Access, Announcement, Answer, Body, HeldVersions, Note, Reply, Want};
 use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
-use collect::Collected;
+use collect::CollectedVersion;
 use kind::{Remembers, of_kind};
 use offer::Offer;
 use std::cmp::Ordering;
@@ -233,11 +233,11 @@ pub async fn get_data_past<E: Env>(
 fn found<E: Env>(
     env: &E,
     c: &Configuration,
-    collected: Collected,
+    collected: CollectedVersion,
     known: Option<&CachedVersion>,
     scope: Scope,
 ) -> FoundVersion {
-    let Collected {
+    let CollectedVersion {
         tag,
         elements,
         complete,
@@ -289,7 +289,12 @@ fn confirms(c: &Configuration) -> bool {
 /// A put that completed before the answers left its tag at q members, of which at most n - r are not among the r that
 /// answered. Each of the others still lists it or has trimmed up to it. So a tag with less support than q - (n - r) is not
 /// complete; if q answered, that is what two quorums share.
-fn is_newest_complete(c: &Configuration, replies: &[&Held], tag: Tag, passed: &Passed) -> bool {
+fn is_newest_complete(
+    c: &Configuration,
+    replies: &[&HeldVersions],
+    tag: Tag,
+    passed: &Passed,
+) -> bool {
     let (answered, quorum) = (replies.len(), c.quorums().quorum());
     assert!(answered >= quorum, "the rule judges quorums");
     let threshold = quorum + answered - c.n();

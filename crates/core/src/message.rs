@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 pub use enrolment::{Enrolment, ServerRecord};
-pub use listing::{ListEntry, ListRequest, Listed};
+pub use listing::{ListEntry, ListPage, ListRequest};
 pub use refusal::Refusal;
 
 mod bounds;
@@ -202,7 +202,7 @@ pub enum Reply {
     /// One answer per access, in their order.
     Access(Vec<Answer>),
     /// A page of objects.
-    Listed(Listed),
+    Listed(ListPage),
     /// No configuration comes after this one, unless the envelope says so.
     Config,
     /// One step of a cell.
@@ -286,7 +286,7 @@ impl Reply {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// To a query.
-    Held(Held),
+    Held(HeldVersions),
     /// To a fetch: the element.
     Fetched(Carried),
     /// To a fetch: the element is no longer held, or never was. No statement about the tag.
@@ -303,7 +303,7 @@ pub enum Answer {
 
 /// What a server holds of one object: a snapshot (`[C-2 atomic-snapshot]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Held {
+pub struct HeldVersions {
     /// The versions whose elements are here, ascending; and those of which only the tag is ([`Form::Trimmed`]).
     pub stored: Vec<(Tag, Form)>,
     /// The largest tag whose element was evicted or refused here (2.2).
@@ -316,7 +316,7 @@ pub struct Held {
     pub element: Option<(Tag, Carried)>,
 }
 
-impl Held {
+impl HeldVersions {
     /// What get-tag takes from this reply: `max(List, floor, stable, fence)` (`[X-2 get-tag-maximum]`).
     pub fn max_tag(&self) -> Tag {
         let stored = self.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag);

@@ -39,7 +39,7 @@ pub struct Shard<C> {
 }
 
 /// What leaves a server when a batch is durable.
-pub struct Released<C> {
+pub struct ReleasedBatch<C> {
     /// Replies, each to its caller.
     pub replies: Vec<(C, Result<Reply, Refusal>)>,
     /// What it says of its own accord, each to another server.
@@ -48,9 +48,9 @@ pub struct Released<C> {
     pub met: Vec<ServerRecord>,
 }
 
-impl<C> Default for Released<C> {
-    fn default() -> Released<C> {
-        Released {
+impl<C> Default for ReleasedBatch<C> {
+    fn default() -> ReleasedBatch<C> {
+        ReleasedBatch {
             replies: Vec::new(),
             sends: Vec::new(),
             met: Vec::new(),
@@ -197,7 +197,7 @@ impl<C> Shard<C> {
     }
 
     /// The batch is durable: hands out its replies, with the elements that they carry read from `heap`, and its sends.
-    pub fn release(&mut self, heap: &impl Heap) -> Released<C> {
+    pub fn release(&mut self, heap: &impl Heap) -> ReleasedBatch<C> {
         assert!(
             self.committing,
             "a batch is released once, after it was closed"
@@ -229,7 +229,7 @@ impl<C> Shard<C> {
         }
         assert!(reads.next().is_none(), "each read is of a reply");
         self.server.unpin();
-        Released {
+        ReleasedBatch {
             replies,
             sends: std::mem::take(&mut self.sends),
             met: self.server.take_news(),

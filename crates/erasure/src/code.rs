@@ -134,7 +134,7 @@ impl Code {
             "no data fragment is longer than the parity fragments"
         );
 
-        let mut terms = Listed::new(k, Term::EMPTY);
+        let mut terms = ShortList::new(k, Term::EMPTY);
         let columns = self.shape.parity_coefficients.chunks_exact(n - k);
         for ((term, bytes), coefficients) in terms.as_mut().iter_mut().zip(data).zip(columns) {
             *term = Term {
@@ -172,11 +172,11 @@ impl Code {
         let coefficients = cached_coefficients(known, wanted);
         let rows_per_column = missing.len();
 
-        let mut outputs = Listed::new_with(missing.len(), <&mut [u8]>::default);
+        let mut outputs = ShortList::new_with(missing.len(), <&mut [u8]>::default);
         for (index, buffer) in missing {
             outputs.as_mut()[wanted.rank(*index)] = buffer;
         }
-        let mut terms = Listed::new(usize::from(self.k()), Term::EMPTY);
+        let mut terms = ShortList::new(usize::from(self.k()), Term::EMPTY);
         // Buffers in the order of indices nearly always fall in length, as values end in their last data fragments;
         // whatever order they have, runs of falling length are what can be computed together.
         let mut first_row = 0;
@@ -280,31 +280,31 @@ fn full_length(present: &[(u8, &[u8])], k: u8) -> Option<usize> {
 }
 
 /// A list on the stack if it is short, as it nearly always is: nothing is allocated for everyday codes.
-enum Listed<T> {
+enum ShortList<T> {
     Stack([T; LISTED_ON_STACK], usize),
     Heap(Vec<T>),
 }
 
-impl<T> Listed<T> {
-    fn new(length: usize, fill: T) -> Listed<T>
+impl<T> ShortList<T> {
+    fn new(length: usize, fill: T) -> ShortList<T>
     where
         T: Copy,
     {
-        Listed::new_with(length, || fill)
+        ShortList::new_with(length, || fill)
     }
 
-    fn new_with(length: usize, mut fill: impl FnMut() -> T) -> Listed<T> {
+    fn new_with(length: usize, mut fill: impl FnMut() -> T) -> ShortList<T> {
         if length <= LISTED_ON_STACK {
-            Listed::Stack(std::array::from_fn(|_| fill()), length)
+            ShortList::Stack(std::array::from_fn(|_| fill()), length)
         } else {
-            Listed::Heap((0..length).map(|_| fill()).collect())
+            ShortList::Heap((0..length).map(|_| fill()).collect())
         }
     }
 
     fn as_mut(&mut self) -> &mut [T] {
         match self {
-            Listed::Stack(items, length) => &mut items[..*length],
-            Listed::Heap(items) => items,
+            ShortList::Stack(items, length) => &mut items[..*length],
+            ShortList::Heap(items) => items,
         }
     }
 }

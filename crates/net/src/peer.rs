@@ -33,7 +33,7 @@ use areo_wire::hello::{Channel, Role};
 use crate::message::{Incoming, Outgoing};
 use crate::metrics::Shown;
 use crate::pool::Pool;
-use known::Known;
+use known::PeerKnowledge;
 use link::Link;
 
 /// What becomes of a call. Everything but `Unreachable { will_retry: true }` is final.
@@ -259,7 +259,7 @@ impl Drop for Links {
 impl Peer {
     /// A peer that connects when it is first asked something.
     pub fn new(config: PeerConfig) -> Peer {
-        let identity = Known::new(&config);
+        let identity = PeerKnowledge::new(&config);
         Peer {
             links: Rc::new(Links {
                 calls: Link::new(Channel::Calls, config.clone(), Rc::clone(&identity)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::dsm::Client;
 use areo_core::element::{Carried, Element, Form};
-use areo_core::message::{Access, Answer, Body, Held, Reply, Request, ServerRecord};
+use areo_core::message::{Access, Answer, Body, HeldVersions, Reply, Request, ServerRecord};
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::{Tag, Writer};
 use areo_net::listener::{Identity, Service};
@@ -57,9 +57,9 @@ impl Service for Holder {
             panic!("only the object is asked for");
         };
         let answer = match &accesses[0].1 {
-            Access::Query { .. } => Answer::Held(Held {
+            Access::Query { .. } => Answer::Held(HeldVersions {
                 stored: vec![(tag(), Form::Copy)],
-                ..Held::default()
+                ..HeldVersions::default()
             }),
             Access::Fetch { .. } => {
                 self.fetches.set(self.fetches.get() + 1);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply, Request};
 use areo_core::server::record::{ElementHeader, Step};
-use areo_core::shard::{Released, Shard, completes, frees, writes};
+use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
 use areo_store::records::Records;
 use areo_store::{Commit, CommitError, Committed, Disk, StepOutcome};
 
@@ -69,7 +69,7 @@ pub struct Sizes {
 #[must_use = "replies are sent, and a commit is written"]
 pub struct Turn<K: Keep, C> {
     /// Replies, and what the server says of its own accord.
-    pub released: Released<C>,
+    pub released: ReleasedBatch<C>,
     /// To be written now; its end is told to [`Node::committed`].
     pub commit: Option<Commit<<K::Disk as Disk>::File>>,
 }
@@ -344,7 +344,7 @@ impl<K: Keep, C> Node<K, C> {
         let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
         watch.applied();
         let commit = commit.map_err(|error| self.error(NodeError::Commit(error)))?;
-        let mut released = Released::default();
+        let mut released = ReleasedBatch::default();
         if commit.is_some() {
             self.committing = Some(batch);
             self.commits += 1;
@@ -380,13 +380,13 @@ impl<K: Keep, C> Node<K, C> {
         })
     }
 
-    fn release(&mut self, batch: Batch) -> Released<C> {
+    fn release(&mut self, batch: Batch) -> ReleasedBatch<C> {
         assert!(!self.is_committing(), "what is released is durable");
         let failure = self.keep.log().and_then(Records::failure);
         assert_eq!(failure, None, "a store that is broken shows nothing");
         let mut released = match batch {
             Batch::Closes => self.shard.release(&self.keep),
-            Batch::Open => Released::default(),
+            Batch::Open => ReleasedBatch::default(),
         };
         for (_, reply) in &mut released.replies {
             if let Ok(Reply::Status(status)) = reply {

@@ -9,7 +9,7 @@ use areo_core::config::ServerId;
 use areo_core::instant::Instant as CoreInstant;
 use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
 use areo_core::server::record::{ElementHeader, Step};
-use areo_core::shard::{Released, Shard};
+use areo_core::shard::{ReleasedBatch, Shard};
 use areo_net::network::Network;
 use areo_node::{Job, Node, NodeError, Sizes, Turn, UPKEEP_PERIOD, Watch};
 use areo_store::Commit;
@@ -218,7 +218,7 @@ impl Worker {
     /// Sends the replies, and has the commit written.
     fn carry_out(self: &Rc<Self>, turn: Turn<Durable, Caller>) {
         let now = Instant::now();
-        let Released {
+        let ReleasedBatch {
             replies,
             sends,
             met,

@@ -16,7 +16,7 @@ mod trimming_bounds_versions;
 use crate::truth::{self, Domain, Kept, ObjectId, Objects, Truth};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
-use areo_core::message::{Held, Note};
+use areo_core::message::{HeldVersions, Note};
 use areo_core::pointer::Pointer;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -41,7 +41,7 @@ pub(crate) enum Observation<'a> {
     Shown {
         server: usize,
         object: ObjectId,
-        held: &'a Held,
+        held: &'a HeldVersions,
     },
     /// A server said what a cell was decided to.
     CellShown {

@@ -96,7 +96,7 @@ pub(crate) enum Harm {
 
 /// One durable element.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stored {
+struct DurableElement {
     tag: Tag,
     form: Form,
     deleted: bool,
@@ -105,7 +105,7 @@ struct Stored {
 
 /// The elements of one object, by rising tag; one version may have several records after a crash. They are few, and come and
 /// go with every commit and every start, so that a list is faster than a map.
-type Versions = Vec<Stored>;
+type Versions = Vec<DurableElement>;
 
 /// The disk of one server.
 #[derive(Default)]
@@ -216,7 +216,7 @@ impl Truth {
             }
             let copies = &mut self.elements[object];
             let place = copies.partition_point(|copy| copy.tag <= tag);
-            let stored = Stored {
+            let stored = DurableElement {
                 tag,
                 form,
                 deleted,
@@ -244,7 +244,7 @@ impl Truth {
         else {
             return;
         };
-        let wanted = Stored {
+        let wanted = DurableElement {
             tag,
             form,
             deleted,
@@ -265,7 +265,7 @@ impl Truth {
             .map(|(object, _)| object)
     }
 
-    fn versions(&self, object: ObjectId) -> &[Stored] {
+    fn versions(&self, object: ObjectId) -> &[DurableElement] {
         self.elements.get(object).map_or(&[], Vec::as_slice)
     }
 

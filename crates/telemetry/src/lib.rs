@@ -18,7 +18,7 @@ pub mod page;
 mod record;
 mod recorder;
 mod ring;
-mod said;
+mod span_attributes;
 pub mod summary;
 mod trace;
 pub mod waterfall;

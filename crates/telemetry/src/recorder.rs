@@ -7,7 +7,7 @@ use crate::export::{Exported, Exporter, Settings};
 use crate::ids::Ids;
 use crate::record::{SpanId, SpanRecord, TraceId};
 use crate::ring::{Ended, Limits, Ring};
-use crate::said::Said;
+use crate::span_attributes::SpanAttributes;
 use sampler::Pace;
 use std::borrow::Cow;
 use std::fmt;
@@ -171,7 +171,7 @@ impl Shared {
     }
 
     /// Remembers a span. What is returned is to be exported.
-    fn remember(&self, ended: Ended, said: &Said) -> Option<SpanRecord> {
+    fn remember(&self, ended: Ended, said: &SpanAttributes) -> Option<SpanRecord> {
         let mut ring = self.ring.lock().expect("no holder of the lock panics");
         ring.push(ended, said);
         drop(ring);

@@ -4,7 +4,7 @@
 //! memory and allocates nothing. They become [`SpanRecord`]s when somebody looks.
 
 use crate::record::{Attributes, SpanId, SpanRecord, TraceId};
-use crate::said::{Mark, Said};
+use crate::span_attributes::{Mark, SpanAttributes};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -66,7 +66,7 @@ impl Ended {
 #[derive(Default, Debug)]
 struct Segment {
     spans: Vec<(Ended, Mark)>,
-    said: Said,
+    said: SpanAttributes,
 }
 
 impl Segment {
@@ -118,7 +118,7 @@ impl Ring {
     }
 
     /// Takes in a span that has ended. Its children have ended before it.
-    pub(crate) fn push(&mut self, ended: Ended, said: &Said) {
+    pub(crate) fn push(&mut self, ended: Ended, said: &SpanAttributes) {
         let segment = self.segment();
         segment.said.append(said);
         let mark = segment.said.mark();
@@ -263,7 +263,7 @@ mod tests {
             start_ns,
             duration_ns,
         };
-        let mut said = Said::default();
+        let mut said = SpanAttributes::default();
         said.number("id", id);
         ring.push(ended, &said);
     }

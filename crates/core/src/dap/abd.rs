@@ -18,12 +18,12 @@
 //! | `CONFIRM(t)` `[F-3 confirmed-tag]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
 
 use super::kind::Kind;
-use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{Passed, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::Env;
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -58,11 +58,11 @@ impl Kind for Abd {
     /// returned that is listed, as with erasure codes.
     fn accepted(
         c: &Configuration,
-        held: &[Option<Held>],
+        held: &[Option<HeldVersions>],
         have: Tag,
         passed: &Passed,
     ) -> Option<Tag> {
-        let replies: Vec<&Held> = held.iter().flatten().collect();
+        let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
         assert!(
             replies.len() >= c.quorums().quorum(),
             "the rule judges quorums"
@@ -106,7 +106,12 @@ impl Kind for Abd {
     }
 
     /// Only the largest stays.
-    fn trim(versions: &mut Versions, _: u16, _: bool, _: impl FnMut() -> Handle) -> Vec<Stored> {
+    fn trim(
+        versions: &mut Versions,
+        _: u16,
+        _: bool,
+        _: impl FnMut() -> Handle,
+    ) -> Vec<StoredVersion> {
         versions.evict(|_, _| true)
     }
 }

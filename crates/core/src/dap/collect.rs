@@ -8,7 +8,7 @@ use crate::element::{Carried, Element, Form};
 use crate::env::{Env, Work};
 use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
-use crate::message::{Access, Answer, Body, Held, Refusal, Want};
+use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
@@ -38,7 +38,7 @@ pub(super) struct Collect {
 struct Member {
     asks: Asks,
     /// Its one answer to the query (`[X-5 single-reply]`: by one single reply).
-    held: Option<Held>,
+    held: Option<HeldVersions>,
     element: Option<(Tag, Element)>,
     /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
     /// still welcome.
@@ -57,14 +57,14 @@ enum Asks {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A version that may be returned, with the elements that make it.
-    Found(Collected),
+    Found(CollectedVersion),
     /// The answers fit no version, or one went away meanwhile: ask again (2.7).
     Restart,
 }
 
 /// A version and its elements.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Collected {
+pub(super) struct CollectedVersion {
     pub(super) tag: Tag,
     /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
     /// initial one.
@@ -83,7 +83,7 @@ pub(super) async fn collect<E: Env>(
     at: &Visit,
     name: &Name,
     (have, scope, passed): (Tag, Scope, &Passed),
-) -> Result<Option<Collected>, Failed> {
+) -> Result<Option<CollectedVersion>, Failed> {
     let passes = !passed.unplaced.is_empty();
     let mut attempt = 0;
     loop {
@@ -166,7 +166,7 @@ impl Collect {
         if self.accepted.is_none() {
             // Lent to the rule, not copied.
             let answers = self.members.iter_mut().map(|member| member.held.take());
-            let held: Vec<Option<Held>> = answers.collect();
+            let held: Vec<Option<HeldVersions>> = answers.collect();
             let c = &self.configuration;
             self.accepted = of_kind!(c, K => K::accepted(c, &held, self.have, &self.passed));
             assert!(
@@ -193,7 +193,7 @@ impl Collect {
     }
 
     /// Whether a member listed the version. None needs to list the initial one, or the one that the asker has.
-    fn is_known(&self, held: &[Option<Held>], tag: Tag) -> bool {
+    fn is_known(&self, held: &[Option<HeldVersions>], tag: Tag) -> bool {
         let listed = held.iter().flatten().flat_map(|held| &held.stored);
         tag.is_initial() || tag == self.have || listed.into_iter().any(|(listed, _)| *listed == tag)
     }
@@ -276,7 +276,7 @@ impl Collect {
             }
     }
 
-    fn collected(&mut self, tag: Tag) -> Collected {
+    fn collected(&mut self, tag: Tag) -> CollectedVersion {
         let holds = |member: &Member| member.held.as_ref().is_some_and(|held| held.stores(tag));
         let holders: Vec<bool> = self.members.iter().map(holds).collect();
         let stable = self
@@ -307,7 +307,7 @@ impl Collect {
             .members
             .iter()
             .filter_map(|member| member.held.as_ref());
-        Collected {
+        CollectedVersion {
             tag,
             elements: elements.into_iter().map(|(_, element)| element).collect(),
             complete,
@@ -390,7 +390,7 @@ impl Collect {
 }
 
 /// Whether the member keeps older versions because it does not know that `tag` is at a quorum (`[X-3 unconfirmed-cap]`).
-pub(super) fn is_unaware(held: &Held, tag: Tag) -> bool {
+pub(super) fn is_unaware(held: &HeldVersions, tag: Tag) -> bool {
     let keeps_older = held.stored.first().is_some_and(|(oldest, _)| *oldest < tag);
     keeps_older && held.stable < tag
 }

@@ -38,12 +38,12 @@ pub mod published;
 
 use super::abd::{copy_element, copy_value};
 use super::kind::Kind;
-use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{Passed, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::{Env, Work};
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
@@ -80,11 +80,11 @@ impl Kind for Ec {
     /// one can be complete ([`super::is_newest_complete`]).
     fn accepted(
         c: &Configuration,
-        held: &[Option<Held>],
+        held: &[Option<HeldVersions>],
         have: Tag,
         passed: &Passed,
     ) -> Option<Tag> {
-        let replies: Vec<&Held> = held.iter().flatten().collect();
+        let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
         let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
         let listed = replies.iter().flat_map(|held| &held.stored);
         let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
@@ -187,7 +187,7 @@ impl Kind for Ec {
         delta: u16,
         quiet: bool,
         _: impl FnMut() -> Handle,
-    ) -> Vec<Stored> {
+    ) -> Vec<StoredVersion> {
         let (kept, stable) = (usize::from(delta) + 1, versions.stable());
         let superseding = versions.superseding();
         versions.evict(|from_largest, stored| match quiet {
@@ -214,7 +214,7 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
 }
 
 /// One copy, or k distinct fragments of one form, are listed (`[X-1 support-threshold]`).
-fn decodable(c: &Configuration, replies: &[&Held], tag: Tag) -> bool {
+fn decodable(c: &Configuration, replies: &[&HeldVersions], tag: Tag) -> bool {
     let forms: Vec<Form> = replies
         .iter()
         .filter_map(|held| held.form_of(tag))

@@ -17,7 +17,7 @@ use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::limits;
-use crate::message::{Access, Answer, Body, Held, Reply, Want};
+use crate::message::{Access, Answer, Body, HeldVersions, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 use std::sync::Arc;
@@ -57,8 +57,9 @@ pub async fn get<E: Env>(
     };
     let body = Body::Access(objects.iter().map(query).collect());
     // By object, then by member.
-    let answers: Vec<Vec<Option<Held>>> = vec![vec![None; c.n()]; objects.len()];
-    let fold = |answers: &mut Vec<Vec<Option<Held>>>, from: usize, reply: Reply| match reply {
+    let answers: Vec<Vec<Option<HeldVersions>>> = vec![vec![None; c.n()]; objects.len()];
+    let fold = |answers: &mut Vec<Vec<Option<HeldVersions>>>, from: usize, reply: Reply| match reply
+    {
         Reply::Access(replies) if replies.len() == answers.len() => {
             for (object, answer) in answers.iter_mut().zip(replies) {
                 object[from] = match answer {
@@ -74,12 +75,12 @@ pub async fn get<E: Env>(
     let tally = Quorum::of(&c, body, answers, fold);
     let answers = gather::gather(env, at, tally).await?;
     let haves = objects.iter().map(|(_, have)| *have);
-    let judge = |(held, have): (Vec<Option<Held>>, Tag)| complete(&c, held, have);
+    let judge = |(held, have): (Vec<Option<HeldVersions>>, Tag)| complete(&c, held, have);
     Ok(answers.into_iter().zip(haves).map(judge).collect())
 }
 
 /// The version that these answers allow to return at once.
-fn complete(c: &Arc<Configuration>, held: Vec<Option<Held>>, have: Tag) -> Option<Header> {
+fn complete(c: &Arc<Configuration>, held: Vec<Option<HeldVersions>>, have: Tag) -> Option<Header> {
     let quorum = c.quorums().quorum();
     assert_eq!(held.len(), c.n(), "a place for the answer of each member");
     if held.iter().flatten().count() < quorum {

@@ -13,12 +13,12 @@
 #[cfg(test)]
 pub(crate) mod toy;
 
-use super::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{Passed, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -57,7 +57,7 @@ pub(crate) trait Kind {
     /// Which version the answers of a quorum, by position, allow get-data to return; `None`: none yet.
     fn accepted(
         c: &Configuration,
-        held: &[Option<Held>],
+        held: &[Option<HeldVersions>],
         have: Tag,
         passed: &Passed,
     ) -> Option<Tag>;
@@ -71,7 +71,7 @@ pub(crate) trait Kind {
     // ---- server half ----
 
     /// The answer to QUERY(want, have).
-    fn held(versions: &Versions, want: Want, have: Tag) -> Held {
+    fn held(versions: &Versions, want: Want, have: Tag) -> HeldVersions {
         versions.held(want, have)
     }
 
@@ -85,7 +85,7 @@ pub(crate) trait Kind {
         delta: u16,
         quiet: bool,
         draw: impl FnMut() -> Handle,
-    ) -> Vec<Stored>;
+    ) -> Vec<StoredVersion>;
 
     /// Whether a new version would be refused for those that are not confirmed.
     fn is_busy(_: &Versions, _: Bounds) -> bool {

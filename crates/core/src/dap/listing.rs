@@ -5,7 +5,7 @@ use crate::config::Configuration;
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
-use crate::message::{Body, ListEntry, ListRequest, Listed, Reply};
+use crate::message::{Body, ListEntry, ListPage, ListRequest, Reply};
 use crate::tag::Tag;
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub async fn list<E: Env>(env: &E, at: &Visit, request: &ListRequest) -> Result<
 struct Collect {
     request: ListRequest,
     quorum: usize,
-    replies: Vec<Option<Listed>>,
+    replies: Vec<Option<ListPage>>,
     refused: Vec<bool>,
 }
 
@@ -57,7 +57,7 @@ impl Collect {
 
     /// The merged page, if a quorum speaks for every key of it.
     fn merge(&self) -> Option<Listing> {
-        let replies: Vec<&Listed> = self.replies.iter().flatten().collect();
+        let replies: Vec<&ListPage> = self.replies.iter().flatten().collect();
         if replies.len() < self.quorum {
             return None;
         }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn reply(entries: Vec<ListEntry>, truncated: bool) -> Event {
-        Event::Reply(Reply::Listed(Listed { entries, truncated }))
+        Event::Reply(Reply::Listed(ListPage { entries, truncated }))
     }
 
     #[test]

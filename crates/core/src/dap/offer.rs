@@ -137,7 +137,7 @@ impl ConfiguredTally for Offer {
 mod tests {
     use super::*;
     use crate::config::{Dap, Descriptor, ServerId};
-    use crate::message::Held;
+    use crate::message::HeldVersions;
     use crate::object::DomainId;
     use crate::tag::Writer;
     use crate::timing;
@@ -164,9 +164,9 @@ mod tests {
             let mut decided = false;
             for member in 0..4 {
                 let event = match answer(member) {
-                    0 => Event::Reply(Reply::Access(vec![Answer::Held(Held {
+                    0 => Event::Reply(Reply::Access(vec![Answer::Held(HeldVersions {
                         stable: tag(member as u64),
-                        ..Held::default()
+                        ..HeldVersions::default()
                     })])),
                     1 => Event::Reply(Reply::Access(vec![Answer::Refused(Refusal::Busy)])),
                     2 => Event::Refused(Refusal::Full),

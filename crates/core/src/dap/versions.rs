@@ -3,18 +3,18 @@
 
 use crate::element::{Carried, Form, Handle};
 use crate::limits;
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
 
 mod stored;
 
-pub use stored::Stored;
+pub use stored::StoredVersion;
 
 /// All versions held of an object, and what is remembered of those that are not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Versions {
     /// Ascending by tag; the largest is never evicted, nor trimmed.
-    stored: Vec<Stored>,
+    stored: Vec<StoredVersion>,
     /// The largest tag whose element was evicted or refused.
     floor: Tag,
     /// The largest tag known to be at a quorum.
@@ -132,7 +132,7 @@ pub enum Admission {
 
 impl Versions {
     /// The versions held, ascending.
-    pub fn stored(&self) -> &[Stored] {
+    pub fn stored(&self) -> &[StoredVersion] {
         &self.stored
     }
 
@@ -160,24 +160,24 @@ impl Versions {
     }
 
     /// The version of this tag, be it trimmed.
-    pub fn find(&self, tag: Tag) -> Option<&Stored> {
+    pub fn find(&self, tag: Tag) -> Option<&StoredVersion> {
         self.stored.iter().find(|stored| stored.tag == tag)
     }
 
     /// The version of this tag, if its element is here.
-    pub fn with_element(&self, tag: Tag) -> Option<&Stored> {
+    pub fn with_element(&self, tag: Tag) -> Option<&StoredVersion> {
         self.find(tag).filter(|stored| stored.form != Form::Trimmed)
     }
 
     /// The largest version held.
-    pub fn largest(&self) -> Option<&Stored> {
+    pub fn largest(&self) -> Option<&StoredVersion> {
         self.stored.last()
     }
 
     /// Takes a version in. One that is as large as the damaged one repairs the object: returned is then the damaged
     /// record, which is no longer needed.
     #[must_use = "the damaged record is to be let go"]
-    pub fn insert(&mut self, version: Stored) -> Option<Handle> {
+    pub fn insert(&mut self, version: StoredVersion) -> Option<Handle> {
         let place = self
             .stored
             .partition_point(|stored| stored.tag < version.tag);
@@ -215,7 +215,7 @@ impl Versions {
 
     /// Versions above the confirmed one.
     pub fn unconfirmed(&self) -> usize {
-        let is_unconfirmed = |stored: &&Stored| stored.tag > self.stable;
+        let is_unconfirmed = |stored: &&StoredVersion| stored.tag > self.stable;
         self.stored.iter().filter(is_unconfirmed).count()
     }
 
@@ -377,11 +377,14 @@ impl Versions {
     }
 
     /// Removes the versions for which `goes` holds (never the largest), raises the floor over them and returns them.
-    pub fn evict(&mut self, mut goes: impl FnMut(usize, &Stored) -> bool) -> Vec<Stored> {
+    pub fn evict(
+        &mut self,
+        mut goes: impl FnMut(usize, &StoredVersion) -> bool,
+    ) -> Vec<StoredVersion> {
         let before = self.largest().map(|it| it.tag);
         let last = self.stored.len().saturating_sub(1);
         let mut place = 0;
-        let evicted: Vec<Stored> = self
+        let evicted: Vec<StoredVersion> = self
             .stored
             .extract_if(.., |stored| {
                 let evict = place < last && goes(last - place, stored);
@@ -398,11 +401,15 @@ impl Versions {
     }
 
     /// All but the `kept` largest elements go; their tags stay, each under a record of its own. Returns what went.
-    pub fn trim_elements(&mut self, kept: usize, mut draw: impl FnMut() -> Handle) -> Vec<Stored> {
+    pub fn trim_elements(
+        &mut self,
+        kept: usize,
+        mut draw: impl FnMut() -> Handle,
+    ) -> Vec<StoredVersion> {
         let elements = self.stored.iter_mut().rev();
         let elements = elements.filter(|stored| stored.form != Form::Trimmed);
-        let goes = |stored: &mut Stored| {
-            let tag_alone = Stored {
+        let goes = |stored: &mut StoredVersion| {
+            let tag_alone = StoredVersion {
                 form: Form::Trimmed,
                 bytes: 0,
                 handle: draw(),
@@ -444,7 +451,7 @@ impl Versions {
 
     /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and newer
     /// than what the asker has.
-    pub fn held(&self, want: Want, have: Tag) -> Held {
+    pub fn held(&self, want: Want, have: Tag) -> HeldVersions {
         let newest = self.largest().filter(|newest| newest.tag > have);
         let newest = newest.filter(|newest| newest.form != Form::Trimmed);
         let element = newest.and_then(|newest| {
@@ -466,7 +473,7 @@ impl Versions {
                 },
             ))
         });
-        Held {
+        HeldVersions {
             stored: self
                 .stored
                 .iter()

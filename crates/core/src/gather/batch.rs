@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Batch<T: ConfiguredTally> {
     calls: Vec<Call<T>>,
     /// What each member is asked, by position, with the calls that it is asked for.
-    asked: Vec<Option<Asked>>,
+    asked: Vec<Option<MemberRequest>>,
     needed: usize,
 }
 
@@ -23,7 +23,7 @@ struct Call<T: ConfiguredTally> {
     result: Option<T::Output>,
 }
 
-struct Asked {
+struct MemberRequest {
     accesses: Vec<(Name, Access)>,
     calls: Vec<usize>,
 }
@@ -37,7 +37,7 @@ impl<T: ConfiguredTally> Batch<T> {
             result: None,
         };
         let mut calls: Vec<Call<T>> = calls.into_iter().map(call).collect();
-        let asked = (0..n).map(|position| Asked::of(&mut calls, position));
+        let asked = (0..n).map(|position| MemberRequest::of(&mut calls, position));
         let asked = asked.collect();
         let needed = calls.iter().map(|call| call.tally.needed()).max();
         let needed = needed.expect("a batch has something in it");
@@ -68,9 +68,9 @@ impl<T: ConfiguredTally> Batch<T> {
     }
 }
 
-impl Asked {
-    fn of<T: ConfiguredTally>(calls: &mut [Call<T>], position: usize) -> Option<Asked> {
-        let mut asked = Asked {
+impl MemberRequest {
+    fn of<T: ConfiguredTally>(calls: &mut [Call<T>], position: usize) -> Option<MemberRequest> {
+        let mut asked = MemberRequest {
             accesses: Vec::with_capacity(calls.len()),
             calls: Vec::with_capacity(calls.len()),
         };

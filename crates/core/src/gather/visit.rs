@@ -23,12 +23,12 @@ struct Place {
     configuration: Arc<Configuration>,
     /// Goes with every request, so that only servers that know it answer (`[A-8 closed-get]`).
     closing: Option<Pointer>,
-    heard: RefCell<Heard>,
+    heard: RefCell<SuccessorView>,
 }
 
 /// What was heard of the successor.
 #[derive(Default)]
-struct Heard {
+struct SuccessorView {
     best: Option<Pointer>,
     /// A quorum said so, or something larger.
     at_quorum: bool,

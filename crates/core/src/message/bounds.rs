@@ -1,7 +1,7 @@
 //! Numbers that no execution produces (`[N-1 bounded-numbers]`): a server refuses what says one, and a client believes no
 //! reply that does.
 
-use super::{Access, Answer, Ballot, CellReply, CellRequest, Held, Reply};
+use super::{Access, Answer, Ballot, CellReply, CellRequest, HeldVersions, Reply};
 use crate::limits;
 use crate::tag::Tag;
 
@@ -42,7 +42,7 @@ impl CellRequest {
     }
 }
 
-impl Held {
+impl HeldVersions {
     fn is_possible(&self) -> bool {
         let element = self.element.iter().map(|(tag, _)| tag);
         let stored = self.stored.iter().map(|(tag, _)| tag);

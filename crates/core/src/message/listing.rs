@@ -55,7 +55,7 @@ impl ListRequest {
 
 /// A page of the objects that a server holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Listed {
+pub struct ListPage {
     /// By key, tombstones included (`[X-18 tombstone-versions]`). Of the keys with a common prefix there is one: the first that is
     /// no tombstone and not damaged, if there is any, and the first otherwise.
     pub entries: Vec<ListEntry>,

@@ -10,11 +10,13 @@ use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::kind::of_kind;
-use crate::dap::versions::{Admission, Arrival, Stored, Versions};
+use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
 use crate::element::{Carried, Element, Handle};
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{CellReply, CellRequest, CellSummary, Held, Refusal, ServerStatus, Want};
+use crate::message::{
+    CellReply, CellRequest, CellSummary, HeldVersions, Refusal, ServerStatus, Want,
+};
 use crate::object::{Name, UPLOAD_PREFIX};
 use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
@@ -124,11 +126,16 @@ impl ConfigurationState {
         }
     }
 
-    pub(super) fn query(&self, name: &Name, want: Want, have: Tag) -> Result<Held, Refusal> {
+    pub(super) fn query(
+        &self,
+        name: &Name,
+        want: Want,
+        have: Tag,
+    ) -> Result<HeldVersions, Refusal> {
         let c = self.configuration().expect(ADMITTED);
         // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
         let held = |versions| of_kind!(c, K => K::held(versions, want, have));
-        let held = self.sound(name)?.map_or_else(Held::default, held);
+        let held = self.sound(name)?.map_or_else(HeldVersions::default, held);
         let newest = held.element.as_ref().map(|(tag, _)| *tag);
         assert!(newest.is_none_or(|it| it > have), "none goes to who has it");
         Ok(held)
@@ -150,7 +157,7 @@ impl ConfigurationState {
     }
 
     /// The version, if it is held and the object can speak.
-    pub(super) fn find(&self, name: &Name, tag: Tag) -> Option<&Stored> {
+    pub(super) fn find(&self, name: &Name, tag: Tag) -> Option<&StoredVersion> {
         self.sound(name).ok()??.with_element(tag)
     }
 
@@ -178,7 +185,7 @@ impl ConfigurationState {
         (key, name): (ConfigurationId, &Name),
         (upto, spared): (Tag, Tag),
         ledger: &mut Ledger,
-    ) -> Result<Held, Refusal> {
+    ) -> Result<HeldVersions, Refusal> {
         self.sound(name)?;
         if !has_fence(self.configuration().expect(ADMITTED)) {
             return Err(Refusal::Malformed);

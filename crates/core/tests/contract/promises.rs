@@ -2,7 +2,9 @@
 
 use areo_core::config::{Configuration, Dap};
 use areo_core::element::{Carried, Element};
-use areo_core::message::{Answer, Ballot, CellReply, CellRequest, Held, Listed, Refusal, Reply};
+use areo_core::message::{
+    Answer, Ballot, CellReply, CellRequest, HeldVersions, ListPage, Refusal, Reply,
+};
 use areo_core::pointer::{Pointer, Status};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -15,7 +17,7 @@ type Place = (usize, usize);
 #[derive(Default)]
 struct Object {
     acknowledged: BTreeSet<Tag>,
-    last: Held,
+    last: HeldVersions,
 }
 
 #[derive(Default)]
@@ -140,7 +142,7 @@ impl Promises {
     }
 
     /// A listing says of each object what a query says.
-    pub(super) fn listed(&self, at: usize, keys: &[&str], listed: &Listed) {
+    pub(super) fn listed(&self, at: usize, keys: &[&str], listed: &ListPage) {
         for (number, key) in keys.iter().enumerate() {
             let object = self.objects.get(&(at, number));
             let newest = object.and_then(|object| object.last.stored.last());
@@ -206,7 +208,7 @@ impl Promises {
 }
 
 /// A larger tombstone is there, for whose sake smaller versions go.
-fn is_superseded(tag: Tag, held: &Held) -> bool {
+fn is_superseded(tag: Tag, held: &HeldVersions) -> bool {
     let listed = held.stored.iter().map(|(listed, _)| *listed);
     listed
         .filter(|listed| *listed > tag)

@@ -7,7 +7,7 @@ use areo_core::dap;
 use areo_core::dap::versions::Marks;
 use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Answer, Body, Held, Note, Refusal, Reply, Request, Want};
+use areo_core::message::{Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, Want};
 use areo_core::server::record::{ElementHeader, Header, Step};
 use areo_core::shard::Shard;
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -58,7 +58,7 @@ fn shard(c: &Arc<Configuration>) -> Shard<&'static str> {
     shard
 }
 
-fn held(reply: &Result<Reply, Refusal>) -> &Held {
+fn held(reply: &Result<Reply, Refusal>) -> &HeldVersions {
     match reply {
         Ok(Reply::Access(answers)) => match &answers[0] {
             Answer::Held(held) => held,
@@ -185,9 +185,15 @@ fn a_server_that_starts_again_never_says_less() {
     }
 }
 
-fn check_restart(world: &World, c: &Arc<Configuration>, dap: Dap, before: &Held, put: &[Tag]) {
+fn check_restart(
+    world: &World,
+    c: &Arc<Configuration>,
+    dap: Dap,
+    before: &HeldVersions,
+    put: &[Tag],
+) {
     let after = world.held(0, "k");
-    let largest = |held: &Held| held.stored.last().map(|(tag, _)| *tag);
+    let largest = |held: &HeldVersions| held.stored.last().map(|(tag, _)| *tag);
     assert_eq!(largest(&after), largest(before));
     assert!(after.floor >= before.floor, "{before:?} became {after:?}");
     for tag in put {

@@ -5,7 +5,7 @@ use super::{Disk, World, name, server};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::instant::Instant;
 use areo_core::message::{
-    Access, Answer, Body, Held, Note, Refusal, Reply, Request, ServerStatus, Want,
+    Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Want,
 };
 use areo_core::server::Identity;
 use areo_core::shard::{Shard, completes, frees, writes};
@@ -185,7 +185,7 @@ impl World {
     }
 
     /// What a server says that it holds of an object, or why it says nothing.
-    pub fn query(&self, number: usize, key: &str) -> Result<Held, Refusal> {
+    pub fn query(&self, number: usize, key: &str) -> Result<HeldVersions, Refusal> {
         let (want, have) = (Want::Tags, Tag::INITIAL);
         match self.access(number, key, Access::query(want, have))? {
             Answer::Held(held) => Ok(held),
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// The same of one that speaks.
-    pub fn held(&self, number: usize, key: &str) -> Held {
+    pub fn held(&self, number: usize, key: &str) -> HeldVersions {
         let held = self.query(number, key);
         held.unwrap_or_else(|refusal| panic!("server {number} refuses {key}: {refusal}"))
     }

@@ -5,7 +5,9 @@ use super::{World, server};
 use areo_core::config::ServerId;
 use areo_core::element::Carried;
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Answer, Body, CellRequest, Held, Note, Refusal, Reply, Request};
+use areo_core::message::{
+    Access, Answer, Body, CellRequest, HeldVersions, Note, Refusal, Reply, Request,
+};
 use areo_core::object::{Kind, Name};
 use std::time::Duration;
 
@@ -330,7 +332,7 @@ fn element_bytes(reply: &Reply) -> usize {
         return 0;
     };
     let carried = |answer: &Answer| match answer {
-        Answer::Held(Held {
+        Answer::Held(HeldVersions {
             element: Some((_, Carried::Whole(element))),
             ..
         })

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::peer::PeerConfig;
 
 /// What is known about the server, shared by its two links.
-pub(crate) struct Known {
+pub(crate) struct PeerKnowledge {
     pub(crate) address: RefCell<String>,
     /// The highest incarnation that anyone has told of.
     pub(crate) highest_incarnation: Cell<u64>,
@@ -21,9 +21,9 @@ pub(crate) struct Answered {
     pub(crate) incarnation: u64,
 }
 
-impl Known {
-    pub(crate) fn new(config: &PeerConfig) -> Rc<Known> {
-        Rc::new(Known {
+impl PeerKnowledge {
+    pub(crate) fn new(config: &PeerConfig) -> Rc<PeerKnowledge> {
+        Rc::new(PeerKnowledge {
             address: RefCell::new(config.address.clone()),
             highest_incarnation: Cell::new(config.known_incarnation),
             answered: Cell::default(),

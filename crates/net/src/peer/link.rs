@@ -16,7 +16,7 @@ use crate::handshake::{HandshakeError, greet};
 use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
-use crate::peer::known::{Answered, Known};
+use crate::peer::known::{Answered, PeerKnowledge};
 use crate::peer::standing::Standing;
 use crate::peer::{Answer, PeerConfig, Refused, Sink, Status, Traffic};
 
@@ -27,7 +27,7 @@ const TICK_PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Link {
     channel: Channel,
     config: PeerConfig,
-    known: Rc<Known>,
+    known: Rc<PeerKnowledge>,
     calls: RefCell<Calls>,
     status: Standing,
     connection: RefCell<Option<Connection>>,
@@ -47,7 +47,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(channel: Channel, config: PeerConfig, known: Rc<Known>) -> Rc<Link> {
+    pub(crate) fn new(channel: Channel, config: PeerConfig, known: Rc<PeerKnowledge>) -> Rc<Link> {
         Rc::new_cyclic(|myself| Link {
             channel,
             config,
@@ -172,7 +172,7 @@ impl Link {
         self.channel
     }
 
-    pub(crate) fn known(&self) -> &Known {
+    pub(crate) fn known(&self) -> &PeerKnowledge {
         &self.known
     }
 

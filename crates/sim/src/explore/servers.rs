@@ -22,11 +22,11 @@ pub(super) struct Automaton {
     states: Table<State>,
     steps: HashMap<(u32, u32), Taken>,
     /// What it says before it takes anything.
-    begins: Said,
+    begins: ServerSends,
 }
 
 /// What a server says of its own accord: the place of another server in the case, and the message.
-pub(super) type Said = Rc<[(usize, u32)]>;
+pub(super) type ServerSends = Rc<[(usize, u32)]>;
 
 /// What becomes of a server by a message.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Taken {
     /// Its state.
     pub(super) next: u32,
     pub(super) answer: Option<u32>,
-    pub(super) said: Said,
+    pub(super) said: ServerSends,
 }
 
 /// What a live server did with the last of its messages, and what can be seen of it then.
@@ -180,7 +180,7 @@ impl Automaton {
 }
 
 /// What goes to servers that do not belong to the case is lost.
-fn said(case: &Case, words: &mut Words, said: Vec<(ServerId, Note)>) -> Said {
+fn said(case: &Case, words: &mut Words, said: Vec<(ServerId, Note)>) -> ServerSends {
     let place = |(to, note): (ServerId, Note)| {
         let place = case.servers.iter().position(|id| *id == to)?;
         Some((place, words.message(&Message::Note(note))))

@@ -23,14 +23,14 @@ fn tag(number: u64) -> Tag {
     }
 }
 
-fn held(stored: &[u64], floor: u64) -> Held {
-    Held {
+fn held(stored: &[u64], floor: u64) -> HeldVersions {
+    HeldVersions {
         stored: stored
             .iter()
             .map(|number| (tag(*number), Form::Copy))
             .collect(),
         floor: tag(floor),
-        ..Held::default()
+        ..HeldVersions::default()
     }
 }
 
@@ -76,7 +76,7 @@ impl Scene {
     }
 
     /// Whether showing this breaks the rule.
-    fn shows(&self, rule: &mut dyn Invariant, held: &Held) -> bool {
+    fn shows(&self, rule: &mut dyn Invariant, held: &HeldVersions) -> bool {
         let (server, object) = (0, 0);
         let shown = Observation::Shown {
             server,

@@ -7,7 +7,7 @@
 use super::{Context, KEY, REMOTE_SPAN, REMOTE_TRACE, Shared};
 use crate::record::{SpanId, SpanRecord, TraceId};
 use crate::ring::Ended;
-use crate::said::Said;
+use crate::span_attributes::SpanAttributes;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
@@ -36,7 +36,7 @@ struct Open {
     started: Instant,
     /// Handles to it.
     handles: usize,
-    said: Said,
+    said: SpanAttributes,
 }
 
 /// A span's id: its place in the slots, and whether it is watched. An operation that is not has a span all the same, so
@@ -68,7 +68,7 @@ pub(super) struct Slots {
     places: Vec<Open>,
     free: Vec<usize>,
     /// Room for what spans say.
-    spare: Vec<Said>,
+    spare: Vec<SpanAttributes>,
 }
 
 impl Slots {
@@ -298,11 +298,11 @@ struct Fields<'a> {
     keys: bool,
     trace: Option<u128>,
     span: Option<u64>,
-    said: &'a mut Said,
+    said: &'a mut SpanAttributes,
 }
 
 impl Fields<'_> {
-    fn new(said: &mut Said, keys: bool) -> Fields<'_> {
+    fn new(said: &mut SpanAttributes, keys: bool) -> Fields<'_> {
         Fields {
             keys,
             trace: None,

@@ -5,7 +5,7 @@ use super::parts::{self, FORM_BYTES, Part, TAG_BYTES};
 use super::reader::Reader;
 use super::reply::{carried, is_ascending, whole};
 use super::writer::Sink;
-use areo_core::message::Held;
+use areo_core::message::HeldVersions;
 use areo_core::tag::Tag;
 
 const ELEMENT: u8 = 1;
@@ -17,13 +17,13 @@ pub(super) const FLAGS: u8 = ELEMENT | FENCE;
 const VERSION_FLAGS: u8 = 0;
 const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES + 1;
 
-pub(super) fn flags(held: &Held) -> u8 {
+pub(super) fn flags(held: &HeldVersions) -> u8 {
     let element = held.element.as_ref().map_or(0, |_| ELEMENT);
     let fence = if held.fence.is_initial() { 0 } else { FENCE };
     element | fence
 }
 
-pub(super) fn put_held<S: Sink>(out: &mut S, held: &Held) {
+pub(super) fn put_held<S: Sink>(out: &mut S, held: &HeldVersions) {
     assert!(
         is_ascending(held.stored.iter().map(|(tag, _)| tag)),
         "a server keeps versions in order"
@@ -45,7 +45,7 @@ pub(super) fn put_held<S: Sink>(out: &mut S, held: &Held) {
     }
 }
 
-pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<Held, DecodeError> {
+pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<HeldVersions, DecodeError> {
     let (floor, stable) = (parts::tag(reader)?, parts::tag(reader)?);
     let fence = match flags & FENCE {
         0 => Tag::INITIAL,
@@ -66,7 +66,7 @@ pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<Held, DecodeErr
         0 => None,
         _ => Some((parts::tag(reader)?, carried(reader)?)),
     };
-    Ok(Held {
+    Ok(HeldVersions {
         stored,
         floor,
         stable,

@@ -10,7 +10,7 @@ use crate::frame;
 use areo_core::element::{Carried, Element};
 use areo_core::limits;
 use areo_core::message::{
-    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, Listed, Refusal, Reply,
+    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, ListPage, Refusal, Reply,
     ServerRecord,
 };
 use areo_core::object::Etag;
@@ -169,7 +169,7 @@ fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
     sizes.take(limits::PAGE_ENTRIES).take_while(fits).count()
 }
 
-fn put_listed<S: Sink>(out: &mut S, listed: &Listed, pointer: Option<&Pointer>) {
+fn put_listed<S: Sink>(out: &mut S, listed: &ListPage, pointer: Option<&Pointer>) {
     let sizes = listed.entries.iter().map(entry_bytes);
     let count = fitting(sizes);
     let truncated = listed.truncated || count < listed.entries.len();
@@ -345,7 +345,7 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
             let count = reader.short()?;
             let (limit, least_bytes) = (limits::PAGE_ENTRIES, ENTRY_FIXED_BYTES + 1);
             let entries = reader.list("entries", count, limit, least_bytes, entry)?;
-            Reply::Listed(Listed { entries, truncated })
+            Reply::Listed(ListPage { entries, truncated })
         }
         CELLS => {
             let count = reader.short()?;

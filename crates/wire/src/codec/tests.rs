@@ -6,7 +6,7 @@ use crate::testing::{examples, note_name, reply_name, request_name, strategies};
 use areo_core::element::{Carried, Element, Form, Handle};
 use areo_core::limits;
 use areo_core::message::{
-    Access, Answer, Body, CellSummary, Held, ListEntry, Listed, Refusal, Want,
+    Access, Answer, Body, CellSummary, HeldVersions, ListEntry, ListPage, Refusal, Want,
 };
 use areo_core::object::Name;
 use areo_core::tag::Tag;
@@ -166,7 +166,7 @@ fn a_listing_that_is_too_long_for_a_frame_is_cut() {
         damaged: false,
     };
     let entries: Vec<_> = (0..limits::PAGE_ENTRIES).map(entry).collect();
-    let whole = Listed {
+    let whole = ListPage {
         entries: entries.clone(),
         truncated: false,
     };
@@ -324,9 +324,9 @@ fn typical_bodies_are_small() {
         89
     );
     let answered = |answer| encode_reply(&Reply::Access(vec![answer])).body.len();
-    let mut held = Held {
+    let mut held = HeldVersions {
         stored: vec![(tag, Form::Copy)],
-        ..Held::default()
+        ..HeldVersions::default()
     };
     assert_eq!(answered(Answer::Held(held.clone())), 86);
     held.element = Some((tag, Carried::Whole(copy())));

@@ -10,8 +10,8 @@ use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
-    ServerStatus, Want,
+    Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal, Reply, Request,
+    ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
 use areo_core::pointer::Pointer;
@@ -307,7 +307,7 @@ fn latest() -> Request {
 pub fn replies() -> Vec<Reply> {
     let mut replies = answers();
     replies.extend([
-        Reply::Listed(Listed {
+        Reply::Listed(ListPage {
             entries: vec![
                 entry("photos/a", false, false),
                 entry("photos/b", true, false),
@@ -357,9 +357,9 @@ pub fn replies() -> Vec<Reply> {
     replies.extend(envelopes());
     replies.extend(baselines().map(|c| Reply::Latest(Some(c))));
     // As published: a list with a tag that has no element any more.
-    replies.push(Reply::Access(vec![Answer::Held(Held {
+    replies.push(Reply::Access(vec![Answer::Held(HeldVersions {
         stored: vec![(tag(0x33), Form::Trimmed), (tag(0x34), fragment(2).form)],
-        ..Held::default()
+        ..HeldVersions::default()
     })]));
     replies.push(Reply::Latest(Some(outside())));
     replies
@@ -398,18 +398,18 @@ fn envelopes() -> [Reply; 4] {
 }
 
 fn answers() -> Vec<Reply> {
-    let held = Held {
+    let held = HeldVersions {
         stored: vec![(tag(0x31), fragment(2).form), (tag(0x32), Form::Copy)],
         floor: tag(0x30),
         stable: tag(0x31),
         fence: Tag::INITIAL,
         element: None,
     };
-    let fenced = Held {
+    let fenced = HeldVersions {
         fence: tag(0x33),
         ..held.clone()
     };
-    let with = |element| Held {
+    let with = |element| HeldVersions {
         element: Some((tag(0x32), Carried::Whole(element))),
         ..held.clone()
     };
@@ -420,7 +420,7 @@ fn answers() -> Vec<Reply> {
         vec![
             Answer::Held(with(copy())),
             Answer::Held(with(metadata_only())),
-            Answer::Held(Held::default()),
+            Answer::Held(HeldVersions::default()),
         ],
         vec![whole(fragment(0)), whole(tombstone())],
         vec![whole(manifest())],

@@ -10,8 +10,8 @@ use areo_core::element::{Carried, Element, Form};
 use areo_core::limits;
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    Enrolment, Held, ListEntry, ListRequest, Listed, Note, Refusal, Reply, Request, ServerRecord,
-    ServerStatus, Want,
+    Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal, Reply, Request,
+    ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Etag, Kind, Name};
 use areo_core::pointer::Pointer;
@@ -128,7 +128,7 @@ fn reply_for_configurations() -> impl Strategy<Value = Reply> {
     let cells = (vec(cell_summary(), 0..5), any::<bool>());
     prop_oneof![
         4 => vec(answer(), 0..6).prop_map(Reply::Access),
-        1 => listed.prop_map(|(entries, truncated)| Reply::Listed(Listed { entries, truncated })),
+        1 => listed.prop_map(|(entries, truncated)| Reply::Listed(ListPage { entries, truncated })),
         2 => cell_reply().prop_map(Reply::Cell),
         1 => cells.prop_map(|(cells, truncated)| Reply::Cells { cells, truncated }),
         1 => Just(Reply::Config),
@@ -158,12 +158,12 @@ fn answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
-fn held() -> impl Strategy<Value = Held> {
+fn held() -> impl Strategy<Value = HeldVersions> {
     let stored = btree_map(tag(), listed_form(), 0..8);
     let element = option::of((tag(), answered_element()));
     let fence = prop_oneof![Just(Tag::INITIAL), tag()];
     let fields = (stored, tag(), tag(), fence, element);
-    fields.prop_map(|(stored, floor, stable, fence, element)| Held {
+    fields.prop_map(|(stored, floor, stable, fence, element)| HeldVersions {
         stored: stored.into_iter().collect(),
         floor,
         stable,

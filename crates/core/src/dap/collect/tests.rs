@@ -77,10 +77,10 @@ impl Members {
                     Want::Fragment => element(*number).form != Form::Copy,
                     Want::Tags | Want::Metadata => false,
                 });
-                let held = reply(Answer::Held(Held {
+                let held = reply(Answer::Held(HeldVersions {
                     stored: self.hold[position].iter().map(form).collect(),
                     element: sent.map(|number| (tag(number), Carried::Whole(element(number)))),
-                    ..Held::default()
+                    ..HeldVersions::default()
                 }));
                 let late = (does == Does::AnswerLate).then_some(Event::Unreachable);
                 late.into_iter().chain([held]).collect()
@@ -146,7 +146,7 @@ impl Members {
 }
 
 /// The elements make the value of that version, and it is the one expected.
-fn check(c: &Configuration, collected: &Collected, number: u64) {
+fn check(c: &Configuration, collected: &CollectedVersion, number: u64) {
     assert_eq!(collected.tag, tag(number));
     let forms: Vec<Form> = collected
         .elements
@@ -408,10 +408,10 @@ fn an_element_that_was_not_asked_for_is_not_read() {
     let mut tally = Collect::new(&c, &name(), Scope::Version, Tag::INITIAL, &wants);
     let mut ended = Decision::Pending;
     for (position, element) in elements(&c, 1).into_iter().enumerate().take(4) {
-        let held = Held {
+        let held = HeldVersions {
             stored: vec![(tag(1), element.form)],
             element: (position == 0).then_some((tag(1), Carried::Whole(element))),
-            ..Held::default()
+            ..HeldVersions::default()
         };
         let reply = Reply::Access(vec![Answer::Held(held)]);
         ended = tally.add(position, Event::Reply(reply));

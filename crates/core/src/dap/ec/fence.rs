@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::limits;
-use crate::message::{Access, Answer, Body, Held, Reply};
+use crate::message::{Access, Answer, Body, HeldVersions, Reply};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
@@ -31,7 +31,7 @@ pub async fn fence<E: Env>(
     assert!(newest < upto, "a fence is raised above what can be read");
     let fence = Access::Fence { upto, spared };
     let body = Body::Access(vec![(name.clone(), fence)]);
-    let fold = |answers: &mut Vec<Held>, _from: usize, reply: Reply| match single(reply) {
+    let fold = |answers: &mut Vec<HeldVersions>, _from: usize, reply: Reply| match single(reply) {
         Some(Answer::Held(held)) => {
             answers.push(held);
             Fold::Count
@@ -85,8 +85,13 @@ pub async fn keep_data<E: Env>(
 /// Versions above `newest` and up to the fence `upto` that are not at a quorum, by the answers of a quorum behind the fence,
 /// and of which these members do not hold enough to read them. The members that do not list such a version refuse it from now
 /// on, and they are more than a put can do without.
-pub(super) fn stranded(c: &Configuration, answers: &[Held], newest: Tag, upto: Tag) -> Vec<Tag> {
-    let replies: Vec<&Held> = answers.iter().collect();
+pub(super) fn stranded(
+    c: &Configuration,
+    answers: &[HeldVersions],
+    newest: Tag,
+    upto: Tag,
+) -> Vec<Tag> {
+    let replies: Vec<&HeldVersions> = answers.iter().collect();
     assert!(
         replies.len() >= c.quorums().quorum(),
         "a quorum has raised its fence"

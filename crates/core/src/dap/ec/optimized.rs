@@ -12,11 +12,11 @@
 use super::published::EcPublished;
 use crate::config::Configuration;
 use crate::dap::kind::{Kind, Remembers};
-use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use crate::dap::{Passed, Scope};
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -41,7 +41,7 @@ impl Kind for EcOptimized {
 
     fn accepted(
         c: &Configuration,
-        held: &[Option<Held>],
+        held: &[Option<HeldVersions>],
         have: Tag,
         passed: &Passed,
     ) -> Option<Tag> {
@@ -59,7 +59,7 @@ impl Kind for EcOptimized {
     // ---- server half ----
 
     /// A client that has a version is told of none that is older, and whether that one is here.
-    fn held(versions: &Versions, want: Want, have: Tag) -> Held {
+    fn held(versions: &Versions, want: Want, have: Tag) -> HeldVersions {
         let mut held = versions.held(want, have);
         held.stored.retain(|(tag, _)| *tag >= have);
         held
@@ -74,7 +74,7 @@ impl Kind for EcOptimized {
         delta: u16,
         quiet: bool,
         draw: impl FnMut() -> Handle,
-    ) -> Vec<Stored> {
+    ) -> Vec<StoredVersion> {
         EcPublished::trim(versions, delta, quiet, draw)
     }
 }

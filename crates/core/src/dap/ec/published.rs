@@ -18,12 +18,12 @@
 use super::Ec;
 use crate::config::Configuration;
 use crate::dap::kind::{Kind, Remembers};
-use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use crate::dap::{Passed, Scope};
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::Env;
 use crate::limits;
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -38,23 +38,32 @@ impl Kind for EcPublished {
 
     /// The largest version that k lists have with an element, if no larger one is in k lists (`t* == td`). The initial version
     /// is in every list, and so is, for whoever brought it there, the version that the asker has.
-    fn accepted(c: &Configuration, held: &[Option<Held>], have: Tag, _: &Passed) -> Option<Tag> {
-        let lists: Vec<&Held> = held.iter().flatten().collect();
+    fn accepted(
+        c: &Configuration,
+        held: &[Option<HeldVersions>],
+        have: Tag,
+        _: &Passed,
+    ) -> Option<Tag> {
+        let lists: Vec<&HeldVersions> = held.iter().flatten().collect();
         assert!(
             lists.len() >= c.quorums().quorum(),
             "the rule judges quorums"
         );
-        let listed = |list: &&Held| list.stored.iter().map(|(tag, _)| *tag).collect::<Vec<_>>();
+        let listed =
+            |list: &&HeldVersions| list.stored.iter().map(|(tag, _)| *tag).collect::<Vec<_>>();
         let mut tags: Vec<Tag> = lists.iter().flat_map(listed).collect();
         // The floor is here what was lost by damage: in the list, but which tag is not known any more.
         tags.extend(lists.iter().map(|list| list.floor));
         tags.sort_unstable();
-        let in_k_lists = |is_in: fn(&Held, Tag) -> bool| {
+        let in_k_lists = |is_in: fn(&HeldVersions, Tag) -> bool| {
             let count = |tag: Tag| lists.iter().filter(|list| is_in(list, tag)).count();
             let enough = |tag: &Tag| *tag > have && count(*tag) >= usize::from(c.dap().k());
             tags.iter().copied().rfind(enough).unwrap_or(have)
         };
-        let (largest, with_element) = (in_k_lists(Held::supports), in_k_lists(Held::stores));
+        let (largest, with_element) = (
+            in_k_lists(HeldVersions::supports),
+            in_k_lists(HeldVersions::stores),
+        );
         assert!(
             have <= with_element,
             "no older version is returned than the asker has"
@@ -84,7 +93,7 @@ impl Kind for EcPublished {
 
     /// PUT: what is listed is acknowledged; what trimming would empty at once is listed without its element.
     fn admit(versions: &Versions, tag: Tag, _: Arrival, bounds: Bounds) -> Admission {
-        let is_larger = |stored: &&Stored| stored.tag > tag && stored.form != Form::Trimmed;
+        let is_larger = |stored: &&StoredVersion| stored.tag > tag && stored.form != Form::Trimmed;
         if versions.find(tag).is_some() {
             Admission::Acknowledge
         } else if versions.stored().len() >= limits::LISTED_TAGS {
@@ -102,7 +111,7 @@ impl Kind for EcPublished {
         delta: u16,
         _: bool,
         draw: impl FnMut() -> Handle,
-    ) -> Vec<Stored> {
+    ) -> Vec<StoredVersion> {
         versions.trim_elements(usize::from(delta) + 1, draw)
     }
 }

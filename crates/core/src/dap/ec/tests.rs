@@ -29,7 +29,13 @@ fn tag(number: u64) -> Tag {
 }
 
 /// What the member at this position says when it holds these versions as fragments.
-fn held(c: &Configuration, position: usize, numbers: &[u64], floor: u64, stable: u64) -> Held {
+fn held(
+    c: &Configuration,
+    position: usize,
+    numbers: &[u64],
+    floor: u64,
+    stable: u64,
+) -> HeldVersions {
     let form = fragment(c, position);
     let named = |number| {
         if number == 0 {
@@ -38,7 +44,7 @@ fn held(c: &Configuration, position: usize, numbers: &[u64], floor: u64, stable:
             tag(number)
         }
     };
-    Held {
+    HeldVersions {
         stored: numbers.iter().map(|number| (tag(*number), form)).collect(),
         floor: named(floor),
         stable: named(stable),
@@ -55,22 +61,22 @@ fn fragment(c: &Configuration, position: usize) -> Form {
     }
 }
 
-fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<Stored> {
+fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<StoredVersion> {
     Ec::trim(versions, delta, quiet, || unreachable!("whole versions go"))
 }
 
 // ---- other rules ----------------------------------------------------------------------------------------------------
 
-type Rule = dyn Fn(&Configuration, &[Option<Held>]) -> Option<Tag>;
+type Rule = dyn Fn(&Configuration, &[Option<HeldVersions>]) -> Option<Tag>;
 
-fn ours(c: &Configuration, held: &[Option<Held>]) -> Option<Tag> {
+fn ours(c: &Configuration, held: &[Option<HeldVersions>]) -> Option<Tag> {
     Ec::accepted(c, held, Tag::INITIAL, &Passed::default())
 }
 
 /// EC-DAP II: the largest tag in at least k lists, whatever was trimmed (2.5).
 #[allow(clippy::unnecessary_wraps)] // the shape of a rule; this one cannot say no
-fn published(c: &Configuration, held: &[Option<Held>]) -> Option<Tag> {
-    let replies: Vec<&Held> = held.iter().flatten().collect();
+fn published(c: &Configuration, held: &[Option<HeldVersions>]) -> Option<Tag> {
+    let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
     let tags = replies
         .iter()
         .flat_map(|held| &held.stored)
@@ -82,9 +88,9 @@ fn published(c: &Configuration, held: &[Option<Held>]) -> Option<Tag> {
 /// [EC-11 acceptance-test] with another threshold, or blind for floors, and without the help of confirmations.
 fn weakened(
     c: &Configuration,
-    held: &[Option<Held>],
+    held: &[Option<HeldVersions>],
     threshold: usize,
-    supports: fn(&Held, Tag) -> bool,
+    supports: fn(&HeldVersions, Tag) -> bool,
 ) -> Option<Tag> {
     let candidate = published(c, held)?;
     let replies = || held.iter().flatten();
@@ -146,7 +152,7 @@ fn a_threshold_of_one_more_than_the_intersection_is_unsafe() {
         Some(held(&c, 2, &[2], 1, 0)),
         Some(held(&c, 3, &[], 0, 0)),
     ];
-    let stale = weakened(&c, &lists, 3, Held::supports);
+    let stale = weakened(&c, &lists, 3, HeldVersions::supports);
     assert_eq!(stale, Some(Tag::INITIAL), "t1 is complete: stale");
     assert_eq!(ours(&c, &lists), None);
 }
@@ -214,9 +220,11 @@ fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
             0,
         )
     };
-    let mut lists: Vec<Option<Held>> = (0..5).map(|position| Some(at_three(position))).collect();
-    let judge =
-        |lists: &[Option<Held>], passed: &Passed| Ec::accepted(&c, lists, Tag::INITIAL, passed);
+    let mut lists: Vec<Option<HeldVersions>> =
+        (0..5).map(|position| Some(at_three(position))).collect();
+    let judge = |lists: &[Option<HeldVersions>], passed: &Passed| {
+        Ec::accepted(&c, lists, Tag::INITIAL, passed)
+    };
     assert_eq!(
         judge(&lists, &Passed::default()),
         Some(new),
@@ -267,7 +275,7 @@ fn a_tombstone_that_nobody_confirmed_buries_what_is_below_it() {
     let mut versions = Versions::default();
     for number in 1..=3 {
         let deleted = number == 2;
-        let _ = versions.insert(Stored {
+        let _ = versions.insert(StoredVersion {
             tag: tag(number),
             form: match deleted {
                 true => Form::Copy,
@@ -348,7 +356,7 @@ impl Model {
                 self.handles += 1;
                 // Every other version is a tombstone.
                 let deleted = number.is_multiple_of(2);
-                let _ = versions.insert(Stored {
+                let _ = versions.insert(StoredVersion {
                     tag: tag(number),
                     form: match deleted {
                         true => Form::Copy,
@@ -410,7 +418,7 @@ impl Model {
             self.step(draw);
         }
         let newest = self.newest();
-        let mut answers: Vec<Option<Held>> = vec![None; self.c.n()];
+        let mut answers: Vec<Option<HeldVersions>> = vec![None; self.c.n()];
         for _ in 0..24 {
             let position = draw.below(self.c.n());
             let versions = &self.members[position];
@@ -464,14 +472,14 @@ fn weaker_rules_are_convicted_by_the_same_runs() {
     assert!(caught(&published));
     assert!(caught(&|c, held| {
         let threshold = c.quorums().intersection() + 1;
-        weakened(c, held, threshold, Held::supports)
+        weakened(c, held, threshold, HeldVersions::supports)
     }));
     assert!(caught(&|c, held| {
-        weakened(c, held, c.quorums().intersection(), Held::stores)
+        weakened(c, held, c.quorums().intersection(), HeldVersions::stores)
     }));
     // Without its help by confirmations our rule is still a sound one.
     assert!(!caught(&|c, held| {
-        weakened(c, held, c.quorums().intersection(), Held::supports)
+        weakened(c, held, c.quorums().intersection(), HeldVersions::supports)
     }));
 }
 

@@ -3,11 +3,11 @@
 
 use super::Kind;
 use crate::config::Configuration;
-use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use crate::dap::{Passed, Scope, abd};
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
-use crate::message::{Held, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -29,7 +29,12 @@ impl Kind for All {
     }
 
     /// The largest version that a member holds.
-    fn accepted(_: &Configuration, held: &[Option<Held>], have: Tag, _: &Passed) -> Option<Tag> {
+    fn accepted(
+        _: &Configuration,
+        held: &[Option<HeldVersions>],
+        have: Tag,
+        _: &Passed,
+    ) -> Option<Tag> {
         let stored = held.iter().flatten().flat_map(|held| &held.stored);
         stored.map(|(tag, _)| *tag).chain([have]).max()
     }
@@ -52,7 +57,12 @@ impl Kind for All {
         }
     }
 
-    fn trim(versions: &mut Versions, _: u16, _: bool, _: impl FnMut() -> Handle) -> Vec<Stored> {
+    fn trim(
+        versions: &mut Versions,
+        _: u16,
+        _: bool,
+        _: impl FnMut() -> Handle,
+    ) -> Vec<StoredVersion> {
         versions.evict(|_, _| true)
     }
 }

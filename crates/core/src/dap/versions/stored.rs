@@ -6,7 +6,7 @@ use crate::tag::Tag;
 
 /// One version held.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
+pub struct StoredVersion {
     /// The version.
     pub tag: Tag,
     /// The form of the element.
@@ -25,7 +25,7 @@ pub struct Stored {
     pub written_at_ms: u64,
 }
 
-impl Stored {
+impl StoredVersion {
     /// When it was written, if that is known.
     pub fn written_at_ms(&self) -> Option<u64> {
         (self.written_at_ms > 0).then_some(self.written_at_ms)

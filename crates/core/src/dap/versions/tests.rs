@@ -10,9 +10,9 @@ fn tag(number: u64) -> Tag {
     }
 }
 
-fn version(number: u64) -> Stored {
+fn version(number: u64) -> StoredVersion {
     let handle = Handle(number as u32);
-    Stored {
+    StoredVersion {
         tag: tag(number),
         form: Form::Copy,
         deleted: false,
@@ -147,7 +147,7 @@ fn damage_means_abstain_until_repaired() {
     assert_eq!((versions.damaged(), versions.floor()), (None, tag(1)));
     // The largest: the object cannot speak, although an older one may be there.
     assert_eq!(
-        versions.insert(Stored {
+        versions.insert(StoredVersion {
             tag: tag(3),
             ..version(3)
         }),

@@ -19,7 +19,7 @@ use crate::tag::Tag;
 use crate::timing;
 
 /// An object that is being moved.
-struct Moved<'a> {
+struct MovedObject<'a> {
     name: &'a Name,
     tag: Tag,
     /// `None` if it was not read, because it may not be needed.
@@ -28,7 +28,7 @@ struct Moved<'a> {
     holders: Vec<bool>,
 }
 
-impl Moved<'_> {
+impl MovedObject<'_> {
     /// How many members of the target hold the version, or do not.
     fn holding(&self, holds: bool) -> u64 {
         self.holders.iter().filter(|it| **it == holds).count() as u64
@@ -80,14 +80,14 @@ impl<E: Env> Source<'_, E> {
         let (may, must) = self.prospects(&names, entries);
         let scope = if must { Scope::Whole } else { Scope::Version };
         let found = self.find(&names, scope).await?;
-        let moved = names.iter().zip(found).map(|(name, found)| Moved {
+        let moved = names.iter().zip(found).map(|(name, found)| MovedObject {
             name,
             tag: found.tag,
             value: found.value,
             holders: vec![false; self.target.n()],
         });
         // What was never written is everywhere already.
-        let mut moved: Vec<Moved<'_>> = moved.filter(|it| !it.tag.is_initial()).collect();
+        let mut moved: Vec<MovedObject<'_>> = moved.filter(|it| !it.tag.is_initial()).collect();
         let to = Visit::new(self.target);
         if may && !moved.is_empty() {
             let versions: Vec<(&Name, Tag)> = moved.iter().map(|it| (it.name, it.tag)).collect();
@@ -101,7 +101,7 @@ impl<E: Env> Source<'_, E> {
             let elements = moved.iter().map(|moved| moved.holding(true)).sum();
             self.env.count(Work::Adopted { elements });
         }
-        let lacks = |moved: &Moved<'_>| moved.holders.contains(&false);
+        let lacks = |moved: &MovedObject<'_>| moved.holders.contains(&false);
         let (lacking, mut there): (Vec<_>, Vec<_>) = moved.into_iter().partition(lacks);
         there.extend(self.send(&to, lacking).await?);
         if to.is_last() {
@@ -113,7 +113,7 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Takes note of the elements that are sent now.
-    fn count_sent(&self, moved: &[Moved<'_>]) {
+    fn count_sent(&self, moved: &[MovedObject<'_>]) {
         let (mut elements, mut bytes) = (0, 0);
         for moved in moved {
             let lacking = moved.holding(false);
@@ -170,14 +170,14 @@ impl<E: Env> Source<'_, E> {
     async fn send<'a>(
         &self,
         to: &Visit,
-        mut moved: Vec<Moved<'a>>,
-    ) -> Result<Vec<Moved<'a>>, Stop> {
+        mut moved: Vec<MovedObject<'a>>,
+    ) -> Result<Vec<MovedObject<'a>>, Stop> {
         self.read(&mut moved).await?;
         if moved.is_empty() {
             return Ok(moved);
         }
         self.count_sent(&moved);
-        let puts: Vec<Put<'_>> = moved.iter().map(Moved::put).collect();
+        let puts: Vec<Put<'_>> = moved.iter().map(MovedObject::put).collect();
         let stored = many::put_data(self.env, to, &puts).await;
         let stored = stored.map_err(|failed| stop(failed, to))?;
         assert_eq!(stored.len(), puts.len(), "each was put");
@@ -195,8 +195,8 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Reads the values that turned out to be needed.
-    async fn read(&self, moved: &mut Vec<Moved<'_>>) -> Result<(), Stop> {
-        let unread = |moved: &&Moved<'_>| moved.value.is_none();
+    async fn read(&self, moved: &mut Vec<MovedObject<'_>>) -> Result<(), Stop> {
+        let unread = |moved: &&MovedObject<'_>| moved.value.is_none();
         let names = moved.iter().filter(unread).map(|moved| moved.name.clone());
         let names: Vec<Name> = names.collect();
         let found = self.find(&names, Scope::Whole).await?;
@@ -215,7 +215,7 @@ impl<E: Env> Source<'_, E> {
 
     /// Not a new version: it is taken in however many are there. False where members have a fence above it. Clients raise
     /// fences only in configurations that are final, so that another transfer has brought this version, or a larger one.
-    async fn put_data(&self, to: &Visit, moved: &Moved<'_>) -> Result<bool, Stop> {
+    async fn put_data(&self, to: &Visit, moved: &MovedObject<'_>) -> Result<bool, Stop> {
         let Put {
             name,
             tag,

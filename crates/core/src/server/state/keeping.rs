@@ -6,7 +6,7 @@ use crate::config::{Configuration, ConfigurationId};
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap::kind::of_kind;
-use crate::dap::versions::{Admission, Arrival, Bounds, Stored, Versions};
+use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use crate::element::{Element, Form, Handle};
 use crate::object::{Kind, Metadata, Name};
 use crate::tag::Tag;
@@ -38,7 +38,7 @@ pub(super) fn enqueue(versions: &mut Versions) -> Option<Tag> {
 /// (`[X-3 unconfirmed-cap]`): a block is not written again, so that no writer can starve a reader, and every later read
 /// finds the tombstone.
 pub(super) fn is_removed_block(name: &Name, versions: &Versions) -> bool {
-    let is_complete = |largest: &Stored| largest.deleted && largest.tag <= versions.stable();
+    let is_complete = |largest: &StoredVersion| largest.deleted && largest.tag <= versions.stable();
     name.kind() == Kind::Block && versions.largest().is_some_and(is_complete)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn trim(
     versions: &mut Versions,
     quiet: bool,
     ledger: &mut Ledger,
-) -> Vec<Stored> {
+) -> Vec<StoredVersion> {
     let delta = c.descriptor().delta;
     let newest = |versions: &Versions| versions.largest().map(|largest| largest.tag);
     let (largest, floor) = (newest(versions), versions.floor());
@@ -141,9 +141,9 @@ pub(super) fn take_in(
 }
 
 /// The version that is in this record.
-pub(super) fn stored(header: &ElementHeader, handle: Handle) -> Stored {
+pub(super) fn stored(header: &ElementHeader, handle: Handle) -> StoredVersion {
     let (etag, written_at_ms) = Metadata::listed(&header.metadata);
-    Stored {
+    StoredVersion {
         tag: header.tag,
         form: header.form,
         deleted: header.deleted,
@@ -156,7 +156,7 @@ pub(super) fn stored(header: &ElementHeader, handle: Handle) -> Stored {
 }
 
 /// The records of these.
-pub(super) fn handles(versions: &[Stored]) -> impl Iterator<Item = Handle> {
+pub(super) fn handles(versions: &[StoredVersion]) -> impl Iterator<Item = Handle> {
     versions.iter().map(|stored| stored.handle)
 }
 

@@ -1,9 +1,9 @@
 //! Listings of a server's objects, page by page (`docs/spec` `[X-19 regular-listing]`).
 
 use super::ConfigurationState;
-use crate::dap::versions::{Stored, Versions};
+use crate::dap::versions::{StoredVersion, Versions};
 use crate::limits;
-use crate::message::{ListEntry, ListRequest, Listed};
+use crate::message::{ListEntry, ListPage, ListRequest};
 use bytes::Bytes;
 use std::ops::Bound;
 
@@ -16,13 +16,13 @@ impl ConfigurationState {
         &self,
         request: &ListRequest,
         age_s: impl Fn(u32) -> u32,
-    ) -> Listed {
+    ) -> ListPage {
         let limit = usize::from(request.limit).clamp(1, limits::PAGE_ENTRIES);
         let mut entries: Vec<ListEntry> = Vec::new();
         let mut objects = self.objects_from(&start(request), request);
         while let Some((name, versions)) = objects.next() {
             if entries.len() == limit {
-                return Listed {
+                return ListPage {
                     entries,
                     truncated: true,
                 };
@@ -38,7 +38,7 @@ impl ConfigurationState {
             assert!(last < Some(request.listed_as(key)), "a page ascends");
             entries.push(entry(key, versions, age_s(versions.taken_in_s)));
         }
-        Listed {
+        ListPage {
             entries,
             truncated: false,
         }
@@ -119,7 +119,7 @@ fn entry(key: &str, versions: &Versions, age_s: u32) -> ListEntry {
         tag: tag.expect("of an object that is listed"),
         length: newest.map_or(0, |newest| newest.length),
         etag: newest.and_then(|newest| newest.etag.clone()),
-        written_at_ms: newest.and_then(Stored::written_at_ms),
+        written_at_ms: newest.and_then(StoredVersion::written_at_ms),
         age_s,
         deleted: newest.is_some_and(|newest| newest.deleted),
         damaged: versions.damaged().is_some(),

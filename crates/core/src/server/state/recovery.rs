@@ -8,7 +8,7 @@ use super::keeping::{forget, handles, object, stored, trim};
 use crate::config::ConfigurationId;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
-use crate::dap::versions::{Marks, Stored, Versions};
+use crate::dap::versions::{Marks, StoredVersion, Versions};
 use crate::element::{Form, Handle};
 use crate::object::{Name, UPLOAD_PREFIX};
 use crate::tag::Tag;
@@ -20,7 +20,7 @@ use std::collections::btree_map::{Entry, OccupiedEntry};
 #[derive(Default)]
 pub(super) struct Unjudged {
     /// Elements with damaged records.
-    damaged: Vec<(Name, Stored)>,
+    damaged: Vec<(Name, StoredVersion)>,
     /// Further records that say a floor: they go once one says everything.
     marks: BTreeMap<Name, Vec<Handle>>,
 }
@@ -76,7 +76,7 @@ impl ConfigurationState {
     /// is not known, so that it may be any version: the object abstains in this configuration until the largest of all is
     /// put.
     fn recover_impossible(&mut self, name: Name, handle: Handle) {
-        let lost = Stored {
+        let lost = StoredVersion {
             tag: Tag::LARGEST,
             form: Form::Copy,
             deleted: false,

@@ -288,9 +288,9 @@ fn versions_out_of_order_are_refused() {
             number,
             ..Tag::INITIAL
         };
-        let held = Held {
+        let held = HeldVersions {
             stored: vec![(tag(1), Form::Copy), (tag(2), Form::Copy)],
-            ..Held::default()
+            ..HeldVersions::default()
         };
         let mut body = encode_reply(&Reply::Access(vec![Answer::Held(held)]))
             .body

@@ -22,19 +22,20 @@ fn form(index: u8) -> Form {
 }
 
 /// The list of the member at this position: numbers below 0 are tags without an element.
-fn list(position: usize, numbers: &[i64]) -> Held {
+fn list(position: usize, numbers: &[i64]) -> HeldVersions {
     let listed = |number: &i64| match *number {
         1.. => (tag(number.unsigned_abs()), form(position as u8)),
         _ => (tag(number.unsigned_abs()), Form::Trimmed),
     };
-    Held {
+    HeldVersions {
         stored: numbers.iter().map(listed).collect(),
-        ..Held::default()
+        ..HeldVersions::default()
     }
 }
 
 fn decoded(lists: &[&[i64]]) -> Option<u64> {
-    let held: Vec<Option<Held>> = (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
+    let held: Vec<Option<HeldVersions>> =
+        (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
     EcPublished::accepted(&c(), &held, Tag::INITIAL, &Passed::default()).map(|tag| tag.number)
 }
 
@@ -58,7 +59,7 @@ fn the_largest_in_k_lists_is_decoded_if_k_have_its_element() {
 #[test]
 fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
     let c = c();
-    let damaged = Some(Held {
+    let damaged = Some(HeldVersions {
         floor: tag(2),
         ..list(0, &[1])
     });
@@ -121,7 +122,7 @@ fn kept(delta: u16, numbers: &[u64]) -> (Vec<Admission>, Versions) {
             Admission::StoreTag => Form::Trimmed,
             _ => return admission,
         };
-        let stored = Stored {
+        let stored = StoredVersion {
             tag: tag(number),
             form,
             deleted: false,
@@ -173,7 +174,7 @@ fn delta_and_one_elements_stay_and_every_tag() {
 fn a_list_ends_where_no_reply_could_name_it() {
     let mut versions = Versions::default();
     for number in 1..=limits::LISTED_TAGS as u64 {
-        let stored = Stored {
+        let stored = StoredVersion {
             tag: tag(number),
             form: Form::Trimmed,
             deleted: false,

@@ -8,11 +8,11 @@ use std::fmt::{self, Write};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attribute {
     name: &'static str,
-    held: Held,
+    held: StoredValue,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Held {
+enum StoredValue {
     Number(u64),
     Bool(bool),
     /// 16 bytes of the buffer from here on: what is written as 32 hexadecimal digits.
@@ -23,47 +23,47 @@ enum Held {
 
 /// What one span says, or what several say, one after the other.
 #[derive(Default, Debug)]
-pub(crate) struct Said {
+pub(crate) struct SpanAttributes {
     attributes: Vec<Attribute>,
     bytes: Vec<u8>,
 }
 
-/// Where something ends in a [`Said`].
+/// Where something ends in a [`SpanAttributes`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
     attributes: u32,
     bytes: u32,
 }
 
-impl Said {
+impl SpanAttributes {
     pub(crate) fn number(&mut self, name: &'static str, number: u64) {
-        self.set(name, Held::Number(number));
+        self.set(name, StoredValue::Number(number));
     }
 
     pub(crate) fn bool(&mut self, name: &'static str, bool: bool) {
-        self.set(name, Held::Bool(bool));
+        self.set(name, StoredValue::Bool(bool));
     }
 
     pub(crate) fn identity(&mut self, name: &'static str, identity: u128) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(&identity.to_be_bytes());
-        self.set(name, Held::Identity(start));
+        self.set(name, StoredValue::Identity(start));
     }
 
     pub(crate) fn text(&mut self, name: &'static str, text: &str) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(text.as_bytes());
-        self.set(name, Held::Text(start, self.bytes.len() as u32));
+        self.set(name, StoredValue::Text(start, self.bytes.len() as u32));
     }
 
     pub(crate) fn debug(&mut self, name: &'static str, value: &dyn fmt::Debug) {
         let start = self.bytes.len() as u32;
         write!(Utf8(&mut self.bytes), "{value:?}").expect("memory takes what is written");
-        self.set(name, Held::Text(start, self.bytes.len() as u32));
+        self.set(name, StoredValue::Text(start, self.bytes.len() as u32));
     }
 
     /// What was said last counts.
-    fn set(&mut self, name: &'static str, held: Held) {
+    fn set(&mut self, name: &'static str, held: StoredValue) {
         let attribute = Attribute { name, held };
         match self.attributes.iter_mut().find(|said| said.name == name) {
             Some(said) => *said = attribute,
@@ -85,7 +85,7 @@ impl Said {
     }
 
     /// Adds what another one says.
-    pub(crate) fn append(&mut self, other: &Said) {
+    pub(crate) fn append(&mut self, other: &SpanAttributes) {
         self.attributes.extend_from_slice(&other.attributes);
         self.bytes.extend_from_slice(&other.bytes);
     }
@@ -104,18 +104,18 @@ impl Said {
     }
 }
 
-impl Held {
+impl StoredValue {
     fn value(self, bytes: &[u8]) -> Value {
         let slice = |start, end| &bytes[start as usize..end as usize];
         match self {
-            Held::Number(number) => Value::Number(number),
-            Held::Bool(bool) => Value::Bool(bool),
-            Held::Identity(start) => {
+            StoredValue::Number(number) => Value::Number(number),
+            StoredValue::Bool(bool) => Value::Bool(bool),
+            StoredValue::Identity(start) => {
                 let bytes = slice(start, start + 16).try_into();
                 let identity = u128::from_be_bytes(bytes.expect("it has 16 bytes"));
                 Value::Text(format!("{identity:032x}"))
             }
-            Held::Text(start, end) => {
+            StoredValue::Text(start, end) => {
                 Value::Text(String::from_utf8_lossy(slice(start, end)).into_owned())
             }
         }
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn what_several_spans_say_is_read_apart() {
-        let mut all = Said::default();
-        let mut one = Said::default();
+        let mut all = SpanAttributes::default();
+        let mut one = SpanAttributes::default();
         one.number("n", 5);
         one.text("dap", "ec");
         one.debug("tag", &format_args!("7-{}", 1));
