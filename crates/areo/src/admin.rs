@@ -16,7 +16,7 @@ const ANSWER_BYTES: usize = 64 << 20;
 ///
 /// # Errors
 /// Nobody answers in time, or not with what was asked for.
-pub(crate) async fn get(address: &str, path: &str, patience: Duration) -> Result<String, String> {
+pub async fn get(address: &str, path: &str, patience: Duration) -> Result<String, String> {
     match timeout(patience, ask(address, path)).await {
         Ok(answered) => answered,
         Err(_) => Err("timed out".into()),

@@ -1,20 +1,14 @@
 //! The command line.
 
-mod bench;
 mod global;
 mod large;
 mod trace;
 
-pub(crate) use bench::{
-    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasurePeers, MeasureReconfig,
-    MeasureWideArea, Nemesis, OperationWord, Paper, PaperWord, TargetWord,
-};
 pub(crate) use large::{ByteRange, Sweep};
 
 use crate::exit::{Code, Failure};
 use crate::units::parse_timeout;
 use areo_client::Decider;
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -28,15 +22,18 @@ mod reconfig;
 mod values;
 
 pub(crate) use file::File;
+pub use global::Common;
 pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
+/// What `--help` of a program shows: its commands on a screen. What the options of every command mean, the commands' own help says.
+pub const SCREEN: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{subcommands}{after-help}";
+
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
-///
-/// Every read and write is linearizable through the crash of any f servers, and no leader or lock is on their path.
 #[derive(Parser, Debug)]
 #[command(
     name = "areo",
@@ -45,10 +42,13 @@ use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
     subcommand_required = true
 )]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(help_template = SCREEN)]
 #[command(after_help = "\
-Begin with `areo up`; then, in another terminal: `areo put hello README.md`, `areo ls`, `areo status`.
-Exit codes: 0 done, 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum and not applied, 6 not authorised, \
-7 corrupted data, 8 outcome unknown, 130 interrupted.")]
+Options of every command (`areo ls --help` explains them): --cluster --domain --timeout --json --trace --trace-keys --metrics \
+-v -q --config
+Begin with `areo up`; elsewhere: `areo put hello README.md`, `areo status`.
+Exit codes: 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum, not applied, 6 not authorised, 7 corrupted data, \
+8 outcome unknown, 130 interrupted.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -58,7 +58,9 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run a whole cluster on this machine, one process per server; run again, it comes back with its data
+    /// Run a whole cluster on this machine
+    ///
+    /// Each server is a process. Run again, the cluster comes back with its data.
     Up(Up),
     /// Run one server in the foreground
     Server(Server),
@@ -72,37 +74,34 @@ pub(crate) enum Command {
     Stat(Stat),
     /// Delete an object
     Rm(Rm),
-    /// Files as lists of blocks: edits of different parts all prevail, and only what changed travels
+    /// Push, pull and compare files that many people edit
+    ///
+    /// A file is a list of blocks: edits of different parts all prevail, and only what changed travels.
     #[command(subcommand, arg_required_else_help = true)]
     File(File),
-    /// Remove blocks that nobody needs: of large objects that were replaced or deleted, of removed files, and of writes that never
-    /// ended
+    /// Remove blocks that are no longer needed
+    ///
+    /// They are left of large objects that were replaced or deleted, of removed files, and of writes that never ended.
     Sweep(Sweep),
-    /// Domains: named sets of objects with servers and a way to keep values
+    /// Create, list, show and remove domains
+    ///
+    /// A domain is a named set of objects with servers and a way to keep values.
     #[command(subcommand, arg_required_else_help = true)]
     Domain(Domain),
-    /// Change servers, [n,k] and algorithm of a domain while clients read and write
+    /// Change a domain while clients read and write
+    ///
+    /// Its servers, its [n,k] and its algorithm may change.
     #[command(subcommand, arg_required_else_help = true)]
     Reconfig(Reconfig),
     /// Show servers and domains
     Status(Status),
-    /// Show what was going on in an operation, from the client through the servers to their disks
+    /// Show what was going on in an operation
+    ///
+    /// A trace leads from the client through the servers to their disks.
     ///
     /// Commands remember their operations in `areo/traces.jsonl` of `$XDG_STATE_HOME` (`~/.local/state`), servers in memory.
     /// `areo --trace VERB ...` shows the operation at once. `docs/tracing.md` says what the spans are.
     Trace(Trace),
-    /// Judge a history: is it linearizable, coverable, is there one winner per version?
-    Check {
-        /// Events, one JSON object per line; `-` is standard input
-        #[arg(value_name = "HISTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-        history: PathBuf,
-    },
-    /// Simulate a cluster with everything that can go wrong
-    #[command(subcommand, arg_required_else_help = true)]
-    Sim(Sim),
-    /// Measure real servers, or make trouble for them
-    #[command(subcommand, arg_required_else_help = true)]
-    Bench(Bench),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -112,7 +111,7 @@ pub(crate) enum Command {
 
 /// How values are kept.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DapWord {
+pub enum DapWord {
     /// Replicate: every server holds the value
     Abd,
     /// Erasure-code: every server holds a fragment, any k make the value
@@ -127,7 +126,7 @@ pub(crate) enum DapWord {
 
 /// What an acknowledgement means.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DurabilityWord {
+pub enum DurabilityWord {
     /// On disk at a quorum
     Fsync,
     /// In memory at a quorum; nothing outlives the process
@@ -320,85 +319,6 @@ pub(crate) struct Rm {
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum Sim {
-    /// Run many seeds; every rule must hold in each
-    Run {
-        /// How many seeds
-        #[arg(long, value_name = "N", default_value_t = 500)]
-        seeds: u64,
-        /// The first of them
-        #[arg(long, value_name = "SEED", default_value_t = 0)]
-        first_seed: u64,
-        /// Seeds that run at the same time [default: one per processor]
-        #[arg(long, value_name = "N")]
-        threads: Option<usize>,
-        /// Run each seed twice and compare everything that happened
-        #[arg(long)]
-        verify_replay: bool,
-        #[command(flatten)]
-        options: SimOptions,
-    },
-    /// Run one seed again and show its last events
-    Replay {
-        /// The seed
-        seed: u64,
-        /// Look for the smallest part of the run that breaks the same rule, and show that
-        #[arg(long)]
-        shrink: bool,
-        #[command(flatten)]
-        options: SimOptions,
-    },
-    /// Follow every schedule of a small case; without a name, list the cases
-    Explore(SimExplore),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SimExplore {
-    /// The case
-    #[arg(value_name = "CASE")]
-    pub(crate) name: Option<String>,
-    /// List the cases
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Give up after so many states
-    #[arg(long, value_name = "N", default_value_t = 50_000_000)]
-    pub(crate) states: u64,
-    /// Directory for the history of a schedule that broke a rule, as `areo check` reads it
-    #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) history: PathBuf,
-}
-
-/// Who decides what happens next in a simulation.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SchedulerWord {
-    /// Each seed draws one of the others
-    Mixed,
-    /// Time, which is drawn
-    Random,
-    /// Priorities that change at few moments: probabilistic concurrency testing
-    Pct,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SimOptions {
-    /// Operations of each seed, before everything is mended; a replay needs the number of its run
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(crate) ops: u64,
-    /// Let nothing go wrong
-    #[arg(long)]
-    pub(crate) no_faults: bool,
-    /// Who decides what happens next; a replay needs that of its run
-    #[arg(long, value_name = "WHO", default_value = "mixed")]
-    pub(crate) scheduler: SchedulerWord,
-    /// How many events have to be ordered for `pct` to find a bug surely often [default: drawn by each seed]
-    #[arg(long, value_name = "D", requires = "scheduler")]
-    pub(crate) depth: Option<u64>,
-    /// Directory for histories, as `areo check` reads them: of seeds that broke a rule, and of replays
-    #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) history: PathBuf,
-}
-
-#[derive(Subcommand, Debug)]
 pub(crate) enum Domain {
     /// Create a domain
     Create(DomainCreate),
@@ -450,12 +370,12 @@ pub(crate) struct DomainCreate {
 }
 
 /// Prints what clap says, which for `--help` and `--version` is no error.
-pub(crate) fn report(error: &clap::Error) -> ExitCode {
+pub fn report(program: &str, error: &clap::Error) -> ExitCode {
     let asked_for_json = std::env::args_os()
         .take_while(|argument| argument != "--")
         .any(|argument| argument == "--json");
     if error.use_stderr() && asked_for_json {
-        return Failure::new(Code::Usage, sentence(error)).report(true);
+        return Failure::new(Code::Usage, sentence(error)).report(program, true);
     }
     // Nothing is left to be told to a reader that is gone.
     let _ = error.print();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// Exit codes, the same for every command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Code {
+pub enum Code {
     /// What was left is wanted by nobody: the reader of the output went away.
     Done = 0,
     /// Anything without a code of its own: a local file, a failing disk.
@@ -49,33 +49,36 @@ impl Code {
 
 /// Why a command did not do what it was asked to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// What the process returns.
-    pub(crate) code: Code,
+    pub code: Code,
     /// One sentence: what was tried, on what, what is missing, what to do. Empty: there is nothing to say.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 /// What every command returns.
-pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Failure {
+    /// With a sentence.
+    pub fn new(code: Code, message: impl Into<String>) -> Failure {
         let message = message.into();
         assert!(!message.is_empty(), "a failure says what happened");
         Failure { code, message }
     }
 
-    pub(crate) fn other(message: impl Into<String>) -> Failure {
+    /// Without a code of its own.
+    pub fn other(message: impl Into<String>) -> Failure {
         Failure::new(Code::Other, message)
     }
 
-    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+    /// Of what can never be done.
+    pub fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Code::Usage, message)
     }
 
     /// A local file that did not do what it should: `what` and `path` make the sentence.
-    pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
+    pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
         let path = path.display();
         Failure::other(format!("cannot {what} {path}: {}", plain(error)))
     }
@@ -88,21 +91,21 @@ impl Failure {
         }
     }
 
-    /// Prints the sentence on stderr; with `json` as one JSON object on one line.
-    pub(crate) fn report(&self, json: bool) -> ExitCode {
+    /// Prints the sentence on stderr, after the program's name; with `json` as one JSON object on one line.
+    pub(crate) fn report(&self, program: &str, json: bool) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("{}", self.line(json));
+            eprintln!("{}", self.line(program, json));
         }
         ExitCode::from(self.code as u8)
     }
 
-    fn line(&self, json: bool) -> String {
+    fn line(&self, program: &str, json: bool) -> String {
         let (word, code) = (self.code.word(), self.code as u8);
         match json {
             true => {
                 serde_json::json!({ "error": self.message, "kind": word, "code": code }).to_string()
             }
-            false => format!("areo: {self}"),
+            false => format!("{program}: {self}"),
         }
     }
 }
@@ -114,7 +117,7 @@ impl fmt::Display for Failure {
 }
 
 /// An error of the operating system without its number, which says nothing to a reader.
-pub(crate) fn plain(error: &std::io::Error) -> String {
+pub fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     let (first, rest) = text[..end].split_at(text.chars().next().map_or(0, char::len_utf8));
@@ -147,8 +150,8 @@ mod tests {
     #[test]
     fn failures_are_a_sentence_or_a_json_line() {
         let failure = Failure::new(Code::Unavailable, "no quorum for 'a\nb'");
-        assert_eq!(failure.line(false), "areo: no quorum for 'a\nb'");
-        let line = failure.line(true);
+        assert_eq!(failure.line("areo", false), "areo: no quorum for 'a\nb'");
+        let line = failure.line("areo", true);
         assert!(!line.contains('\n'), "one line: {line}");
         let object: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(

@@ -1,22 +1,23 @@
 //! The command `areo`: command line, configuration, output. What a command means is the business of `areo_client` and
-//! `areo_server`. A library only so that fuzz targets reach what a person types; programs use `areo_client`.
+//! `areo_server`. A library only so that fuzz targets reach what a person types, and that the laboratory's program prints,
+//! parses and ends as this one does; other programs use `areo_client`.
 
-mod admin;
-mod args;
+pub mod admin;
+pub mod args;
 mod cluster_file;
 mod cmd;
 mod config;
-mod exit;
+pub mod exit;
 pub mod fuzzing;
 mod log;
 mod metrics;
-mod output;
+pub mod output;
 mod outside;
-mod program;
-mod progress;
-mod session;
-mod units;
-mod watch;
+pub mod program;
+pub mod progress;
+pub mod session;
+pub mod units;
+pub mod watch;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -25,6 +26,6 @@ use std::process::ExitCode;
 pub fn run() -> ExitCode {
     match args::Cli::try_parse() {
         Ok(cli) => cmd::run(cli),
-        Err(error) => args::report(&error),
+        Err(error) => args::report("areo", &error),
     }
 }

@@ -42,12 +42,7 @@ pub(crate) fn serve(
 fn is_client(command: &Command) -> bool {
     !matches!(
         command,
-        Command::Up(_)
-            | Command::Server(_)
-            | Command::Check { .. }
-            | Command::Sim(_)
-            | Command::Bench(_)
-            | Command::Completion { .. }
+        Command::Up(_) | Command::Server(_) | Command::Completion { .. }
     )
 }
 

@@ -8,24 +8,24 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 /// How to print.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Each is a fact of its own about flags or terminal.
-pub(crate) struct Output {
+pub struct Output {
     /// One JSON object per line.
-    pub(crate) json: bool,
+    pub json: bool,
     /// Standard output is a terminal: tables, and no bytes that could command it.
-    pub(crate) terminal: bool,
+    pub terminal: bool,
     /// Standard error is a terminal that may show progress.
-    pub(crate) progress: bool,
+    pub progress: bool,
     /// Colours and other attributes, on standard error.
-    pub(crate) colour: bool,
+    pub colour: bool,
     /// Only results and errors.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     /// How much more to say.
-    pub(crate) verbose: u8,
+    pub verbose: u8,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Column {
+pub enum Column {
     /// Words, to the left.
     Text(&'static str),
     /// Numbers, to the right.
@@ -53,7 +53,7 @@ impl Output {
     ///
     /// # Errors
     /// The output cannot take them.
-    pub(crate) fn bytes(self, bytes: &[u8]) -> Outcome {
+    pub fn bytes(self, bytes: &[u8]) -> Outcome {
         io::stdout().lock().write_all(bytes).map_err(cannot_print)
     }
 
@@ -61,7 +61,7 @@ impl Output {
     ///
     /// # Errors
     /// The output cannot take it.
-    pub(crate) fn line(self, text: &str) -> Outcome {
+    pub fn line(self, text: &str) -> Outcome {
         let mut out = io::stdout().lock();
         writeln!(out, "{text}").map_err(cannot_print)
     }
@@ -70,7 +70,7 @@ impl Output {
     ///
     /// # Errors
     /// The output cannot take it.
-    pub(crate) fn object(self, object: &impl Serialize) -> Outcome {
+    pub fn object(self, object: &impl Serialize) -> Outcome {
         let line = serde_json::to_string(object).expect("our own records have text for keys");
         self.line(&line)
     }
@@ -91,7 +91,7 @@ impl Output {
     }
 
     /// Something worth knowing that is no result: on standard error, unless `-q`.
-    pub(crate) fn note(self, text: &str) {
+    pub fn note(self, text: &str) {
         if !self.quiet && !self.json {
             eprintln!("{text}");
         }
@@ -101,7 +101,7 @@ impl Output {
     ///
     /// # Errors
     /// The output cannot take them.
-    pub(crate) fn table(self, columns: &[Column], rows: &[Vec<String>]) -> Outcome {
+    pub fn table(self, columns: &[Column], rows: &[Vec<String>]) -> Outcome {
         assert!(rows.iter().all(|row| row.len() == columns.len()));
         if !self.terminal {
             return rows.iter().try_for_each(|row| self.line(&row.join("\t")));
@@ -154,7 +154,7 @@ fn visible(text: &str) -> String {
 
 /// A reader that went away has what it wanted; everything else is an error.
 #[allow(clippy::needless_pass_by_value)] // For `map_err`.
-pub(crate) fn cannot_print(error: io::Error) -> Failure {
+pub fn cannot_print(error: io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => Failure {
             code: Code::Done,

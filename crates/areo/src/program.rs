@@ -1,21 +1,100 @@
-//! Running this program once more.
+//! What a program does before and after a command, and running this program once more.
 
+use crate::args::{Common, Global};
+use crate::cmd::trace;
+use crate::config::{Places, Settings};
+use crate::exit::Outcome;
+use crate::log;
+use crate::output::{Output, cannot_print};
+use crate::session::Session;
+use crate::watch;
+use areo_telemetry::Recorder;
+use clap_complete::Shell;
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
-/// Where this program is.
-///
-/// # Errors
-/// The system does not know.
-pub(crate) fn path() -> io::Result<PathBuf> {
-    std::env::current_exe()
+/// Which operations of a process are watched, unless the environment or `--trace` asks for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watching {
+    /// A server: those that its clients watch.
+    Callers,
+    /// Some of them, as every client does.
+    Some,
+    /// None: there are too many.
+    None,
+    /// Those that the command chooses itself.
+    Chosen,
 }
 
-/// A command that runs it as a server of ours: everything is said by arguments, only this process speaks to the service
-/// manager, and a Ctrl-C in the terminal is for this process, which stops the others in order.
-pub(crate) fn server(path: &std::path::Path) -> Command {
+/// Does a command of the laboratory, which is no client of a cluster that is there.
+pub fn run(
+    name: &str,
+    common: Common,
+    watching: Watching,
+    command: impl FnOnce(&Session, &Recorder) -> Outcome,
+) -> ExitCode {
+    let global = Global {
+        common,
+        ..Global::default()
+    };
+    perform(name, global, watching, command)
+}
+
+/// Reads the settings, does the command of the program of this name, and keeps and delivers what was watched.
+pub(crate) fn perform(
+    name: &str,
+    global: Global,
+    watching: Watching,
+    command: impl FnOnce(&Session, &Recorder) -> Outcome,
+) -> ExitCode {
+    let (out, settings) = match prepare(&global.common) {
+        Ok(prepared) => prepared,
+        Err(failure) => return failure.report(name, global.common.json),
+    };
+    let recorder = watch::recorder(out, watching, &global);
+    if watching != Watching::Callers {
+        log::of_client(out, &recorder);
+    }
+    let session = Session::new(out, settings, global);
+    let outcome = command(&session, &recorder);
+    watch::keep(&recorder);
+    watch::deliver(out, &recorder);
+    if session.global.trace {
+        trace::of_this_process(&session, &recorder);
+    }
+    ended(outcome, name, out.json)
+}
+
+fn prepare(common: &Common) -> Outcome<(Output, Settings)> {
+    let settings = Settings::load(common.config.as_deref(), &Places::of_process())?;
+    let json = settings.switch(common.json, "json")?;
+    let out = Output::new(json, common.quiet, common.verbose);
+    Ok((out, settings))
+}
+
+/// Prints a script that completes this command line in a shell.
+///
+/// # Errors
+/// The output cannot take it.
+pub fn completion(mut command: clap::Command, shell: Shell) -> Outcome {
+    let (mut script, name) = (Vec::new(), command.get_name().to_owned());
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    std::io::stdout().write_all(&script).map_err(cannot_print)
+}
+
+/// How the program of this name ends with its command.
+pub fn ended(outcome: Outcome, name: &str, json: bool) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(name, json),
+    }
+}
+
+/// A command that runs the product as a server of ours: everything is said by arguments, only this process speaks to the
+/// service manager, and a Ctrl-C in the terminal is for this process, which stops the others in order.
+pub fn server(path: &Path) -> Command {
     let mut command = Command::new(path);
     let ours = |name: &OsString| name.to_string_lossy().starts_with("AREO_");
     for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {

@@ -22,7 +22,7 @@ pub(crate) fn bar(out: Output, what: &str, bytes: u64) -> ProgressBar {
 }
 
 /// A spinner for something that takes a while.
-pub(crate) fn spinner(out: Output, what: &str) -> ProgressBar {
+pub fn spinner(out: Output, what: &str) -> ProgressBar {
     if !out.progress {
         return ProgressBar::hidden();
     }
@@ -34,7 +34,7 @@ pub(crate) fn spinner(out: Output, what: &str) -> ProgressBar {
 }
 
 /// A bar for `total` things that are done one after the other.
-pub(crate) fn count(out: Output, what: &str, total: u64) -> ProgressBar {
+pub fn count(out: Output, what: &str, total: u64) -> ProgressBar {
     if !out.progress {
         return ProgressBar::hidden();
     }

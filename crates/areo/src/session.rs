@@ -24,12 +24,13 @@ const LEAST: Duration = Duration::from_millis(50);
 const DEFAULT_DOMAIN: &str = "default";
 
 /// What every command that talks to a cluster needs.
-pub(crate) struct Session {
-    pub(crate) out: Output,
+pub struct Session {
+    /// How to print.
+    pub out: Output,
     pub(crate) settings: Settings,
     /// What its clients count together.
     pub(crate) metrics: Metrics,
-    global: Global,
+    pub(crate) global: Global,
 }
 
 /// Which cluster is meant.
@@ -57,10 +58,13 @@ impl Session {
     }
 
     /// How long an operation may take, where the user does not say and the usual is not right.
-    pub(crate) fn timeout_or(&self, usual: Duration) -> Outcome<Duration> {
+    ///
+    /// # Errors
+    /// What environment or file say is no time.
+    pub fn timeout_or(&self, usual: Duration) -> Outcome<Duration> {
         let timeout = self
             .settings
-            .get(self.global.timeout, "timeout", parse_timeout)?;
+            .get(self.global.common.timeout, "timeout", parse_timeout)?;
         Ok(timeout.unwrap_or(usual))
     }
 
@@ -166,7 +170,7 @@ impl Target {
 }
 
 /// What every client of this program works with.
-pub(crate) fn connect_options() -> ConnectOptions {
+pub fn connect_options() -> ConnectOptions {
     ConnectOptions {
         trace_source: Some(log::trace_of),
         decide_outside: Some(outside::way),
@@ -200,7 +204,7 @@ fn is_address(text: &str) -> bool {
 ///
 /// # Errors
 /// Those of the operation; [`Code::Interrupted`], with `interrupted` as the sentence if it is not empty.
-pub(crate) fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &str) -> Outcome<T> {
+pub fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &str) -> Outcome<T> {
     let system = |error: std::io::Error| Failure::other(format!("cannot start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -27,7 +27,7 @@ const TIMES: &[(&str, u64)] = &[
 ///
 /// # Errors
 /// A sentence that says how sizes are written.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a size: sizes are written 4096, 64KiB, 1.5MiB or 1GiB");
     let (number, suffix) = split(text).ok_or_else(wrong)?;
     let unit = match suffix {
@@ -41,7 +41,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// A sentence that says how times are written.
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a time: times are written 200ms, 5s, 2min or 1h");
     let (number, suffix) = split(text).ok_or_else(wrong)?;
     let unit = unit(TIMES, suffix).ok_or_else(wrong)?;
@@ -54,7 +54,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// A sentence that says how times are written.
-pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
+pub fn parse_timeout(text: &str) -> Result<Duration, String> {
     match parse_time(text)? {
         Duration::ZERO => Err("nothing can be done in no time: give a time such as 5s".into()),
         time => Ok(time),
@@ -88,7 +88,7 @@ fn scale(number: &str, unit: u64) -> Option<u64> {
 }
 
 /// Bytes for people: `0 B`, `1023 B`, `16.0 KiB`, `1.5 MiB`.
-pub(crate) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -111,7 +111,7 @@ pub(crate) fn show_count(count: u64, one: &str) -> String {
 }
 
 /// Bytes exactly as [`parse_size`] reads them, in the largest unit that divides them.
-pub(crate) fn exact_size(bytes: u64) -> String {
+pub fn exact_size(bytes: u64) -> String {
     let binary = SIZES.iter().filter(|(_, factor)| factor.is_power_of_two());
     let mut dividing =
         binary.filter(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
@@ -120,7 +120,7 @@ pub(crate) fn exact_size(bytes: u64) -> String {
 }
 
 /// Milliseconds since 1970 as `2026-01-31 23:59:59 UTC`.
-pub(crate) fn show_time(ms: u64) -> String {
+pub fn show_time(ms: u64) -> String {
     let seconds = ms / 1000;
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);

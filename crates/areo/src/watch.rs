@@ -1,8 +1,9 @@
 //! What this process remembers of its operations, and where that is kept when it ends: a command lives for one operation, so
 //! its spans go to a file in the user's state directory, where `areo trace` finds them.
 
-use crate::args::{Bench, Command, Global};
+use crate::args::Global;
 use crate::output::Output;
+use crate::program::Watching;
 use areo_telemetry::export::{InvalidSetting, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, SpanRecord};
 use std::fs::{self, OpenOptions};
@@ -21,21 +22,17 @@ const ENDS: Duration = Duration::from_millis(250);
 const DELIVERY: Duration = Duration::from_secs(1);
 
 /// The recorder of this process, which exports what it records if the standard variables ask for that.
-pub(crate) fn recorder(out: Output, command: &Command, global: &Global) -> Recorder {
+pub(crate) fn recorder(out: Output, watching: Watching, global: &Global) -> Recorder {
     let asked = understood(out, Sampler::from_environment());
     let is_asked = global.trace || asked.is_some();
-    let sampler = match command {
-        // A server watches what its clients watch.
-        Command::Server(_) => Sampler::Never,
+    let sampler = match watching {
+        Watching::Callers => Sampler::Never,
         _ if global.trace => Sampler::Always,
-        // It looks at some operations by itself.
-        Command::Bench(Bench::Peers(_)) => asked.unwrap_or(Sampler::USUAL),
-        // What these do is too much to be watched unless that is asked for.
-        Command::Bench(_) | Command::Sim(_) => asked.unwrap_or(Sampler::Never),
-        _ => asked.unwrap_or(Sampler::USUAL),
+        Watching::None => asked.unwrap_or(Sampler::Never),
+        Watching::Some | Watching::Chosen => asked.unwrap_or(Sampler::USUAL),
     };
     let recorder = Recorder::new(sampler, global.trace_keys, Limits::default());
-    recorder.rest(!is_asked && matches!(command, Command::Bench(Bench::Peers(_))));
+    recorder.rest(!is_asked && watching == Watching::Chosen);
     if let Some(settings) = understood(out, Settings::from_environment()) {
         recorder.export_to(settings);
     }
@@ -113,7 +110,7 @@ pub(crate) fn kept() -> Vec<SpanRecord> {
 }
 
 /// Spans, one on each line. Whatever is none is left out: a line may be cut off by a crash.
-pub(crate) fn parse(lines: &str) -> Vec<SpanRecord> {
+pub fn parse(lines: &str) -> Vec<SpanRecord> {
     let parsed = lines.lines().map(serde_json::from_str);
     parsed.filter_map(Result::ok).collect()
 }

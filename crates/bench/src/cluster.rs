@@ -1,6 +1,7 @@
 //! Server processes in a directory of their own.
 
 mod process;
+mod product;
 
 use crate::system;
 use areo_client::{Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
@@ -17,6 +18,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::sleep;
+
+pub use product::{MissingProduct, product};
 
 /// What is measured: how its servers are started, and what its clients work with.
 #[derive(Clone)]

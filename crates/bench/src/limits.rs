@@ -254,7 +254,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let measure = |name: &str| assert!(!name.is_empty());
         let each = Duration::from_millis(1);
-        let report = run((folder.path(), "areo bench limits"), (2, each), measure).unwrap();
+        let report = run((folder.path(), "areo-lab bench limits"), (2, each), measure).unwrap();
         assert_eq!((report.limits.len(), report.runs), (6, 2));
         for limit in &report.limits {
             let takes = limit.takes;

@@ -1,4 +1,4 @@
-//! Everything of `areo check FILE` but the command line.
+//! Everything of `areo-lab check FILE` but the command line.
 
 use crate::{History, Verdict, judge};
 use std::fs::File;

@@ -27,13 +27,21 @@ const fn layer(name: &'static str, ours: &'static [&'static str]) -> Crate {
 /// THE TABLE, from the top down. Every arrow that is not here is forbidden; a new crate gets a row.
 const CRATES: &[Crate] = &[
     layer(
+        "areo-lab",
+        &[
+            "areo",
+            "areo-bench",
+            "areo-check",
+            "areo-sim",
+            "areo-telemetry",
+            "areo-client",
+        ],
+    ),
+    layer(
         "areo",
         &[
             "areo-s3",
             "areo-console",
-            "areo-bench",
-            "areo-check",
-            "areo-sim",
             "areo-server",
             "areo-telemetry",
             "areo-client",
@@ -248,6 +256,30 @@ mod tests {
             "{found:?}"
         );
         assert!(check(&json!({})).is_err());
+    }
+
+    /// What is tested and measured with is never a part of what is shipped; tests alone may ask the judge.
+    #[test]
+    fn the_product_depends_on_nothing_of_the_laboratory() {
+        let laboratory = ["areo-lab", "areo-bench", "areo-sim", "areo-check"];
+        for part in laboratory {
+            let found = messages(&[("areo", &[(part, None)]), (part, &[])]);
+            let arrow = format!("areo -> {part}");
+            assert!(found.iter().any(|one| one.contains(&arrow)), "{found:?}");
+        }
+        let judged: Planted = ("areo", &[("areo-check", Some("dev"))]);
+        assert_eq!(messages(&[judged, ("areo-check", &[])]), [""; 0]);
+        let (mut shipped, mut seen) = (vec!["areo"], 0);
+        while let Some(&name) = shipped.get(seen) {
+            let rows = CRATES.iter().filter(|row| row.name == name);
+            shipped.extend(rows.flat_map(|row| row.ours));
+            seen += 1;
+        }
+        assert!(shipped.contains(&"areo-core"), "{shipped:?}");
+        assert!(
+            !shipped.iter().any(|name| laboratory.contains(name)),
+            "{shipped:?}"
+        );
     }
 
     #[test]

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
-#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct Global {
     /// The cluster: its file, or addresses of some of its servers [default: ./areo-data/cluster.toml]
     #[arg(long, global = true, value_name = "FILE|ADDR[,ADDR]")]
@@ -17,12 +16,6 @@ pub(crate) struct Global {
     /// The domain that holds the objects [default: default]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) domain: Option<String>,
-    /// How long an operation may take, such as 500ms or 5s [default: 10s]
-    #[arg(long, global = true, value_name = "TIME", value_parser = parse_timeout)]
-    pub(crate) timeout: Option<Duration>,
-    /// Print one JSON object per line
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
     /// Show what was going on in the operation, as `areo trace` does
     #[arg(long, global = true)]
     pub(crate) trace: bool,
@@ -32,13 +25,27 @@ pub(crate) struct Global {
     /// Answer Prometheus at this address (`/metrics`), as long as the command runs: what its operations come to
     #[arg(long, global = true, value_name = "IP:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of every command of the product and of the laboratory.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Global options")]
+pub struct Common {
+    /// How long an operation may take, such as 500ms or 5s [default: 10s, of measurements their own]
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Print one JSON object per line
+    #[arg(long, global = true)]
+    pub json: bool,
     /// Say more; twice: still more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
-    pub(crate) verbose: u8,
+    pub verbose: u8,
     /// Say nothing but results and errors
     #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     /// The configuration file; '' reads none [default: ./areo.toml, else areo/config.toml in `$XDG_CONFIG_HOME`]
     #[arg(long, global = true, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 }

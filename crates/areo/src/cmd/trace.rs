@@ -68,7 +68,7 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
 }
 
 /// After a command with `--trace`: shows its operations, on standard error.
-pub(super) fn of_this_process(session: &Session, recorder: &Recorder) {
+pub(crate) fn of_this_process(session: &Session, recorder: &Recorder) {
     let own = recorder.ring().since(0);
     let ids: Vec<_> = own
         .iter()

@@ -1,125 +1,23 @@
 //! A cluster of real processes in a directory of its own.
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use crate::command::{command, ended};
+use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 use tempfile::TempDir;
+
+pub(crate) use crate::command::{Ended, run as areo, signal, spawn, wait_until};
 
 /// Servers of every cluster here, at [5,3] unless a test says otherwise.
 pub(crate) const SERVERS: usize = 5;
-
-/// How a command ended and what it said.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) code: i32,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: String,
-}
-
-impl Ended {
-    /// Standard output as text, without the last line's end.
-    pub(crate) fn text(&self) -> &str {
-        let text = std::str::from_utf8(&self.stdout).expect("the output is text");
-        text.strip_suffix('\n').unwrap_or(text)
-    }
-
-    /// Standard output as JSON lines.
-    pub(crate) fn objects(&self) -> Vec<Value> {
-        let parse = |line| serde_json::from_str(line).expect("every line is an object");
-        self.text().lines().map(parse).collect()
-    }
-
-    /// Fails unless the command is done.
-    #[track_caller]
-    pub(crate) fn done(self) -> Ended {
-        assert_eq!(self.code, 0, "{}", self.stderr);
-        self
-    }
-
-    /// Fails unless the command ended with this code and one sentence that holds these words.
-    #[track_caller]
-    pub(crate) fn refused(&self, code: i32, words: &[&str]) {
-        assert_eq!(self.code, code, "{}", self.stderr);
-        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
-        for word in words {
-            assert!(
-                self.stderr.contains(word),
-                "'{word}' is not in: {}",
-                self.stderr
-            );
-        }
-        assert!(self.stdout.is_empty(), "an error prints no result");
-    }
-}
-
-/// Runs `areo` without a cluster of ours.
-pub(crate) fn areo<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
-    ended(command().args(arguments), input)
-}
-
-/// The same, with these variables of the environment.
-pub(crate) fn areo_with<A: AsRef<OsStr>>(variables: &[(&str, &Path)], arguments: &[A]) -> Ended {
-    let variables = variables.iter().copied();
-    ended(command().envs(variables).args(arguments), b"")
-}
-
-/// Runs a command to its end.
-fn ended(command: &mut Command, input: &[u8]) -> Ended {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("areo starts");
-    let mut stdin = child.stdin.take().expect("it is a pipe");
-    let input = input.to_owned();
-    // A command that reads no input closes the pipe early.
-    let writer = thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().expect("areo ends");
-    writer.join().expect("the writer does not panic");
-    Ended {
-        code: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8(output.stderr).expect("errors are text"),
-    }
-}
-
-/// Starts `areo` without a cluster of ours, and does not wait for it.
-pub(crate) fn spawn(arguments: &[&str]) -> Child {
-    let mut command = command();
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.spawn().expect("areo starts")
-}
-
-/// The binary, untouched by the configuration of whoever runs the tests.
-fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_areo"));
-    let known = |name: &OsString| {
-        let name = name.to_string_lossy();
-        name.starts_with("AREO_") || name.starts_with("OTEL_")
-    };
-    for name in std::env::vars_os().map(|(name, _)| name).filter(known) {
-        command.env_remove(name);
-    }
-    command.env("AREO_CONFIG", "");
-    // Commands remember their operations there.
-    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    command
-}
 
 /// What `areo up` reported, as it comes.
 #[derive(Default)]
@@ -436,23 +334,6 @@ fn end(child: &mut Child) {
 
 pub(crate) fn lives(pid: i32) -> bool {
     test_kill_process(Pid::from_raw(pid).expect("not 0")).is_ok()
-}
-
-pub(crate) fn signal(pid: i32, signal: Signal) {
-    // It may have ended by itself.
-    let _ = kill_process(Pid::from_raw(pid).expect("not 0"), signal);
-}
-
-/// Waits for something that surely happens; a minute and more means that it does not.
-#[track_caller]
-pub(crate) fn wait_until(mut happened: impl FnMut() -> bool) {
-    for _ in 0..4500 {
-        if happened() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    panic!("waited for something that does not happen");
 }
 
 fn listen(out: ChildStdout, events: &Mutex<Events>) {

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{Cluster, areo};
+use crate::cluster::Cluster;
 use crate::values::bytes;
-use areo_check::{Event, EventKind, Kind, Version};
+use areo_check::{Event, EventKind, Kind, Report, Verdict, Version, judge};
 use areo_client::blocking::wait;
 use areo_client::file::{
     Base, BlockInfo, Chunking, File, FileError, Method, Progress, PullOptions, PushOptions, Pushed,
@@ -340,17 +340,20 @@ fn what_people_see_of_a_file_that_all_of_them_edit_is_judged() {
     assert!(!other.push(&changed).conflicts.is_empty());
     assert!(other.pull() == one.pull());
 
-    let place = folder.join("history.jsonl");
     let text = history.text();
-    fs::write(&place, &text).unwrap();
-    let judged = areo(&["check", place.to_str().unwrap()], b"");
-    assert_eq!(judged.code, 0, "{}", judged.text());
+    let passed = judged(text.as_bytes());
+    assert_eq!(passed.verdict, Verdict::Holds, "{passed}");
+    let passed = passed.to_string();
     for property in ["linearizable", "coverable", "fragmented"] {
-        let line = judged.text().lines().find(|line| line.contains(property));
-        let line = line.expect("it is judged");
-        assert!(line.contains("holds"), "{}", judged.text());
+        let line = passed.lines().find(|line| line.contains(property));
+        assert!(line.expect("it is judged").contains("holds"), "{passed}");
     }
-    let judged = areo(&["check", "-"], without_a_creation(&text).as_bytes());
-    assert_eq!(judged.code, 1, "{}", judged.text());
-    assert!(judged.text().contains("created first"), "{}", judged.text());
+    let violated = judged(without_a_creation(&text).as_bytes());
+    assert_eq!(violated.verdict, Verdict::Violated, "{violated}");
+    assert!(violated.to_string().contains("created first"), "{violated}");
+}
+
+/// The judge's report on a history.
+pub(crate) fn judged(history: &[u8]) -> Report {
+    judge(&areo_check::History::read(history).unwrap())
 }

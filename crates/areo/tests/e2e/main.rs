@@ -4,13 +4,8 @@
 //! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
 
 mod bad_input;
-mod bench_availability;
-mod bench_paper;
-mod bench_peers;
-mod bench_reconfig;
-mod bench_wide_area;
-mod check;
 mod cluster;
+mod command;
 mod crashes;
 mod disks;
 mod file_history;
@@ -21,11 +16,13 @@ mod large;
 mod lifecycle;
 mod logs;
 mod metrics;
-mod nemesis;
 mod otlp;
 mod readme;
 mod reconfig;
-mod sim;
 mod trace;
 mod values;
 mod waiting;
+
+fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_areo")
+}

@@ -208,7 +208,7 @@ fn a_command_shows_what_it_does_while_it_runs() {
     for (arguments, words) in [
         (&["ls", "--metrics", "nowhere"][..], "nowhere"),
         (&["ls", "--metrics", "0.0.0.0:0"], "take 127.0.0.1"),
-        (&["check", "-", "--metrics", "127.0.0.1:0"], "admin ports"),
+        (&["server", "--metrics", "127.0.0.1:0"], "admin ports"),
     ] {
         cluster.run(arguments).refused(2, &[words]);
     }

@@ -10,7 +10,9 @@ mod survives;
 mod traffic;
 
 use crate::cluster::{Cluster, Ended, wait_until};
+use crate::file_history::judged;
 use crate::values::bytes;
+use areo_check::Verdict;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
@@ -120,8 +122,8 @@ fn a_domain_moves_while_clients_read_and_write() {
     assert_eq!(shape(&cluster, "files").2, ["s1", "s4", "s2"]);
     assert_all_there(&cluster, "files", &files);
 
-    let judged = crate::cluster::areo(&["check", "-", "--json"], &history).done();
-    assert_eq!(judged.objects()[0]["verdict"], "holds", "{}", judged.text());
+    let judged = judged(&history);
+    assert_eq!(judged.verdict, Verdict::Holds, "{judged}");
     assert_eq!(
         cluster.number("s7", "domains"),
         Some(0),

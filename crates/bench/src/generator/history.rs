@@ -1,4 +1,4 @@
-//! What clients did and saw, as `areo check` judges it: every value is another one then, and looked at byte by byte.
+//! What clients did and saw, as `areo-lab check` judges it: every value is another one then, and looked at byte by byte.
 
 use crate::target::TargetName;
 use crate::workload::record::{Ending, Invoked};

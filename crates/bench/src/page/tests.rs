@@ -1,7 +1,7 @@
 use super::*;
 use crate::peers::{Point, Report};
 
-/// What a run of `areo bench peers --json` printed, shortened.
+/// What a run of `areo-lab bench peers --json` printed, shortened.
 const RECORDED: &str = include_str!("recorded/peers.json");
 
 #[test]
@@ -82,7 +82,7 @@ fn a_page_is_drawn_from_what_was_recorded() {
     assert_eq!(again, report);
 }
 
-/// What a run of `areo bench wide-area --json` printed, shortened.
+/// What a run of `areo-lab bench wide-area --json` printed, shortened.
 const RECORDED_WIDE_AREA: &str = include_str!("recorded/wide_area.json");
 
 #[test]
@@ -135,7 +135,7 @@ fn texts_are_nothing_but_texts() {
     }
 }
 
-/// What a run of `areo bench paper P2 --scale quick --json` printed.
+/// What a run of `areo-lab paper P2 --scale quick --json` printed.
 const RECORDED_PAPER: &str = include_str!("recorded/paper.json");
 
 #[test]

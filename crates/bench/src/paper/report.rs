@@ -215,7 +215,7 @@ mod tests {
         let report = Report {
             report: "paper".into(),
             made_at_ms: 0,
-            command: "areo bench paper E7".into(),
+            command: "areo-lab paper E7".into(),
             machine: Machine::this(),
             experiment: "E7".into(),
             scale: "quick".into(),

@@ -60,7 +60,7 @@ pub struct Violation {
     pub rule: String,
     /// How it came about: one line for each thing that happened.
     pub schedule: Vec<String>,
-    /// What clients saw, as `areo check` reads it.
+    /// What clients saw, as `areo-lab check` reads it.
     pub history: String,
 }
 

@@ -231,7 +231,7 @@ impl Process {
             .open(&log)
             .map_err(|e| failed(&e))?;
         let errors = log.try_clone().map_err(|e| failed(&e))?;
-        let program = program::path().map_err(|e| failed(&e))?;
+        let program = std::env::current_exe().map_err(|e| failed(&e))?;
         let mut command = Command::from(program::server(&program));
         command
             .args(&self.arguments)
@@ -419,11 +419,11 @@ mod tests {
         assert_eq!(parsed.durability, Some(crate::args::DurabilityWord::Memory));
         assert_eq!(cli.global.cluster.as_deref(), Some("data/cluster.toml"));
         assert_eq!(
-            cli.global.config.as_deref(),
+            cli.global.common.config.as_deref(),
             Some(Path::new("")),
             "no file of the user"
         );
-        assert_eq!(cli.global.verbose, 2);
+        assert_eq!(cli.global.common.verbose, 2);
     }
 
     #[test]

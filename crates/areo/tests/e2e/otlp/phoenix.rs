@@ -2,8 +2,8 @@
 //! for what it has kept.
 
 use super::{shown, variables};
-use crate::bench_peers::on_the_path;
 use crate::cluster::{Cluster, wait_until};
+use crate::command::on_the_path;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,0 +1,145 @@
+//! Running a program as a person does. Tests of the laboratory share this file.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Standard output as text, without the last line's end.
+    pub(crate) fn text(&self) -> &str {
+        let text = std::str::from_utf8(&self.stdout).expect("the output is text");
+        text.strip_suffix('\n').unwrap_or(text)
+    }
+
+    /// Standard output as JSON lines.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).expect("every line is an object");
+        self.text().lines().map(parse).collect()
+    }
+
+    /// Fails unless the command is done.
+    #[track_caller]
+    pub(crate) fn done(self) -> Ended {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self
+    }
+
+    /// Fails unless the command ended with this code and one sentence that holds these words.
+    #[track_caller]
+    pub(crate) fn refused(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "'{word}' is not in: {}",
+                self.stderr
+            );
+        }
+        assert!(self.stdout.is_empty(), "an error prints no result");
+    }
+}
+
+/// Runs the program without a cluster of ours.
+pub(crate) fn run<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
+    ended(command().args(arguments), input)
+}
+
+/// Runs a command to its end.
+pub(crate) fn ended(command: &mut Command, input: &[u8]) -> Ended {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    let input = input.to_owned();
+    // A command that reads no input closes the pipe early.
+    let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("the program ends");
+    writer.join().expect("the writer does not panic");
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8(output.stderr).expect("errors are text"),
+    }
+}
+
+/// Starts the program without a cluster of ours, and does not wait for it.
+pub(crate) fn spawn(arguments: &[&str]) -> Child {
+    let mut command = command();
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+/// The binary, untouched by the configuration of whoever runs the tests.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(crate::program());
+    let known = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("AREO_") || name.starts_with("OTEL_")
+    };
+    for name in std::env::vars_os().map(|(name, _)| name).filter(known) {
+        command.env_remove(name);
+    }
+    command.env("AREO_CONFIG", "");
+    // Commands remember their operations there.
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    // It may have ended by itself.
+    let _ = kill_process(Pid::from_raw(pid).expect("not 0"), signal);
+}
+
+/// Waits for something that surely happens; a minute and more means that it does not.
+#[track_caller]
+pub(crate) fn wait_until(mut happened: impl FnMut() -> bool) {
+    for _ in 0..4500 {
+        if happened() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("waited for something that does not happen");
+}
+
+/// Whether a program of this name would be found.
+pub(crate) fn on_the_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[test]
+fn the_help_fits_a_screen() {
+    let shown = ended(command().arg("--help").env("COLUMNS", "80"), b"").done();
+    let lines: Vec<&str> = shown.text().lines().collect();
+    assert!(
+        lines.len() <= 24,
+        "{} lines:\n{}",
+        lines.len(),
+        shown.text()
+    );
+    for line in lines {
+        assert!(line.chars().count() <= 80, "too long: {line}");
+    }
+}

@@ -1,0 +1,359 @@
+//! What tracing costs: CPU time of a client and of five server processes together, for each operation of 1 KiB.
+//!
+//! `cargo bench -p areo-lab --bench tracing [-- memory|fsync]`. Client processes do the same in turn, a slice each of a fraction of
+//! a second, so that what else the machine does meets all of them, with: *none*, no subscriber at all, which is as near to a build
+//! without tracing as one binary comes; *off*, the recorder without sampling; *ring*, what a program watches unless told
+//! otherwise, recorded here and at the servers; *all*, every operation recorded; and by itself, at the end of each round,
+//! *export*, the same delivered by OTLP to a process that throws it away, whose time does not count: batches leave when
+//! they are full, not in the slice that filled them. Each figure is the median of the rounds with minimum and
+//! maximum, the change is the median of the rounds' own ratios to *none*.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use areo_bench::cluster::{Cluster, Program, loopback_places, product};
+use areo_client::{
+    Client, ConnectOptions, Dap, Domain, DomainOptions, PutOptions, TraceContext, TraceSource,
+};
+use areo_telemetry::export::{Exported, Settings};
+use areo_telemetry::{Limits, Recorder, Sampler, context_of};
+use tracing::Span;
+use tracing::subscriber::NoSubscriber;
+
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ROUNDS: usize = 15;
+/// In each round, for each mode and operation.
+const SLICES: usize = 10;
+const BYTES: usize = 1 << 10;
+const IN_FLIGHT: usize = 16;
+const MODES: [&str; 5] = ["none", "off", "ring", "all", "export"];
+const OPERATIONS: [&str; 2] = ["put", "get"];
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// So many spans may wait: what is lost costs less than what is delivered.
+const QUEUE: (&str, &str) = ("OTEL_BSP_MAX_QUEUE_SIZE", "65536");
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["sink"] => sink(),
+        ["client", mode, addresses, operations] => client(mode, addresses, operations),
+        _ => {
+            for durability in ["memory", "fsync"] {
+                if arguments.is_empty() || arguments.contains(&durability) {
+                    measure(durability);
+                }
+            }
+        }
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime")
+}
+
+/// This program once more, in another part.
+struct Part {
+    process: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Part {
+    fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Part {
+        let own = std::env::current_exe().expect("the system knows what runs");
+        let mut command = Command::new(own);
+        command.args(arguments).envs(variables.iter().copied());
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = piped.spawn().expect("it starts");
+        let input = process.stdin.take().expect("it is a pipe");
+        let output = process.stdout.take().expect("it is a pipe");
+        Part {
+            process,
+            input: Some(input),
+            output: BufReader::new(output),
+        }
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it speaks");
+        line.trim_end().to_owned()
+    }
+
+    fn say(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("it is not finished");
+        writeln!(input, "{line}").expect("it listens");
+    }
+
+    /// Lets it end by itself.
+    fn finish(mut self) {
+        self.input = None;
+        self.process.wait().expect("it was ours");
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Takes whatever comes over HTTP and forgets it.
+fn sink() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    println!("http://{}", listener.local_addr().expect("it listens"));
+    for stream in listener.incoming().flatten() {
+        std::thread::spawn(move || while forget(&stream).is_some() {});
+    }
+}
+
+/// One request; none when the connection has ended.
+fn forget(mut stream: &TcpStream) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(bytes) = line.strip_prefix("content-length: ") {
+            length = bytes.parse().ok()?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    std::io::copy(&mut reader.take(length), &mut std::io::sink()).ok()?;
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        .ok()
+}
+
+/// Does operations when it is told to, and says what CPU time they took here, in microseconds.
+fn client(mode: &str, addresses: &str, operations: &str) {
+    let operations: usize = operations.parse().expect("it is a number");
+    let recorder = (mode != "none").then(|| {
+        let sampler = match mode {
+            "off" => Sampler::Never,
+            "ring" => Sampler::USUAL,
+            _ => Sampler::Always,
+        };
+        let recorder = Recorder::new(sampler, false, Limits::default());
+        if let Some(settings) = Settings::from_environment().expect("it is well formed") {
+            recorder.export_to(settings);
+        }
+        let subscriber = recorder.subscriber(NoSubscriber::new());
+        tracing::subscriber::set_global_default(subscriber).expect("it is the first");
+        recorder
+    });
+    runtime().block_on(async {
+        let options = ConnectOptions {
+            trace_source: recorder.as_ref().map(|_| trace_of as TraceSource),
+            ..ConnectOptions::from(addresses)
+        };
+        let client = Client::connect(options).await;
+        let client = client.expect("a healthy cluster");
+        let domain = client.domain("bench").await.expect("it was created");
+        run(&domain, true, 64 * IN_FLIGHT).await;
+        println!("ready");
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            let before = own_cpu();
+            run(&domain, line == "put", operations).await;
+            println!("{}", own_cpu().saturating_sub(before).as_micros());
+        }
+    });
+    if let Some(recorder) = recorder {
+        let exported = recorder.finish_export(Duration::from_secs(10));
+        if exported != Exported::default() {
+            let (delivered, lost) = (exported.delivered, exported.lost());
+            eprintln!("the client delivered {delivered} spans, {lost} were lost");
+        }
+    }
+}
+
+fn trace_of(span: &Span) -> Option<TraceContext> {
+    let context = context_of(span)?;
+    Some(TraceContext {
+        trace_id: context.trace.0.to_be_bytes(),
+        span_id: context.span.0.to_be_bytes(),
+        flags: 1,
+    })
+}
+
+fn own_cpu() -> Duration {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let seconds = clock.tv_sec.unsigned_abs();
+    Duration::new(seconds, clock.tv_nsec.unsigned_abs() as u32)
+}
+
+async fn run(domain: &Domain, put: bool, operations: usize) {
+    let lane = |lane: usize| {
+        let domain = domain.clone();
+        tokio::spawn(async move {
+            for i in 0..operations / IN_FLIGHT {
+                let key = format!("{lane}/{}", i % 64);
+                if put {
+                    let put = domain.put(&key, vec![7; BYTES], PutOptions::default());
+                    put.await.expect("a healthy cluster");
+                } else {
+                    let object = domain.get(&key).await.expect("it was put before");
+                    assert_eq!(object.length, BYTES as u64);
+                }
+            }
+        })
+    };
+    let lanes: Vec<_> = (0..IN_FLIGHT).map(lane).collect();
+    for lane in lanes {
+        lane.await.expect("lanes do not panic");
+    }
+}
+
+/// Five servers that serve, with a domain at [5,3].
+async fn servers(memory: bool, variables: Vec<(&'static str, String)>) -> Cluster {
+    let path = product(None).unwrap_or_else(|missing| panic!("{missing}"));
+    let program = Program::new(move || {
+        let mut command = Command::new(&path);
+        command.envs(variables.iter().cloned());
+        command
+    });
+    let places = loopback_places(5, false);
+    let cluster = Cluster::make(&program, places, &std::env::temp_dir(), memory);
+    let mut cluster = cluster.expect("there is room for the servers");
+    cluster.start_all().expect("the binary starts");
+    let options = DomainOptions {
+        dap: Dap::Ec { k: 3 },
+        ..DomainOptions::default()
+    };
+    let domain = cluster.domain("bench", options).await;
+    domain.expect("a healthy cluster serves");
+    cluster
+}
+
+/// A client of one mode, and the servers that it asks.
+struct Subject<'a> {
+    client: Part,
+    cluster: &'a Cluster,
+}
+
+impl Subject<'_> {
+    fn start<'a>(
+        mode: &str,
+        cluster: &'a Cluster,
+        endpoint: &str,
+        operations: usize,
+    ) -> Subject<'a> {
+        let variables = match mode {
+            "export" => vec![(ENDPOINT, endpoint), QUEUE],
+            _ => Vec::new(),
+        };
+        let (addresses, count) = (cluster.addresses().join(","), operations.to_string());
+        let mut client = Part::start(&["client", mode, &addresses, &count], &variables);
+        assert_eq!(client.hear(), "ready");
+        Subject { client, cluster }
+    }
+
+    /// CPU microseconds of a slice, of client and servers.
+    fn slice(&mut self, operation: &str) -> f64 {
+        let before = self.cluster.cpu();
+        self.client.say(operation);
+        let own_us: f64 = self.client.hear().parse().expect("it says a number");
+        let servers = self.cluster.cpu().saturating_sub(before);
+        own_us + servers.as_secs_f64() * 1e6
+    }
+}
+
+/// CPU microseconds of one operation, by mode for each of [`OPERATIONS`].
+fn round(
+    plain: &Cluster,
+    exporting: &Cluster,
+    endpoint: &str,
+    operations: usize,
+) -> [[f64; 2]; MODES.len()] {
+    let mut spent = [[0.0; 2]; MODES.len()];
+    let (export, others) = MODES.split_last().expect("there are modes");
+    let slice = operations / SLICES;
+    let mut subjects: Vec<Subject> = others
+        .iter()
+        .map(|mode| Subject::start(mode, plain, endpoint, slice))
+        .collect();
+    for (at, operation) in OPERATIONS.iter().enumerate() {
+        for turn in 0..SLICES {
+            // Whoever comes after another finds its caches: each comes after each.
+            for place in 0..subjects.len() {
+                let mode = (place + turn) % subjects.len();
+                spent[mode][at] += subjects[mode].slice(operation);
+            }
+        }
+    }
+    for subject in subjects {
+        subject.client.finish();
+    }
+    let mut subject = Subject::start(export, exporting, endpoint, operations);
+    spent[others.len()] = OPERATIONS.map(|operation| subject.slice(operation));
+    subject.client.finish();
+    spent.map(|mode| mode.map(|us| us / operations as f64))
+}
+
+fn measure(durability: &str) {
+    let mut sink = Part::start(&["sink"], &[]);
+    let endpoint = sink.hear();
+    let operations = if durability == "memory" {
+        24_000
+    } else {
+        6_000
+    };
+    let runtime = runtime();
+    let (plain, exporting) = runtime.block_on(async {
+        let memory = durability == "memory";
+        let variables = vec![(ENDPOINT, endpoint.clone()), (QUEUE.0, QUEUE.1.to_owned())];
+        (
+            servers(memory, Vec::new()).await,
+            servers(memory, variables).await,
+        )
+    });
+    let mut samples: Vec<[[f64; 2]; MODES.len()]> = Vec::new();
+    for _ in 0..ROUNDS {
+        samples.push(round(&plain, &exporting, &endpoint, operations));
+    }
+    for (at, operation) in OPERATIONS.iter().enumerate() {
+        for (mode, name) in MODES.iter().enumerate() {
+            let own = samples.iter().map(|round| round[mode][at]);
+            let ratio = samples.iter().map(|round| round[mode][at] / round[0][at]);
+            let ([cpu, least, most], [change, low, high]) = (spread(own), spread(ratio));
+            let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+            println!(
+                "{durability:7} {operation} {BYTES} B {name:6}: CPU {cpu:6.1} us/op ({least:.1} to {most:.1}), {:+5.1} % \
+                 ({:+.1} to {:+.1})",
+                percent(change),
+                percent(low),
+                percent(high),
+            );
+        }
+    }
+}
+
+/// Median, minimum and maximum.
+fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    [
+        sorted[sorted.len() / 2],
+        sorted[0],
+        sorted[sorted.len() - 1],
+    ]
+}

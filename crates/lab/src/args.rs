@@ -1,0 +1,90 @@
+//! The command line of the laboratory.
+
+mod bench;
+mod sim;
+
+pub(crate) use bench::{
+    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasurePeers, MeasureReconfig,
+    MeasureWideArea, Nemesis, OperationWord, Paper, PaperWord, TargetWord,
+};
+pub(crate) use sim::{Explore, SchedulerWord, Sim, SimOptions};
+
+use areo::args::{Common, SCREEN};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// The laboratory of Areo: simulate, explore, judge, measure, disturb.
+#[derive(Parser, Debug)]
+#[command(
+    name = "areo-lab",
+    version,
+    max_term_width = 100,
+    subcommand_required = true
+)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(help_template = SCREEN)]
+#[command(after_help = "\
+Servers are processes of the product: the program `areo` beside this one, or --areo PATH.
+Options of every command (`areo-lab check --help` explains them): --areo --timeout --json -v -q --config
+Exit codes: 0 done, 1 a rule or a promise is broken or an operation failed, 2 usage, 130 interrupted.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The product's program, which runs the servers [default: `areo` beside this program]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Global options", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) areo: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Simulate a cluster with everything that can go wrong
+    #[command(subcommand, arg_required_else_help = true)]
+    Sim(Sim),
+    /// Follow every schedule of a small case
+    ///
+    /// Without a name, the cases are listed, each with the bound that keeps it small.
+    Explore(Explore),
+    /// Judge a history
+    ///
+    /// Is it linearizable, coverable, is there one winner per version?
+    Check {
+        /// Events, one JSON object per line; `-` is standard input
+        #[arg(value_name = "HISTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+        history: PathBuf,
+    },
+    /// Measure real servers
+    #[command(subcommand, arg_required_else_help = true)]
+    Bench(Bench),
+    /// Disturb real servers under load, and judge what clients saw
+    ///
+    /// Servers are killed, stopped and cut off; then everything is mended. While there is trouble an operation may take 2 s,
+    /// unless `--timeout` says otherwise. Some troubles need root; where they cannot be had, the report says so.
+    Nemesis(Nemesis),
+    /// Repeat an experiment of the papers with real servers
+    ///
+    /// Every variant of ARES and CoARES that there is, objects and files, measured in turn: latency, rounds, configurations, bytes. Ratios
+    /// of variants stand beside the published ones, with whether their order is the same, and why not. Counts that depend on no
+    /// machine are asserted: ends with 1 if one is another, or if any operation failed. `areo-lab paper list` says which
+    /// experiments there are; `docs/paper-results.md` has what was measured.
+    Paper(Paper),
+    /// Print a completion script for a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,82 @@
+//! `areo-lab sim` and `explore`.
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Sim {
+    /// Run many seeds; every rule must hold in each
+    Run {
+        /// How many seeds
+        #[arg(long, value_name = "N", default_value_t = 500)]
+        seeds: u64,
+        /// The first of them
+        #[arg(long, value_name = "SEED", default_value_t = 0)]
+        first_seed: u64,
+        /// Seeds that run at the same time [default: one per processor]
+        #[arg(long, value_name = "N")]
+        threads: Option<usize>,
+        /// Run each seed twice and compare everything that happened
+        #[arg(long)]
+        verify_replay: bool,
+        #[command(flatten)]
+        options: SimOptions,
+    },
+    /// Run one seed again and show its last events
+    Replay {
+        /// The seed
+        seed: u64,
+        /// Look for the smallest part of the run that breaks the same rule, and show that
+        #[arg(long)]
+        shrink: bool,
+        #[command(flatten)]
+        options: SimOptions,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Explore {
+    /// The case
+    #[arg(value_name = "CASE")]
+    pub(crate) name: Option<String>,
+    /// List the cases
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Give up after so many states
+    #[arg(long, value_name = "N", default_value_t = 50_000_000)]
+    pub(crate) states: u64,
+    /// Directory for the history of a schedule that broke a rule, as `areo-lab check` reads it
+    #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) history: PathBuf,
+}
+
+/// Who decides what happens next in a simulation.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SchedulerWord {
+    /// Each seed draws one of the others
+    Mixed,
+    /// Time, which is drawn
+    Random,
+    /// Priorities that change at few moments: probabilistic concurrency testing
+    Pct,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimOptions {
+    /// Operations of each seed, before everything is mended; a replay needs the number of its run
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) ops: u64,
+    /// Let nothing go wrong
+    #[arg(long)]
+    pub(crate) no_faults: bool,
+    /// Who decides what happens next; a replay needs that of its run
+    #[arg(long, value_name = "WHO", default_value = "mixed")]
+    pub(crate) scheduler: SchedulerWord,
+    /// How many events have to be ordered for `pct` to find a bug surely often [default: drawn by each seed]
+    #[arg(long, value_name = "D", requires = "scheduler")]
+    pub(crate) depth: Option<u64>,
+    /// Directory for histories, as `areo-lab check` reads them: of seeds that broke a rule, and of replays
+    #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) history: PathBuf,
+}

@@ -1,0 +1,88 @@
+//! One file per command.
+
+mod bench;
+mod check;
+mod explore;
+mod nemesis;
+mod paper;
+mod shared;
+mod sim;
+
+use crate::args::{Cli, Command};
+use areo::exit::{Failure, Outcome};
+use areo::output::Output;
+use areo::program::{self, Watching};
+use areo::session::{self, Session};
+use areo_bench::cluster::{Program, product};
+use areo_telemetry::Recorder;
+use clap::CommandFactory;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What the program is called.
+pub(crate) const NAME: &str = "areo-lab";
+
+/// What every command works with.
+struct Lab<'a> {
+    out: Output,
+    session: &'a Session,
+    recorder: &'a Recorder,
+    /// The product, if it was named.
+    areo: Option<PathBuf>,
+}
+
+impl Lab<'_> {
+    /// How long an operation may take, where the user does not say.
+    fn timeout_or(&self, usual: Duration) -> Outcome<Duration> {
+        self.session.timeout_or(usual)
+    }
+
+    /// What runs servers.
+    fn servers(&self) -> Outcome<Program> {
+        let path = product(self.areo.as_deref());
+        let path = path.map_err(|missing| Failure::usage(missing.to_string()))?;
+        Ok(Program {
+            connect: session::connect_options(),
+            ..Program::new(move || program::server(&path))
+        })
+    }
+}
+
+/// Does what the command line says.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    let Cli {
+        common,
+        areo,
+        command,
+    } = cli;
+    if let Command::Completion { shell } = command {
+        return program::ended(
+            program::completion(Cli::command(), shell),
+            NAME,
+            common.json,
+        );
+    }
+    let watching = match command {
+        // It looks at some operations by itself.
+        Command::Bench(crate::args::Bench::Peers(_)) => Watching::Chosen,
+        _ => Watching::None,
+    };
+    program::run(NAME, common, watching, |session, recorder| {
+        let lab = Lab {
+            out: session.out,
+            session,
+            recorder,
+            areo,
+        };
+        match command {
+            Command::Sim(command) => sim::run(&lab, command),
+            Command::Explore(args) => explore::run(&lab, &args),
+            Command::Check { history } => check::run(&lab, &history),
+            Command::Bench(command) => bench::run(&lab, command),
+            Command::Nemesis(args) => nemesis::run(&lab, args),
+            Command::Paper(args) => paper::run(&lab, args),
+            Command::Completion { .. } => unreachable!("needs no settings, done above"),
+        }
+    })
+}

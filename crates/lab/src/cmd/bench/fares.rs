@@ -1,0 +1,104 @@
+//! What readers and writers notice of what disturbs them.
+
+use crate::args::Load;
+use crate::cmd::Lab;
+use crate::cmd::shared::{data_directory, random_seed};
+use areo::args::DurabilityWord;
+use areo::exit::{Failure, Outcome};
+use areo::output::{Column, Output};
+use areo::units::show_size;
+use areo_bench::Setup;
+use areo_bench::reconfig::Fared;
+use std::time::Duration;
+
+/// How long an operation may take, unless `--timeout` says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// So many servers, with what reads and writes.
+pub(super) fn setup(
+    lab: &Lab<'_>,
+    servers: u8,
+    durability: DurabilityWord,
+    load: Load,
+) -> Outcome<Setup> {
+    Ok(Setup {
+        program: lab.servers()?,
+        servers: servers.into(),
+        objects: load.objects,
+        size: load.size,
+        clients: load.clients.into(),
+        seed: load.seed.unwrap_or_else(random_seed),
+        memory: durability == DurabilityWord::Memory,
+        data: data_directory(load.data)?,
+        timeout: lab.timeout_or(TIMEOUT)?,
+    })
+}
+
+/// Says what is going to be measured.
+pub(super) fn announce(out: Output, setup: &Setup, disturbances: &str) {
+    out.note(&format!(
+        "seed {}: {} servers, {} objects of {}, {} clients, {disturbances}",
+        setup.seed,
+        setup.servers,
+        setup.objects,
+        show_size(setup.size as u64),
+        setup.clients,
+    ));
+}
+
+/// A table: how they fare without the disturbance, and with it.
+pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &Fared)) -> Outcome {
+    let columns = [
+        Column::Text("readers and writers"),
+        Column::Number("without"),
+        Column::Number(what),
+    ];
+    let row = |what: &str, of: fn(&Fared) -> f64, unit: &str| {
+        let show = |fared| match of(fared) {
+            small if small < 100.0 => format!("{small:.1}{unit}"),
+            large => format!("{large:.0}{unit}"),
+        };
+        vec![what.to_owned(), show(without), show(with)]
+    };
+    let rows = [
+        row("operations per second", |of| of.per_second, ""),
+        row("rounds per operation", |of| of.rounds, ""),
+        row("read, median", |of| of.read.p50_us, " µs"),
+        row("read, 99 %", |of| of.read.p99_us, " µs"),
+        row("write, median", |of| of.write.p50_us, " µs"),
+        row("write, 99 %", |of| of.write.p99_us, " µs"),
+        row(
+            "longest time without a success",
+            |of| of.longest_gap_ms,
+            " ms",
+        ),
+        row("operations", |of| of.operations as f64, ""),
+        row("measured for", |of| of.seconds * 1e3, " ms"),
+    ];
+    out.table(&columns, &rows)
+}
+
+/// What is aimed at, and whether it was reached.
+pub(super) fn aims(out: Output, aims: &[(String, String, bool)]) -> Outcome {
+    let columns = [
+        Column::Text("aim"),
+        Column::Number("measured"),
+        Column::Text(""),
+    ];
+    let row = |(aim, measured, met): &(String, String, bool)| {
+        let word = if *met { "met" } else { "missed" };
+        vec![aim.clone(), measured.clone(), word.to_owned()]
+    };
+    let rows: Vec<_> = aims.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+/// An operation that failed is a failure of the whole measurement.
+pub(super) fn judge(failed: u64, failures: &[String], seed: u64) -> Outcome {
+    match failures.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::other(format!(
+            "{failed} operations failed (seed {seed}), the first one: {first}"
+        ))),
+    }
+}

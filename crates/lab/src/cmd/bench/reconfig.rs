@@ -1,0 +1,173 @@
+//! `areo-lab bench reconfig`: what readers and writers notice of reconfigurations, and what these cost.
+
+use super::fares;
+use crate::args::MeasureReconfig;
+use crate::cmd::Lab;
+use crate::cmd::shared::{finish, history};
+use areo::exit::Outcome;
+use areo::output::{Column, Output};
+use areo::progress;
+use areo_bench::reconfig::{self, Moved, Options, PerObject, ReadCost, Report, Stage};
+use std::time::Duration;
+
+/// What is aimed at on loopback with objects of 1 KiB; `docs/benchmarks.md` has the figures that were reached.
+const GAP_AIM_MS: f64 = 250.0;
+const THROUGHPUT_AIM: f64 = 0.6;
+const BATCH_AIM: f64 = 10.0;
+const BATCH_OBJECTS: u64 = 10_000;
+
+pub(super) fn run(lab: &Lab<'_>, args: MeasureReconfig) -> Outcome {
+    let out = lab.out;
+    let options = Options {
+        setup: fares::setup(lab, args.servers, args.durability, args.load)?,
+        reconfigurations: args.reconfigurations,
+        time: Duration::from_secs(args.seconds),
+        history: history(args.history)?,
+    };
+    let changes = format!("{} reconfigurations", options.reconfigurations);
+    fares::announce(out, &options.setup, &changes);
+    let bar = progress::spinner(out, "preparing");
+    let work = reconfig::run(options, |stage| bar.set_message(describe(stage)));
+    let report = finish(out, ("the measurement", &bar), work, print)?;
+    fares::judge(report.failed, &report.failures, report.seed)
+}
+
+fn describe(stage: Stage) -> String {
+    match stage {
+        Stage::Preparing => "preparing".into(),
+        Stage::Loaded(operations, changes) => {
+            format!("{changes} reconfigurations, {operations} operations")
+        }
+        Stage::Batched => "moving all objects in one domain".into(),
+        Stage::Single(domains) => format!("{domains} domains of one object"),
+        Stage::Behind(configurations) => format!("{configurations} configurations behind a domain"),
+    }
+}
+
+fn print(out: Output, report: &Report) -> Outcome {
+    fares::print(
+        out,
+        &report.without,
+        ("with reconfigurations", &report.with),
+    )?;
+    out.line("")?;
+    costs(out, report)?;
+    out.line("")?;
+    bytes(out, &report.bytes)?;
+    out.line("")?;
+    behind(out, report)?;
+    out.line("")?;
+    aims(out, report)
+}
+
+fn costs(out: Output, report: &Report) -> Outcome {
+    let columns = [
+        Column::Text("reconfigurations"),
+        Column::Number("domains"),
+        Column::Number("objects each"),
+        Column::Number("changes each"),
+        Column::Number("µs per object"),
+    ];
+    let row = |what: &str, of: &PerObject| {
+        vec![
+            what.to_owned(),
+            of.domains.to_string(),
+            of.objects.to_string(),
+            of.changes.to_string(),
+            format!("{:.1}", of.us_per_object),
+        ]
+    };
+    let under_load = PerObject {
+        domains: 1,
+        objects: report.objects,
+        changes: report.reconfigurations,
+        us_per_object: report.reconfiguration.p50_us / report.objects as f64,
+    };
+    let rows = [
+        row("under load (median)", &under_load),
+        row("nobody else, one batch", &report.batched),
+        row("nobody else, one by one", &report.single),
+    ];
+    out.table(&columns, &rows)
+}
+
+fn bytes(out: Output, moved: &[Moved]) -> Outcome {
+    let columns = [
+        Column::Text("change"),
+        Column::Number("bytes moved"),
+        Column::Number("needed"),
+        Column::Number("ratio"),
+    ];
+    let row = |moved: &Moved| {
+        vec![
+            moved.change.clone(),
+            moved.moved_bytes.to_string(),
+            moved.needed_bytes.to_string(),
+            format!("{:.2}", moved.ratio),
+        ]
+    };
+    let rows: Vec<_> = moved.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+fn behind(out: Output, report: &Report) -> Outcome {
+    let behind = &report.behind;
+    let columns = [
+        Column::Text("reads of a domain"),
+        Column::Number("median"),
+        Column::Number("99 %"),
+        Column::Number("rounds"),
+        Column::Number("configurations"),
+    ];
+    let row = |what: &str, cost: &ReadCost| {
+        vec![
+            what.to_owned(),
+            format!("{:.0} µs", cost.latency.p50_us),
+            format!("{:.0} µs", cost.latency.p99_us),
+            format!("{:.2}", cost.rounds),
+            format!("{:.2}", cost.configurations),
+        ]
+    };
+    let many = format!("with {} configurations behind it", behind.configurations);
+    let rows = [
+        row(&many, &behind.old),
+        row("new", &behind.new),
+        row("once, by one who knows the first only", &behind.first_read),
+    ];
+    out.table(&columns, &rows)
+}
+
+/// What is aimed at, and whether it was reached.
+fn aims(out: Output, report: &Report) -> Outcome {
+    let (gap, ratio) = (report.longest_gap_ms, report.throughput_ratio);
+    let speedup = report.batch_speedup;
+    let aims = [
+        (
+            "no operation fails".to_owned(),
+            report.failed.to_string(),
+            report.failed == 0,
+        ),
+        (
+            "longest time without a success: 250 ms".to_owned(),
+            format!("{gap:.1} ms"),
+            gap <= GAP_AIM_MS,
+        ),
+        (
+            "throughput: 60 % of that without".to_owned(),
+            format!("{:.0} %", ratio * 100.0),
+            ratio >= THROUGHPUT_AIM,
+        ),
+        (
+            "an object in a batch of 10 000: 10 times faster".to_owned(),
+            format!("{speedup:.1} times"),
+            speedup >= BATCH_AIM,
+        ),
+    ];
+    // The last one says nothing of fewer objects.
+    let told = if report.objects >= BATCH_OBJECTS {
+        4
+    } else {
+        3
+    };
+    fares::aims(out, &aims[..told])
+}

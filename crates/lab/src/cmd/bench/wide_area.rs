@@ -1,0 +1,106 @@
+//! `areo-lab bench wide-area`: servers that are far apart.
+
+use crate::args::MeasureWideArea;
+use crate::cmd::Lab;
+use crate::cmd::shared::{command, create, data_directory, finish};
+use areo::args::DurabilityWord;
+use areo::exit::{Failure, Outcome};
+use areo::output::{Column, Output};
+use areo::progress;
+use areo::units::show_time;
+use areo_bench::page::Page;
+use areo_bench::wide_area::{self, ByRounds, Options, Point, Report};
+use std::io::Write;
+use std::time::Duration;
+
+/// How long an operation may take, unless `--timeout` says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(super) fn run(lab: &Lab<'_>, args: MeasureWideArea) -> Outcome {
+    let out = lab.out;
+    let html = args.html.clone().map(create).transpose()?;
+    let options = Options {
+        program: lab.servers()?,
+        near: args.near,
+        far: args.far,
+        loss_percent: args.loss,
+        operations: args.operations,
+        size: args.size,
+        memory: args.durability == DurabilityWord::Memory,
+        data: data_directory(args.data)?,
+        timeout: lab.timeout_or(TIMEOUT)?,
+        command: command(),
+    };
+    out.note(&format!(
+        "5 servers at A, A, B, B and C: {} ms from A to B, {} ms to C",
+        args.near.as_millis(),
+        args.far.as_millis()
+    ));
+    let bar = progress::count(out, "measuring", 1);
+    let work = wide_area::run(options, |done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    });
+    let report = finish(out, ("the measurement", &bar), work, print)?;
+    if let Some((path, mut file)) = html {
+        let written = file.write_all(page(&report).html().as_bytes());
+        written.map_err(|error| Failure::file("write", &path, &error))?;
+    }
+    judge(&report)
+}
+
+pub(super) fn page(report: &Report) -> Page {
+    Page::of_wide_area(report, &show_time(report.made_at_ms))
+}
+
+fn print(out: Output, report: &Report) -> Outcome {
+    let columns = [
+        Column::Text("domain"),
+        Column::Text("servers at"),
+        Column::Text("client at"),
+        Column::Text("operation"),
+        Column::Text("beside a writer at"),
+        Column::Number("rounds"),
+        Column::Number("operations"),
+        Column::Number("round trip to a quorum"),
+        Column::Number("median"),
+        Column::Number("99 %"),
+        Column::Number("median in round trips"),
+    ];
+    let row = |point: &Point, by: &ByRounds| -> Vec<String> {
+        let figures = [
+            format!("{:.0} ms", point.round_trip_ms),
+            format!("{:.1} ms", by.times.p50_us / 1e3),
+            format!("{:.1} ms", by.times.p99_us / 1e3),
+            format!("{:.2}", by.round_trips),
+        ];
+        point.words(by).into_iter().chain(figures).collect()
+    };
+    let points = report.points.iter();
+    let rows = points.flat_map(|point| point.by_rounds.iter().map(move |by| row(point, by)));
+    out.table(&columns, &rows.collect::<Vec<_>>())?;
+    out.line("")?;
+    match report.broken.is_empty() {
+        true => out.line("counts of rounds: as on any machine"),
+        false => report
+            .broken
+            .iter()
+            .try_for_each(|sentence| out.line(&format!("WRONG COUNT: {sentence}"))),
+    }
+}
+
+/// A wrong count is a failure of the whole measurement, as is an operation that failed.
+fn judge(report: &Report) -> Outcome {
+    if let Some(first) = report.failures.first() {
+        return Err(Failure::other(format!(
+            "{} operations failed, the first one: {first}",
+            report.failed
+        )));
+    }
+    match report.broken.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::other(format!(
+            "a count is not what it is on any machine: {first}"
+        ))),
+    }
+}

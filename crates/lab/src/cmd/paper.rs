@@ -1,0 +1,265 @@
+//! `areo-lab paper`: the papers' experiments, beside what was published.
+
+use super::Lab;
+use super::shared::{command, create, data_directory, finish, random_seed};
+use crate::args::{Paper, PaperWord};
+use areo::exit::{Failure, Outcome};
+use areo::output::{Column, Output};
+use areo::progress;
+use areo::units::show_time;
+use areo_bench::page::Page;
+use areo_bench::paper::{self, Comparison, Experiment, Law, Options, Point, Report, Spread, short};
+use serde::Serialize;
+use std::io::Write;
+use std::time::Duration;
+
+/// How long an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// How long a reconfiguration took, of experiments that have some.
+const CHANGE_MS: &str = "reconfiguration_ms";
+
+pub(super) fn run(lab: &Lab<'_>, args: Paper) -> Outcome {
+    match args.experiment {
+        PaperWord::List => list(lab.out),
+        PaperWord::Experiment(experiment) => repeat(lab, experiment, args),
+    }
+}
+
+/// A variant that there is not.
+#[derive(Serialize)]
+struct Missing {
+    variant: &'static str,
+    missing: &'static str,
+}
+
+fn list(out: Output) -> Outcome {
+    let not_run = paper::not_run();
+    let missing = paper::VARIANTS_NOT_HERE.iter().chain(&not_run);
+    let missing = missing.map(|(variant, missing)| Missing { variant, missing });
+    if out.json {
+        paper::list()
+            .iter()
+            .try_for_each(|listed| out.object(listed))?;
+        return missing
+            .into_iter()
+            .try_for_each(|listed| out.object(&listed));
+    }
+    let columns = [
+        Column::Text("experiment"),
+        Column::Text("about"),
+        Column::Text("variants, or why not"),
+    ];
+    let rows = paper::list().into_iter().map(|listed| {
+        let why = match listed.missing {
+            "" => listed.variants.to_owned(),
+            missing => format!("not here: {missing}"),
+        };
+        vec![listed.experiment.into(), listed.about.into(), why]
+    });
+    out.table(&columns, &rows.collect::<Vec<_>>())?;
+    out.line("")?;
+    let columns = [
+        Column::Text("variant that is not here"),
+        Column::Text("why"),
+    ];
+    let rows = missing.map(|of| vec![of.variant.to_owned(), of.missing.to_owned()]);
+    out.table(&columns, &rows.collect::<Vec<_>>())
+}
+
+fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
+    let out = lab.out;
+    // That they cannot be written is told now, and not after the measurement.
+    let csv = args.csv.map(create).transpose()?;
+    let html = args.html.map(create).transpose()?;
+    let options = Options {
+        program: lab.servers()?,
+        experiment,
+        scale: args.scale,
+        seed: args.seed.unwrap_or_else(random_seed),
+        data: data_directory(args.data)?,
+        timeout: lab.timeout_or(TIMEOUT)?,
+        command: command(),
+    };
+    let (name, scale, seed) = (experiment.name(), args.scale.name(), options.seed);
+    out.note(&format!("seed {seed}: {name} at scale {scale}"));
+    let bar = progress::count(out, "measuring", 1);
+    let observe = |progress: paper::Progress| {
+        bar.set_length(progress.of as u64);
+        bar.set_position(progress.done as u64);
+        bar.set_message(progress.point);
+    };
+    let work = paper::run(options, observe);
+    let report = finish(out, ("the measurement", &bar), work, print)?;
+    for (file, text) in [(csv, report.csv()), (html, page(&report).html())] {
+        if let Some((path, mut file)) = file {
+            let written = file.write_all(text.as_bytes());
+            written.map_err(|error| Failure::file("write", &path, &error))?;
+        }
+    }
+    judge(&report)
+}
+
+pub(super) fn page(report: &Report) -> Page {
+    Page::of_paper(report, &show_time(report.made_at_ms))
+}
+
+fn print(out: Output, report: &Report) -> Outcome {
+    let Report {
+        experiment, scale, ..
+    } = report;
+    out.line(&format!(
+        "{experiment} at scale {scale}, against the publication:"
+    ))?;
+    for change in &report.changes {
+        out.line(&format!("  {change}"))?;
+    }
+    out.line("")?;
+    points(out, &report.points)?;
+    for variant in &report.not_run {
+        out.line(variant)?;
+    }
+    out.line("")?;
+    comparisons(out, &report.comparisons)?;
+    out.line("")?;
+    reasons(out, &report.comparisons)?;
+    laws(out, &report.laws)
+}
+
+fn spread(of: Option<&Spread>) -> String {
+    let show = |Spread { median, min, max }: &Spread| match (max - min).abs() < 1e-9 {
+        true => short(*median),
+        false => format!("{} ({} to {})", short(*median), short(*min), short(*max)),
+    };
+    of.map_or(String::new(), show)
+}
+
+fn points(out: Output, points: &[Point]) -> Outcome {
+    let changes = |point: &Point| point.values.contains_key(CHANGE_MS);
+    let with_changes = points.iter().any(changes);
+    let mut columns = vec![
+        Column::Text("variant"),
+        Column::Text("at"),
+        Column::Number("read, ms"),
+        Column::Number("published, ms"),
+        Column::Number("rounds"),
+        Column::Number("configurations"),
+        Column::Number("MB received"),
+        Column::Number("write, ms"),
+        Column::Number("rounds"),
+        Column::Number("prevailed"),
+    ];
+    if with_changes {
+        columns.push(Column::Number("reconfiguration, ms"));
+    }
+    let row = |point: &Point| {
+        let value = |name| spread(point.values.get(name));
+        let megabytes = point.values.get("read_bytes").map(|bytes| Spread {
+            median: bytes.median / 1e6,
+            min: bytes.min / 1e6,
+            max: bytes.max / 1e6,
+        });
+        let published = point.published_read_ms.zip(point.published_at.as_ref());
+        let mut row = vec![
+            point.variant.clone(),
+            point.at.clone(),
+            value("read_ms"),
+            published.map_or(String::new(), |(ms, at)| format!("{} at {at}", short(ms))),
+            value("read_rounds"),
+            value("read_configurations"),
+            spread(megabytes.as_ref()),
+            value("write_ms"),
+            value("write_rounds"),
+            value("write_success"),
+        ];
+        if with_changes {
+            row.push(value(CHANGE_MS));
+        }
+        row
+    };
+    let rows: Vec<_> = points.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+fn comparisons(out: Output, comparisons: &[Comparison]) -> Outcome {
+    let columns = [
+        Column::Text("ratio"),
+        Column::Text("of"),
+        Column::Text("at"),
+        Column::Number("here"),
+        Column::Number("published"),
+        Column::Text("published order"),
+    ];
+    let row = |of: &Comparison| {
+        let published = of.published.zip(of.published_at.as_ref());
+        vec![
+            format!("{} / {}", of.above, of.below),
+            of.quantity.clone(),
+            of.at.clone(),
+            spread(Some(&of.ratio)),
+            published.map_or(String::new(), |(ratio, at)| format!("{ratio:.2} at {at}")),
+            of.verdict.word().to_owned(),
+        ]
+    };
+    let rows: Vec<_> = comparisons.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+/// Why published orders are not the ones here: once for every sort of comparison.
+fn reasons(out: Output, comparisons: &[Comparison]) -> Outcome {
+    let with_reason = comparisons.iter().filter(|of| !of.reason.is_empty());
+    let mut all: Vec<(&str, &str, &str)> = with_reason
+        .map(|of| (&*of.relation, of.verdict.word(), &*of.reason))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    for (relation, verdict, reason) in all {
+        out.line(&format!("{relation}, {verdict}: {reason}"))?;
+    }
+    Ok(())
+}
+
+fn laws(out: Output, laws: &[Law]) -> Outcome {
+    let columns = [
+        Column::Text("count"),
+        Column::Text("variant"),
+        Column::Text("at"),
+        Column::Number("expected"),
+        Column::Number("measured"),
+        Column::Text(""),
+    ];
+    let row = |law: &Law| {
+        vec![
+            law.what.clone(),
+            law.variant.clone(),
+            law.at.clone(),
+            law.expected.clone(),
+            law.measured.clone(),
+            law.word().to_owned(),
+        ]
+    };
+    out.line("")?;
+    out.table(&columns, &laws.iter().map(row).collect::<Vec<_>>())
+}
+
+fn judge(report: &Report) -> Outcome {
+    let seed = report.seed;
+    if let Some(first) = report.failures.first() {
+        let failed = report.failed;
+        return Err(Failure::other(format!(
+            "{failed} operations failed (seed {seed}), the first one: {first}"
+        )));
+    }
+    match report.broken().next() {
+        None => Ok(()),
+        Some(law) => Err(Failure::other(format!(
+            "{} counts are not what they have to be (seed {seed}), the first one: {} of {} at {}: {}, expected {}",
+            report.broken().count(),
+            law.what,
+            law.variant,
+            law.at,
+            law.measured,
+            law.expected
+        ))),
+    }
+}

@@ -1,0 +1,103 @@
+//! What commands with real servers share: where data and files go, how a domain keeps values, and how the work ends.
+
+use super::NAME;
+use areo::args::DapWord;
+use areo::exit::{Failure, Outcome, plain};
+use areo::output::Output;
+use areo::session;
+use areo_bench::RunError;
+use areo_bench::cluster::ClusterError;
+use areo_client::{Dap, DapKind, Shape};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// The directory in which servers keep their data.
+pub(super) fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
+    let data = data.unwrap_or_else(std::env::temp_dir);
+    if !data.is_dir() {
+        let data = data.display();
+        return Err(Failure::usage(format!(
+            "--data {data} is no directory: name one that exists"
+        )));
+    }
+    if data.to_str().is_none() {
+        return Err(Failure::usage(
+            "--data is not UTF-8: name another directory",
+        ));
+    }
+    Ok(data)
+}
+
+/// Where the history goes; that it cannot be written is told now, and not when servers run already.
+pub(super) fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
+    if let Some(history) = &history {
+        let created = File::create(history);
+        created.map_err(|error| Failure::file("write the history", history, &error))?;
+    }
+    Ok(history)
+}
+
+/// A new file; that it cannot be written is told before anything is measured.
+pub(super) fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
+    match File::create(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) => Err(Failure::file("write", &path, &error)),
+    }
+}
+
+/// How a domain on so many servers keeps values.
+pub(super) fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
+    let kind = DapKind::from(dap);
+    match k {
+        Some(_) if !kind.is_coded() => {
+            Err(Failure::usage("--k is for --dap ec: replicas are whole"))
+        }
+        k => Ok(kind.with(k.unwrap_or_else(|| Shape::default_k(servers)))),
+    }
+}
+
+/// Does the work, and shows the report.
+pub(super) fn finish<R: Serialize>(
+    out: Output,
+    (what, bar): (&str, &ProgressBar),
+    work: impl Future<Output = Result<R, RunError>>,
+    print: impl FnOnce(Output, &R) -> Outcome,
+) -> Outcome<R> {
+    let work = async { work.await.map_err(|error| failure(what, &error)) };
+    let report = session::run(work, "");
+    bar.finish_and_clear();
+    let report = report?;
+    match out.json {
+        true => out.object(&report)?,
+        false => print(out, &report)?,
+    }
+    Ok(report)
+}
+
+/// The command as it was typed, but for where the program is.
+pub(super) fn command() -> String {
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    format!("{NAME} {}", words.join(" "))
+}
+
+/// Short enough to be typed again.
+pub(super) fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0) % 1_000_000_000
+}
+
+fn failure(what: &str, error: &RunError) -> Failure {
+    let why = match error {
+        RunError::System { what, source }
+        | RunError::Cluster {
+            source: ClusterError::System { what, source },
+        } => format!("cannot {what}: {}", plain(source)),
+        other => other.to_string(),
+    };
+    Failure::other(format!("{what} could not do its work: {why}"))
+}

@@ -1,0 +1,30 @@
+//! The laboratory end to end: real processes of the product, simulated ones, and the judge.
+
+mod availability;
+mod check;
+#[path = "../../../areo/tests/e2e/command.rs"]
+mod command;
+mod nemesis;
+mod paper;
+mod peers;
+mod product;
+mod reconfig;
+mod sim;
+mod wide_area;
+
+use command::Ended;
+use std::path::Path;
+
+pub(crate) use command::run as lab;
+
+/// The laboratory's program, when there is a product for it to start.
+fn program() -> &'static str {
+    product::ensure();
+    product::LABORATORY
+}
+
+/// Runs the laboratory with these variables of the environment.
+fn lab_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Ended {
+    let variables = variables.iter().copied();
+    command::ended(command::command().envs(variables).args(arguments), b"")
+}

@@ -1,0 +1,188 @@
+//! The papers' experiments, from the command line. Counts are asserted, by the command itself and here; how long anything
+//! takes is not.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::command::on_the_path;
+use crate::{lab, lab_with};
+use serde_json::Value;
+use std::path::Path;
+
+/// Repeats an experiment at the smallest scale. It ends well only if every law holds.
+fn repeat(experiment: &str, data: &Path, more: &[&str]) -> Value {
+    let data = data.to_str().unwrap();
+    let common = ["paper", experiment, "--scale", "quick"];
+    let seeded = ["--json", "--seed", "7", "--data", data];
+    let run = lab(&[&common, &seeded[..], more].concat(), b"").done();
+    let report = run.objects().remove(0);
+    assert_eq!(report["failed"], 0, "{report}");
+    assert_eq!(report["scale"], "quick");
+    for law in report["laws"].as_array().unwrap() {
+        assert_eq!(law["holds"], true, "{law}");
+    }
+    assert!(std::fs::read_dir(data).unwrap().next().is_none());
+    report
+}
+
+/// The median of a quantity of a variant.
+fn median(report: &Value, variant: &str, at: &str, quantity: &str) -> f64 {
+    let mut points = report["points"].as_array().unwrap().iter();
+    let found = points.find(|point| point["variant"] == variant && point["at"] == at);
+    let found = found.unwrap_or_else(|| panic!("there is no {variant} at {at}"));
+    found["values"][quantity]["median"].as_f64().unwrap()
+}
+
+#[test]
+fn a_larger_file_is_read_and_written_by_every_variant() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("E1", data.path(), &[]);
+    let rounds = |variant| median(&report, variant, "64 KiB", "read_rounds");
+    for variant in ["ARESABD", "ARESEC", "CoARESABD", "CoARESEC"] {
+        assert!(rounds(variant) >= 4.0, "{variant}: {report}");
+    }
+    // Every block has rounds of its own.
+    for file in ["CoARESABDF", "CoARESECF"] {
+        assert!(rounds(file) > rounds("CoARESABD"), "{file}: {report}");
+    }
+    // [5,3]: a third of the value to each of five servers, where replication sends all of it to each.
+    let sent = |variant| median(&report, variant, "64 KiB", "write_bytes");
+    assert!(sent("ARESEC") < sent("ARESABD") / 2.0, "{report}");
+}
+
+#[test]
+fn pointers_on_replies_save_rounds() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("E6", data.path(), &[]);
+    let rounds = |variant: &str, quantity| median(&report, variant, "64 KiB", quantity);
+    for variant in [
+        "ARESABD",
+        "ARESEC",
+        "CoARESABD",
+        "CoARESEC",
+        "CoARESABDF",
+        "CoARESECF",
+    ] {
+        let with = format!("{variant} PB");
+        for quantity in ["read_rounds", "write_rounds"] {
+            let (with, without) = (rounds(&with, quantity), rounds(variant, quantity));
+            assert!(with < without, "{quantity} of {variant}: {report}");
+        }
+    }
+}
+
+#[test]
+fn collection_leads_from_the_first_configuration_to_the_last() {
+    let (data, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (csv, html) = (file("e7.csv"), file("e7.html"));
+    let report = repeat("E7", data.path(), &["--csv", &csv, "--html", &html]);
+    let mut longest = 0.0_f64;
+    for at in ["(a) 64 KiB", "(b) 64 KiB"] {
+        for variant in ["ARES", "CoARES", "CoARESF"] {
+            let visited = |extras: &str| {
+                let variant = format!("{variant}{extras}");
+                median(&report, &variant, at, "read_configurations")
+            };
+            let collected = visited(" PB+GC");
+            assert!((collected - 2.0).abs() < 1e-9, "{variant} {at}: {report}");
+            longest = longest.max(visited("")).max(visited(" PB"));
+        }
+    }
+    // A server that missed a configuration leads on directly; all of them never do.
+    assert!(longest > 2.0, "{report}");
+    let csv = std::fs::read_to_string(csv).unwrap();
+    let points = report["points"].as_array().unwrap().len();
+    assert_eq!(points, 18, "{report}");
+    let measured = csv.lines().filter(|line| line.starts_with("measured,"));
+    assert_eq!(measured.count(), 4 * points, "{csv}");
+    // The same page from what was printed, and its plots beside it.
+    let (printed, again) = (file("printed.json"), file("again.html"));
+    std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
+    let drawn = ["--html", &again, "--svg", place.path().to_str().unwrap()];
+    lab(&[&["bench", "report", &printed], &drawn[..]].concat(), b"").done();
+    let read = |file: &str| std::fs::read_to_string(file).unwrap();
+    assert_eq!(read(&html), read(&again));
+    let plot = file("printed-by-size-mib-a-latency-of-a-read-ares.svg");
+    assert!(read(&plot).contains("ARES PB+GC"));
+}
+
+#[test]
+fn the_more_fragments_make_a_value_the_less_a_write_sends() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("E4", data.path(), &[]);
+    for variant in ["ARESEC", "CoARESEC"] {
+        let sent = |k| median(&report, variant, &format!("64 KiB k={k}"), "write_bytes");
+        assert!(sent(4) < sent(2) * 0.6, "{variant}: {report}");
+    }
+}
+
+/// Of the papers' EC-DAPs, one writes back whatever it reads, and the other is not sent what it has: the laws count that.
+#[test]
+fn the_papers_erasure_codes_are_compared() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("P2", data.path(), &[]);
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4, "{report}");
+    let sent = |variant| median(&report, variant, "64 KiB", "write_bytes");
+    for variant in ["ARESEC", "ARESEC (EC-DAP)", "ARESEC (EC-DAPopt)"] {
+        assert!(sent(variant) < sent("ARESABD") / 2.0, "{variant}: {report}");
+    }
+    let laws = report["laws"].as_array().unwrap();
+    let rounds = |variant: &str| {
+        let of =
+            |law: &&Value| law["variant"] == variant && law["what"] == "rounds of a read, quiet";
+        laws.iter().find(of).unwrap()["measured"].clone()
+    };
+    assert_eq!(rounds("ARESEC (EC-DAP)"), "4");
+    assert_eq!(rounds("ARESEC (EC-DAPopt)"), "3");
+}
+
+#[test]
+fn etcd_decides_where_the_experiment_has_an_external_service() {
+    let data = tempfile::tempdir().unwrap();
+    let report = repeat("E5", data.path(), &[]);
+    let variants = ["ARES (etcd)", "ARES PB+GC (etcd)"];
+    if !on_the_path("etcd") {
+        let said = variants.map(|variant| format!("{variant}: not run: no etcd on the PATH"));
+        assert_eq!(report["not_run"], serde_json::json!(said));
+        return;
+    }
+    assert_eq!(report["not_run"], serde_json::json!([]));
+    for variant in variants.iter().chain(&["ARES", "ARES PB+GC"]) {
+        for at in ["64 KiB G=1", "64 KiB G=2"] {
+            let changed = median(&report, variant, at, "reconfigurations");
+            assert!(changed >= 1.0, "{variant} {at}: {report}");
+        }
+    }
+    let mut ratios = report["comparisons"].as_array().unwrap().iter();
+    let is_outside = |of: &&Value| {
+        of["above"] == "ARES (etcd)"
+            && of["below"] == "ARES"
+            && of["quantity"] == "reconfiguration_ms"
+    };
+    assert!(ratios.any(|of| is_outside(&of)), "{report}");
+}
+
+#[test]
+fn what_there_is_and_what_not_is_said() {
+    let listed = lab(&["paper", "list", "--json"], b"").done();
+    let listed = listed.objects();
+    let of = |name: &str| listed.iter().find(|of| of["experiment"] == name).unwrap();
+    assert_eq!(of("E7")["missing"], "");
+    assert_ne!(of("P5")["missing"], "");
+    let without = lab_with(&[("PATH", Path::new("/nowhere"))], &["paper", "list"]);
+    let without = without.done();
+    assert!(
+        without.text().contains("not run: no etcd on the PATH"),
+        "{}",
+        without.text()
+    );
+    let paper = |more: &[&str]| lab(&[&["paper"], more].concat(), b"");
+    paper(&["E9"]).refused(2, &["E9", "there is no experiment", "E1"]);
+    paper(&["P5"]).refused(2, &["P5", "one machine"]);
+    paper(&["E1", "--scale", "huge"]).refused(2, &["huge", "quick, default, full"]);
+    paper(&["E1", "--data", "/no/such/place"]).refused(2, &["/no/such/place", "no directory"]);
+    paper(&["E1", "--csv", "/no/such/place/e1.csv"]).refused(1, &["/no/such/place/e1.csv"]);
+    paper(&["E1", "--html", "/no/such/place/e1.html"]).refused(1, &["/no/such/place/e1.html"]);
+    paper(&[]).refused(2, &["EXPERIMENT"]);
+}
