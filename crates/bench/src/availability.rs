@@ -1,8 +1,9 @@
 //! Measuring what readers and writers notice when as many servers die as may fail.
 
-pub use crate::load::{Fared, Latency};
+pub use crate::load::Fared;
 
 use crate::cluster::Cluster;
+use crate::generator::Times;
 use crate::load::{Load, Phase};
 use crate::random::Random;
 use crate::run::{RunError, SERVE, failed};
@@ -134,8 +135,8 @@ async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError
         size: setup.size,
         clients: setup.clients,
         durability: setup.durability(),
-        failed: ended.failed,
-        failures: ended.failures,
+        failed: ended.failures.count,
+        failures: ended.failures.first,
         longest_gap_ms: with.longest_gap_ms,
         read_p99_ratio: ratio(&with.read, &without.read, &without),
         write_p99_ratio: ratio(&with.write, &without.write, &without),
@@ -146,7 +147,7 @@ async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError
 }
 
 /// How many times longer the slowest of a hundred take; a round trip, which is a read, is allowed for.
-fn ratio(with: &Latency, without: &Latency, all: &Fared) -> f64 {
+fn ratio(with: &Times, without: &Times, all: &Fared) -> f64 {
     (with.p99_us - all.read.p50_us).max(0.0) / without.p99_us
 }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-pub use product::{MissingProduct, product};
+pub use product::product;
 
 /// What is measured: how its servers are started, and what its clients work with.
 #[derive(Clone)]

@@ -16,6 +16,7 @@ pub(crate) use tally::Latencies;
 pub use tally::{Measured, Times};
 
 use crate::completions::{Completions, Seen};
+use crate::failures::Failures;
 use crate::random::Random;
 use crate::system;
 use crate::target::{Caller, Cost, Reconfigurer, Target, TargetError};
@@ -195,8 +196,7 @@ pub async fn run(
 /// What clients noticed of a disturbance.
 pub(crate) struct Noticed {
     pub(crate) seen: Seen,
-    pub(crate) failed: u64,
-    pub(crate) failures: Vec<String>,
+    pub(crate) failures: Failures,
 }
 
 /// Clients at work, in the middle of whose time something happens.
@@ -273,11 +273,9 @@ impl Load {
         let _ = timeout_at((end + GIVEN_UP).into(), self.all_end()).await;
         self.workers.shutdown().await;
         let (tally, completions) = self.come_to();
-        let (failed, failures) = tally.failures();
         Noticed {
             seen: completions.seen(end),
-            failed,
-            failures,
+            failures: tally.failures,
         }
     }
 
@@ -343,7 +341,7 @@ async fn change(
                 shared.tally.borrow_mut().reconfigured(counts.into());
             }
             Err(sentence) => {
-                shared.tally.borrow_mut().failed(sentence);
+                shared.tally.borrow_mut().failures.add(sentence);
                 sleep(AFTER_FAILURE).await;
             }
         }
@@ -394,7 +392,7 @@ impl Worker {
                     tally.succeeded(self.reads, now - due, (cost, now < end));
                 }
                 Err(sentence) => {
-                    self.shared.tally.borrow_mut().failed(sentence);
+                    self.shared.tally.borrow_mut().failures.add(sentence);
                     sleep(AFTER_FAILURE).await;
                 }
             }

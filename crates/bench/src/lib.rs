@@ -6,6 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | `cluster` | server processes in a directory of their own: started, killed, stopped, watched |
+//! | `process` | one process of them, or of another store: started, signalled, killed with its owner |
 //! | `proxy` | between callers and servers: holds, delays, slows, cuts and resets links |
 //! | `namespace` | servers in network namespaces of their own, with packets dropped by nftables; needs root |
 //! | `disk` | a small disk for one server, which can be filled; needs root |
@@ -19,6 +20,7 @@
 //! | `availability` | measures what they notice of servers that die |
 //! | `paper` | repeats the papers' experiments |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
+//! | `failures` | operations that failed, and the first of them |
 //! | `completions` | successes over time, and the longest time without one |
 //! | `target` | stores that can be measured: this one, and what people use today |
 //! | `generator` | clients that put and get at any of them, and what that took |
@@ -32,6 +34,7 @@ pub mod availability;
 pub mod cluster;
 mod completions;
 mod disk;
+mod failures;
 pub mod generator;
 pub mod limits;
 mod load;
@@ -40,6 +43,7 @@ mod nemesis;
 pub mod page;
 pub mod paper;
 pub mod peers;
+mod process;
 mod proxy;
 mod random;
 pub mod reconfig;

@@ -1,5 +1,7 @@
 //! Readers and writers, and how they fare with and without what disturbs them.
 
+use crate::failures::Failures;
+use crate::generator::{Latencies, Times};
 use crate::random::Random;
 use crate::run::{RunError, failed};
 use crate::workload::record::{Ending, Invoked, Known};
@@ -13,43 +15,12 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// Sentences that are kept; the first tell most.
-const SENTENCES_MAX: usize = 10;
 /// Between a failure and the next operation of the same client.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 /// Objects that are written at once before anything is measured.
 const FILL_WINDOW: u64 = 64;
 /// Not measured: connections are made, caches filled.
 const WARM_UP: Duration = Duration::from_millis(300);
-
-/// Times in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Latency {
-    /// Half of them took no longer.
-    pub p50_us: f64,
-    /// 99 of 100 took no longer.
-    pub p99_us: f64,
-    /// None took longer.
-    pub max_us: f64,
-}
-
-impl Latency {
-    pub(crate) fn of(mut times: Vec<Duration>) -> Latency {
-        if times.is_empty() {
-            return Latency::default();
-        }
-        times.sort_unstable();
-        let at = |percent: usize| {
-            let rank = (times.len() * percent).div_ceil(100);
-            times[rank.max(1) - 1].as_secs_f64() * 1e6
-        };
-        Latency {
-            p50_us: at(50),
-            p99_us: at(99),
-            max_us: at(100),
-        }
-    }
-}
 
 /// How readers and writers fared.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -65,9 +36,9 @@ pub struct Fared {
     /// The longest time in which no operation of any client succeeded, in milliseconds.
     pub longest_gap_ms: f64,
     /// Reads.
-    pub read: Latency,
+    pub read: Times,
     /// Writes.
-    pub write: Latency,
+    pub write: Times,
 }
 
 /// What objects and values are drawn from.
@@ -101,8 +72,8 @@ pub(crate) enum Phase {
 #[derive(Default)]
 struct Tally {
     time: Duration,
-    reads: Vec<Duration>,
-    writes: Vec<Duration>,
+    reads: Latencies,
+    writes: Latencies,
     longest_gap: Duration,
     rounds: u64,
 }
@@ -118,8 +89,7 @@ struct Shared {
     still: RefCell<Tally>,
     disturbed: RefCell<Tally>,
     operations: Cell<u64>,
-    failed: Cell<u64>,
-    failures: RefCell<Vec<String>>,
+    failures: RefCell<Failures>,
 }
 
 /// Clients at work.
@@ -130,8 +100,7 @@ pub(crate) struct Load {
 
 /// What came of it.
 pub(crate) struct Ended {
-    pub(crate) failed: u64,
-    pub(crate) failures: Vec<String>,
+    pub(crate) failures: Failures,
     pub(crate) still: Fared,
     pub(crate) disturbed: Fared,
 }
@@ -186,7 +155,6 @@ impl Load {
         }
         let fared = |tally: &RefCell<Tally>| tally.take().fared();
         Ended {
-            failed: self.shared.failed.get(),
             failures: self.shared.failures.take(),
             still: fared(&self.shared.still),
             disturbed: fared(&self.shared.disturbed),
@@ -205,7 +173,6 @@ impl Shared {
             still: RefCell::default(),
             disturbed: RefCell::default(),
             operations: Cell::new(0),
-            failed: Cell::new(0),
             failures: RefCell::default(),
         }
     }
@@ -247,17 +214,9 @@ impl Shared {
             let mut tally = tally.borrow_mut();
             tally.rounds += rounds;
             match is_read {
-                true => tally.reads.push(time),
-                false => tally.writes.push(time),
+                true => tally.reads.record(time),
+                false => tally.writes.record(time),
             }
-        }
-    }
-
-    fn failed(&self, sentence: String) {
-        self.failed.set(self.failed.get() + 1);
-        let mut failures = self.failures.borrow_mut();
-        if failures.len() < SENTENCES_MAX {
-            failures.push(sentence);
         }
     }
 }
@@ -265,15 +224,15 @@ impl Shared {
 impl Tally {
     fn fared(self) -> Fared {
         let seconds = self.time.as_secs_f64();
-        let operations = (self.reads.len() + self.writes.len()) as u64;
+        let operations = self.reads.count() + self.writes.count();
         Fared {
             seconds,
             operations,
             per_second: operations as f64 / seconds,
             rounds: self.rounds as f64 / operations.max(1) as f64,
             longest_gap_ms: self.longest_gap.as_secs_f64() * 1e3,
-            read: Latency::of(self.reads),
-            write: Latency::of(self.writes),
+            read: self.reads.times().unwrap_or_default(),
+            write: self.writes.times().unwrap_or_default(),
         }
     }
 }
@@ -302,7 +261,7 @@ impl Worker {
                     self.shared.succeeded(is_read, begun.elapsed(), rounds);
                 }
                 Err(sentence) => {
-                    self.shared.failed(sentence);
+                    self.shared.failures.borrow_mut().add(sentence);
                     sleep(AFTER_FAILURE).await;
                 }
             }
@@ -454,19 +413,8 @@ mod tests {
         let still = shared.still.take();
         assert!(still.longest_gap >= long);
         assert_eq!(
-            (still.reads.len(), still.writes.len(), still.rounds),
+            (still.reads.count(), still.writes.count(), still.rounds),
             (1, 2, 6)
         );
-    }
-
-    #[test]
-    fn percentiles_are_those_of_the_nearest_rank() {
-        let times = |to: u64| (1..=to).rev().map(Duration::from_micros).collect();
-        let hundred = Latency::of(times(100));
-        let shown = [hundred.p50_us, hundred.p99_us, hundred.max_us];
-        assert_eq!(shown.map(|us| format!("{us:.0}")), ["50", "99", "100"]);
-        let one = Latency::of(times(1));
-        assert!((one.p50_us - one.max_us).abs() < 1e-9);
-        assert_eq!(Latency::of(Vec::new()), Latency::default());
     }
 }

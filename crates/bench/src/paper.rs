@@ -138,7 +138,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
             done += 1;
         }
     }
-    let (failed, failures) = stage.failures();
+    let failures = stage.failures.take();
     Ok(Report {
         report: "paper".into(),
         made_at_ms: system::now_ms(),
@@ -153,8 +153,8 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         points: points.iter().map(shown).collect(),
         comparisons: compare::compare(&points),
         laws,
-        failed,
-        failures,
+        failed: failures.count,
+        failures: failures.first,
         total_ms: begun.elapsed().as_millis() as u64,
     })
 }

@@ -10,9 +10,10 @@ mod report;
 mod ring;
 mod still;
 
-pub use crate::load::{Fared, Latency};
+pub use crate::load::Fared;
 pub use report::{Behind, Moved, PerObject, ReadCost, Report};
 
+use crate::generator::Latencies;
 use crate::load::{Ended, Load, Phase, Source};
 use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, Started};
@@ -87,9 +88,9 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
         clients: setup.clients,
         durability: setup.durability(),
         reconfigurations: times.len() as u64,
-        reconfiguration: Latency::of(times),
-        failed: ended.failed,
-        failures: ended.failures,
+        reconfiguration: Latencies::from_iter(times).times().unwrap_or_default(),
+        failed: ended.failures.count,
+        failures: ended.failures.first,
         longest_gap_ms: ended.disturbed.longest_gap_ms,
         throughput_ratio: ended.disturbed.per_second / ended.still.per_second,
         without: ended.still,

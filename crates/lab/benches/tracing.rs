@@ -225,7 +225,7 @@ async fn run(domain: &Domain, put: bool, operations: usize) {
 
 /// Five servers that serve, with a domain at [5,3].
 async fn servers(memory: bool, variables: Vec<(&'static str, String)>) -> Cluster {
-    let path = product(None).unwrap_or_else(|missing| panic!("{missing}"));
+    let path = product(None).expect("the product is built");
     let program = Program::new(move || {
         let mut command = Command::new(&path);
         command.envs(variables.iter().cloned());

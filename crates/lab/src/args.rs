@@ -5,7 +5,7 @@ mod sim;
 
 pub(crate) use bench::{
     Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasurePeers, MeasureReconfig,
-    MeasureWideArea, Nemesis, OperationWord, Paper, PaperWord, TargetWord,
+    MeasureWideArea, Nemesis, Paper, PaperWord, TargetWord,
 };
 pub(crate) use sim::{Explore, SchedulerWord, Sim, SimOptions};
 

@@ -40,8 +40,7 @@ impl Lab<'_> {
 
     /// What runs servers.
     fn servers(&self) -> Outcome<Program> {
-        let path = product(self.areo.as_deref());
-        let path = path.map_err(|missing| Failure::usage(missing.to_string()))?;
+        let path = product(self.areo.as_deref()).map_err(Failure::usage)?;
         Ok(Program {
             connect: session::connect_options(),
             ..Program::new(move || program::server(&path))

@@ -1,12 +1,11 @@
 //! One server process.
 
 use super::{ClusterError, Place, Program};
-use rustix::process::{Pid, Signal, kill_process};
-use std::fs::File;
+use crate::process::Running;
+use rustix::process::Signal;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,7 +20,7 @@ pub(super) struct Process {
     pub(super) log: PathBuf,
     program: Program,
     arguments: Vec<String>,
-    child: Option<Child>,
+    running: Option<Running>,
 }
 
 /// Everything that a server is told. It stops when its standard input ends, which its starter holds, however that ends.
@@ -62,24 +61,22 @@ impl Process {
             log,
             program,
             arguments,
-            child: None,
+            running: None,
         }
     }
 
     pub(super) fn start(&mut self) -> Result<(), ClusterError> {
-        if self.child.is_some() {
-            return Ok(());
+        if self.running.is_none() {
+            let started = Running::start(self.command(), &self.log, Stdio::piped());
+            self.running = Some(started.map_err(|source| ClusterError::System {
+                what: format!("start {}", self.name),
+                source,
+            })?);
         }
-        let child = self.spawn().map_err(|source| ClusterError::System {
-            what: format!("start {}", self.name),
-            source,
-        })?;
-        self.child = Some(child);
         Ok(())
     }
 
-    fn spawn(&self) -> io::Result<Child> {
-        let log = File::options().create(true).append(true).open(&self.log)?;
+    fn command(&self) -> Command {
         let mut command = (self.program.server)();
         if let Some(namespace) = &self.place.namespace {
             let program = command;
@@ -90,38 +87,29 @@ impl Process {
             for (name, _) in program.get_envs() {
                 command.env_remove(name);
             }
-            // As the program's own command has it.
-            command.process_group(0);
         }
+        command.args(&self.arguments);
         command
-            .args(&self.arguments)
-            .stdin(Stdio::piped())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
     }
 
     pub(super) fn runs(&self) -> bool {
-        self.child.is_some()
+        self.running.is_some()
     }
 
     pub(super) fn id(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+        self.running.as_ref().map(Running::id)
     }
 
     /// `false`: it does not run.
     pub(super) fn signal(&self, signal: Signal) -> bool {
-        let id = self
-            .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        // Nobody else can have its id: it has not been waited for yet.
-        id.is_some_and(|id| kill_process(id, signal).is_ok())
+        let running = self.running.as_ref();
+        running.is_some_and(|running| running.signal(signal))
     }
 
     /// How it ended, if it has since this was asked last.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        let status = self.child.as_mut()?.try_wait().expect("it is our child")?;
-        self.child = None;
+        let status = self.running.as_mut()?.ended()?;
+        self.running = None;
         Some(status)
     }
 
@@ -137,15 +125,5 @@ impl Process {
         };
         let answer = timeout(ANSWER, ask).await;
         answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.contains(" 200 ")))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            // One that is gone already is as good.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What was measured.
 
 use super::Counters;
+use crate::failures::Failures;
 use crate::target::Cost;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,6 @@ use std::time::Duration;
 const LONGEST_NS: u64 = 600_000_000_000;
 /// Digits of a latency that are right.
 const DIGITS: u8 = 3;
-/// Sentences that are kept; the first tell most.
-const SENTENCES_MAX: usize = 10;
-
 /// Latencies, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
@@ -48,7 +46,7 @@ impl Latencies {
         self.0.saturating_record(ns.clamp(1, LONGEST_NS));
     }
 
-    fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.len()
     }
 
@@ -66,6 +64,14 @@ impl Latencies {
             p999_us: at(0.999),
             max_us: us(histogram.max()),
         })
+    }
+}
+
+impl FromIterator<Duration> for Latencies {
+    fn from_iter<I: IntoIterator<Item = Duration>>(times: I) -> Latencies {
+        let mut latencies = Latencies::default();
+        times.into_iter().for_each(|time| latencies.record(time));
+        latencies
     }
 }
 
@@ -116,8 +122,7 @@ pub(super) struct Tally {
     operations: u64,
     missed: u64,
     reconfigurations: u64,
-    failed: u64,
-    failures: Vec<String>,
+    pub(super) failures: Failures,
 }
 
 impl Tally {
@@ -143,18 +148,6 @@ impl Tally {
         self.reconfigurations += times;
     }
 
-    pub(super) fn failed(&mut self, sentence: String) {
-        self.failed += 1;
-        if self.failures.len() < SENTENCES_MAX {
-            self.failures.push(sentence);
-        }
-    }
-
-    /// How many operations failed, and the first of them.
-    pub(super) fn failures(self) -> (u64, Vec<String>) {
-        (self.failed, self.failures)
-    }
-
     pub(super) fn measured(self, time: Duration, from: &Counters, to: &Counters) -> Measured {
         let operations = self.operations;
         let recorded = self.get.count() + self.put.count();
@@ -169,8 +162,8 @@ impl Tally {
             operations,
             per_second: operations as f64 / time.as_secs_f64(),
             missed: self.missed,
-            failed: self.failed,
-            failures: self.failures,
+            failed: self.failures.count,
+            failures: self.failures.first,
             get: self.get.times(),
             put: self.put.times(),
             rounds: told(self.cost.rounds),
@@ -210,7 +203,7 @@ mod tests {
             let cost = (cost(us % 2 + 1), us <= 900);
             tally.succeeded(us % 2 == 0, Duration::from_micros(us), cost);
         }
-        tally.failed("no".into());
+        tally.failures.add("no".into());
         tally.missed(7);
         let measured = tally.measured(
             Duration::from_secs(2),

@@ -197,7 +197,10 @@ fn a_pause_of_the_store_is_noticed_as_one() {
     let runtime = builder.enable_all().build().unwrap();
     let noticed = runtime.block_on(LocalSet::new().run_until(work));
     let seen = noticed.seen;
-    assert!(seen.gap_after >= PAUSE && noticed.failed == 0, "{seen:?}");
+    assert!(
+        seen.gap_after >= PAUSE && noticed.failures.count == 0,
+        "{seen:?}"
+    );
     assert!(seen.disturbed_after >= plan.time / 2, "{seen:?}");
     assert_eq!(seen.steps.len(), 40);
     assert!(seen.steps.iter().sum::<u64>() <= 250, "{seen:?}");

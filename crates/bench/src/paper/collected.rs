@@ -103,7 +103,7 @@ async fn read(stage: &Stage<'_>, readers: &mut [Actor]) -> Vec<Cost> {
     for reader in readers {
         match reader.read().await {
             Ok(cost) => costs.push(cost),
-            Err(sentence) => stage.failed(sentence),
+            Err(sentence) => stage.failures.borrow_mut().add(sentence),
         }
     }
     costs

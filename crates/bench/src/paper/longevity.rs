@@ -90,7 +90,7 @@ impl Reconfigurers {
                 match changed {
                     Changed::Installed(ms, configuration) => all.installed(ms, configuration),
                     Changed::Lost => all.lost += 1,
-                    Changed::Failed(sentence) => stage.failed(sentence),
+                    Changed::Failed(sentence) => stage.failures.borrow_mut().add(sentence),
                 }
             }
         }

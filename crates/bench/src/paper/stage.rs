@@ -4,15 +4,13 @@ use super::actor::Cost;
 use super::figures::mean;
 use super::scale::Parameters;
 use super::variant::Variant;
+use crate::failures::Failures;
 use crate::run::{RunError, failed};
 use crate::setup::Started;
 use areo_client::Decider;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Sentences that are kept; the first tell most.
-const SENTENCES_MAX: usize = 10;
 
 pub(super) struct Stage<'a> {
     pub(super) started: &'a Started,
@@ -21,8 +19,7 @@ pub(super) struct Stage<'a> {
     /// Who decides which configuration comes next, where it is not its members.
     etcd: Decider,
     domains: Cell<u64>,
-    failed: Cell<u64>,
-    failures: RefCell<Vec<String>>,
+    pub(super) failures: RefCell<Failures>,
 }
 
 impl<'a> Stage<'a> {
@@ -32,7 +29,6 @@ impl<'a> Stage<'a> {
             data,
             etcd,
             domains: Cell::new(0),
-            failed: Cell::new(0),
             failures: RefCell::default(),
         }
     }
@@ -62,20 +58,6 @@ impl<'a> Stage<'a> {
     pub(super) async fn remove(&self, domain: &str) -> Result<(), RunError> {
         let removed = self.started.client.remove_domain(domain).await;
         removed.map_err(failed("remove the domain"))
-    }
-
-    /// An operation failed.
-    pub(super) fn failed(&self, sentence: String) {
-        self.failed.set(self.failed.get() + 1);
-        let mut failures = self.failures.borrow_mut();
-        if failures.len() < SENTENCES_MAX {
-            failures.push(sentence);
-        }
-    }
-
-    /// How many operations failed, and the first of them.
-    pub(super) fn failures(&self) -> (u64, Vec<String>) {
-        (self.failed.get(), self.failures.borrow().clone())
     }
 }
 

@@ -115,7 +115,11 @@ pub(super) async fn run(
     }
     let reconfigurations = reconfigurers.finish(stage).await;
     let succeeded = |ended: Rc<RefCell<Vec<Ended>>>| -> Vec<Cost> {
-        let report = |ended: Ended| ended.map_err(|sentence| stage.failed(sentence)).ok();
+        let report = |ended: Ended| {
+            ended
+                .map_err(|sentence| stage.failures.borrow_mut().add(sentence))
+                .ok()
+        };
         ended.take().into_iter().filter_map(report).collect()
     };
     let mut costs = means(&succeeded(reads), &succeeded(writes));

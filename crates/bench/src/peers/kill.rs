@@ -43,11 +43,7 @@ pub struct Killed {
 
 impl Killed {
     fn of(target: TargetName, victim: String, plan: &Plan, noticed: Noticed) -> Killed {
-        let Noticed {
-            seen,
-            failed,
-            failures,
-        } = noticed;
+        let Noticed { seen, failures } = noticed;
         // The step in which it happens is one before.
         let before = seen.disturbed_after.as_nanos().div_ceil(STEP.as_nanos()) as usize;
         let (before, after) = seen.steps.split_at(before.min(seen.steps.len()));
@@ -73,8 +69,8 @@ impl Killed {
             longest_gap_before_ms: seen.gap_before.as_secs_f64() * 1e3,
             longest_gap_ms: seen.gap_after.as_secs_f64() * 1e3,
             completions: seen.steps,
-            failed,
-            failures,
+            failed: failures.count,
+            failures: failures.first,
         }
     }
 }
@@ -105,6 +101,7 @@ pub(super) async fn kill(
 pub(crate) mod tests {
     use super::*;
     use crate::completions::Seen;
+    use crate::failures::Failures;
     use crate::generator::{Pace, Popularity};
     use std::time::Duration;
 
@@ -130,11 +127,9 @@ pub(crate) mod tests {
             gap_before: Duration::from_millis(3),
             gap_after: Duration::from_micros(20_500),
         };
-        let noticed = Noticed {
-            seen,
-            failed: 1,
-            failures: vec!["no".into()],
-        };
+        let mut failures = Failures::default();
+        failures.add("no".into());
+        let noticed = Noticed { seen, failures };
         Killed::of(TargetName::Etcd, "m1".into(), &plan, noticed)
     }
 

@@ -6,6 +6,7 @@ use crate::limits::Limit;
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// What clients do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -24,6 +25,16 @@ impl Operation {
             Operation::Put => "put",
             Operation::Get => "get",
         }
+    }
+}
+
+impl FromStr for Operation {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Operation, &'static str> {
+        let mut known = [Operation::Put, Operation::Get].into_iter();
+        let named = known.find(|operation| operation.word() == text);
+        named.ok_or("clients put or get")
     }
 }
 

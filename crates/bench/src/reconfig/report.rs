@@ -1,6 +1,7 @@
 //! What came of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
 
-use crate::load::{Fared, Latency};
+use crate::generator::Times;
+use crate::load::Fared;
 use serde::Serialize;
 
 /// Reconfigurations while nobody reads or writes.
@@ -33,7 +34,7 @@ pub struct Moved {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadCost {
     /// How long it takes.
-    pub latency: Latency,
+    pub latency: Times,
     /// Rounds of one read, on average.
     pub rounds: f64,
     /// Configurations asked by one read, on average.
@@ -75,7 +76,7 @@ pub struct Report {
     /// Reconfigurations under load.
     pub reconfigurations: u64,
     /// How long each of them took, in microseconds.
-    pub reconfiguration: Latency,
+    pub reconfiguration: Times,
     /// Operations of clients that failed, or read what was never written. Must be 0.
     pub failed: u64,
     /// The first of them, in sentences.

@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use super::{
-    Behind, Change, Domain, Latency, Moved, PerObject, ReadCost, RunError, Scene, Stage,
+    Behind, Change, Domain, Latencies, Moved, PerObject, ReadCost, RunError, Scene, Stage,
     reconfigure,
 };
 use crate::load;
@@ -154,13 +154,13 @@ impl Scene {
         reads: u64,
     ) -> Result<[ReadCost; N], RunError> {
         let measured = domains.map(Domain::measured);
-        let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::new());
+        let mut times: [Latencies; N] = std::array::from_fn(|_| Latencies::default());
         for number in 0..reads {
             for ((domain, _), times) in measured.iter().zip(&mut times) {
                 let begun = Instant::now();
                 let read = self.source.read(domain, &load::key(number % objects)).await;
                 read.map_err(failed("read an object"))?;
-                times.push(begun.elapsed());
+                times.record(begun.elapsed());
             }
         }
         let mut costs = measured.iter().zip(times);
@@ -168,7 +168,7 @@ impl Scene {
             let ((_, cost), times) = costs.next().expect("there is one for every domain");
             let counts = cost.counts();
             ReadCost {
-                latency: Latency::of(times),
+                latency: times.times().unwrap_or_default(),
                 rounds: counts.rounds as f64 / reads as f64,
                 configurations: counts.configurations as f64 / reads as f64,
             }

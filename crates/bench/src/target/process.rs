@@ -1,11 +1,10 @@
 //! A server program of others.
 
 use super::{TargetError, TargetName};
-use std::fs::File;
+use crate::process::Running;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Lines of a log that are shown of a process that ended.
 const LAST_LINES: usize = 3;
@@ -20,8 +19,7 @@ pub(super) struct Foreign {
 
 /// A running process; killed when this is dropped.
 pub(super) struct Started {
-    child: Child,
-    log: PathBuf,
+    running: Running,
     foreign: Foreign,
 }
 
@@ -33,9 +31,11 @@ impl Foreign {
         name: &str,
         arguments: &[String],
     ) -> Result<Started, TargetError> {
+        let mut command = Command::new(self.program);
+        command.args(arguments);
         let log = folder.join(format!("{name}.log"));
-        let started = self.spawn(&log, arguments);
-        let child = started.map_err(|error| match error.kind() {
+        let started = Running::start(command, &log, Stdio::null());
+        let running = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TargetError::Missing {
                 target: self.target,
                 program: self.program,
@@ -47,28 +47,15 @@ impl Foreign {
             },
         })?;
         Ok(Started {
-            child,
-            log,
+            running,
             foreign: self,
         })
-    }
-
-    fn spawn(self, log: &Path, arguments: &[String]) -> io::Result<Child> {
-        let log = File::create(log)?;
-        // Ctrl-C is for the measurement, which ends them.
-        Command::new(self.program)
-            .args(arguments)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
     }
 }
 
 impl Started {
     pub(super) fn id(&self) -> u32 {
-        self.child.id()
+        self.running.id()
     }
 
     /// That it still runs.
@@ -76,9 +63,10 @@ impl Started {
     /// # Errors
     /// How it ended, and what it said last.
     pub(super) fn check(&mut self) -> Result<(), TargetError> {
-        let ended = self.child.try_wait().expect("it is our child");
-        let Some(status) = ended else { return Ok(()) };
-        let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let Some(status) = self.running.ended() else {
+            return Ok(());
+        };
+        let said = std::fs::read_to_string(&self.running.log).unwrap_or_default();
         let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         Err(TargetError::Start {
@@ -89,14 +77,6 @@ impl Started {
                 last.join(" / ")
             ),
         })
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        // One that is gone already is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -133,22 +113,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let arguments = ["-c".to_owned(), "echo the port is taken; exit 3".to_owned()];
         let mut started = foreign("sh").start(folder.path(), "a", &arguments).unwrap();
-        started.child.wait().unwrap();
-        let sentence = started.check().unwrap_err().to_string();
+        let sentence = loop {
+            if let Err(error) = started.check() {
+                break error.to_string();
+            }
+        };
         assert!(
             sentence.contains("exit status: 3 and said: the port is taken"),
             "{sentence}"
         );
-    }
-
-    #[test]
-    fn a_process_ends_with_its_owner() {
-        let folder = tempfile::tempdir().unwrap();
-        let started = foreign("sleep").start(folder.path(), "a", &["100".into()]);
-        let started = started.unwrap();
-        let process = format!("/proc/{}", started.id());
-        assert!(Path::new(&process).exists());
-        drop(started);
-        assert!(!Path::new(&process).exists());
     }
 }

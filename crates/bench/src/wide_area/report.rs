@@ -1,14 +1,12 @@
 //! What the distance came to.
 
 use super::{Done, Layout, Options, SERVERS, SITES};
+use crate::failures;
 use crate::generator::{Latencies, Times};
 use crate::peers::Operation;
 use crate::system::{self, Machine};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-/// Sentences that are kept; the first tell most.
-const SENTENCES_MAX: usize = 10;
 
 /// A measurement. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -109,7 +107,7 @@ impl Report {
 
     pub(super) fn failures(&mut self, sentences: Vec<String>) {
         self.failed += sentences.len() as u64;
-        let room = SENTENCES_MAX.saturating_sub(self.failures.len());
+        let room = failures::SENTENCES_MAX.saturating_sub(self.failures.len());
         self.failures.extend(sentences.into_iter().take(room));
     }
 

@@ -15,7 +15,7 @@ pub(crate) async fn five_servers(memory: bool) -> (Cluster, Domain) {
 
 /// Servers that serve, and a domain on all of them.
 pub(crate) async fn servers(servers: usize, dap: Dap, memory: bool) -> (Cluster, Domain) {
-    let path = product(None).unwrap_or_else(|missing| panic!("{missing}"));
+    let path = product(None).expect("the product is built");
     let program = Program::new(move || Command::new(&path));
     let places = loopback_places(servers, false);
     let cluster = Cluster::make(&program, places, &std::env::temp_dir(), memory);

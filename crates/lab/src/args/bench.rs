@@ -5,6 +5,7 @@ use areo::units::{exact_size, parse_size, parse_time, parse_timeout};
 use areo_bench::Trouble;
 use areo_bench::generator::Popularity;
 use areo_bench::paper::{Experiment, Scale};
+use areo_bench::peers::Operation;
 use areo_bench::target::{Endpoint, Node, TargetName};
 use areo_client::limits;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -119,7 +120,7 @@ pub(crate) struct MeasurePeers {
         value_delimiter = ',',
         default_value = "put,get"
     )]
-    pub(crate) operations: Vec<OperationWord>,
+    pub(crate) operations: Vec<Operation>,
     /// Server processes of each store
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub(crate) servers: u8,
@@ -232,15 +233,6 @@ pub(crate) struct DrawReport {
     /// Write each plot into a file of its own in this directory; the names begin with that of what was printed
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) svg: Option<PathBuf>,
-}
-
-/// What clients do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum OperationWord {
-    /// They put
-    Put,
-    /// They get
-    Get,
 }
 
 #[derive(Args, Debug)]

@@ -1,7 +1,7 @@
 //! `areo-lab paper`: the papers' experiments, beside what was published.
 
 use super::Lab;
-use super::shared::{command, create, data_directory, finish, random_seed};
+use super::shared::{command, create, data_directory, finish, none_failed, random_seed, write};
 use crate::args::{Paper, PaperWord};
 use areo::exit::{Failure, Outcome};
 use areo::output::{Column, Output};
@@ -10,7 +10,6 @@ use areo::units::show_time;
 use areo_bench::page::Page;
 use areo_bench::paper::{self, Comparison, Experiment, Law, Options, Point, Report, Spread, short};
 use serde::Serialize;
-use std::io::Write;
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
@@ -91,12 +90,7 @@ fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
     };
     let work = paper::run(options, observe);
     let report = finish(out, ("the measurement", &bar), work, print)?;
-    for (file, text) in [(csv, report.csv()), (html, page(&report).html())] {
-        if let Some((path, mut file)) = file {
-            let written = file.write_all(text.as_bytes());
-            written.map_err(|error| Failure::file("write", &path, &error))?;
-        }
-    }
+    write([(csv, &report.csv()), (html, &page(&report).html())])?;
     judge(&report)
 }
 
@@ -244,12 +238,7 @@ fn laws(out: Output, laws: &[Law]) -> Outcome {
 
 fn judge(report: &Report) -> Outcome {
     let seed = report.seed;
-    if let Some(first) = report.failures.first() {
-        let failed = report.failed;
-        return Err(Failure::other(format!(
-            "{failed} operations failed (seed {seed}), the first one: {first}"
-        )));
-    }
+    none_failed(report.failed, &report.failures, Some(seed))?;
     match report.broken().next() {
         None => Ok(()),
         Some(law) => Err(Failure::other(format!(

@@ -11,6 +11,7 @@ use areo_client::{Dap, DapKind, Shape};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The directory in which servers keep their data.
@@ -45,6 +46,27 @@ pub(super) fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
         Ok(file) => Ok((path, file)),
         Err(error) => Err(Failure::file("write", &path, &error)),
     }
+}
+
+/// Fills files that were created before.
+pub(super) fn write<const N: usize>(files: [(Option<(PathBuf, File)>, &str); N]) -> Outcome {
+    for (file, text) in files {
+        if let Some((path, mut file)) = file {
+            let written = file.write_all(text.as_bytes());
+            written.map_err(|error| Failure::file("write", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// An operation that failed is a failure of the whole measurement.
+pub(super) fn none_failed(failed: u64, failures: &[String], seed: Option<u64>) -> Outcome {
+    let Some(first) = failures.first() else {
+        return Ok(());
+    };
+    let seed = seed.map_or(String::new(), |seed| format!(" (seed {seed})"));
+    let message = format!("{failed} operations failed{seed}, the first one: {first}");
+    Err(Failure::other(message))
 }
 
 /// How a domain on so many servers keeps values.

@@ -2,16 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::lab;
+use crate::line;
 
 #[test]
 fn no_operation_fails_while_as_many_servers_fail_as_may() {
     let data = tempfile::tempdir().unwrap();
     let path = data.path().to_str().unwrap();
     let measure = |more: &[&str]| {
-        let common = ["bench", "availability", "--json", "--seed", "3"];
-        let small = ["--time", "300ms", "--objects", "50", "--data", path];
-        let run = lab(&[&common, &small[..], more].concat(), b"").done();
+        let small = "bench availability --json --seed 3 --time 300ms --objects 50 --data";
+        let run = line(&format!("{small} {path}"), more).done();
         run.objects().remove(0)
     };
     for (more, shape, at_once) in [
@@ -52,7 +51,7 @@ fn no_operation_fails_while_as_many_servers_fail_as_may() {
 
 #[test]
 fn what_cannot_be_measured_is_one_sentence() {
-    let measure = |more: &[&str]| lab(&[&["bench", "availability"], more].concat(), b"");
+    let measure = |more: &[&str]| line("bench availability", more);
     measure(&["--servers", "2"]).refused(2, &["2", "3..=16"]);
     measure(&["--k", "5"]).refused(2, &["ec [5,5]", "all of its servers"]);
     measure(&["--k", "6"]).refused(2, &["6"]);

@@ -23,6 +23,12 @@ fn program() -> &'static str {
     product::LABORATORY
 }
 
+/// Runs the laboratory with the words of a line, and more of them.
+fn line(words: &str, more: &[&str]) -> Ended {
+    let words: Vec<&str> = words.split(' ').chain(more.iter().copied()).collect();
+    lab(&words, b"")
+}
+
 /// Runs the laboratory with these variables of the environment.
 fn lab_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Ended {
     let variables = variables.iter().copied();

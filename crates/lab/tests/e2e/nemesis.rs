@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::command::{signal, spawn, wait_until};
-use crate::lab;
+use crate::{lab, line};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -75,21 +75,8 @@ fn promises_are_kept_under_a_nemesis_and_a_lost_write_would_be_seen() {
     let path = |path: &Path| path.to_str().unwrap().to_owned();
     let history = path(&place.path().join("history.jsonl"));
     let data_path = path(data.path());
-    let run = lab(
-        &[
-            "nemesis",
-            "--seconds",
-            "20",
-            "--seed",
-            "7",
-            "--json",
-            "--history",
-            &history,
-            "--data",
-            &data_path,
-        ],
-        b"",
-    );
+    let kept = ["--history", &history, "--data", &data_path];
+    let run = line("nemesis --seconds 20 --seed 7 --json", &kept);
     assert_eq!(run.code, 0, "{} {}", run.stderr, run.text());
     let report = &run.objects()[0];
     assert_eq!(report["verdict"], "holds");
@@ -104,7 +91,7 @@ fn promises_are_kept_under_a_nemesis_and_a_lost_write_would_be_seen() {
     assert_eq!(entries(data.path()), 0, "nothing is left behind");
     assert_eq!(processes_in(&data_path), 0);
 
-    let judged = lab(&["check", &history], b"").done();
+    let judged = line("check", &[&history]).done();
     assert!(judged.text().contains("linearizable"), "{}", judged.text());
     assert!(
         judged.text().contains("configurations    holds"),
@@ -127,8 +114,8 @@ fn promises_are_kept_under_a_nemesis_and_a_lost_write_would_be_seen() {
 fn an_interrupted_nemesis_leaves_nothing_behind() {
     let data = tempfile::tempdir().unwrap();
     let path = data.path().to_str().unwrap();
-    let arguments = ["nemesis", "--data", path, "--kinds", "stop,kill,full-disk"];
-    let mut nemesis = spawn(&arguments);
+    let kinds = ["--kinds", "stop,kill,full-disk"];
+    let mut nemesis = spawn(&[&["nemesis", "--data", path], &kinds[..]].concat());
     // Its own command line, and those of five servers.
     wait_until(|| processes_in(path) >= 6);
     signal(nemesis.id().try_into().unwrap(), Signal::INT);
@@ -139,7 +126,7 @@ fn an_interrupted_nemesis_leaves_nothing_behind() {
 
 #[test]
 fn what_cannot_be_done_is_one_sentence() {
-    let nemesis = |more: &[&str]| lab(&[&["nemesis"], more].concat(), b"");
+    let nemesis = |more: &[&str]| line("nemesis", more);
     nemesis(&["--kinds", "quake"]).refused(2, &["'quake' is no kind of trouble", "kill-all"]);
     nemesis(&["--servers", "2"]).refused(2, &["2", "3..=32"]);
     nemesis(&["--seconds", "0"]).refused(2, &["0"]);

@@ -4,16 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::command::on_the_path;
-use crate::{lab, lab_with};
+use crate::{lab_with, line};
 use serde_json::Value;
 use std::path::Path;
 
 /// Repeats an experiment at the smallest scale. It ends well only if every law holds.
 fn repeat(experiment: &str, data: &Path, more: &[&str]) -> Value {
     let data = data.to_str().unwrap();
-    let common = ["paper", experiment, "--scale", "quick"];
-    let seeded = ["--json", "--seed", "7", "--data", data];
-    let run = lab(&[&common, &seeded[..], more].concat(), b"").done();
+    let quick = format!("paper {experiment} --scale quick --json --seed 7 --data {data}");
+    let run = line(&quick, more).done();
     let report = run.objects().remove(0);
     assert_eq!(report["failed"], 0, "{report}");
     assert_eq!(report["scale"], "quick");
@@ -98,8 +97,14 @@ fn collection_leads_from_the_first_configuration_to_the_last() {
     // The same page from what was printed, and its plots beside it.
     let (printed, again) = (file("printed.json"), file("again.html"));
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
-    let drawn = ["--html", &again, "--svg", place.path().to_str().unwrap()];
-    lab(&[&["bench", "report", &printed], &drawn[..]].concat(), b"").done();
+    let drawn = [
+        &printed,
+        "--html",
+        &again,
+        "--svg",
+        place.path().to_str().unwrap(),
+    ];
+    line("bench report", &drawn).done();
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
     assert_eq!(read(&html), read(&again));
     let plot = file("printed-by-size-mib-a-latency-of-a-read-ares.svg");
@@ -165,7 +170,7 @@ fn etcd_decides_where_the_experiment_has_an_external_service() {
 
 #[test]
 fn what_there_is_and_what_not_is_said() {
-    let listed = lab(&["paper", "list", "--json"], b"").done();
+    let listed = line("paper list --json", &[]).done();
     let listed = listed.objects();
     let of = |name: &str| listed.iter().find(|of| of["experiment"] == name).unwrap();
     assert_eq!(of("E7")["missing"], "");
@@ -177,7 +182,7 @@ fn what_there_is_and_what_not_is_said() {
         "{}",
         without.text()
     );
-    let paper = |more: &[&str]| lab(&[&["paper"], more].concat(), b"");
+    let paper = |more: &[&str]| line("paper", more);
     paper(&["E9"]).refused(2, &["E9", "there is no experiment", "E1"]);
     paper(&["P5"]).refused(2, &["P5", "one machine"]);
     paper(&["E1", "--scale", "huge"]).refused(2, &["huge", "quick, default, full"]);

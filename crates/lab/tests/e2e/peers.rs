@@ -3,22 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::command::on_the_path;
-use crate::{lab, lab_with};
+use crate::{lab_with, line};
 use serde_json::Value;
 use std::path::Path;
 
-const SMALL: [&str; 10] = [
-    "--runs",
-    "1",
-    "--time",
-    "200ms",
-    "--warm-up",
-    "50ms",
-    "--objects",
-    "20",
-    "--clients",
-    "1,3",
-];
+const SMALL: &str = "--runs 1 --time 200ms --warm-up 50ms --objects 20 --clients 1,3";
 
 /// This store, and of the others what is there.
 fn stores() -> Vec<&'static str> {
@@ -43,9 +32,12 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
     std::fs::create_dir(&data).unwrap();
     let (stores, csv, html) = (stores(), file("runs.csv"), file("page.html"));
     let targets = stores.join(",");
-    let named = ["bench", "peers", "--json", "--targets", &targets];
     let files = ["--csv", &csv, "--html", &html, "--data", &data];
-    let run = lab(&[&named, &SMALL[..], &files].concat(), b"").done();
+    let run = line(
+        &format!("bench peers --json --targets {targets} {SMALL}"),
+        &files,
+    )
+    .done();
     let report = run.objects().remove(0);
     let points = report["points"].as_array().unwrap();
     assert_eq!(points.len(), stores.len() * 2 * 2);
@@ -76,7 +68,7 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
     // The same page from what was printed.
     let (printed, again) = (file("printed.json"), file("again.html"));
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
-    lab(&["bench", "report", &printed, "--html", &again], b"").done();
+    line("bench report", &[&printed, "--html", &again]).done();
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
     assert!(read(&html).contains("put of 1024 bytes"));
     assert_eq!(read(&html), read(&again));
@@ -113,19 +105,12 @@ fn a_member_of_each_store_is_killed_and_the_others_go_on() {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (html, again, printed) = (file("page.html"), file("again.html"), file("printed.json"));
     let targets = stores().join(",");
-    let named = [
-        "bench",
-        "peers",
-        "--json",
-        "--timeout",
-        "5s",
-        "--kill",
-        "400ms",
-    ];
-    let files = ["--targets", &targets, "--html", &html];
-    let small = ["--operations", "get", "--time", "50ms"];
-    let arguments = [&named, &SMALL[..2], &SMALL[4..], &small, &files].concat();
-    let report = lab(&arguments, b"").done().objects().remove(0);
+    let small = "--runs 1 --warm-up 50ms --objects 20 --clients 1,3 --operations get --time 50ms";
+    let report = line(
+        &format!("bench peers --json --timeout 5s --kill 400ms {small}"),
+        &["--targets", &targets, "--html", &html],
+    );
+    let report = report.done().objects().remove(0);
     let killed = report["killed"].as_array().unwrap();
     assert_eq!(killed.len(), stores().len());
     for seen in killed {
@@ -141,7 +126,7 @@ fn a_member_of_each_store_is_killed_and_the_others_go_on() {
         }
     }
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
-    lab(&["bench", "report", &printed, "--html", &again], b"").done();
+    line("bench report", &[&printed, "--html", &again]).done();
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
     assert!(read(&html).contains("A member is killed"));
     assert_eq!(read(&html), read(&again));
@@ -152,23 +137,14 @@ fn what_clients_saw_while_a_store_was_reconfigured_is_judged() {
     let folder = tempfile::tempdir().unwrap();
     let history = folder.path().join("history.jsonl");
     let history = history.to_str().unwrap();
-    let named = ["bench", "peers", "--json", "--targets", "areo"];
-    let changing = [
-        "--reconfigurers",
-        "2",
-        "--reconfigure-wait",
-        "10ms",
-        "--size",
-        "20KiB",
-        "--history",
-        history,
-    ];
-    let run = lab(&[&named, &SMALL[..2], &SMALL[4..], &changing].concat(), b"").done();
+    let changing = "--runs 1 --warm-up 50ms --objects 20 --clients 1,3 --reconfigurers 2 --reconfigure-wait 10ms";
+    let peers = format!("bench peers --json --targets areo --size 20KiB {changing}");
+    let run = line(&peers, &["--history", history]).done();
     let report = run.objects().remove(0);
     let runs = report["points"].as_array().unwrap().iter();
     let changes = runs.map(|point| point["runs"][0]["reconfigurations"].as_u64().unwrap());
     assert!(changes.sum::<u64>() > 0, "{report}");
-    let judged = lab(&["check", history], b"").done();
+    let judged = line("check", &[history]).done();
     assert!(judged.text().contains("linearizable"), "{}", judged.text());
 }
 
@@ -186,8 +162,10 @@ fn a_cassandra_that_runs_is_measured_and_its_transactions_are_linearizable() {
     let history = ["--history", history.to_str().unwrap()];
     for (way, history) in [("cassandra", &[][..]), ("cassandra-serial", &history[..])] {
         let targets = format!("{way}={nodes},areo");
-        let named = ["bench", "peers", "--json", "--targets", &targets];
-        let run = lab(&[&named, &SMALL[..], history].concat(), b"");
+        let run = line(
+            &format!("bench peers --json --targets {targets} {SMALL}"),
+            history,
+        );
         let report = run.objects().remove(0);
         let points = report["points"].as_array().unwrap();
         assert_eq!(points.len(), 2 * 2 * 2);
@@ -201,22 +179,14 @@ fn a_cassandra_that_runs_is_measured_and_its_transactions_are_linearizable() {
             assert!(measured["operations"].as_u64().unwrap() > 0, "{point}");
         }
     }
-    let judged = lab(&["check", history[1]], b"").done();
+    let judged = line("check", &history[1..]).done();
     assert!(judged.text().contains("linearizable"), "{}", judged.text());
 }
 
 #[test]
 fn a_store_at_a_given_rate_does_no_more_than_that() {
-    let open = ["bench", "peers", "--json", "--targets", "areo"];
-    let slow = [
-        "--rate",
-        "100",
-        "--popularity",
-        "zipf",
-        "--operations",
-        "get",
-    ];
-    let run = lab(&[&open, &SMALL[..], &slow].concat(), b"").done();
+    let open = "bench peers --json --targets areo --rate 100 --popularity zipf --operations get";
+    let run = line(&format!("{open} {SMALL}"), &[]).done();
     for point in run.objects()[0]["points"].as_array().unwrap() {
         let operations = point["runs"][0]["operations"].as_u64().unwrap();
         assert!((1..=21).contains(&operations), "{point}");
@@ -225,20 +195,20 @@ fn a_store_at_a_given_rate_does_no_more_than_that() {
 
 #[test]
 fn the_machine_is_measured() {
-    let limits = ["bench", "limits", "--json", "--runs", "2", "--time", "5ms"];
-    let report = lab(&limits, b"").done().objects().remove(0);
+    let measured = line("bench limits --json --runs 2 --time 5ms", &[]).done();
+    let report = measured.objects().remove(0);
     let limits = report["limits"].as_array().unwrap();
     assert_eq!(limits.len(), 6);
     for limit in limits {
         assert!(limit["takes"]["median"].as_f64().unwrap() > 0.0, "{limit}");
     }
-    lab(&["bench", "limits", "--data", "/nowhere"], b"").refused(2, &["no directory"]);
-    lab(&["bench", "limits", "--time", "0s"], b"").refused(2, &["0s"]);
+    line("bench limits --data /nowhere", &[]).refused(2, &["no directory"]);
+    line("bench limits --time 0s", &[]).refused(2, &["0s"]);
 }
 
 #[test]
 fn what_cannot_be_compared_is_one_sentence() {
-    let peers = |more: &[&str]| lab(&[&["bench", "peers"], more].concat(), b"");
+    let peers = |more: &[&str]| line("bench peers", more);
     peers(&["--targets", "mongo"]).refused(2, &["'mongo'", "redis-wait"]);
     peers(&["--popularity", "zipf:1"]).refused(2, &["exponent"]);
     peers(&["--targets", "s3"]).refused(2, &["s3=http://HOST:PORT/BUCKET"]);
@@ -270,7 +240,7 @@ fn what_cannot_be_compared_is_one_sentence() {
         1,
         &["no program 'etcd' on the PATH", "etcd-server", "--targets"],
     );
-    let report = |file: &str| lab(&["bench", "report", file, "--html", "/dev/null"], b"");
+    let report = |file: &str| line("bench report", &[file, "--html", "/dev/null"]);
     report("/nowhere/at/all").refused(1, &["/nowhere/at/all"]);
     report("/dev/null").refused(1, &["/dev/null", "bench peers --json"]);
 }

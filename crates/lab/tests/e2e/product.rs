@@ -1,6 +1,6 @@
 //! The product that these tests start. Cargo builds it with the whole workspace, and not for the tests of this crate alone.
 
-use crate::{command, lab};
+use crate::{command, line};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -39,17 +39,9 @@ fn build(folder: &Path) {
     let target = folder.parent().expect("all profiles are in one folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args([
-            "build",
-            "--locked",
-            "--package",
-            "areo",
-            // With it, so that cargo builds what both consist of once.
-            "--package",
-            "areo-lab",
-            "--profile",
-            profile,
-        ])
+        // With the laboratory, so that what both consist of is compiled once.
+        .args(["build", "--locked", "-p", "areo", "-p", "areo-lab"])
+        .args(["--profile", profile])
         .arg("--target-dir")
         .arg(target)
         .status();
@@ -58,9 +50,8 @@ fn build(folder: &Path) {
 
 #[test]
 fn the_product_is_named_or_beside_the_laboratory() {
-    let measure = ["bench", "reconfig", "--areo"];
-    let named = |path: &str| lab(&[&measure[..], &[path]].concat(), b"");
-    named("/no/such/program").refused(2, &["/no/such/program", "is no program"]);
+    let named = line("bench reconfig --areo /no/such/program", &[]);
+    named.refused(2, &["/no/such/program", "is no program"]);
     let folder = tempfile::tempdir().expect("a directory");
     let alone = folder.path().join("areo-lab");
     fs::copy(LABORATORY, &alone).expect("there is room");

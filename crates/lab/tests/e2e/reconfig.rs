@@ -2,16 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::lab;
+use crate::line;
 
 #[test]
 fn no_operation_fails_while_a_domain_is_reconfigured() {
     let data = tempfile::tempdir().unwrap();
     let path = data.path().to_str().unwrap();
-    let measure = |more: &[&str]| {
-        let common = ["bench", "reconfig", "--seconds", "5", "--data", path];
-        lab(&[&common, more].concat(), b"")
-    };
+    let measure = |more: &[&str]| line(&format!("bench reconfig --seconds 5 --data {path}"), more);
     let place = tempfile::tempdir().unwrap();
     let history = place.path().join("history.jsonl");
     let history = history.to_str().unwrap();
@@ -34,7 +31,7 @@ fn no_operation_fails_while_a_domain_is_reconfigured() {
     assert_eq!(old["configurations"], 1.0, "{report}");
     assert!(old["rounds"].as_f64().unwrap() < 1.5, "{report}");
     assert!(std::fs::read_dir(path).unwrap().next().is_none());
-    let judged = lab(&["check", history, "--json"], b"").done();
+    let judged = line("check --json", &[history]).done();
     let judged = &judged.objects()[0];
     assert_eq!(judged["verdict"], "holds", "{judged}");
     let mut counts = judged["counts"].as_array().unwrap().iter();
@@ -44,7 +41,7 @@ fn no_operation_fails_while_a_domain_is_reconfigured() {
 
 #[test]
 fn what_cannot_be_measured_is_one_sentence() {
-    let measure = |more: &[&str]| lab(&[&["bench", "reconfig"], more].concat(), b"");
+    let measure = |more: &[&str]| line("bench reconfig", more);
     measure(&["--servers", "3"]).refused(2, &["3", "4..=32"]);
     measure(&["--size", "15"]).refused(2, &["16 bytes to 16MiB", "15"]);
     measure(&["--objects", "0"]).refused(2, &["0"]);

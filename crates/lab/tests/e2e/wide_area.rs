@@ -2,27 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::lab;
+use crate::line;
 
 #[test]
 fn a_put_takes_two_rounds_and_a_quiet_get_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (html, again, printed) = (file("page.html"), file("again.html"), file("printed.json"));
-    let far = [
-        "bench",
-        "wide-area",
-        "--json",
-        "--near",
-        "4ms",
-        "--far",
-        "10ms",
-    ];
-    let few = ["--operations", "2", "--loss", "2", "--html", &html];
-    let report = lab(&[&far[..], &few].concat(), b"")
-        .done()
-        .objects()
-        .remove(0);
+    let far = "bench wide-area --json --near 4ms --far 10ms --operations 2 --loss 2 --html";
+    let report = line(far, &[&html]).done().objects().remove(0);
     assert_eq!(report["broken"].as_array().unwrap().len(), 0, "{report}");
     let points = report["points"].as_array().unwrap();
     // Of three domains: put and get from three sites, and one that gets what another one puts.
@@ -52,7 +40,7 @@ fn a_put_takes_two_rounds_and_a_quiet_get_one() {
     assert_eq!(count(&|point| point["operation"] == "put"), 3 * 3 * 2);
     assert_eq!(count(&|point| point["beside"] == "B"), 3 * 4 * 2);
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
-    lab(&["bench", "report", &printed, "--html", &again], b"").done();
+    line("bench report", &[&printed, "--html", &again]).done();
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
     assert!(read(&html).contains("median in round trips"));
     assert_eq!(read(&html), read(&again));
@@ -60,7 +48,7 @@ fn a_put_takes_two_rounds_and_a_quiet_get_one() {
 
 #[test]
 fn what_cannot_be_far_apart_is_one_sentence() {
-    let measure = |more: &[&str]| lab(&[&["bench", "wide-area"], more].concat(), b"");
+    let measure = |more: &[&str]| line("bench wide-area", more);
     measure(&["--near", "0s"]).refused(2, &["0s"]);
     measure(&["--loss", "101"]).refused(2, &["101", "0..=100"]);
     measure(&["--size", "5MiB"]).refused(2, &["4MiB", "5MiB"]);

@@ -3,7 +3,7 @@
 use super::fares;
 use crate::args::MeasureAvailability;
 use crate::cmd::Lab;
-use crate::cmd::shared::{dap, finish};
+use crate::cmd::shared::{dap, finish, none_failed};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::Output;
@@ -23,7 +23,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureAvailability) -> Outcome {
     let bar = progress::count(out, "measuring", failures.into());
     let work = availability::run(options, |over| bar.set_position(over.into()));
     let report = finish(out, ("the measurement", &bar), work, print)?;
-    fares::judge(report.failed, &report.failures, report.seed)
+    none_failed(report.failed, &report.failures, Some(report.seed))
 }
 
 fn options(lab: &Lab<'_>, args: MeasureAvailability) -> Outcome<Options> {

@@ -4,7 +4,7 @@ use crate::args::Load;
 use crate::cmd::Lab;
 use crate::cmd::shared::{data_directory, random_seed};
 use areo::args::DurabilityWord;
-use areo::exit::{Failure, Outcome};
+use areo::exit::Outcome;
 use areo::output::{Column, Output};
 use areo::units::show_size;
 use areo_bench::Setup;
@@ -91,14 +91,4 @@ pub(super) fn aims(out: Output, aims: &[(String, String, bool)]) -> Outcome {
     };
     let rows: Vec<_> = aims.iter().map(row).collect();
     out.table(&columns, &rows)
-}
-
-/// An operation that failed is a failure of the whole measurement.
-pub(super) fn judge(failed: u64, failures: &[String], seed: u64) -> Outcome {
-    match failures.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::other(format!(
-            "{failed} operations failed (seed {seed}), the first one: {first}"
-        ))),
-    }
 }

@@ -1,8 +1,8 @@
 //! `areo-lab bench peers`: this store and others, side by side.
 
-use crate::args::{MeasurePeers, OperationWord, TargetWord};
+use crate::args::{MeasurePeers, TargetWord};
 use crate::cmd::Lab;
-use crate::cmd::shared::{command, create, dap, data_directory, history, random_seed};
+use crate::cmd::shared::{command, create, dap, data_directory, history, random_seed, write};
 use areo::admin;
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
@@ -13,7 +13,7 @@ use areo::units::{show_size, show_time};
 use areo::watch;
 use areo_bench::generator::{Measured, Pace};
 use areo_bench::page::Page;
-use areo_bench::peers::{self, Operation, Options, Point, Report, Spread, Stage, Watch};
+use areo_bench::peers::{self, Options, Point, Report, Spread, Stage, Watch};
 use areo_bench::target::{Answer, Endpoint, Node, TargetName, Wanted};
 use areo_client::Shape;
 use areo_telemetry::SpanRecord;
@@ -73,10 +73,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasurePeers) -> Outcome {
     if let Some((path, file)) = csv {
         write_csv(&report, file).map_err(|error| Failure::file("write", &path, &error))?;
     }
-    if let Some((path, mut file)) = html {
-        let written = file.write_all(page(&report).html().as_bytes());
-        written.map_err(|error| Failure::file("write", &path, &error))?;
-    }
+    write([(html, &page(&report).html())])?;
     match out.json {
         true => out.object(&report)?,
         false => print(out, &report)?,
@@ -113,7 +110,7 @@ fn options(lab: &Lab<'_>, args: MeasurePeers, watch: Watch) -> Outcome<Options> 
         },
         sizes: args.size,
         clients: args.clients.into_iter().map(usize::from).collect(),
-        operations: args.operations.into_iter().map(operation).collect(),
+        operations: args.operations,
         objects: args.objects,
         popularity: args.popularity,
         pace: match args.rate {
@@ -191,13 +188,6 @@ fn remembered(admin: String, since: u64) -> Answer<'static, Vec<SpanRecord>, Str
         let lines = admin::get(&admin, &format!("/traces/since/{since}"), PATIENCE).await;
         lines.map(|lines| watch::parse(&lines))
     })
-}
-
-fn operation(word: OperationWord) -> Operation {
-    match word {
-        OperationWord::Put => Operation::Put,
-        OperationWord::Get => Operation::Get,
-    }
 }
 
 fn print(out: Output, report: &Report) -> Outcome {

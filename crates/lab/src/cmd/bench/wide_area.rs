@@ -2,7 +2,7 @@
 
 use crate::args::MeasureWideArea;
 use crate::cmd::Lab;
-use crate::cmd::shared::{command, create, data_directory, finish};
+use crate::cmd::shared::{command, create, data_directory, finish, none_failed, write};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Column, Output};
@@ -10,7 +10,6 @@ use areo::progress;
 use areo::units::show_time;
 use areo_bench::page::Page;
 use areo_bench::wide_area::{self, ByRounds, Options, Point, Report};
-use std::io::Write;
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.
@@ -42,10 +41,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureWideArea) -> Outcome {
         bar.set_position(done as u64);
     });
     let report = finish(out, ("the measurement", &bar), work, print)?;
-    if let Some((path, mut file)) = html {
-        let written = file.write_all(page(&report).html().as_bytes());
-        written.map_err(|error| Failure::file("write", &path, &error))?;
-    }
+    write([(html, &page(&report).html())])?;
     judge(&report)
 }
 
@@ -91,12 +87,7 @@ fn print(out: Output, report: &Report) -> Outcome {
 
 /// A wrong count is a failure of the whole measurement, as is an operation that failed.
 fn judge(report: &Report) -> Outcome {
-    if let Some(first) = report.failures.first() {
-        return Err(Failure::other(format!(
-            "{} operations failed, the first one: {first}",
-            report.failed
-        )));
-    }
+    none_failed(report.failed, &report.failures, None)?;
     match report.broken.first() {
         None => Ok(()),
         Some(first) => Err(Failure::other(format!(

@@ -1,0 +1,20 @@
+//! Operations that failed.
+
+/// Sentences that are kept; the first tell most.
+pub(crate) const SENTENCES_MAX: usize = 10;
+
+/// How many operations failed, and the first of them, in sentences.
+#[derive(Clone, Default)]
+pub(crate) struct Failures {
+    pub(crate) count: u64,
+    pub(crate) first: Vec<String>,
+}
+
+impl Failures {
+    pub(crate) fn add(&mut self, sentence: String) {
+        self.count += 1;
+        if self.first.len() < SENTENCES_MAX {
+            self.first.push(sentence);
+        }
+    }
+}
