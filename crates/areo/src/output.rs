@@ -32,6 +32,15 @@ pub enum Column {
     Number(&'static str),
 }
 
+/// The columns of a table's head, with `|` between them and `>` before those of numbers.
+pub fn columns(head: &'static str) -> Vec<Column> {
+    let column = |name: &'static str| match name.trim().strip_prefix('>') {
+        Some(name) => Column::Number(name.trim_start()),
+        None => Column::Text(name.trim()),
+    };
+    head.split('|').map(column).collect()
+}
+
 #[allow(clippy::unused_self)] // Nothing is printed but through the value that knows how.
 impl Output {
     /// As flags, environment and terminal allow.
@@ -175,7 +184,7 @@ mod tests {
 
     #[test]
     fn tables_are_aligned() {
-        let columns = [Column::Text("name"), Column::Number("bytes")];
+        let columns = columns("name | > bytes");
         let row = |name: &str, bytes: &str| vec![name.to_owned(), bytes.to_owned()];
         let table = drawn(&columns, &[row("s1", "7"), row("s\n2", "1000")]);
         let lines: Vec<&str> = table.lines().collect();

@@ -3,7 +3,7 @@
 use super::Lab;
 use crate::args::Explore;
 use areo::exit::{Failure, Outcome};
-use areo::output::Column;
+use areo::output::columns;
 use areo::progress;
 use areo_sim::explore::{Case, Explored, Options, cases, explore};
 use serde::Serialize;
@@ -72,12 +72,8 @@ fn list(lab: &Lab<'_>) -> Outcome {
             case.bound.clone(),
         ]
     };
-    let columns = [
-        Column::Text("CASE"),
-        Column::Text("WHAT HAPPENS"),
-        Column::Text("BOUND"),
-    ];
-    out.table(&columns, &cases.iter().map(row).collect::<Vec<_>>())
+    let head = columns("CASE | WHAT HAPPENS | BOUND");
+    out.table(&head, &cases.iter().map(row).collect::<Vec<_>>())
 }
 
 fn one(lab: &Lab<'_>, name: &str, args: &Explore) -> Outcome {

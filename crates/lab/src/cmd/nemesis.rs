@@ -4,7 +4,7 @@ use super::Lab;
 use super::shared::{data_directory, finish, history, random_seed};
 use crate::args::Nemesis;
 use areo::exit::{Code, Failure, Outcome};
-use areo::output::{Column, Output};
+use areo::output::{Output, columns};
 use areo::progress;
 use areo_bench::{Fired, Options, Progress, Report, Trouble};
 use std::path::Path;
@@ -58,11 +58,7 @@ fn options(lab: &Lab<'_>, args: Nemesis) -> Outcome<Options> {
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("trouble"),
-        Column::Number("times"),
-        Column::Text(""),
-    ];
+    let head = columns("trouble | > times | ");
     let row = |fired: &Fired| {
         let why = fired.not_run.as_ref();
         vec![
@@ -72,7 +68,7 @@ fn print(out: Output, report: &Report) -> Outcome {
         ]
     };
     let rows: Vec<_> = report.troubles.iter().map(row).collect();
-    out.table(&columns, &rows)?;
+    out.table(&head, &rows)?;
     out.line("")?;
     out.bytes(report.judged.as_bytes())?;
     out.line("")?;

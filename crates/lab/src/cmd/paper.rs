@@ -4,7 +4,7 @@ use super::Lab;
 use super::shared::{command, create, data_directory, finish, none_failed, random_seed, write};
 use crate::args::{Paper, PaperWord};
 use areo::exit::{Failure, Outcome};
-use areo::output::{Column, Output};
+use areo::output::{Column, Output, columns};
 use areo::progress;
 use areo::units::show_time;
 use areo_bench::page::Page;
@@ -44,11 +44,7 @@ fn list(out: Output) -> Outcome {
             .into_iter()
             .try_for_each(|listed| out.object(&listed));
     }
-    let columns = [
-        Column::Text("experiment"),
-        Column::Text("about"),
-        Column::Text("variants, or why not"),
-    ];
+    let head = columns("experiment | about | variants, or why not");
     let rows = paper::list().into_iter().map(|listed| {
         let why = match listed.missing {
             "" => listed.variants.to_owned(),
@@ -56,14 +52,11 @@ fn list(out: Output) -> Outcome {
         };
         vec![listed.experiment.into(), listed.about.into(), why]
     });
-    out.table(&columns, &rows.collect::<Vec<_>>())?;
+    out.table(&head, &rows.collect::<Vec<_>>())?;
     out.line("")?;
-    let columns = [
-        Column::Text("variant that is not here"),
-        Column::Text("why"),
-    ];
+    let head = columns("variant that is not here | why");
     let rows = missing.map(|of| vec![of.variant.to_owned(), of.missing.to_owned()]);
-    out.table(&columns, &rows.collect::<Vec<_>>())
+    out.table(&head, &rows.collect::<Vec<_>>())
 }
 
 fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
@@ -131,20 +124,12 @@ fn spread(of: Option<&Spread>) -> String {
 fn points(out: Output, points: &[Point]) -> Outcome {
     let changes = |point: &Point| point.values.contains_key(CHANGE_MS);
     let with_changes = points.iter().any(changes);
-    let mut columns = vec![
-        Column::Text("variant"),
-        Column::Text("at"),
-        Column::Number("read, ms"),
-        Column::Number("published, ms"),
-        Column::Number("rounds"),
-        Column::Number("configurations"),
-        Column::Number("MB received"),
-        Column::Number("write, ms"),
-        Column::Number("rounds"),
-        Column::Number("prevailed"),
-    ];
+    let mut head = columns(
+        "variant | at | > read, ms | > published, ms | > rounds | > configurations | > MB received | \
+         > write, ms | > rounds | > prevailed",
+    );
     if with_changes {
-        columns.push(Column::Number("reconfiguration, ms"));
+        head.push(Column::Number("reconfiguration, ms"));
     }
     let row = |point: &Point| {
         let value = |name| spread(point.values.get(name));
@@ -172,18 +157,11 @@ fn points(out: Output, points: &[Point]) -> Outcome {
         row
     };
     let rows: Vec<_> = points.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 fn comparisons(out: Output, comparisons: &[Comparison]) -> Outcome {
-    let columns = [
-        Column::Text("ratio"),
-        Column::Text("of"),
-        Column::Text("at"),
-        Column::Number("here"),
-        Column::Number("published"),
-        Column::Text("published order"),
-    ];
+    let head = columns("ratio | of | at | > here | > published | published order");
     let row = |of: &Comparison| {
         let published = of.published.zip(of.published_at.as_ref());
         vec![
@@ -196,7 +174,7 @@ fn comparisons(out: Output, comparisons: &[Comparison]) -> Outcome {
         ]
     };
     let rows: Vec<_> = comparisons.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 /// Why published orders are not the ones here: once for every sort of comparison.
@@ -214,14 +192,7 @@ fn reasons(out: Output, comparisons: &[Comparison]) -> Outcome {
 }
 
 fn laws(out: Output, laws: &[Law]) -> Outcome {
-    let columns = [
-        Column::Text("count"),
-        Column::Text("variant"),
-        Column::Text("at"),
-        Column::Number("expected"),
-        Column::Number("measured"),
-        Column::Text(""),
-    ];
+    let head = columns("count | variant | at | > expected | > measured | ");
     let row = |law: &Law| {
         vec![
             law.what.clone(),
@@ -233,7 +204,7 @@ fn laws(out: Output, laws: &[Law]) -> Outcome {
         ]
     };
     out.line("")?;
-    out.table(&columns, &laws.iter().map(row).collect::<Vec<_>>())
+    out.table(&head, &laws.iter().map(row).collect::<Vec<_>>())
 }
 
 fn judge(report: &Report) -> Outcome {

@@ -5,7 +5,7 @@ use crate::cmd::Lab;
 use crate::cmd::shared::{data_directory, random_seed};
 use areo::args::DurabilityWord;
 use areo::exit::Outcome;
-use areo::output::{Column, Output};
+use areo::output::{Column, Output, columns};
 use areo::units::show_size;
 use areo_bench::Setup;
 use areo_bench::reconfig::Fared;
@@ -48,7 +48,7 @@ pub(super) fn announce(out: Output, setup: &Setup, disturbances: &str) {
 
 /// A table: how they fare without the disturbance, and with it.
 pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &Fared)) -> Outcome {
-    let columns = [
+    let head = [
         Column::Text("readers and writers"),
         Column::Number("without"),
         Column::Number(what),
@@ -75,20 +75,16 @@ pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &
         row("operations", |of| of.operations as f64, ""),
         row("measured for", |of| of.seconds * 1e3, " ms"),
     ];
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 /// What is aimed at, and whether it was reached.
 pub(super) fn aims(out: Output, aims: &[(String, String, bool)]) -> Outcome {
-    let columns = [
-        Column::Text("aim"),
-        Column::Number("measured"),
-        Column::Text(""),
-    ];
+    let head = columns("aim | > measured | ");
     let row = |(aim, measured, met): &(String, String, bool)| {
         let word = if *met { "met" } else { "missed" };
         vec![aim.clone(), measured.clone(), word.to_owned()]
     };
     let rows: Vec<_> = aims.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }

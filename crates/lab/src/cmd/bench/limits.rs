@@ -4,7 +4,7 @@ use crate::args::MeasureLimits;
 use crate::cmd::Lab;
 use crate::cmd::shared::{command, data_directory};
 use areo::exit::{Failure, Outcome, plain};
-use areo::output::{Column, Output};
+use areo::output::{Output, columns};
 use areo::progress;
 use areo_bench::limits::{self, Limit, Report};
 use areo_bench::peers::Spread;
@@ -27,13 +27,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureLimits) -> Outcome {
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("what"),
-        Column::Number("takes"),
-        Column::Number("least to most"),
-        Column::Number("CPU"),
-        Column::Text("unit"),
-    ];
+    let head = columns("what | > takes | > least to most | > CPU | unit");
     let row = |limit: &Limit| {
         let Spread { median, min, max } = limit.takes;
         vec![
@@ -45,5 +39,5 @@ fn print(out: Output, report: &Report) -> Outcome {
         ]
     };
     let rows: Vec<_> = report.limits.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }

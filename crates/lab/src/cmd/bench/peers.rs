@@ -6,7 +6,7 @@ use crate::cmd::shared::{command, create, dap, data_directory, history, random_s
 use areo::admin;
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
-use areo::output::{Column, Output};
+use areo::output::{Output, columns};
 use areo::progress;
 use areo::session;
 use areo::units::{show_size, show_time};
@@ -191,13 +191,7 @@ fn remembered(admin: String, since: u64) -> Answer<'static, Vec<SpanRecord>, Str
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
-    let about = [
-        Column::Text("store"),
-        Column::Text("version"),
-        Column::Text("keeps"),
-        Column::Text("acknowledged"),
-        Column::Text("connections"),
-    ];
+    let head = columns("store | version | keeps | acknowledged | connections");
     let rows = report.targets.iter().map(|about| {
         vec![
             about.target.to_string(),
@@ -207,24 +201,14 @@ fn print(out: Output, report: &Report) -> Outcome {
             about.connections.clone(),
         ]
     });
-    out.table(&about, &rows.collect::<Vec<_>>())?;
+    out.table(&head, &rows.collect::<Vec<_>>())?;
     out.line("")?;
-    let columns = [
-        Column::Text("operation"),
-        Column::Number("size"),
-        Column::Number("clients"),
-        Column::Text("store"),
-        Column::Number("operations/s"),
-        Column::Number("least to most"),
-        Column::Number("median"),
-        Column::Number("99 %"),
-        Column::Number("CPU clients"),
-        Column::Number("CPU servers"),
-        Column::Number("CPU per byte"),
-        Column::Number("on the wire"),
-    ];
+    let head = columns(
+        "operation | > size | > clients | store | > operations/s | > least to most | > median | \
+         > 99 % | > CPU clients | > CPU servers | > CPU per byte | > on the wire",
+    );
     let rows: Vec<_> = report.points.iter().map(row).collect();
-    out.table(&columns, &rows)?;
+    out.table(&head, &rows)?;
     if !report.ratios.is_empty() {
         out.line("")?;
         ratios(out, report)?;
@@ -237,16 +221,10 @@ fn print(out: Output, report: &Report) -> Outcome {
 }
 
 fn ratios(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("operation"),
-        Column::Number("size"),
-        Column::Number("clients"),
-        Column::Text("against"),
-        Column::Number("times the throughput"),
-        Column::Number("least to most"),
-        Column::Number("times the CPU"),
-        Column::Number("least to most"),
-    ];
+    let head = columns(
+        "operation | > size | > clients | against | > times the throughput | > least to most | \
+         > times the CPU | > least to most",
+    );
     let rows = report.ratios.iter().map(|compared| {
         let (throughput, cpu) = (&compared.ratio.throughput, &compared.ratio.cpu);
         let times = |spread: &Spread| {
@@ -265,20 +243,15 @@ fn ratios(out: Output, report: &Report) -> Outcome {
         row.extend(times(cpu));
         row
     });
-    out.table(&columns, &rows.collect::<Vec<_>>())
+    out.table(&head, &rows.collect::<Vec<_>>())
 }
 
 /// What was reconfigured meanwhile, and what operations visited.
 fn reconfigured(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("operation"),
-        Column::Number("size"),
-        Column::Number("clients"),
-        Column::Text("store"),
-        Column::Number("reconfigurations/s"),
-        Column::Number("configurations of an operation"),
-        Column::Number("rounds"),
-    ];
+    let head = columns(
+        "operation | > size | > clients | store | > reconfigurations/s | \
+         > configurations of an operation | > rounds",
+    );
     let row = |point: &Point| {
         let each = |of: fn(&Measured) -> f64| format!("{:.2}", point.spread(of).median);
         vec![
@@ -297,21 +270,15 @@ fn reconfigured(out: Output, report: &Report) -> Outcome {
         return Ok(());
     }
     out.line("")?;
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 /// What clients noticed of members that were killed.
 fn killed(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("store"),
-        Column::Text("killed"),
-        Column::Number("longest without a completion"),
-        Column::Number("before it"),
-        Column::Number("operations/s before"),
-        Column::Number("after"),
-        Column::Number("after / before"),
-        Column::Number("failed"),
-    ];
+    let head = columns(
+        "store | killed | > longest without a completion | > before it | > operations/s before | \
+         > after | > after / before | > failed",
+    );
     let rows = report.killed.iter().map(|seen| {
         vec![
             seen.target.to_string(),
@@ -326,7 +293,7 @@ fn killed(out: Output, report: &Report) -> Outcome {
         ]
     });
     out.line("")?;
-    out.table(&columns, &rows.collect::<Vec<_>>())
+    out.table(&head, &rows.collect::<Vec<_>>())
 }
 
 fn row(point: &Point) -> Vec<String> {

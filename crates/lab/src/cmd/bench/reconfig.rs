@@ -5,7 +5,7 @@ use crate::args::MeasureReconfig;
 use crate::cmd::Lab;
 use crate::cmd::shared::{finish, history, none_failed};
 use areo::exit::Outcome;
-use areo::output::{Column, Output};
+use areo::output::{Output, columns};
 use areo::progress;
 use areo_bench::reconfig::{self, Moved, Options, PerObject, ReadCost, Report, Stage};
 use std::time::Duration;
@@ -61,13 +61,8 @@ fn print(out: Output, report: &Report) -> Outcome {
 }
 
 fn costs(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("reconfigurations"),
-        Column::Number("domains"),
-        Column::Number("objects each"),
-        Column::Number("changes each"),
-        Column::Number("µs per object"),
-    ];
+    let head =
+        columns("reconfigurations | > domains | > objects each | > changes each | > µs per object");
     let row = |what: &str, of: &PerObject| {
         vec![
             what.to_owned(),
@@ -88,16 +83,11 @@ fn costs(out: Output, report: &Report) -> Outcome {
         row("nobody else, one batch", &report.batched),
         row("nobody else, one by one", &report.single),
     ];
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 fn bytes(out: Output, moved: &[Moved]) -> Outcome {
-    let columns = [
-        Column::Text("change"),
-        Column::Number("bytes moved"),
-        Column::Number("needed"),
-        Column::Number("ratio"),
-    ];
+    let head = columns("change | > bytes moved | > needed | > ratio");
     let row = |moved: &Moved| {
         vec![
             moved.change.clone(),
@@ -107,18 +97,12 @@ fn bytes(out: Output, moved: &[Moved]) -> Outcome {
         ]
     };
     let rows: Vec<_> = moved.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 fn behind(out: Output, report: &Report) -> Outcome {
     let behind = &report.behind;
-    let columns = [
-        Column::Text("reads of a domain"),
-        Column::Number("median"),
-        Column::Number("99 %"),
-        Column::Number("rounds"),
-        Column::Number("configurations"),
-    ];
+    let head = columns("reads of a domain | > median | > 99 % | > rounds | > configurations");
     let row = |what: &str, cost: &ReadCost| {
         vec![
             what.to_owned(),
@@ -134,7 +118,7 @@ fn behind(out: Output, report: &Report) -> Outcome {
         row("new", &behind.new),
         row("once, by one who knows the first only", &behind.first_read),
     ];
-    out.table(&columns, &rows)
+    out.table(&head, &rows)
 }
 
 /// What is aimed at, and whether it was reached.

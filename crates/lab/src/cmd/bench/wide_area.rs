@@ -5,7 +5,7 @@ use crate::cmd::Lab;
 use crate::cmd::shared::{command, create, data_directory, finish, none_failed, write};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
-use areo::output::{Column, Output};
+use areo::output::{Output, columns};
 use areo::progress;
 use areo::units::show_time;
 use areo_bench::page::Page;
@@ -50,19 +50,10 @@ pub(super) fn page(report: &Report) -> Page {
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
-    let columns = [
-        Column::Text("domain"),
-        Column::Text("servers at"),
-        Column::Text("client at"),
-        Column::Text("operation"),
-        Column::Text("beside a writer at"),
-        Column::Number("rounds"),
-        Column::Number("operations"),
-        Column::Number("round trip to a quorum"),
-        Column::Number("median"),
-        Column::Number("99 %"),
-        Column::Number("median in round trips"),
-    ];
+    let head = columns(
+        "domain | servers at | client at | operation | beside a writer at | > rounds | > operations | \
+         > round trip to a quorum | > median | > 99 % | > median in round trips",
+    );
     let row = |point: &Point, by: &ByRounds| -> Vec<String> {
         let figures = [
             format!("{:.0} ms", point.round_trip_ms),
@@ -74,7 +65,7 @@ fn print(out: Output, report: &Report) -> Outcome {
     };
     let points = report.points.iter();
     let rows = points.flat_map(|point| point.by_rounds.iter().map(move |by| row(point, by)));
-    out.table(&columns, &rows.collect::<Vec<_>>())?;
+    out.table(&head, &rows.collect::<Vec<_>>())?;
     out.line("")?;
     match report.broken.is_empty() {
         true => out.line("counts of rounds: as on any machine"),
