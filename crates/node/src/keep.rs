@@ -1,9 +1,11 @@
 //! Where a node keeps its records.
 
+use areo_core::element::{Element, Handle};
 use areo_core::server::record::Step;
-use areo_core::shard::Heap;
+use areo_core::shard::{Heap, Lost};
+use areo_core::starts::Starts;
 use areo_store::records::{MemoryRecords, Records};
-use areo_store::{Disk, MemoryDisk, ReserveError};
+use areo_store::{CloseError, Disk, MemoryDisk, ReserveError};
 
 /// What room is wanted for. A disk that gets full has room for the later ones of this list for longer, so that it can be
 /// emptied.
@@ -45,6 +47,7 @@ pub trait Keep: Heap {
     /// # Errors
     /// [`ReserveError`], but not [`ReserveError::Full`].
     fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<bool, ReserveError> {
+        assert!(bytes > 0, "room is made for something");
         let Some(log) = self.log_mut() else {
             return Ok(true);
         };
@@ -92,5 +95,73 @@ impl Keep for MemoryRecords {
 
     fn stored_bytes(&self) -> u64 {
         self.bytes()
+    }
+}
+
+/// The records of a server, as its durability says.
+pub enum Durable<D: Disk> {
+    /// In a log on a disk.
+    Disk(Box<Records<D>>),
+    /// In the memory of the process.
+    Memory(MemoryRecords),
+}
+
+/// Whether a process may start in a directory with these starts. A server without a disk starts once: its next process
+/// would be counted in quorums for versions that it no longer has (`[X-12 memory-identity]`).
+pub fn may_start(in_memory: bool, starts: Starts) -> bool {
+    !in_memory || starts == Starts::NONE
+}
+
+impl<D: Disk> Durable<D> {
+    /// Closes the log, so that the next opening need not search its end.
+    ///
+    /// # Errors
+    /// [`CloseError`].
+    pub fn close(self) -> Result<(), CloseError> {
+        match self {
+            Durable::Disk(records) => records.close(),
+            Durable::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl<D: Disk> Heap for Durable<D> {
+    fn element(&self, handle: Handle, payload: bool) -> Result<Element, Lost> {
+        match self {
+            Durable::Disk(records) => records.element(handle, payload),
+            Durable::Memory(records) => records.element(handle, payload),
+        }
+    }
+}
+
+impl<D: Disk> Keep for Durable<D> {
+    type Disk = D;
+
+    fn log(&self) -> Option<&Records<D>> {
+        match self {
+            Durable::Disk(records) => Some(records),
+            Durable::Memory(_) => None,
+        }
+    }
+
+    fn log_mut(&mut self) -> Option<&mut Records<D>> {
+        match self {
+            Durable::Disk(records) => Some(records),
+            Durable::Memory(_) => None,
+        }
+    }
+
+    fn apply(&mut self, steps: Vec<Step>) {
+        match self {
+            Durable::Disk(records) => records.apply(steps),
+            Durable::Memory(records) => records.apply(steps),
+        }
+    }
+
+    fn stored_bytes(&self) -> u64 {
+        match self {
+            Durable::Disk(records) => Keep::stored_bytes(&**records),
+            Durable::Memory(records) => records.bytes(),
+        }
     }
 }

@@ -15,6 +15,6 @@ mod room;
 mod watch;
 
 pub use error::NodeError;
-pub use keep::{Keep, Purpose};
+pub use keep::{Durable, Keep, Purpose, may_start};
 pub use node::{Job, Node, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
 pub use watch::Watch;

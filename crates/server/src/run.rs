@@ -14,6 +14,7 @@ use areo_core::server;
 use areo_core::shard::Shard;
 use areo_core::starts::{Starting, Starts};
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool, pool};
+use areo_node::may_start;
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
@@ -288,7 +289,7 @@ fn identity_of(
         let memory = identity.memory;
         return Err(ServeError::Durability { path, memory });
     }
-    if memory && identity.starts != Starts::NONE {
+    if !may_start(memory, identity.starts) {
         return Err(ServeError::MemoryRestart { path });
     }
     Ok(identity)

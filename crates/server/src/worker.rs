@@ -12,8 +12,8 @@ use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{ReleasedBatch, Shard};
 use areo_net::network::Network;
 use areo_node::{Job, Node, NodeError, Sizes, Turn, UPKEEP_PERIOD, Watch};
-use areo_store::Commit;
 use areo_store::disk::DiskFile;
+use areo_store::{Commit, FileDisk};
 use tokio::sync::Notify;
 use tokio::task::{spawn_blocking, spawn_local};
 use tracing::Span;
@@ -22,9 +22,8 @@ use crate::caller::{Caller, Watched};
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 
-mod keep;
-
-pub(crate) use keep::Durable;
+/// Where the records are.
+pub(crate) type Durable = areo_node::Durable<FileDisk>;
 
 /// How much is done at once.
 const SIZES: Sizes = Sizes {
@@ -323,8 +322,7 @@ impl Worker {
         }
         if !self.is_committing()
             && let Some(node) = self.node.take()
-            && let Durable::Disk(records) = node.into_keep()
-            && let Err(error) = records.close()
+            && let Err(error) = node.into_keep().close()
         {
             tracing::warn!(%error, "the store was not closed tidily; opening it again takes longer");
         }

@@ -14,6 +14,8 @@ pub(crate) struct Cluster {
     pub(crate) servers: usize,
     /// Crashes that every configuration of the run tolerates.
     tolerated: usize,
+    /// Bits of the servers that keep their records in memory.
+    in_memory: u16,
 }
 
 impl Cluster {
@@ -21,19 +23,46 @@ impl Cluster {
     pub(crate) const USUAL: Cluster = Cluster {
         servers: 5,
         tolerated: 1,
+        in_memory: 0,
     };
 
     /// Mostly the usual one; others have 1 to 9 servers and tolerate as many crashes as they can, or fewer, or none.
+    /// In a tenth of the seeds no server has a disk, in others some have none.
     pub(crate) fn drawn(seed: u64) -> Cluster {
         let random = Random::new(mix(seed ^ 0xc105));
-        if random.chance(500) {
-            return Cluster::USUAL;
-        }
-        let servers = 1 + random.index(SERVERS_MAX);
-        Cluster {
-            servers,
-            tolerated: random.index((servers - 1) / 2 + 1),
-        }
+        let shape = if random.chance(500) {
+            Cluster::USUAL
+        } else {
+            let servers = 1 + random.index(SERVERS_MAX);
+            Cluster {
+                servers,
+                tolerated: random.index((servers - 1) / 2 + 1),
+                in_memory: 0,
+            }
+        };
+        let some = u16::try_from(random.below(1 << SERVERS_MAX)).expect("few servers");
+        let in_memory = match random.below(20) {
+            0..2 => u16::MAX,
+            2..5 => some,
+            _ => 0,
+        };
+        Cluster { in_memory, ..shape }
+    }
+
+    /// It has the usual number of servers, and tolerates as many crashes.
+    pub(crate) fn is_usual(&self) -> bool {
+        let shape = |cluster: &Cluster| (cluster.servers, cluster.tolerated);
+        shape(self) == shape(&Cluster::USUAL)
+    }
+
+    /// The server keeps its records in memory.
+    pub(crate) fn is_in_memory(&self, server: usize) -> bool {
+        self.in_memory >> server & 1 == 1
+    }
+
+    /// How many members every configuration of the run may lose.
+    pub(crate) fn tolerated(&self) -> usize {
+        self.tolerated
     }
 
     /// Servers that may be away at once, unless all are. Where no crash is tolerated one is away now and then, too: nothing
@@ -101,6 +130,18 @@ mod tests {
         let of = |servers| (0..=(servers - 1) / 2).map(move |tolerated| (servers, tolerated));
         let possible: BTreeSet<(usize, usize)> = (1..=SERVERS_MAX).flat_map(of).collect();
         assert_eq!(drawn, possible);
+    }
+
+    #[test]
+    fn all_servers_some_or_none_keep_their_records_in_memory() {
+        let of = |c: Cluster| {
+            (0..c.servers)
+                .filter(|server| c.is_in_memory(*server))
+                .count()
+        };
+        let usual = all().filter(|c| c.servers == Cluster::USUAL.servers);
+        let drawn: BTreeSet<usize> = usual.map(of).collect();
+        assert!((0..=5).all(|count| drawn.contains(&count)), "{drawn:?}");
     }
 
     #[test]

@@ -85,6 +85,8 @@ faults! {
     HintMissing = "hint missing",
     /// A server's disk is wiped; what starts there afterwards is another server.
     DiskWiped = "disk wiped",
+    /// A server that keeps its records in memory ends; what starts there afterwards is another server.
+    MemoryLost = "memory lost",
     /// A server is started from an old copy of its disk, again and again.
     DiskRolledBack = "disk rolled back",
     /// A second process is started from an old copy of a server's disk.

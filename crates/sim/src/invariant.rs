@@ -14,6 +14,7 @@ mod told_is_durable;
 mod trimming_bounds_versions;
 
 use crate::truth::{self, Domain, Kept, ObjectId, Objects, Truth};
+use crate::world::server_of;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
 use areo_core::message::{HeldVersions, Note};
@@ -83,6 +84,12 @@ impl Context<'_> {
         self.shapes.get(&self.objects.key(object))
     }
 
+    /// The records of a server; nothing if they are gone, and it with them.
+    fn truth(&self, id: ServerId) -> Option<&Truth> {
+        let truth = self.truths[server_of(id)].own();
+        truth.is_of(id).then_some(truth)
+    }
+
     /// Whether the server may lack a version that it had: it was decided that the version is dropped
     /// (`[X-3 unconfirmed-cap]`).
     fn is_dropped(&self, server: usize, object: ObjectId, tag: Tag) -> bool {
@@ -95,7 +102,7 @@ impl Context<'_> {
 
 /// The highest configuration of the domain that any server has ever known to be final.
 pub(crate) fn final_index(truths: &[Truth], domain: Domain) -> u32 {
-    let known = truths.iter().map(|truth| truth.own().final_index(domain));
+    let known = truths.iter().map(|truth| truth.own().ever_final(domain));
     known.max().unwrap_or(0)
 }
 

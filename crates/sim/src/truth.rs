@@ -9,6 +9,7 @@ pub(crate) use fates::is_dropped;
 pub(crate) use kept::{Identity, Kept};
 
 use crate::random::Table;
+use crate::world::generation_of;
 use again::Joined;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::dap::versions::Fence;
@@ -90,8 +91,6 @@ pub(crate) enum Harm {
     LacksHints,
     /// Bits flipped, or files are missing: what of it can be read is known only when it is read.
     Rotten,
-    /// It was wiped: what it once had is gone.
-    Wiped,
 }
 
 /// One durable element.
@@ -107,15 +106,19 @@ struct DurableElement {
 /// go with every commit and every start, so that a list is faster than a map.
 type Versions = Vec<DurableElement>;
 
-/// The disk of one server.
+/// The records of one server: on its disk, or in its memory.
 #[derive(Default)]
 pub(crate) struct Truth {
+    /// Which of the servers of its machine it is.
+    generation: u128,
     /// By the server's handle.
     records: Vec<Option<Kept>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
+    /// The same of the servers that were on the machine before.
+    finals_before: BTreeMap<Domain, u32>,
     /// Of each object the last fence that was ever durable here.
     fences: BTreeMap<ObjectId, Fence>,
     /// What was ever accepted or decided here of the fates of versions.
@@ -274,6 +277,17 @@ impl Truth {
         self.finals.get(&domain).copied().unwrap_or(0)
     }
 
+    /// The highest configuration of the domain that this server or an earlier one of its machine has known to be final.
+    pub(crate) fn ever_final(&self, domain: Domain) -> u32 {
+        let before = self.finals_before.get(&domain).copied().unwrap_or(0);
+        self.final_index(domain).max(before)
+    }
+
+    /// Whether these are the records of this server, and not those of a later one of its machine.
+    pub(crate) fn is_of(&self, id: ServerId) -> bool {
+        self.generation == generation_of(id)
+    }
+
     /// Everything that is durable.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Kept> {
         self.records.iter().flatten()
@@ -352,10 +366,16 @@ impl Truth {
         self.harm == Harm::None
     }
 
-    /// The disk is wiped.
-    pub(crate) fn wipe(&mut self) {
+    /// Everything is gone. What is there from now on is this server's.
+    pub(crate) fn wipe(&mut self, id: ServerId) {
+        let mut finals_before = std::mem::take(&mut self.finals_before);
+        for (domain, index) in &self.finals {
+            let highest = finals_before.entry(*domain).or_default();
+            *highest = index.max(highest).to_owned();
+        }
         *self = Truth {
-            harm: Harm::Wiped,
+            generation: generation_of(id),
+            finals_before,
             // What was decided with its vote stays decided.
             fates: std::mem::take(&mut self.fates),
             ..Truth::default()
@@ -365,6 +385,7 @@ impl Truth {
     /// A copy takes the place of the disk. What happened to the disk may be in the copy.
     pub(crate) fn put_aside(&mut self) {
         let copy = Truth {
+            generation: self.generation,
             harm: self.harm,
             ..Truth::default()
         };

@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::run::{Options, Work};
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
-use areo_core::config::{self, Collect, Configuration, Dap, Descriptor};
+use areo_core::config::{self, Collect, Configuration, Dap, Descriptor, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::manager::Creation;
@@ -89,16 +89,16 @@ struct Shape {
 
 /// The root configuration of every run.
 pub(crate) fn root(cluster: &Cluster) -> Arc<Configuration> {
-    configuration(DomainId(1), &cluster.root(), Dap::Abd, 0)
+    let members = cluster.root().into_iter().map(id_of).collect();
+    configuration(DomainId(1), members, Dap::Abd, 0)
 }
 
 fn configuration(
     domain: DomainId,
-    servers: &[usize],
+    members: Vec<ServerId>,
     dap: Dap,
     copy_bytes: u32,
 ) -> Arc<Configuration> {
-    let members = servers.iter().map(|server| id_of(*server)).collect();
     Configuration::new(Descriptor {
         delta: 1,
         copy_bytes,
@@ -122,7 +122,7 @@ fn drawn_options(random: &Random) -> config::Options {
 fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) {
     let (random, cluster) = (world.random(), world.cluster());
     let all: Vec<usize> = (0..cluster.servers).collect();
-    if *cluster == Cluster::USUAL && random.chance(500) {
+    if cluster.is_usual() && random.chance(500) {
         let (n, k) = [(5, 3), (5, 3), (4, 2)][random.index(3)];
         return match is_coded {
             true => (all[cluster.servers - n..].to_vec(), Dap::Ec { k }),
@@ -395,6 +395,10 @@ impl Workload {
             true => self.first(domain, coded, *dap, self.shape.copy_bytes),
             false => self.first(domain, &self.shape.copied, Dap::Abd, 0),
         };
+        if !self.world.want(first.members()) {
+            // Too many of its servers are gone, or going.
+            return None;
+        }
         let created = client.root(&self.root).create_domain(name, &first).await;
         if created.is_ok() && client.sequences().start(&self.root).id().index > 0 {
             self.world.plan().note(Fault::DecidedElsewhere);
@@ -424,7 +428,8 @@ impl Workload {
         dap: Dap,
         copy_bytes: u32,
     ) -> Arc<Configuration> {
-        let plain = configuration(domain, servers, dap, copy_bytes);
+        let members = self.world.ids(servers);
+        let plain = configuration(domain, members, dap, copy_bytes);
         let descriptor = Descriptor {
             options: self.shape.options,
             delta: self.shape.delta,
@@ -436,16 +441,19 @@ impl Workload {
     /// Any configuration that tolerates what may fail, of the servers that there are.
     fn any_configuration(&self, like: &Configuration) -> Descriptor {
         let (random, cluster) = (self.world.random(), self.world.cluster());
-        let (n, dap) = cluster.shape(random, cluster.servers, random.chance(500));
-        let all: Vec<usize> = (0..cluster.servers).collect();
-        let is_in_use = |server: &usize| like.position(id_of(*server)).is_some();
-        let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
-        let servers = Cluster::members(random, all, n, &in_use);
-        Descriptor {
-            members: servers.into_iter().map(id_of).collect(),
-            dap,
-            copy_bytes: self.shape.copy_bytes,
-            ..like.descriptor().clone()
-        }
+        self.wanted(like.descriptor(), || {
+            let (n, dap) = cluster.shape(random, cluster.servers, random.chance(500));
+            let all: Vec<usize> = (0..cluster.servers).collect();
+            let ids = self.world.ids(&all);
+            let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
+            let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
+            let servers = Cluster::members(random, all, n, &in_use);
+            Descriptor {
+                members: servers.into_iter().map(|server| ids[server]).collect(),
+                dap,
+                copy_bytes: self.shape.copy_bytes,
+                ..like.descriptor().clone()
+            }
+        })
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod call;
 mod executor;
 mod frames;
 mod identity;
+mod loss;
 mod machine;
 mod network;
 mod pace;
@@ -121,12 +122,21 @@ pub(crate) struct Setup {
     pub(crate) traced: bool,
 }
 
-/// The number of a server, from 0.
+/// Of an id, the bits that say on which machine its server is. The others tell later servers of that machine apart.
+const MACHINE_BITS: u32 = 16;
+
+/// The number of a server's machine, from 0.
 pub(crate) fn server_of(id: ServerId) -> usize {
-    usize::try_from(id.0 - 1).expect("servers of the world are numbered from 1")
+    let place = id.0 & ((1 << MACHINE_BITS) - 1);
+    usize::try_from(place - 1).expect("machines of the world are numbered from 1")
 }
 
-/// The server of this number.
+/// Which of the servers of its machine it is: 0 is the first, later ones are random.
+pub(crate) fn generation_of(id: ServerId) -> u128 {
+    id.0 >> MACHINE_BITS
+}
+
+/// The first server on this machine.
 pub(crate) fn id_of(server: usize) -> ServerId {
     ServerId(server as u128 + 1)
 }
@@ -146,7 +156,7 @@ impl World {
         let depth = setup.scheduler.depth(&random);
         let world = World(Rc::new(Inner {
             now: Cell::default(),
-            machines: RefCell::new(Machines::new(servers, root, &random)),
+            machines: RefCell::new(Machines::new(&setup.cluster, root, &random)),
             links: RefCell::new(links),
             cluster: setup.cluster,
             random,
@@ -171,6 +181,7 @@ impl World {
             world.start(server);
         }
         world.know(root);
+        assert!(world.want(root.members()), "nothing is lost yet");
         world
     }
 

@@ -344,6 +344,11 @@ impl MemoryRecords {
         }
     }
 
+    /// How many elements there are.
+    pub fn elements(&self) -> usize {
+        self.elements.iter().flatten().count()
+    }
+
     /// Bytes of the elements.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -1,4 +1,5 @@
 use super::*;
+use crate::may_start;
 use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
@@ -6,6 +7,7 @@ use areo_core::message::{Access, Body, ServerRecord};
 use areo_core::object::{DomainId, Name};
 use areo_core::server::Identity;
 use areo_core::server::record::Header;
+use areo_core::starts::Starts;
 use areo_core::tag::{Tag, Writer};
 use areo_store::records::MemoryRecords;
 use areo_store::{LogOptions, MemoryDisk};
@@ -211,6 +213,18 @@ fn versions(key: ConfigurationId, object: usize) -> [Header; 2] {
             metadata: Bytes::new(),
         })
     })
+}
+
+/// A server without a disk that started again under its id was counted for versions that it no longer had.
+#[test]
+fn a_server_without_a_disk_starts_once() {
+    let begun = Starts {
+        incarnation: 1,
+        unconfirmed: Some(7),
+    };
+    assert!(may_start(true, Starts::NONE));
+    assert!(!may_start(true, begun));
+    assert!(may_start(false, begun));
 }
 
 /// A server that has to remember more after its start than a batch usually takes went on for ever with turns that took

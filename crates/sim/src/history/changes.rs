@@ -1,7 +1,7 @@
 //! Reconfigurations as events of histories: what was wanted, and what was decided, at which index.
 
 use super::{Ended, History, Kind, Operation, quoted};
-use crate::world::server_of;
+use crate::world::{generation_of, server_of};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::instant::Instant;
 use std::fmt::Write;
@@ -17,8 +17,12 @@ pub(super) fn name(c: &Descriptor) -> String {
     };
     for (place, member) in c.members.iter().enumerate() {
         let separator = if place == 0 { ' ' } else { '+' };
-        write!(name, "{separator}s{}", server_of(*member))
-            .expect("writing into memory does not fail");
+        let (server, generation) = (server_of(*member), generation_of(*member));
+        let written = match generation {
+            0 => write!(name, "{separator}s{server}"),
+            later => write!(name, "{separator}s{server}.{later:x}"),
+        };
+        written.expect("writing into memory does not fail");
     }
     name
 }

@@ -5,7 +5,7 @@
 //! hand-over of 3.4).
 
 use super::{Context, Invariant, Observation, at, final_index};
-use crate::truth::{ObjectId, domain_of};
+use crate::truth::{ObjectId, Truth, domain_of};
 use areo_core::config::Configuration;
 use areo_core::element::Form;
 use areo_core::tag::Tag;
@@ -45,16 +45,12 @@ impl Invariant for Rule {
 
 /// Says what of the version is missing in one configuration; nothing if it is there.
 fn missing(object: ObjectId, c: &Configuration, tag: Tag, context: &Context<'_>) -> Option<String> {
-    let truth = |member: &areo_core::config::ServerId| {
-        let server = crate::world::server_of(*member);
-        context.truths[server].own()
+    let members = c.members().iter().map(|member| context.truth(*member));
+    // A server that is gone, or whose disk is harmed, once had it: what it has lost is the other rule's business.
+    let holds = |truth: Option<&Truth>| {
+        truth.is_none_or(|truth| truth.is_harmed() || truth.newest(object) >= tag)
     };
-    let members = c.members().iter().map(truth);
-    // A harmed disk once had it: what it has lost is the other rule's business.
-    let holders = members
-        .clone()
-        .filter(|truth| truth.is_harmed() || truth.newest(object) >= tag)
-        .count();
+    let holders = members.clone().filter(|truth| holds(*truth)).count();
     let needed = c.quorums().quorum();
     if holders < needed {
         let object = context.objects.describe(object);
@@ -63,6 +59,7 @@ fn missing(object: ObjectId, c: &Configuration, tag: Tag, context: &Context<'_>)
         ));
     }
     let elements = members
+        .flatten()
         .filter(|truth| !truth.is_harmed())
         .map(|truth| truth.sound_from(object, tag));
     (!is_decodable(c, &elements.flatten().collect())).then(|| {

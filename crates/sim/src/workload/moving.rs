@@ -5,7 +5,6 @@ use super::{DOMAINS, End, MOVING, Workload};
 use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{Change, Ended, Operation};
-use crate::world::id_of;
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::reconfig::ares::{AresError, Reconfigured};
 use areo_core::reconfig::transfer::Progress;
@@ -19,6 +18,8 @@ type Installed = Result<Option<Arc<Configuration>>, AresError>;
 pub(super) const ROOT: usize = DOMAINS.len();
 /// Of all reconfigurations, those of the root domain.
 const ROOT_PER_MILLE: u64 = 200;
+/// How often a configuration is drawn until one tolerates what is lost.
+const DRAWS: usize = 10;
 
 impl One<'_> {
     /// Changes the domain's configuration, or finishes what another one began.
@@ -112,15 +113,28 @@ impl Workload {
     /// Any configuration of the root domain that tolerates what may fail.
     fn any_root(&self) -> Descriptor {
         let (random, cluster) = (self.world.random(), self.world.cluster());
-        let candidates: Vec<usize> = (0..cluster.servers).collect();
-        let is_coded = random.index(3) == 0;
-        let (n, dap) = cluster.shape(random, candidates.len(), is_coded);
-        // Where all servers are drawn again, their places change.
-        let servers = Cluster::members(random, candidates, n, &[]);
-        Descriptor {
-            members: servers.into_iter().map(id_of).collect(),
-            dap,
-            ..self.root.descriptor().clone()
-        }
+        self.wanted(self.root.descriptor(), || {
+            let candidates: Vec<usize> = (0..cluster.servers).collect();
+            let is_coded = random.index(3) == 0;
+            let (n, dap) = cluster.shape(random, candidates.len(), is_coded);
+            // Where all servers are drawn again, their places change.
+            let servers = Cluster::members(random, candidates, n, &[]);
+            Descriptor {
+                members: self.world.ids(&servers),
+                dap,
+                ..self.root.descriptor().clone()
+            }
+        })
+    }
+
+    /// The first of a few configurations that tolerates what is lost; or one that was wanted before.
+    pub(super) fn wanted(
+        &self,
+        before: &Descriptor,
+        draw: impl FnMut() -> Descriptor,
+    ) -> Descriptor {
+        let mut drawn = std::iter::repeat_with(draw).take(DRAWS);
+        let admitted = drawn.find(|drawn| self.world.want(&drawn.members));
+        admitted.unwrap_or_else(|| before.clone())
     }
 }

@@ -3,7 +3,7 @@
 
 use super::call::SimEnv;
 use super::machine::{Machine, Machines};
-use super::{Event as Happening, World, id_of};
+use super::{Event as Happening, World, id_of, server_of};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use areo_core::config::{Configuration, ServerId};
@@ -28,14 +28,17 @@ pub(super) struct Platter {
     pub(super) disk: MemoryDisk,
     pub(super) id: ServerId,
     pub(super) starts: Starts,
+    /// The store is in the memory of the process, and the disk stays empty.
+    pub(super) in_memory: bool,
 }
 
 impl Platter {
-    pub(super) fn new(id: ServerId) -> Platter {
+    pub(super) fn new(id: ServerId, in_memory: bool) -> Platter {
         Platter {
             disk: MemoryDisk::new(),
             id,
             starts: Starts::NONE,
+            in_memory,
         }
     }
 
@@ -103,15 +106,10 @@ impl Machine {
 }
 
 impl World {
-    /// The server of this id, which may be that of a disk that took a wiped one's place; nothing if that was wiped, too.
+    /// Where the server of this id is or was: another one may have taken its place.
     pub(super) fn find(&self, id: ServerId) -> Option<usize> {
-        self.position(&self.0.machines.borrow(), id)
-    }
-
-    fn position(&self, machines: &Machines, id: ServerId) -> Option<usize> {
-        let (_, servers) = self.size();
-        let first = (0..servers).find(|server| id_of(*server) == id);
-        first.or_else(|| machines.list.iter().position(|it| it.platter.id == id))
+        let server = server_of(id);
+        (server < self.cluster().servers).then_some(server)
     }
 
     // ---- a start ----
@@ -191,11 +189,10 @@ impl World {
     ) -> Option<usize> {
         let caller = self.caller_of(server);
         let members = started.root.members().iter().copied();
-        let others = members.filter_map(|member| self.position(machines, member));
-        let mut others = others.filter(|other| {
-            let is_harmed = machines.harmed == Some(*other);
-            *other != server && !is_harmed && !machines.list[*other].exchange.is_copy()
-        });
+        let members = members.filter(|member| !machines.losses.is_lost(*member));
+        let others = members.filter_map(|member| self.find(member));
+        let mut others =
+            others.filter(|other| *other != server && !machines.list[*other].exchange.is_copy());
         others.find(|other| {
             let machine = &machines.list[*other];
             let known = machine.registered(started.id);
@@ -291,21 +288,15 @@ impl World {
 
     // ---- faults ----
 
-    /// Wipes the disk of a server that has to go on without ever being counted again.
+    /// Wipes the disk of a server. What starts there afterwards is another server.
     pub(super) fn wipe(&self, server: usize) {
-        if !self.may_go(server) || !self.may_be_harmed(server) || self.is_any_copy() {
+        if !self.may_go(server) || !self.may_lose(server) || self.is_in_memory(server) {
             return;
         }
         self.plan().note(Fault::DiskWiped);
         self.kill(server);
-        // Random, as a new directory's is.
-        let id = u128::from(self.random().draw()) + 1000;
         self.end_twin(server);
-        let machines = &mut *self.0.machines.borrow_mut();
-        machines.harmed = Some(server);
-        machines.list[server].platter = Platter::new(ServerId(id));
-        machines.list[server].exchange = Exchange::default();
-        machines.truth(server).wipe();
+        self.begin_anew(&mut self.0.machines.borrow_mut(), server);
         self.remark(&format!("the disk of server {server} is wiped"));
     }
 
@@ -320,8 +311,8 @@ impl World {
     pub(super) fn exchange(&self, server: usize, fault: Fault) {
         let is_own = {
             let machines = self.0.machines.borrow();
-            let others_are_sound = machines.harmed.is_none_or(|harmed| harmed == server);
-            others_are_sound && machines.list[server].platter.id == id_of(server)
+            let platter = &machines.list[server].platter;
+            machines.losses.is_only(platter.id) && platter.id == id_of(server) && !platter.in_memory
         };
         if !is_own || !self.may_go(server) || self.is_any_copy() {
             return;

@@ -6,8 +6,10 @@ mod looking;
 mod show;
 
 use super::identity::{Exchange, Platter};
+use super::loss::Losses;
 use super::network::Body;
 use super::{Event as Happening, World, id_of};
+use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::random::Random;
@@ -17,10 +19,9 @@ use areo_core::instant::Instant;
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Access, Body as Asked, Request, ServerRecord};
 use areo_core::tag::Tag;
-use areo_node::{Job, Node, NodeError, Sizes, Turn};
+use areo_node::{Durable, Job, Node, NodeError, Sizes, Turn};
 use areo_store::disk::MemoryFile;
-use areo_store::records::Records;
-use areo_store::{Commit, MemoryDisk, Usage};
+use areo_store::{Commit, MemoryDisk};
 use areo_wire::codec;
 use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
@@ -65,7 +66,7 @@ struct About {
 }
 
 struct Live {
-    node: Node<Records<MemoryDisk>, Caller>,
+    node: Node<Durable<MemoryDisk>, Caller>,
     commit: Option<Commit<MemoryFile>>,
     /// Its start is confirmed.
     serves: bool,
@@ -87,8 +88,7 @@ pub(super) struct Machine {
 pub(super) struct Machines {
     pub(super) list: Vec<Machine>,
     truths: Vec<Truth>,
-    /// The one server that has lost data, if one has: a second would be more than may fail.
-    pub(super) harmed: Option<usize>,
+    pub(super) losses: Losses,
     root: Arc<Configuration>,
     commit_us: (u64, u64),
     /// Unconfirmed versions of one object that a server takes: usually few, so that clients meet the cap.
@@ -97,9 +97,10 @@ pub(super) struct Machines {
 }
 
 impl Machines {
-    pub(super) fn new(servers: usize, root: &Arc<Configuration>, random: &Random) -> Machines {
+    pub(super) fn new(cluster: &Cluster, root: &Arc<Configuration>, random: &Random) -> Machines {
+        let servers = cluster.servers;
         let machine = |server| Machine {
-            platter: Platter::new(id_of(server)),
+            platter: Platter::new(id_of(server), cluster.is_in_memory(server)),
             exchange: Exchange::default(),
             registering: None,
             live: None,
@@ -110,7 +111,7 @@ impl Machines {
         let fast = random.between(10, 300);
         Machines {
             list: (0..servers).map(machine).collect(),
-            harmed: None,
+            losses: Losses::new(servers),
             truths: (0..servers).map(|_| Truth::default()).collect(),
             root: root.clone(),
             // Not fewer than there are writers at once: those would starve each other, and rightly so.
@@ -127,6 +128,15 @@ impl Machines {
     pub(super) fn truth(&mut self, server: usize) -> &mut Truth {
         &mut self.truths[server]
     }
+
+    /// The server that is there now counts as lost.
+    pub(super) fn lose(&mut self, server: usize) {
+        self.losses.lose(self.list[server].platter.id);
+    }
+
+    pub(super) fn is_lost(&self, server: usize) -> bool {
+        self.losses.is_lost(self.list[server].platter.id)
+    }
 }
 
 impl Machine {
@@ -140,9 +150,9 @@ impl Machine {
         self.live.is_some()
     }
 
-    /// What its store has taken.
-    pub(super) fn usage(&self) -> Option<Usage> {
-        Some(self.live.as_ref()?.node.keep().usage())
+    /// Where its records are.
+    pub(super) fn keep(&self) -> Option<&Durable<MemoryDisk>> {
+        Some(self.live.as_ref()?.node.keep())
     }
 
     /// Servers that it knows.
@@ -303,7 +313,7 @@ impl World {
         &self,
         server: usize,
         act: impl FnOnce(
-            &mut Node<Records<MemoryDisk>, Caller>,
+            &mut Node<Durable<MemoryDisk>, Caller>,
             &mut Looking<'_>,
         ) -> Result<T, NodeError>,
     ) -> Result<T, NodeError> {
@@ -336,7 +346,7 @@ impl World {
     // ---- commits ----
 
     /// Sends the replies, and has the commit written.
-    fn carry_out(&self, server: usize, turn: Turn<Records<MemoryDisk>, Caller>) {
+    fn carry_out(&self, server: usize, turn: Turn<Durable<MemoryDisk>, Caller>) {
         let commit = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];

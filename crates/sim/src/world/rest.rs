@@ -2,7 +2,6 @@
 
 use super::machine::{Machines, SEGMENT_BYTES};
 use super::{Watch, World};
-use crate::fault::Fault;
 use crate::invariant;
 use crate::truth::{Identity, Kept, Truth, domain_of};
 use areo_core::config::{Collect, ConfigurationId};
@@ -10,6 +9,8 @@ use areo_core::consensus::fate;
 use areo_core::dsm::large;
 use areo_core::object::{Kind, Name};
 use areo_core::tag::{ClientId, Tag, Writer};
+use areo_node::Durable;
+use areo_store::records::MemoryRecords;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Dead bytes that a store may hold beside as many as are alive: the segment being written, the one before it, and small
@@ -50,8 +51,7 @@ impl World {
     pub(crate) fn overgrown(&self) -> Option<String> {
         let machines = &*self.0.machines.borrow();
         let watch = &*self.0.watch.borrow();
-        let wiped = self.plan().fired().count(Fault::DiskWiped);
-        let rest = Rest::of(machines, watch, wiped as usize);
+        let rest = Rest::of(machines, watch);
         let rules = [
             Rest::repeated,
             Rest::unused,
@@ -79,7 +79,7 @@ fn is_current(truths: &[Truth], key: &ConfigurationId) -> bool {
 }
 
 impl<'a> Rest<'a> {
-    fn of(machines: &'a Machines, watch: &'a Watch, wiped: usize) -> Rest<'a> {
+    fn of(machines: &'a Machines, watch: &'a Watch) -> Rest<'a> {
         let (mut live, mut removed) = (BTreeSet::new(), BTreeSet::new());
         for truth in machines.truths().iter().map(Truth::own) {
             for (object, newest) in truth.all_newest() {
@@ -99,7 +99,7 @@ impl<'a> Rest<'a> {
             live,
             removed,
             aborted: aborted.collect(),
-            identities: machines.truths().len() + wiped,
+            identities: machines.losses.identities,
         }
     }
 
@@ -114,7 +114,10 @@ impl<'a> Rest<'a> {
 
     /// The store holds the records that the server needs, and about as much that is dead at most.
     fn unused(&self, server: usize, truth: &Truth) -> Option<String> {
-        let usage = self.machines.list[server].usage()?;
+        let usage = match self.machines.list[server].keep()? {
+            Durable::Disk(records) => records.usage(),
+            Durable::Memory(records) => return unused_in_memory(records, truth),
+        };
         let needed = truth.records().count() as u64;
         if usage.records != needed {
             return Some(format!("needs {needed} records, its store has {usage:?}"));
@@ -226,6 +229,14 @@ impl<'a> Rest<'a> {
             format!("has {entries} entries of its registry on disk and {known} in memory, of {most} servers")
         })
     }
+}
+
+/// Memory holds the elements that the server needs, and no other.
+fn unused_in_memory(records: &MemoryRecords, truth: &Truth) -> Option<String> {
+    let is_element = |kept: &&Kept| matches!(kept, Kept::Element { .. });
+    let needed = truth.records().filter(is_element).count();
+    let kept = records.elements();
+    (kept != needed).then(|| format!("needs {needed} elements, its memory has {kept}"))
 }
 
 /// The cell, if it decided that its upload is aborted.

@@ -30,7 +30,7 @@ impl World {
         };
         let (offset, bit) = (self.random().index(last + 1), self.random().below(8));
         machine.platter.disk.flip(name, offset, 1 << bit);
-        machines.harmed = Some(server);
+        machines.lose(server);
         machines.truth(server).suffer(Harm::Rotten);
         self.plan().note(Fault::BitFlip);
         self.remark(&format!(
@@ -72,7 +72,7 @@ impl World {
         }
         self.plan().note(fault);
         self.remark(&format!("server {ROTTEN}: {}, {name}", fault.name()));
-        machines.harmed = Some(ROTTEN);
+        machines.lose(ROTTEN);
         machines.truth(ROTTEN).suffer(match fault {
             Fault::SegmentMissing => Harm::Rotten,
             _ => Harm::LacksHints,

@@ -114,14 +114,16 @@ impl World {
         let victim = self.random().index(servers);
         let may_go = self.may_go(victim);
         let possible = match fault {
-            Fault::Kill | Fault::PowerLoss | Fault::Pause | Fault::DiskFull | Fault::Drain => {
-                may_go
-            }
+            Fault::Kill | Fault::PowerLoss | Fault::Drain => may_go && self.may_end(victim),
+            Fault::DiskFull => may_go && !self.is_in_memory(victim),
+            Fault::Pause => may_go,
             Fault::ReadError
             | Fault::BitFlip
             | Fault::HintFlip
             | Fault::SegmentMissing
-            | Fault::HintMissing => self.is_up(ROTTEN) && self.may_be_harmed(ROTTEN),
+            | Fault::HintMissing => {
+                self.is_up(ROTTEN) && self.may_lose(ROTTEN) && !self.is_in_memory(ROTTEN)
+            }
             _ => true,
         };
         if !possible {
@@ -141,7 +143,7 @@ impl World {
                 self.plan().note(fault);
                 (0..servers)
                     .filter(|server| self.is_up(*server))
-                    .for_each(|server| self.kill(server));
+                    .for_each(|server| self.kill_if_it_may_end(server));
             }
             Fault::PowerLoss => {
                 self.plan().note(fault);
@@ -172,23 +174,20 @@ impl World {
         }
     }
 
-    /// It is up, and those that are away are few enough for it to go, too. One that was wiped is away for ever, and stands
-    /// in nobody's way: what it misses costs progress only while another is away.
+    /// It is up, and those that are away are few enough for it to go, too. One that is lost is away for ever, and does not
+    /// count: what it misses costs progress only while another is away.
     pub(super) fn may_go(&self, server: usize) -> bool {
         let (_, servers) = self.size();
-        let harmed = self.0.machines.borrow().harmed;
         let away = (0..servers).filter(|server| !self.is_serving(*server));
-        let away = away.filter(|server| Some(*server) != harmed);
+        let is_lost = |server: &usize| self.0.machines.borrow().is_lost(*server);
+        let away = away.filter(|server| !is_lost(server));
         self.is_up(server) && away.count() < self.cluster().may_fail()
     }
 
-    /// No other server has lost data, or runs with a copy.
-    pub(super) fn may_be_harmed(&self, server: usize) -> bool {
-        if self.is_any_copy() {
-            return false;
+    fn kill_if_it_may_end(&self, server: usize) {
+        if self.may_end(server) {
+            self.kill(server);
         }
-        let harmed = self.0.machines.borrow().harmed;
-        harmed.is_none_or(|harmed| harmed == server)
     }
 
     /// The clock of a process goes on by an hour: its timers fire, and what it looks after has been quiet for long.
@@ -287,7 +286,7 @@ impl World {
         self.plan().note(Fault::ReadError);
         self.remark(&format!("server {server} cannot read its disk once"));
         let machines = &mut *self.0.machines.borrow_mut();
-        machines.harmed = Some(server);
+        machines.lose(server);
         machines.truth(server).suffer(Harm::Rotten);
         let disk = &machines.list[server].platter.disk;
         disk.fail_read(self.random().below(20));

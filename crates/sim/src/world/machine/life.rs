@@ -3,26 +3,57 @@
 use super::{Caller, Live, SEGMENT_BYTES};
 use crate::fault::Fault;
 use crate::invariant::Observation;
-use crate::truth::Kept;
+use crate::truth::{Kept, Objects};
 use crate::world::identity::Platter;
 use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::Starting;
-use areo_node::{Node, UPKEEP_PERIOD, Upkeep};
+use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep, may_start};
 use areo_store::disk::{Survive, Unsynced};
-use areo_store::records::Records;
-use areo_store::{LogOptions, MemoryDisk};
+use areo_store::records::{MemoryRecords, Records};
+use areo_store::{LogOptions, MemoryDisk, OpenError};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The records that recovery found, each with its handle, and whether some cannot be read.
+type Found = (bool, Vec<(u32, Kept)>);
+
+/// Opens the store and recovers the shard from it.
+fn open(
+    platter: &Platter,
+    shard: &mut Shard<Caller>,
+    objects: &mut Objects,
+) -> Result<(Durable<MemoryDisk>, Found), OpenError> {
+    if platter.in_memory {
+        let empty = Durable::Memory(MemoryRecords::default());
+        return Ok((empty, (false, Vec::new())));
+    }
+    let mut found = Vec::new();
+    let options = LogOptions {
+        store_id: platter.id.0 as u64,
+        segment_bytes: SEGMENT_BYTES,
+        reclaim_dead_percent: 50,
+    };
+    let recover = |header, damaged| {
+        let kept = Kept::of(&header, damaged, objects);
+        let handle = shard.recover(header, damaged);
+        found.push((handle.0, kept));
+        handle
+    };
+    let (records, opened) = Records::open(platter.disk.clone(), options, recover)?;
+    shard.recovered(opened.is_unreadable());
+    let records = Durable::Disk(Box::new(records));
+    Ok((records, (opened.is_unreadable(), found)))
+}
 
 fn identity(platter: &Platter, root: &Arc<Configuration>, max_unconfirmed: usize) -> Identity {
     Identity {
         id: platter.id,
         incarnation: Starting::new(platter.starts).incarnation(),
         root: root.clone(),
-        durable: true,
+        durable: !platter.in_memory,
         max_value_bytes: 1 << 20,
         max_unconfirmed,
     }
@@ -41,7 +72,10 @@ impl World {
             let machine = &mut machines.list[server];
             machine.life += 1;
             machine.paused = false;
-            if machine.life > 1 && self.strikes(Fault::CrashInRecovery) {
+            if machine.life > 1
+                && !machine.platter.in_memory
+                && self.strikes(Fault::CrashInRecovery)
+            {
                 let operation = machine.platter.disk.operations() + self.random().below(6);
                 machine.platter.disk.power_off_at(operation);
             }
@@ -51,24 +85,11 @@ impl World {
                 machines.max_unconfirmed,
             ));
             let objects = &mut self.0.watch.borrow_mut().objects;
-            let mut found = Vec::new();
-            let options = LogOptions {
-                store_id: machine.platter.id.0 as u64,
-                segment_bytes: SEGMENT_BYTES,
-                reclaim_dead_percent: 50,
-            };
-            let opened = Records::open(machine.platter.disk.clone(), options, |header, damaged| {
-                let kept = Kept::of(&header, damaged, objects);
-                let handle = shard.recover(header, damaged);
-                found.push((handle.0, kept));
-                handle
-            });
-            opened.map(|(records, opened)| (shard, records, opened.is_unreadable(), found))
+            let opened = open(&machine.platter, &mut shard, objects);
+            opened.map(|(records, found)| (shard, records, found))
         };
         match recovered {
-            Ok((shard, records, unreadable, found)) => {
-                self.take_over(server, shard, records, (unreadable, found));
-            }
+            Ok((shard, records, found)) => self.take_over(server, shard, records, found),
             Err(error) => {
                 let is_off = self.0.machines.borrow().list[server].platter.is_broken();
                 self.remark(&format!("server {server} does not open its disk: {error}"));
@@ -84,11 +105,10 @@ impl World {
     fn take_over(
         &self,
         server: usize,
-        mut shard: Shard<Caller>,
-        records: Records<MemoryDisk>,
-        (unreadable, found): (bool, Vec<(u32, Kept)>),
+        shard: Shard<Caller>,
+        records: Durable<MemoryDisk>,
+        (unreadable, found): Found,
     ) {
-        shard.recovered(unreadable);
         let life = {
             let machines = &mut *self.0.machines.borrow_mut();
             let missing = machines.truths[server].recovered(found, unreadable);
@@ -155,13 +175,21 @@ impl World {
     /// Tells the server to stop. It refuses what comes from now on, until its connections have had time to say so.
     pub(in crate::world) fn drain(&self, server: usize) {
         let life = {
-            let machine = &mut self.0.machines.borrow_mut().list[server];
+            let machines = &mut *self.0.machines.borrow_mut();
+            let machine = &mut machines.list[server];
             let live = machine.live.as_mut();
             let Some(live) = live.filter(|live| !live.node.is_draining()) else {
                 return;
             };
             live.node.drain();
-            machine.life
+            let life = machine.life;
+            let Platter {
+                in_memory, starts, ..
+            } = machine.platter;
+            if !may_start(in_memory, starts) {
+                machines.lose(server);
+            }
+            life
         };
         self.plan().note(Fault::Drain);
         self.disturb(server);
@@ -214,6 +242,9 @@ impl World {
             machines.truths[server].lost();
             registering
         };
+        if self.is_in_memory(server) {
+            self.forget_memory(server);
+        }
         if let Some(task) = registering {
             self.abort(task);
         }

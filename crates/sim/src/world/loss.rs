@@ -1,0 +1,138 @@
+//! What a run may lose for good. A server whose disk was wiped, or whose process kept its records in memory and has ended, is
+//! gone: the next process on its machine is another server, which may become a member like any other. No
+//! configuration that a client ever wanted loses more members than every configuration of the run tolerates.
+
+use super::identity::Platter;
+use super::machine::Machines;
+use super::{World, id_of, server_of};
+use crate::fault::Fault;
+use areo_core::config::ServerId;
+use areo_node::may_start;
+use std::collections::BTreeSet;
+
+/// What is lost, and what must not lose more.
+pub(super) struct Losses {
+    /// Servers that are gone, that rot, or that end when they have drained.
+    lost: BTreeSet<ServerId>,
+    /// The members of every configuration that a client has ever wanted.
+    wanted: BTreeSet<Vec<ServerId>>,
+    /// Servers that ever were.
+    pub(super) identities: usize,
+}
+
+impl Losses {
+    pub(super) fn new(servers: usize) -> Losses {
+        Losses {
+            lost: BTreeSet::new(),
+            wanted: BTreeSet::new(),
+            identities: servers,
+        }
+    }
+
+    pub(super) fn is_lost(&self, id: ServerId) -> bool {
+        self.lost.contains(&id)
+    }
+
+    pub(super) fn lose(&mut self, id: ServerId) {
+        self.lost.insert(id);
+    }
+
+    /// No server is lost but this one.
+    pub(super) fn is_only(&self, id: ServerId) -> bool {
+        self.lost.iter().all(|lost| *lost == id)
+    }
+
+    fn of<'a>(&self, members: impl IntoIterator<Item = &'a ServerId>) -> usize {
+        members.into_iter().filter(|id| self.is_lost(**id)).count()
+    }
+
+    fn may_lose(&self, id: ServerId, tolerated: usize) -> bool {
+        let mut wanted = self.wanted.iter().filter(|members| members.contains(&id));
+        self.is_lost(id) || wanted.all(|members| self.of(members) < tolerated)
+    }
+}
+
+impl World {
+    /// The servers that are on these machines now.
+    pub(crate) fn ids(&self, servers: &[usize]) -> Vec<ServerId> {
+        let list = &self.0.machines.borrow().list;
+        let ids = servers.iter().map(|server| list[*server].platter.id);
+        ids.collect()
+    }
+
+    /// A client wants a configuration of these members. False: it has lost too many of them already.
+    pub(crate) fn want(&self, members: &[ServerId]) -> bool {
+        let tolerated = self.cluster().tolerated();
+        let losses = &mut self.0.machines.borrow_mut().losses;
+        let is_admitted = losses.of(members.iter()) <= tolerated;
+        if is_admitted {
+            losses.wanted.insert(members.to_vec());
+        }
+        is_admitted
+    }
+
+    /// No configuration loses too many by the loss of this server.
+    pub(super) fn may_lose(&self, server: usize) -> bool {
+        if self.is_any_copy() {
+            return false;
+        }
+        let machines = self.0.machines.borrow();
+        let id = machines.list[server].platter.id;
+        machines.losses.may_lose(id, self.cluster().tolerated())
+    }
+
+    /// The end of its process takes nothing that must not be lost.
+    pub(super) fn may_end(&self, server: usize) -> bool {
+        !self.is_in_memory(server) || self.may_lose(server)
+    }
+
+    pub(super) fn is_in_memory(&self, server: usize) -> bool {
+        self.0.machines.borrow().list[server].platter.in_memory
+    }
+
+    /// The process of a server without a disk has ended. Its directory is another server's from now on, unless it has said
+    /// nothing under the old id.
+    pub(super) fn forget_memory(&self, server: usize) {
+        let machines = &mut *self.0.machines.borrow_mut();
+        let Platter { id, starts, .. } = machines.list[server].platter;
+        if may_start(true, starts) {
+            return machines.truth(server).wipe(id);
+        }
+        self.plan().note(Fault::MemoryLost);
+        self.begin_anew(machines, server);
+    }
+
+    /// A new directory, and so another server, on the same machine.
+    pub(super) fn begin_anew(&self, machines: &mut Machines, server: usize) {
+        let machine = &mut machines.list[server];
+        machines.losses.lose(machine.platter.id);
+        machines.losses.identities += 1;
+        // Random, as a new directory's is.
+        let random = u128::from(self.random().draw() | 1) << super::MACHINE_BITS;
+        let id = ServerId(random | id_of(server).0);
+        assert_eq!(server_of(id), server, "an id says where its server is");
+        machine.platter = Platter::new(id, machine.platter.in_memory);
+        machine.exchange = super::identity::Exchange::default();
+        machines.truth(server).wipe(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_configuration_loses_more_members_than_tolerated() {
+        let ids = |places: [u128; 3]| places.map(ServerId).to_vec();
+        let mut losses = Losses::new(5);
+        losses.wanted.extend([ids([1, 2, 3]), ids([3, 4, 5])]);
+        losses.lose(ServerId(1));
+        let may_lose = |losses: &Losses| {
+            let one_more = |place: &u128| losses.may_lose(ServerId(*place), 1);
+            (1..=6).filter(one_more).collect::<Vec<_>>()
+        };
+        assert_eq!(may_lose(&losses), [1, 4, 5, 6]);
+        losses.lose(ServerId(5));
+        assert_eq!(may_lose(&losses), [1, 5, 6]);
+    }
+}
