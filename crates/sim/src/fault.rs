@@ -83,6 +83,8 @@ faults! {
     SegmentMissing = "segment missing",
     /// A hint file is gone.
     HintMissing = "hint missing",
+    /// A server starts under another address than before.
+    AddressChanged = "address changed",
     /// A server's disk is wiped; what starts there afterwards is another server.
     DiskWiped = "disk wiped",
     /// A server that keeps its records in memory ends; what starts there afterwards is another server.
@@ -312,7 +314,7 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::SlowStart | Fault::SlowBulk => 200,
         Fault::SlowDisk | Fault::WrongHint => 20,
         Fault::IsolateMajority | Fault::KillAll => 4,
-        Fault::BitFlip => 100,
+        Fault::BitFlip | Fault::AddressChanged => 100,
         Fault::CutFrame | Fault::FlippedFrame => 5,
         Fault::DiskRolledBack | Fault::DiskCopied => 40,
         Fault::SegmentMissing | Fault::WriteError | Fault::QueueFull => 1,

@@ -1,6 +1,7 @@
 //! The simulated world: virtual time, a queue of events, tasks, links and machines. One thread, no clock, no entropy but
 //! the seed's: the same seed makes the same run.
 
+mod addresses;
 pub(crate) mod call;
 mod executor;
 mod frames;
@@ -20,6 +21,7 @@ use crate::invariant::{self, Context, Invariant, Observation};
 use crate::random::{Random, Table, digest, mix};
 use crate::run::Scheduler;
 use crate::truth::{Domain, ObjectId, Objects, domain_of};
+use addresses::Book;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
 use bytes::Bytes;
@@ -54,6 +56,8 @@ struct Inner {
     tasks: Tasks,
     calls: RefCell<Table<u64, Outstanding>>,
     links: RefCell<Links>,
+    /// By caller: where servers are, as far as it knows.
+    books: RefCell<Vec<Book>>,
     machines: RefCell<Machines>,
     watch: RefCell<Watch>,
     hash: Cell<u64>,
@@ -158,6 +162,7 @@ impl World {
             now: Cell::default(),
             machines: RefCell::new(Machines::new(&setup.cluster, root, &random)),
             links: RefCell::new(links),
+            books: RefCell::new(vec![Book::new(servers); callers]),
             cluster: setup.cluster,
             random,
             plan,

@@ -26,6 +26,8 @@ pub(crate) struct SimEnv {
     deadline: Deadline,
     pace: Rc<Pace>,
     watch: Option<Rc<dyn Watch>>,
+    /// It finds servers by names that never change, and not where their records say.
+    is_by_name: bool,
 }
 
 /// Sees what an operation says to servers.
@@ -44,7 +46,14 @@ impl SimEnv {
             deadline: Deadline::after(world.clock(client), timeout),
             pace: Rc::default(),
             watch: None,
+            is_by_name: false,
         }
+    }
+
+    /// The same, which finds servers by names.
+    pub(super) fn by_name(self) -> SimEnv {
+        let is_by_name = true;
+        SimEnv { is_by_name, ..self }
     }
 
     /// The operation goes over all objects of a domain, or over all blocks of a file: it may call for each.
@@ -84,6 +93,8 @@ pub(super) struct Outstanding {
     pub(super) position: usize,
     pub(super) client: usize,
     pub(super) server: usize,
+    /// Who is asked; without one, what is there.
+    pub(super) id: Option<ServerId>,
     pub(super) request: Body,
     /// By the client's clock.
     pub(super) deadline: Option<Instant>,
@@ -181,6 +192,7 @@ impl<T: Tally + 'static> Gather<T> {
             position: next.position,
             client: self.env.client,
             server,
+            id: (!self.env.is_by_name).then_some(next.server),
             request: Body { body, payload },
             deadline: self.env.deadline.at(),
             answered: false,
@@ -276,8 +288,8 @@ impl Env for SimEnv {
         }
         let codec::Encoded { body, payload } = codec::encode_note(&note);
         let body = Body { body, payload };
-        for server in to.iter().filter_map(|server| self.world.find(*server)) {
-            self.world.send_note(self.client, server, body.clone());
+        for server in to.iter() {
+            self.world.send_note(self.client, *server, body.clone());
         }
     }
 

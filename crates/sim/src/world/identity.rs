@@ -1,6 +1,7 @@
 //! Who a server is, and disks that are wiped, copied, or put back as they once were (decision record 0002). As in
 //! `server`, a start is counted on the disk, then registered at a quorum of the root domain, and only then answers.
 
+use super::addresses::record;
 use super::call::SimEnv;
 use super::machine::{Machine, Machines};
 use super::{Event as Happening, World, id_of, server_of};
@@ -11,7 +12,6 @@ use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
 use areo_core::manager::Registration;
-use areo_core::message::ServerRecord;
 use areo_core::starts::{Starting, Starts};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk};
@@ -149,7 +149,8 @@ impl World {
         (id, starts): (ServerId, Starts),
         mut write: impl FnMut(Starts),
     ) -> Started {
-        let (caller, root, record) = (self.caller_of(server), self.root(), record(id));
+        let (caller, root) = (self.caller_of(server), self.root());
+        let record = record(id, self.address(server));
         let (since, mut number) = (self.now(), None);
         let mut starting = Starting::new(starts);
         loop {
@@ -436,17 +437,5 @@ impl World {
             }
             self.put_back(&mut self.0.machines.borrow_mut(), server);
         }
-    }
-}
-
-fn record(id: ServerId) -> ServerRecord {
-    ServerRecord {
-        id,
-        incarnation: 0,
-        start: 0,
-        resumed: false,
-        name: String::new(),
-        address: String::new(),
-        admin: String::new(),
     }
 }

@@ -79,6 +79,8 @@ pub(super) struct Machine {
     pub(super) paused: bool,
     /// Its disk has no room before then.
     pub(super) full_until: Instant,
+    /// How often its address has changed.
+    pub(super) moves: u64,
     /// The task that registers its start.
     pub(super) registering: Option<usize>,
     /// Counts starts: events of an earlier life mean nothing.
@@ -102,6 +104,7 @@ impl Machines {
         let machine = |server| Machine {
             platter: Platter::new(id_of(server), cluster.is_in_memory(server)),
             exchange: Exchange::default(),
+            moves: 0,
             registering: None,
             live: None,
             paused: false,
@@ -159,6 +162,13 @@ impl Machine {
     pub(super) fn registered_servers(&self) -> usize {
         let live = self.live.as_ref();
         live.map_or(0, |live| live.node.shard().server().registered().count())
+    }
+
+    /// All that it knows of servers.
+    pub(super) fn all_registered(&self) -> Vec<ServerRecord> {
+        let live = self.live.as_ref();
+        let known = live.map(|live| live.node.shard().server().registered().cloned());
+        known.into_iter().flatten().collect()
     }
 
     /// What it knows of a server.
@@ -366,15 +376,14 @@ impl World {
             }
             self.at(time, Happening::Commit(server, life));
         }
+        self.learn(self.caller_of(server), turn.released.met);
         for (to, note) in turn.released.sends {
             let machines = self.0.machines.borrow();
             let note = &note;
             self.observe(&machines, &Observation::Told { server, note });
             drop(machines);
-            if let Some(to) = self.find(to) {
-                let codec::Encoded { body, payload } = codec::encode_note(note);
-                self.send_note(self.caller_of(server), to, Body { body, payload });
-            }
+            let codec::Encoded { body, payload } = codec::encode_note(note);
+            self.send_note(self.caller_of(server), to, Body { body, payload });
         }
         let machines = self.0.machines.borrow();
         for (caller, reply) in turn.released.replies {

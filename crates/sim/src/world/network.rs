@@ -5,6 +5,7 @@ use super::{Event as Happening, World};
 use crate::cluster::SERVERS_MAX;
 use crate::fault::Fault;
 use crate::random::{Random, digest};
+use areo_core::config::ServerId;
 use areo_core::instant::Instant;
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
@@ -27,6 +28,8 @@ pub(super) struct Message {
     pub(super) content: Content,
     /// Counts the messages of the world, to see them overtake each other.
     number: u64,
+    /// How often the server's address had changed when it was sent.
+    moves: u64,
 }
 
 #[derive(Clone)]
@@ -133,7 +136,7 @@ impl World {
             links.calls += 1;
             links.calls
         };
-        let reachable = self.is_up(outstanding.server);
+        let reachable = self.is_reachable(&outstanding);
         let (client, server) = (outstanding.client, outstanding.server);
         let content = self.request(call, &outstanding);
         self.0.calls.borrow_mut().insert(call, outstanding);
@@ -141,6 +144,17 @@ impl World {
             self.send(client, server, content);
         }
         (call, reachable)
+    }
+
+    /// The server is up, and where the client takes it to be. If it is elsewhere the client asks where.
+    fn is_reachable(&self, outstanding: &Outstanding) -> bool {
+        let lost = outstanding
+            .id
+            .filter(|id| !self.reaches(outstanding.client, *id));
+        if let Some(id) = lost {
+            self.seek(outstanding.client, id);
+        }
+        lost.is_none() && self.is_up(outstanding.server)
     }
 
     /// The request as it is sent now, with what is left of its deadline.
@@ -162,8 +176,11 @@ impl World {
         }
     }
 
-    pub(super) fn send_note(&self, client: usize, server: usize, body: Body) {
-        if self.is_up(server) {
+    pub(super) fn send_note(&self, client: usize, to: ServerId, body: Body) {
+        if let Some(server) = self.find(to)
+            && self.reaches(client, to)
+            && self.is_up(server)
+        {
             self.send(client, server, Content::Note(body));
         }
     }
@@ -184,13 +201,12 @@ impl World {
             let calls = self.0.calls.borrow();
             let unanswered = calls.get(&call).filter(|call| !call.answered);
             unanswered.map(|it| {
+                let is_reachable = self.is_reachable(it);
                 let content = self.request(call, it);
-                (it.client, it.server, content, it.sink.clone())
+                (it.client, it.server, content, it.sink.clone(), is_reachable)
             })
         };
-        if let Some((client, server, content, sink)) = known
-            && self.is_up(server)
-        {
+        if let Some((client, server, content, sink, true)) = known {
             sink.sent();
             self.send(client, server, content);
         }
@@ -198,23 +214,28 @@ impl World {
 
     /// The server's connections are gone: every call to it hears of that, and waits for the next one.
     pub(super) fn disconnect(&self, server: usize) {
-        for (_, position, sink) in self.unanswered(server) {
+        for (_, position, sink) in self.unanswered(server, None) {
             sink.on_event(position, Event::Unreachable);
         }
     }
 
-    /// The server can be reached again: what it did not answer goes out again.
-    pub(super) fn reconnect(&self, server: usize) {
-        for (call, ..) in self.unanswered(server) {
+    /// The server can be reached again, by one client or by all: what it did not answer goes out again.
+    pub(super) fn reconnect(&self, server: usize, client: Option<usize>) {
+        for (call, ..) in self.unanswered(server, client) {
             self.resend(call);
         }
     }
 
-    fn unanswered(&self, server: usize) -> Vec<(u64, usize, std::rc::Rc<dyn super::Sink>)> {
+    fn unanswered(
+        &self,
+        server: usize,
+        client: Option<usize>,
+    ) -> Vec<(u64, usize, std::rc::Rc<dyn super::Sink>)> {
         let calls = self.0.calls.borrow();
         let unanswered = calls
             .iter()
-            .filter(|(_, call)| call.server == server && !call.answered);
+            .filter(|(_, call)| call.server == server && !call.answered)
+            .filter(|(_, call)| client.is_none_or(|client| call.client == client));
         let unanswered =
             unanswered.map(|(number, call)| (*number, call.position, call.sink.clone()));
         let mut oldest_first: Vec<_> = unanswered.collect();
@@ -230,6 +251,7 @@ impl World {
             server,
             content,
             number: links.sent,
+            moves: self.moves(server),
         };
         let (low, high) = links.latency_us;
         let delay = Duration::from_micros(self.random().between(low, high));
@@ -287,7 +309,11 @@ impl World {
             server,
             content,
             number,
+            moves,
         } = message;
+        if !content.is_reply() && moves < self.moves(server) {
+            return self.disturb_link(client, server);
+        }
         let (identity, kind) = content.identity();
         self.record([1, client as u64, server as u64, identity], || {
             let arrow = if content.is_reply() { "<-" } else { "->" };
@@ -344,7 +370,7 @@ impl World {
         sink.on_event(position, event);
     }
 
-    fn disturb_link(&self, client: usize, server: usize) {
+    pub(super) fn disturb_link(&self, client: usize, server: usize) {
         self.0.links.borrow_mut().disturbed[client][server] = self.now();
     }
 

@@ -67,6 +67,7 @@ impl World {
         if self.is_up(server) {
             return;
         }
+        self.perhaps_move(server);
         let recovered = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
@@ -133,7 +134,8 @@ impl World {
         let offset = Duration::from_millis(self.random().below(200));
         self.at(UPKEEP_PERIOD + offset, Happening::Upkeep(server, life));
         self.disturb(server);
-        self.reconnect(server);
+        self.open_book(server);
+        self.reconnect(server, None);
         self.register(server, life);
     }
 
