@@ -18,6 +18,7 @@ use areo_core::limits;
 use areo_core::message::Refusal;
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::Tag;
+use areo_core::timing::ROOM_GRACE;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_net::{Role, crc32c};
@@ -157,9 +158,12 @@ fn a_version_number_that_is_not_possible_is_refused() {
         for number in [limits::NUMBER, u64::MAX] {
             let writer = client.next_writer();
             let tag = Tag { number, writer };
-            for holders in [&[][..], &[false]] {
-                let at = Visit::new(&configuration);
-                let put = dap::put_data(&client.env, &at, &name, tag, &value, holders).await;
+            for is_new in [true, false] {
+                let (env, at) = (&client.env, Visit::new(&configuration));
+                let put = match is_new {
+                    true => dap::put_new(env, &at, &name, (tag, &value), ROOM_GRACE).await,
+                    false => dap::put_data(env, &at, &name, tag, &value, &[false]).await,
+                };
                 let Err(PutError::Failed(Failed::Unavailable(refused))) = put else {
                     panic!("{put:?}")
                 };
