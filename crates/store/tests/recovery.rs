@@ -344,6 +344,21 @@ fn damage_behind_a_lost_hint_is_no_torn_tail() {
     assert_eq!(opened.readable().len() as u64, KEYS - 1);
 }
 
+/// Zeros in the last batch look as if it had been torn. Its segment was sealed, as its hint shows, although that is damaged.
+#[test]
+fn zeros_behind_a_damaged_hint_are_no_torn_tail() {
+    let disk = small_log(false);
+    open(&disk, SEGMENT).log.close().unwrap();
+    let last_at = last_batch_at(&disk);
+    let mut content = disk.content(FIRST).unwrap();
+    content[last_at + PAGE / 2..].fill(0);
+    disk.put(FIRST, content);
+    disk.flip("segment-0000000000000001.hint", 3, 1);
+    let opened = open(&disk, SEGMENT);
+    assert_eq!(opened.report.torn_tail, None);
+    assert_eq!(opened.report.damaged_batches, 1);
+}
+
 #[test]
 fn a_batch_without_its_header_still_tells_whether_a_record_is_missing() {
     let disk = small_log(true);
