@@ -121,7 +121,12 @@ pub enum PutError {
     /// Too many members hold too many unconfirmed versions of the object (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
     /// A fence was raised above the version: it is to be decided whether it is kept (`[X-3 unconfirmed-cap]`).
-    Fenced(Unavailable),
+    Fenced {
+        /// It can be read: enough members hold it, or a reader has read it. Only such a version may be kept.
+        readable: bool,
+        /// Which members hold it, and what the others answered.
+        unavailable: Unavailable,
+    },
 }
 
 impl From<Failed> for PutError {
@@ -135,7 +140,7 @@ impl ErrorType for PutError {
         match self {
             PutError::Failed(failed) => failed.error_type(),
             PutError::Unconfirmed => "unconfirmed",
-            PutError::Fenced(_) => "fenced",
+            PutError::Fenced { .. } => "fenced",
         }
     }
 }
@@ -325,15 +330,10 @@ pub async fn put_data<E: Env>(
     holders: &[bool],
 ) -> Result<(), PutError> {
     assert_eq!(holders.len(), at.c().n(), "known of each member, or not");
-    let put = async {
-        span::record_tag(tag);
-        span::record_bytes(value.length());
-        let elements = encoded(env, at.c(), name, value);
-        let to_all = vec![false; holders.len()];
-        let holders = if confirms(at.c()) { holders } else { &to_all };
-        put(env, at, Store::new(at.c(), name, tag, elements, holders)).await
-    };
-    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+    let to_all = vec![false; holders.len()];
+    let holders = if confirms(at.c()) { holders } else { &to_all };
+    let store = |elements| Store::new(at.c(), name, tag, elements, holders);
+    put(env, at, name, (tag, value), store).await
 }
 
 /// The same of a new version, which no member is known to hold. Where members have no room, those that are silent are waited
@@ -348,14 +348,8 @@ pub async fn put_new<E: Env>(
     (tag, value): (Tag, &Value),
     grace: Duration,
 ) -> Result<(), PutError> {
-    let put = async {
-        span::record_tag(tag);
-        span::record_bytes(value.length());
-        let elements = encoded(env, at.c(), name, value);
-        let store = Store::new(at.c(), name, tag, elements, &[]);
-        put(env, at, store.waiting(grace)).await
-    };
-    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+    let store = |elements| Store::new(at.c(), name, tag, elements, &[]).waiting(grace);
+    put(env, at, name, (tag, value), store).await
 }
 
 /// As [`elements`], counted if there is anything to compute.
@@ -377,20 +371,42 @@ pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
     of_kind!(c, K => K::elements(c, name, value))
 }
 
-/// Brings one element to each member, and waits for a quorum of acknowledgements.
-async fn put<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), PutError> {
+/// Brings one element to each member, and waits for a quorum of acknowledgements: the tally is that of the elements.
+async fn put<E: Env>(
+    env: &E,
+    at: &Visit,
+    name: &Name,
+    (tag, value): (Tag, &Value),
+    tally: impl FnOnce(Vec<Element>) -> Store,
+) -> Result<(), PutError> {
+    let put = async {
+        span::record_tag(tag);
+        span::record_bytes(value.length());
+        let tally = tally(encoded(env, at.c(), name, value));
+        gather_stored(env, at, tally).await
+    };
+    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+}
+
+async fn gather_stored<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), PutError> {
     let begun = env.now();
     match gather::gather(env, at, tally).await? {
         Outcome::Stored => Ok(()),
         Outcome::Unconfirmed => Err(PutError::Unconfirmed),
-        Outcome::Fenced(responses) => Err(PutError::Fenced(Unavailable {
-            configuration: Some(at.c().clone()),
-            needed: at.c().quorums().quorum(),
-            servers: at.c().members().iter().copied().zip(responses).collect(),
-            waited: env.now().since(begun),
-            handed_over: true,
-            obstacle: None,
-        })),
+        Outcome::Fenced {
+            readable,
+            responses,
+        } => Err(PutError::Fenced {
+            readable,
+            unavailable: Unavailable {
+                configuration: Some(at.c().clone()),
+                needed: at.c().quorums().quorum(),
+                servers: at.c().members().iter().copied().zip(responses).collect(),
+                waited: env.now().since(begun),
+                handed_over: true,
+                obstacle: None,
+            },
+        }),
     }
 }
 
@@ -445,16 +461,6 @@ pub fn element_bytes(c: &Configuration, length: u64) -> u64 {
         false => u64::from(c.dap().k()),
     };
     length.div_ceil(pieces)
-}
-
-/// Elements of different members that make the value.
-pub fn pieces(c: &Configuration, value: &Value) -> usize {
-    let small = u64::from(c.descriptor().copy_bytes);
-    if value.deleted || value.content_bytes() <= small {
-        1
-    } else {
-        usize::from(c.dap().k())
-    }
 }
 
 /// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.

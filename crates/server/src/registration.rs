@@ -177,7 +177,8 @@ impl Registrar {
         }
         // Where a server has answered counts more than where anybody says that it is, whoever answered first.
         let answered = heard.iter();
-        let answered = answered.map(|(server, seed)| at_address(*server, seed.clone()));
+        let answered =
+            answered.map(|(server, seed)| ServerRecord::at_address(*server, seed.clone()));
         self.network.learn(identity.cluster, answered);
         unheard
     }
@@ -210,18 +211,6 @@ impl Registrar {
             }
             Err(unavailable) => tracing::info!(%unavailable, "the other servers are not known yet"),
         }
-    }
-}
-
-fn at_address(id: ServerId, address: String) -> ServerRecord {
-    ServerRecord {
-        id,
-        incarnation: 0,
-        start: 0,
-        resumed: false,
-        name: String::new(),
-        address,
-        admin: String::new(),
     }
 }
 

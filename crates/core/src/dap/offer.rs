@@ -142,7 +142,7 @@ mod tests {
     use crate::tag::Writer;
     use crate::timing;
 
-    /// Every order in which members answer, each in one of three ways: decided as soon as it can be, and never otherwise.
+    /// Every order in which members answer, each in one of three ways or not at all: decided as soon as it can be, and never otherwise.
     #[test]
     fn a_version_is_announced_until_a_quorum_has_room_or_none_can_have() {
         let members = (1..=4).map(ServerId).collect();

@@ -44,9 +44,13 @@ pub(super) enum Outcome {
     Unconfirmed,
     /// No quorum is left, and members have a fence above the version: it is to be decided whether it is kept
     /// (`[X-3 unconfirmed-cap]`). Either enough members hold it to read it, or fences keep it from every quorum: only then may
-    /// it be dropped. A member that refuses it for another reason may take it in from a reader that completes it. What
-    /// each member said, by position.
-    Fenced(Vec<Response>),
+    /// it be dropped. A member that refuses it for another reason may take it in from a reader that completes it.
+    Fenced {
+        /// Enough members hold it, or a reader has read it.
+        readable: bool,
+        /// What each member answered, by position.
+        responses: Vec<Response>,
+    },
 }
 
 impl Store {
@@ -119,7 +123,7 @@ impl Store {
         (refused(Refusal::Busy), refused(Refusal::Fenced))
     }
 
-    /// What each member said, by position.
+    /// What each member answered, by position.
     fn responses(&self) -> Vec<Response> {
         let response = |member: &State| match member {
             State::Asked => Response::Silent,
@@ -139,8 +143,13 @@ impl Store {
         }
         let (busy, fenced) = self.busy_and_fenced();
         let is_held_back = fenced > self.members.len() - self.quorum;
-        if is_held_back || (fenced > 0 && self.stored() >= self.pieces) {
-            return Decision::Done(Outcome::Fenced(self.responses()));
+        let readable = self.stored() >= self.pieces;
+        if is_held_back || (fenced > 0 && readable) {
+            let responses = self.responses();
+            return Decision::Done(Outcome::Fenced {
+                readable,
+                responses,
+            });
         }
         match can_be_stored {
             _ if busy > 0 => Decision::Done(Outcome::Unconfirmed),

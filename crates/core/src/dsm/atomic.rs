@@ -18,7 +18,6 @@ use super::newest::Newest;
 use super::room::{Room, Unkept};
 use super::{Client, Domain, pause};
 use crate::config::Configuration;
-use crate::consensus::fate::Fate;
 use crate::dap::kind::{Remembers, of_kind};
 use crate::dap::{self, CachedVersion, FoundVersion, Offered, Passed, PutError, Scope};
 use crate::element::Value;
@@ -289,17 +288,16 @@ impl<E: Env> Domain<E> {
             let env = &self.client.env;
             let mut stored = dap::put_new(env, at, name, (tag, value), room.grace()).await;
             *handed_over |= !matches!(stored, Err(PutError::Failed(Failed::Unavailable(_))));
-            if let Err(PutError::Fenced(unkept)) = stored {
-                // A version that no other client could read must not be kept: if this writer ended now, it would stay for ever.
-                let proposed = match unkept.answered() >= dap::pieces(at.c(), value) {
-                    true => Fate::Kept,
-                    false => Fate::Dropped,
-                };
-                stored = match self.keep(at, name, (tag, value), proposed).await {
+            if let Err(PutError::Fenced {
+                readable,
+                unavailable,
+            }) = stored
+            {
+                stored = match self.keep(at, name, (tag, value), readable).await {
                     Ok(()) => Ok(()),
                     Err(Unkept::Put(error)) => Err(error),
                     // It may be on its way to the next configuration.
-                    Err(Unkept::Dropped) => return Err(unkept.into()),
+                    Err(Unkept::Dropped) => return Err(unavailable.into()),
                 };
             }
             match stored {
@@ -310,7 +308,7 @@ impl<E: Env> Domain<E> {
                 }
                 Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::<Infallible>::GoOn),
                 Err(PutError::Failed(failed)) => Err(failed),
-                Err(PutError::Fenced(unavailable)) => Err(unavailable.into()),
+                Err(PutError::Fenced { unavailable, .. }) => Err(unavailable.into()),
             }
         };
         let Walked::ToTheEnd(last) = self.walk_from(start).until(put_data).await?;
@@ -357,8 +355,8 @@ impl<E: Env> Domain<E> {
                     dap::put_data(&self.client.env, at, name, found.tag, value, &holders).await
                 }
             };
-            if let Err(PutError::Fenced(_)) = stored {
-                stored = match self.keep(at, name, (found.tag, value), Fate::Kept).await {
+            if let Err(PutError::Fenced { readable, .. }) = stored {
+                stored = match self.keep(at, name, (found.tag, value), readable).await {
                     Ok(()) => Ok(()),
                     Err(Unkept::Put(error)) => Err(error),
                     Err(Unkept::Dropped) => return Ok(Step::End(Unsettled::Dropped)),
@@ -368,7 +366,7 @@ impl<E: Env> Domain<E> {
                 Err(PutError::Unconfirmed) if at.is_last() => Ok(Step::End(Unsettled::NoRoom)),
                 Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::GoOn),
                 Err(PutError::Failed(failed)) => Err(failed),
-                Err(PutError::Fenced(unavailable)) => Err(unavailable.into()),
+                Err(PutError::Fenced { unavailable, .. }) => Err(unavailable.into()),
             }
         };
         match self.walk_from(last.c()).until(put_data).await? {

@@ -137,16 +137,17 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// Brings a version to a quorum that met a fence, if it is decided to be kept. `proposed` is that if members hold enough of it
-    /// to read it.
+    /// Brings a version to a quorum that met a fence, if it is decided to be kept. That is proposed of a `readable` one. One that
+    /// no other client can read must not be kept: if its writer ended now, it would stay for ever.
     pub(super) async fn keep(
         &self,
         at: &Visit,
         name: &Name,
         (tag, value): (Tag, &Value),
-        proposed: Fate,
+        readable: bool,
     ) -> Result<(), Unkept> {
         let env = &self.client.env;
+        let proposed = if readable { Fate::Kept } else { Fate::Dropped };
         let decided = fate::decide(env, at, (name, tag), proposed, || self.client.next_writer());
         let decided = decided.await;
         match decided.map_err(|failed| Unkept::Put(failed.into()))? {

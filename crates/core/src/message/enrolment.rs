@@ -38,6 +38,20 @@ impl ServerRecord {
     /// The number of no start.
     pub const CONTESTED: u64 = 0;
 
+    /// Where a server is found, without a start: what a process knows of itself before it is registered, and of others by
+    /// their addresses alone.
+    pub fn at_address(id: ServerId, address: String) -> ServerRecord {
+        ServerRecord {
+            id,
+            incarnation: 0,
+            start: 0,
+            resumed: false,
+            name: String::new(),
+            address,
+            admin: String::new(),
+        }
+    }
+
     /// Of two records of a server the one to keep: that of the larger incarnation. Of two starts of one incarnation none is
     /// admitted any more.
     pub fn join(&mut self, other: ServerRecord) {

@@ -59,7 +59,9 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
         let ids: Vec<ServerId> = (1..=3).map(ServerId).collect();
         let root = root_configuration(&ids);
         // Nobody listens there.
-        let before = ids.iter().map(|id| at_address(*id, "127.0.0.1:1".into()));
+        let before = ids
+            .iter()
+            .map(|id| ServerRecord::at_address(*id, "127.0.0.1:1".into()));
         let known: Vec<ServerRecord> = before.collect();
         let mut seeds = Vec::new();
         for server in &ids {
@@ -86,7 +88,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             memory: false,
             root: root.clone(),
         };
-        let record = at_address(identity.server, "127.0.0.1:2".into());
+        let record = ServerRecord::at_address(identity.server, "127.0.0.1:2".into());
         let peers = Metrics::new().peers();
         let registrar = Registrar::new(&identity, record, seeds, (known, root), peers);
         let started = registrar.start(&identity, |_| Ok(()));

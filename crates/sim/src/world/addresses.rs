@@ -34,7 +34,7 @@ impl Book {
     pub(super) fn new(servers: usize) -> Book {
         let records = (0..servers).map(|server| {
             let id = id_of(server);
-            (id, record(id, address(server, 0)))
+            (id, ServerRecord::at_address(id, address(server, 0)))
         });
         Book {
             records: records.collect(),
@@ -46,19 +46,6 @@ impl Book {
 /// What a machine is called after it was moved so many times. An address is never used again.
 fn address(server: usize, moves: u64) -> String {
     format!("s{server}:{moves}")
-}
-
-/// What a server says of itself before its start has a number.
-pub(super) fn record(id: ServerId, address: String) -> ServerRecord {
-    ServerRecord {
-        id,
-        incarnation: 0,
-        start: 0,
-        resumed: false,
-        name: String::new(),
-        address,
-        admin: String::new(),
-    }
 }
 
 impl World {
@@ -171,7 +158,7 @@ impl World {
         {
             let book = &mut self.0.books.borrow_mut()[caller];
             let known = book.records.entry(id);
-            let known = known.or_insert_with(|| record(id, String::new()));
+            let known = known.or_insert_with(|| ServerRecord::at_address(id, String::new()));
             if known.address == found {
                 return;
             }

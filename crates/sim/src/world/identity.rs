@@ -1,7 +1,6 @@
 //! Who a server is, and disks that are wiped, copied, or put back as they once were (decision record 0002). As in
 //! `server`, a start is counted on the disk, then registered at a quorum of the root domain, and only then answers.
 
-use super::addresses::record;
 use super::call::SimEnv;
 use super::machine::{Machine, Machines};
 use super::{Event as Happening, World, id_of, server_of};
@@ -12,6 +11,7 @@ use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
 use areo_core::manager::Registration;
+use areo_core::message::ServerRecord;
 use areo_core::starts::{Starting, Starts};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk};
@@ -150,7 +150,7 @@ impl World {
         mut write: impl FnMut(Starts),
     ) -> Started {
         let (caller, root) = (self.caller_of(server), self.root());
-        let record = record(id, self.address(server));
+        let record = ServerRecord::at_address(id, self.address(server));
         let (since, mut number) = (self.now(), None);
         let mut starting = Starting::new(starts);
         loop {

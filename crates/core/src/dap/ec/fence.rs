@@ -12,7 +12,6 @@ use crate::gather::{self, Fold, Quorum, Visit};
 use crate::limits;
 use crate::message::{Access, Answer, Body, HeldVersions, Reply};
 use crate::object::Name;
-use crate::span;
 use crate::tag::Tag;
 
 /// Has a quorum take in no version up to `upto` that they do not hold, unless it is confirmed, decided to be kept, or
@@ -76,10 +75,8 @@ pub async fn keep_data<E: Env>(
     tag: Tag,
     value: &Value,
 ) -> Result<(), PutError> {
-    let elements = dap::encoded(env, at.c(), name, value);
-    let tally = Store::new(at.c(), name, tag, elements, &[]).keeping();
-    let put = dap::put(env, at, tally);
-    span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
+    let store = |elements| Store::new(at.c(), name, tag, elements, &[]).keeping();
+    dap::put(env, at, name, (tag, value), store).await
 }
 
 /// Versions above `newest` and up to the fence `upto` that are not at a quorum, by the answers of a quorum behind the fence,

@@ -102,11 +102,16 @@ fn a_put_is_decided_exactly_when_a_quorum_has_stored() {
                         Decision::Pending
                     } else if fenced > n - quorum || (fenced > 0 && stored > 0) {
                         // It is a copy: one member that holds it is enough to read it.
-                        let Decision::Done(Outcome::Fenced(said)) = decision else {
+                        let Decision::Done(Outcome::Fenced {
+                            readable,
+                            responses,
+                        }) = decision
+                        else {
                             panic!("{does:?}: {happened:?}")
                         };
+                        assert_eq!(readable, stored > 0);
                         let acknowledged = |it: &&Response| **it == Response::Answered;
-                        assert_eq!(said.iter().filter(acknowledged).count(), stored);
+                        assert_eq!(responses.iter().filter(acknowledged).count(), stored);
                         return;
                     } else if busy > 0 {
                         Decision::Done(Outcome::Unconfirmed)

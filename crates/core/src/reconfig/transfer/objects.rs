@@ -226,7 +226,7 @@ impl<E: Env> Source<'_, E> {
             match dap::put_data(self.env, to, name, tag, value, holders).await {
                 Ok(()) => return Ok(true),
                 Err(PutError::Unconfirmed) => self.env.sleep(timing::TRANSFER_PAUSE).await,
-                Err(PutError::Fenced(_)) => return Ok(false),
+                Err(PutError::Fenced { .. }) => return Ok(false),
                 Err(PutError::Failed(failed)) => return Err(stop(failed, to)),
             }
         }

@@ -129,7 +129,7 @@ async fn install<E: Env>(
         match dap::put_data(env, &to, name, found.tag, value, &holders).await {
             Ok(()) => {}
             Err(PutError::Failed(failed)) => return Err(failed),
-            Err(PutError::Unconfirmed | PutError::Fenced(_)) => {
+            Err(PutError::Unconfirmed | PutError::Fenced { .. }) => {
                 unreachable!("there is one version")
             }
         }
