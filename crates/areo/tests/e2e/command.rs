@@ -89,7 +89,7 @@ pub(crate) fn spawn(arguments: &[&str]) -> Child {
     command.spawn().expect("the program starts")
 }
 
-/// The binary, untouched by the configuration of whoever runs the tests.
+/// The binary, untouched by the configuration of the user who runs the tests.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(crate::program());
     let known = |name: &OsString| {
