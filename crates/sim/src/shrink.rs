@@ -41,9 +41,7 @@ pub fn shrink(options: &Options, broken: &Outcome, progress: impl FnMut()) -> Op
         let before = (search.options.operations, search.restriction.clone());
         search.fewer_strikes(together);
         search.fewer_operations(search.options.operations / 2);
-        if before == (search.options.operations, search.restriction.clone())
-            && !search.few_operations()
-        {
+        if before == (search.options.operations, search.restriction.clone()) {
             break;
         }
         // What could not be left out together hardly ever can later; but with less around it each alone may not be needed.
@@ -111,18 +109,6 @@ impl<P: FnMut()> Search<P> {
             }
             wanted = too_few.midpoint(self.options.operations);
         }
-    }
-
-    /// The smallest number that breaks the rule. Other operations meet other faults: few may break it where more do not, so that
-    /// no number shows anything of another. Whether there are fewer now.
-    fn few_operations(&mut self) -> bool {
-        (1..self.options.operations).any(|operations| {
-            let options = Options {
-                operations,
-                ..self.options
-            };
-            self.attempt(options, self.restriction.clone())
-        })
     }
 
     fn fewer_kinds(&mut self) {
