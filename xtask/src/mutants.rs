@@ -1,9 +1,16 @@
 //! `cargo xtask mutants`: plants one bug after the other and requires that each is caught: those under
-//! `crates/sim/mutants` by the simulator, those under `crates/store/mutants` by the tests of the store. A harness that
-//! nobody has seen fail proves nothing.
+//! `crates/sim/mutants` by the simulator, those under `crates/store/mutants` by the tests of the store. A harness that has
+//! never been seen to fail proves nothing.
 //!
-//! A bug is a patch whose first line says what is wrong; a second line `explored: CASE` says that following every schedule of
-//! that case must show it, too; `explored alone: CASE`, that random seeds hardly ever do. It is applied to a copy of the tree, never to the tree itself.
+//! A bug is a patch whose first line tells what is wrong. A second line names another harness:
+//!
+//! | second line | what must catch the bug |
+//! |---|---|
+//! | `explored: CASE` | random seeds, and following every schedule of that case |
+//! | `explored alone: CASE` | that case; random seeds hardly ever show the bug |
+//! | `tested: CRATE` | the tests of that crate; neither seeds nor a case of the explorer show the bug |
+//!
+//! A patch is applied to a copy of the tree, never to the tree itself.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,10 +20,10 @@ use std::process::{Command, Stdio};
 
 use crate::workspace::Workspace;
 
-/// Where the patches are, and what must catch them.
-const PATCHES: &[(&str, Harness)] = &[
-    ("crates/sim/mutants", Harness::Simulator),
-    ("crates/store/mutants", Harness::StoreTests),
+/// Where the patches are, and the crate whose tests must catch them; none: the simulator must.
+const PATCHES: &[(&str, Option<&str>)] = &[
+    ("crates/sim/mutants", None),
+    ("crates/store/mutants", Some("areo-store")),
 ];
 /// A bug that so many seeds do not show counts as not caught.
 const SEEDS: &str = "1000";
@@ -24,18 +31,15 @@ const OPERATIONS: &str = "300";
 /// Who decides what happens next; a bug is to be caught by one of them.
 const SCHEDULERS: [&str; 2] = ["random", "pct"];
 
-/// How a patch names the case whose exploration must show its bug.
-const EXPLORED: &str = "explored: ";
-/// The same, of a bug that random seeds hardly ever show.
-const EXPLORED_ALONE: &str = "explored alone: ";
-
 /// What must catch a planted bug.
-#[derive(Clone, Copy)]
+#[derive(PartialEq, Eq, Debug)]
 enum Harness {
-    /// Seeds, one after the other.
-    Simulator,
-    /// The tests of `areo-store`, as often as they are run on every change.
-    StoreTests,
+    /// Random seeds, one after the other; then every schedule of the case, if there is one.
+    Seeds { then: Option<String> },
+    /// Every schedule of the case.
+    Case(String),
+    /// The tests of the crate, as every change runs them.
+    Tests(String),
 }
 
 /// A planted bug.
@@ -44,16 +48,6 @@ struct Mutant {
     name: String,
     path: PathBuf,
     description: String,
-    /// The case whose exploration must show it.
-    case: Option<Case>,
-}
-
-/// A case of the explorer.
-#[derive(PartialEq, Eq, Debug)]
-struct Case {
-    name: String,
-    /// Seeds need not show the bug.
-    alone: bool,
 }
 
 /// What became of it.
@@ -127,14 +121,14 @@ pub(crate) fn can_be_planted(workspace: &Workspace) -> Result<(), String> {
 
 fn all(workspace: &Workspace) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
-    for (folder, harness) in PATCHES {
-        mutants.extend(list(&workspace.root().join(folder), folder, *harness)?);
+    for (folder, tested) in PATCHES {
+        mutants.extend(list(&workspace.root().join(folder), folder, *tested)?);
     }
     Ok(mutants)
 }
 
 /// The patches of a folder, named `crate/patch`.
-fn list(directory: &Path, folder: &str, harness: Harness) -> Result<Vec<Mutant>, String> {
+fn list(directory: &Path, folder: &str, tested: Option<&str>) -> Result<Vec<Mutant>, String> {
     let failed = |error: io::Error| format!("cannot read {}: {error}", directory.display());
     let mut mutants = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
@@ -149,10 +143,9 @@ fn list(directory: &Path, folder: &str, harness: Harness) -> Result<Vec<Mutant>,
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let krate = folder.split('/').nth(1).unwrap_or_default();
         mutants.push(Mutant {
-            harness,
+            harness: harness(&text, tested),
             name: format!("{krate}/{stem}"),
             description: text.lines().next().unwrap_or_default().to_owned(),
-            case: case_of(&text),
             path,
         });
     }
@@ -179,11 +172,9 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 
 fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> Verdict {
     let outcome = apply(copy, &mutant.path, None).and_then(|()| {
-        let caught = match mutant.harness {
-            Harness::Simulator => {
-                build(workspace, copy, target).and_then(|()| catch(target, mutant.case.as_ref()))
-            }
-            Harness::StoreTests => test_store(workspace, copy, target),
+        let caught = match &mutant.harness {
+            Harness::Tests(package) => test(workspace, copy, target, package),
+            harness => build(workspace, copy, target).and_then(|()| catch(target, harness)),
         };
         apply(copy, &mutant.path, Some("--reverse"))?;
         caught
@@ -253,30 +244,34 @@ fn build(workspace: &Workspace, copy: &Path, target: &Path) -> Result<(), String
     }
 }
 
-/// Runs the tests of the store; the first that fails caught the bug.
-fn test_store(
+/// Runs the tests of a crate; the first that fails caught the bug.
+fn test(
     workspace: &Workspace,
     copy: &Path,
     target: &Path,
+    package: &str,
 ) -> Result<(String, String), String> {
     // Only a bug that compiles can be caught.
     let built = cargo(workspace, copy, target, "test")
-        .args(["-p", "areo-store", "--no-run"])
+        .args(["-p", package, "--no-run"])
         .status();
     if !built.is_ok_and(|status| status.success()) {
         return Err("the planted bug does not compile".to_owned());
     }
     let output = cargo(workspace, copy, target, "test")
-        .args(["-p", "areo-store", "--no-fail-fast"])
+        .args(["-p", package, "--no-fail-fast"])
         .output()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let failed = failed_tests(&text);
     match failed.first() {
-        None => Err("NOT CAUGHT by the tests of the store".to_owned()),
+        None => Err(format!("NOT CAUGHT by the tests of {package}")),
         Some(first) => {
             let tests = if failed.len() == 1 { "test" } else { "tests" };
-            Ok((String::new(), format!("{first} ({} {tests})", failed.len())))
+            Ok((
+                "–".to_owned(),
+                format!("{first} ({} {tests})", failed.len()),
+            ))
         }
     }
 }
@@ -290,19 +285,23 @@ fn failed_tests(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Seeds, then every schedule of the case that must show the bug.
-fn catch(target: &Path, case: Option<&Case>) -> Result<(String, String), String> {
-    let (seeds, rule) = match case {
-        Some(Case { alone: true, .. }) => ("–".to_owned(), None),
-        _ => hunt(target).map(|(seeds, rule)| (seeds, Some(rule)))?,
+/// Seeds, every schedule of a case, or both: what must show the bug.
+fn catch(target: &Path, harness: &Harness) -> Result<(String, String), String> {
+    let (seeds, rule, case) = match harness {
+        Harness::Seeds { then } => {
+            let (seeds, rule) = hunt(target)?;
+            (seeds, Some(rule), then.as_ref())
+        }
+        Harness::Case(case) => ("–".to_owned(), None, Some(case)),
+        Harness::Tests(_) => unreachable!("tests are not run by the simulator"),
     };
-    let Some(Case { name, .. }) = case else {
+    let Some(case) = case else {
         return Ok((seeds, rule.unwrap_or_default()));
     };
-    let text = output(target, "explore", &[name])?;
+    let text = output(target, "explore", &[case])?;
     let (states, explored) = caught(&text, "states")
-        .ok_or_else(|| format!("NOT CAUGHT by following every schedule of {name}"))?;
-    let explored = format!("exploring `{name}`: {explored}, {states} states");
+        .ok_or_else(|| format!("NOT CAUGHT by following every schedule of {case}"))?;
+    let explored = format!("exploring `{case}`: {explored}, {states} states");
     let rules: Vec<String> = rule.into_iter().chain([explored]).collect();
     Ok((seeds, rules.join("; ")))
 }
@@ -330,13 +329,21 @@ fn output(target: &Path, example: &str, arguments: &[&str]) -> Result<String, St
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn case_of(patch: &str) -> Option<Case> {
-    let second = patch.lines().nth(1)?;
-    let case = |prefix, alone| {
-        let name = second.strip_prefix(prefix)?.to_owned();
-        Some(Case { name, alone })
-    };
-    case(EXPLORED, false).or_else(|| case(EXPLORED_ALONE, true))
+/// What the second line of a patch names; else the tests of the crate that is `tested`; else the simulator.
+fn harness(patch: &str, tested: Option<&str>) -> Harness {
+    let second = patch.lines().nth(1).unwrap_or_default();
+    match second
+        .split_once(": ")
+        .map(|(word, name)| (word, name.to_owned()))
+    {
+        Some(("explored", case)) => Harness::Seeds { then: Some(case) },
+        Some(("explored alone", case)) => Harness::Case(case),
+        Some(("tested", package)) => Harness::Tests(package),
+        _ => match tested {
+            Some(package) => Harness::Tests(package.to_owned()),
+            None => Harness::Seeds { then: None },
+        },
+    }
 }
 
 /// How many it took, and the rule, from the line that says that the bug was caught.
@@ -369,7 +376,7 @@ fn row(verdict: &Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Case, Verdict, case_of, caught, failed_tests, table};
+    use super::{Harness, Verdict, caught, failed_tests, harness, table};
 
     #[test]
     fn the_last_line_of_a_hunt_is_understood() {
@@ -383,14 +390,19 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_names_the_case_that_shows_it() {
-        let case = case_of("What is wrong.\nexplored: abd-3\n\n--- a/x\n");
-        let name = "abd-3".to_owned();
-        assert_eq!(case, Some(Case { name, alone: false }));
-        let case = case_of("What is wrong.\nexplored alone: reconfigure\n--- a/x\n");
-        let name = "reconfigure".to_owned();
-        assert_eq!(case, Some(Case { name, alone: true }));
-        assert_eq!(case_of("What is wrong.\n\n--- a/x\n"), None);
+    fn a_patch_names_what_must_show_it() {
+        let second =
+            |line: &str, tested| harness(&format!("What is wrong.\n{line}\n--- a/x\n"), tested);
+        let name = |name: &str| name.to_owned();
+        let then = Some(name("abd-3"));
+        assert_eq!(second("explored: abd-3", None), Harness::Seeds { then });
+        let alone = second("explored alone: reconfigure", None);
+        assert_eq!(alone, Harness::Case(name("reconfigure")));
+        let tested = second("tested: areo-core", None);
+        assert_eq!(tested, Harness::Tests(name("areo-core")));
+        assert_eq!(second("", None), Harness::Seeds { then: None });
+        let tested = second("", Some("areo-store"));
+        assert_eq!(tested, Harness::Tests(name("areo-store")));
     }
 
     #[test]
