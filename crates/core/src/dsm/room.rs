@@ -55,12 +55,13 @@ impl Room {
         own: Tag,
     ) -> Result<Arc<Configuration>, Unavailable> {
         self.attempts += 1;
-        let (newest, last) = domain.complete_newest(name).await?;
+        // Boxed: it is rare, and every operation would be as large as these.
+        let (newest, last) = Box::pin(domain.complete_newest(name)).await?;
         if self.confirmed.replace(newest) != Some(newest) {
             return Ok(last);
         }
         pause(&domain.client).await;
-        match domain.drop_stranded(&last, name, (newest, own)).await {
+        match Box::pin(domain.drop_stranded(&last, name, (newest, own))).await {
             // A successor is known: there is room there, or none is needed here.
             Ok(()) | Err(Failed::Moved) => Ok(last),
             Err(Failed::Unavailable(unavailable)) => Err(unavailable),

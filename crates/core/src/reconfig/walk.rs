@@ -101,22 +101,24 @@ impl<E: Env> Walk<'_, E> {
             let asked = ahead.take_if(|ahead| *ahead.at.c() == current);
             let guess = ask.as_ref().zip(self.sequences.guess(&current));
             ahead = guess.map(|(ask, next)| Ahead::ask(&next, ask));
-            let here = async {
-                if let Some(asked) = asked {
-                    let (at, answer) = asked.answer().await;
-                    let step = match answer {
-                        Ok(answer) => visit(&at, Some(answer)).await,
-                        Err(failed) => Err(failed),
-                    };
-                    if !matches!(step, Ok(Step::Again(_))) {
-                        return (at, step);
+            let (at, step) = {
+                let here = pin!(async {
+                    if let Some(asked) = asked {
+                        let (at, answer) = asked.answer().await;
+                        let step = match answer {
+                            Ok(answer) => visit(&at, Some(answer)).await,
+                            Err(failed) => Err(failed),
+                        };
+                        if !matches!(step, Ok(Step::Again(_))) {
+                            return (at, step);
+                        }
                     }
-                }
-                let at = Visit::new(&current);
-                let step = visit(&at, None).await;
-                (at, step)
+                    let at = Visit::new(&current);
+                    let step = visit(&at, None).await;
+                    (at, step)
+                });
+                beside(here, &mut ahead).await
             };
-            let (at, step) = beside(here, &mut ahead).await;
             match step {
                 Ok(Step::GoOn) => {}
                 Ok(Step::Again(heard_of)) => {
@@ -265,12 +267,12 @@ impl<T, F: Future<Output = Result<T, Failed>>> Ahead<F> {
     }
 }
 
-/// Waits for the visit; what is asked ahead gets on meanwhile.
+/// Waits for the visit; what is asked ahead gets on meanwhile. The visit is pinned already: what a future takes by value has its
+/// place in it twice, and every operation is as large as its largest visit.
 async fn beside<O, T, F: Future<Output = Result<T, Failed>>>(
-    visit: impl Future<Output = O>,
+    mut visit: Pin<&mut impl Future<Output = O>>,
     ahead: &mut Option<Ahead<F>>,
 ) -> O {
-    let mut visit = pin!(visit);
     poll_fn(|context| {
         // First what the operation is waiting for: its requests leave first.
         let output = visit.as_mut().poll(context);

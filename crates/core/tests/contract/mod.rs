@@ -7,6 +7,7 @@
 //! when records go (`keeping::mark`). Each was caught within the cases of one run.
 
 mod promises;
+mod size;
 
 use crate::world::{World, configuration, name, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
