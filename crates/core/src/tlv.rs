@@ -5,7 +5,7 @@
 //!  u16 type (bit 15: must understand)   u32 length   length bytes      all little-endian, fields in any order
 //! ```
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 use std::fmt;
 
 /// Set in a field's type when a reader that does not know it must refuse the whole.
@@ -62,26 +62,29 @@ impl fmt::Display for TlvError {
 
 impl std::error::Error for TlvError {}
 
-/// Splits `bytes` into fields, in their order.
-pub fn fields(bytes: &Bytes) -> impl Iterator<Item = Result<(u16, Bytes), TlvError>> {
-    let mut rest = bytes.clone();
+/// Its type and its content.
+pub type Field<'a> = (u16, &'a [u8]);
+
+/// Splits `bytes` into fields, in their order. What is to outlive them is cut out with `Bytes::slice_ref`.
+pub fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, TlvError>> {
+    let mut rest = bytes;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        if rest.len() < HEAD_BYTES {
-            rest.clear();
-            return Some(Err(TlvError::Truncated));
-        }
-        let head = rest.split_to(HEAD_BYTES);
-        let kind = u16::from_le_bytes([head[0], head[1]]);
-        let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
-        if rest.len() < length {
-            rest.clear();
-            return Some(Err(TlvError::Truncated));
-        }
-        Some(Ok((kind, rest.split_to(length))))
+        let field = split_first(rest);
+        (_, rest) = field.unwrap_or_default();
+        Some(field.map(|(field, _)| field).ok_or(TlvError::Truncated))
     })
+}
+
+/// The first field, and what is behind it; none where the bytes end before it does.
+fn split_first(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+    let kind = u16::from_le_bytes([head[0], head[1]]);
+    let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
+    let (value, rest) = rest.split_at_checked(length)?;
+    Some(((kind, value), rest))
 }
 
 /// What a reader does with a field that it does not know: skip it, or refuse the whole.
@@ -99,15 +102,15 @@ pub fn unknown(kind: u16) -> Result<(), TlvError> {
 ///
 /// # Errors
 /// [`TlvError`].
-pub fn number<const N: usize>(kind: u16, value: &Bytes) -> Result<[u8; N], TlvError> {
-    <[u8; N]>::try_from(value.as_ref()).map_err(|_| TlvError::Invalid { kind })
+pub fn number<const N: usize>(kind: u16, value: &[u8]) -> Result<[u8; N], TlvError> {
+    <[u8; N]>::try_from(value).map_err(|_| TlvError::Invalid { kind })
 }
 
 /// The content of a field that is UTF-8 text.
 ///
 /// # Errors
 /// [`TlvError`].
-pub fn text(kind: u16, value: &Bytes) -> Result<String, TlvError> {
+pub fn text(kind: u16, value: &[u8]) -> Result<String, TlvError> {
     String::from_utf8(value.to_vec()).map_err(|_| TlvError::Invalid { kind })
 }
 
@@ -124,13 +127,10 @@ mod tests {
         let read: Result<Vec<_>, _> = fields(&bytes).collect();
         assert_eq!(
             read.unwrap(),
-            [
-                (1, Bytes::from_static(b"one")),
-                (MUST_UNDERSTAND | 2, Bytes::new())
-            ]
+            [(1, b"one".as_slice()), (MUST_UNDERSTAND | 2, b"")]
         );
         for end in 1..bytes.len() {
-            let cut: Result<Vec<_>, _> = fields(&bytes.slice(..end)).collect();
+            let cut: Result<Vec<_>, _> = fields(&bytes[..end]).collect();
             assert_eq!(cut.is_ok(), end == 9, "cut at {end}");
         }
         assert_eq!(unknown(7), Ok(()));

@@ -64,16 +64,16 @@ impl Identity {
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
-                CLUSTER => cluster = Some(u128::from_le_bytes(tlv::number(kind, &value)?)),
-                SERVER => server = Some(ServerId(u128::from_le_bytes(tlv::number(kind, &value)?))),
-                NAME => name = tlv::text(kind, &value)?,
-                INCARNATION => incarnation = Some(u64::from_le_bytes(tlv::number(kind, &value)?)),
+                CLUSTER => cluster = Some(u128::from_le_bytes(tlv::number(kind, value)?)),
+                SERVER => server = Some(ServerId(u128::from_le_bytes(tlv::number(kind, value)?))),
+                NAME => name = tlv::text(kind, value)?,
+                INCARNATION => incarnation = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
                 MEMORY => memory = true,
                 ROOT => {
                     let invalid = |_| TlvError::Invalid { kind };
-                    root = Some(Configuration::decode(value).map_err(invalid)?);
+                    root = Some(Configuration::decode(bytes.slice_ref(value)).map_err(invalid)?);
                 }
-                UNCONFIRMED => unconfirmed = Some(u64::from_le_bytes(tlv::number(kind, &value)?)),
+                UNCONFIRMED => unconfirmed = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
                 _ => tlv::unknown(kind)?,
             }
         }

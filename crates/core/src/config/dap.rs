@@ -3,7 +3,6 @@
 
 use crate::quorums::Quorums;
 use crate::tlv::{self, TlvError};
-use bytes::Bytes;
 use std::fmt;
 
 /// THE TABLE, a row for each kind: documentation; variant, with `k` if its elements are fragments; quorums of `n` members;
@@ -83,7 +82,7 @@ macro_rules! declare {
             ///
             /// # Errors
             /// The field of a kind without the number of data fragments that belongs there.
-            pub(super) fn of_field(field: u16, value: &Bytes) -> Result<Option<Dap>, TlvError> {
+            pub(super) fn of_field(field: u16, value: &[u8]) -> Result<Option<Dap>, TlvError> {
                 let number = || tlv::number(field, value).map(u8::from_le_bytes);
                 let dap = match field {
                     $($(#[$only])? $field => Dap::$kind $({ $k: number()? })?,)*

@@ -76,9 +76,9 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
-            DOMAIN => domain = Some(DomainId(u128::from_le_bytes(tlv::number(kind, &value)?))),
-            PARTITION => partition = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
-            INDEX => index = Some(u32::from_le_bytes(tlv::number(kind, &value)?)),
+            DOMAIN => domain = Some(DomainId(u128::from_le_bytes(tlv::number(kind, value)?))),
+            PARTITION => partition = Some(u32::from_le_bytes(tlv::number(kind, value)?)),
+            INDEX => index = Some(u32::from_le_bytes(tlv::number(kind, value)?)),
             MEMBERS => {
                 let (ids, rest) = value.as_chunks::<16>();
                 if !rest.is_empty() {
@@ -90,18 +90,18 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                         .collect(),
                 );
             }
-            DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, &value)?)),
-            COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, &value)?),
+            DELTA => delta = Some(u16::from_le_bytes(tlv::number(kind, value)?)),
+            COPY_BYTES => copy_bytes = u32::from_le_bytes(tlv::number(kind, value)?),
             OPTIONS => {
-                let bits = u32::from_le_bytes(tlv::number(kind, &value)?);
+                let bits = u32::from_le_bytes(tlv::number(kind, value)?);
                 chosen = options(bits).ok_or(TlvError::Invalid { kind })?;
             }
             DECIDER => {
-                let text = std::str::from_utf8(&value).ok();
+                let text = std::str::from_utf8(value).ok();
                 let decider = text.and_then(|text| text.parse().ok());
                 decided_by = decider.ok_or(TlvError::Invalid { kind })?;
             }
-            _ => match Dap::of_field(kind, &value)? {
+            _ => match Dap::of_field(kind, value)? {
                 Some(said) => dap = Some(said),
                 None => tlv::unknown(kind)?,
             },

@@ -309,9 +309,9 @@ impl Fate {
             let invalid = TlvError::Invalid { kind };
             match kind {
                 ABORT => return Ok(Fate::Abort),
-                NAME => name = Some(Name::from_bytes(value).map_err(|_| invalid)?),
+                NAME => name = Some(Name::from_bytes(bytes.slice_ref(value)).map_err(|_| invalid)?),
                 TAG => {
-                    let mut fields = Bytes::copy_from_slice(&tlv::number::<24>(kind, &value)?);
+                    let mut fields = &tlv::number::<24>(kind, value)?[..];
                     let number = fields.get_u64_le();
                     let client = ClientId(fields.get_u64_le());
                     let counter = fields.get_u64_le();
@@ -321,7 +321,7 @@ impl Fate {
                         .ok_or(invalid)
                         .map(Some)?;
                 }
-                METADATA => metadata = Some(value),
+                METADATA => metadata = Some(bytes.slice_ref(value)),
                 _ => tlv::unknown(kind)?,
             }
         }

@@ -72,8 +72,8 @@ impl Home {
         for field in tlv::fields(metadata) {
             let (kind, value) = field.ok()?;
             match kind {
-                FILE => file = Some(genesis(std::str::from_utf8(&value).ok()?).ok()?),
-                ERA => era = Some(u64::from_le_bytes(tlv::number(kind, &value).ok()?)),
+                FILE => file = Some(genesis(std::str::from_utf8(value).ok()?).ok()?),
+                ERA => era = Some(u64::from_le_bytes(tlv::number(kind, value).ok()?)),
                 _ => {}
             }
         }
@@ -122,10 +122,10 @@ impl Metadata {
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
-                NEXT => metadata.next = Some(decode(&mut &tlv::number::<16>(kind, &value)?[..])),
-                DIGEST => metadata.digest = Some(Digest(tlv::number(kind, &value)?)),
+                NEXT => metadata.next = Some(decode(&mut &tlv::number::<16>(kind, value)?[..])),
+                DIGEST => metadata.digest = Some(Digest(tlv::number(kind, value)?)),
                 WRITTEN_AT_MS => {
-                    let time = u64::from_le_bytes(tlv::number(kind, &value)?);
+                    let time = u64::from_le_bytes(tlv::number(kind, value)?);
                     metadata.written_at_ms = Some(time);
                 }
                 _ => tlv::unknown(kind)?,

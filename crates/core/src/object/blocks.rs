@@ -150,7 +150,7 @@ impl Blocks {
         out.freeze()
     }
 
-    pub(super) fn decode(kind: u16, value: &Bytes) -> Result<Blocks, TlvError> {
+    pub(super) fn decode(kind: u16, value: &[u8]) -> Result<Blocks, TlvError> {
         let invalid = TlvError::Invalid { kind };
         let Some((mut upload, rest)) = value.split_at_checked(UPLOAD_BYTES) else {
             return Err(invalid);

@@ -164,18 +164,18 @@ impl Metadata {
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
-                CONTENT_TYPE => metadata.content_type = Some(tlv::text(kind, &value)?),
-                USER_PAIR => metadata.user.push(decode_pair(&value)?),
+                CONTENT_TYPE => metadata.content_type = Some(tlv::text(kind, value)?),
+                USER_PAIR => metadata.user.push(decode_pair(value)?),
                 CHECKSUM => {
-                    let checksum = u32::from_le_bytes(tlv::number(kind, &value)?);
+                    let checksum = u32::from_le_bytes(tlv::number(kind, value)?);
                     metadata.checksum = Some(checksum);
                 }
                 WRITTEN_AT_MS => {
-                    let time = u64::from_le_bytes(tlv::number(kind, &value)?);
+                    let time = u64::from_le_bytes(tlv::number(kind, value)?);
                     metadata.written_at_ms = Some(time);
                 }
-                ETAG => metadata.etag = Some(decode_etag(&value)?),
-                BLOCKS => metadata.blocks = Some(Blocks::decode(kind, &value)?),
+                ETAG => metadata.etag = Some(decode_etag(value)?),
+                BLOCKS => metadata.blocks = Some(Blocks::decode(kind, value)?),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -183,13 +183,13 @@ impl Metadata {
     }
 
     /// Of encoded metadata what a listing shows. A server does not refuse what it cannot read: it keeps it for clients.
-    pub fn listed(bytes: &Bytes) -> (Option<Etag>, Option<u64>) {
+    pub fn listed(bytes: &[u8]) -> (Option<Etag>, Option<u64>) {
         let (mut etag, mut written_at_ms) = (None, None);
         for (kind, value) in tlv::fields(bytes).map_while(Result::ok) {
             match kind {
-                ETAG => etag = decode_etag(&value).ok(),
+                ETAG => etag = decode_etag(value).ok(),
                 WRITTEN_AT_MS => {
-                    written_at_ms = tlv::number(kind, &value).ok().map(u64::from_le_bytes);
+                    written_at_ms = tlv::number(kind, value).ok().map(u64::from_le_bytes);
                 }
                 _ => {}
             }
@@ -198,12 +198,13 @@ impl Metadata {
     }
 }
 
-fn decode_etag(value: &Bytes) -> Result<Etag, TlvError> {
-    let etag = Etag::new(&tlv::text(ETAG, value)?);
-    etag.map_err(|_| TlvError::Invalid { kind: ETAG })
+fn decode_etag(value: &[u8]) -> Result<Etag, TlvError> {
+    let etag = std::str::from_utf8(value).ok();
+    let etag = etag.and_then(|etag| Etag::new(etag).ok());
+    etag.ok_or(TlvError::Invalid { kind: ETAG })
 }
 
-fn decode_pair(value: &Bytes) -> Result<(String, String), TlvError> {
+fn decode_pair(value: &[u8]) -> Result<(String, String), TlvError> {
     let invalid = TlvError::Invalid { kind: USER_PAIR };
     if value.len() < 2 {
         return Err(invalid);
@@ -212,8 +213,8 @@ fn decode_pair(value: &Bytes) -> Result<(String, String), TlvError> {
     if value.len() < split {
         return Err(invalid);
     }
-    let name = tlv::text(USER_PAIR, &value.slice(2..split))?;
-    Ok((name, tlv::text(USER_PAIR, &value.slice(split..))?))
+    let name = tlv::text(USER_PAIR, &value[2..split])?;
+    Ok((name, tlv::text(USER_PAIR, &value[split..])?))
 }
 
 #[cfg(test)]

@@ -342,12 +342,12 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
-            SERVER_ID => id = Some(ServerId(u128::from_le_bytes(number(kind, &value)?))),
-            SERVER_INCARNATION => incarnation = Some(u64::from_le_bytes(number(kind, &value)?)),
-            SERVER_START => start = Some(u64::from_le_bytes(number(kind, &value)?)),
-            SERVER_NAME => name = server_text("name of a server", kind, &value)?,
-            SERVER_ADDRESS => address = Some(server_text("address of a server", kind, &value)?),
-            SERVER_ADMIN => admin = server_text("admin address of a server", kind, &value)?,
+            SERVER_ID => id = Some(ServerId(u128::from_le_bytes(number(kind, value)?))),
+            SERVER_INCARNATION => incarnation = Some(u64::from_le_bytes(number(kind, value)?)),
+            SERVER_START => start = Some(u64::from_le_bytes(number(kind, value)?)),
+            SERVER_NAME => name = server_text("name of a server", kind, value)?,
+            SERVER_ADDRESS => address = Some(server_text("address of a server", kind, value)?),
+            SERVER_ADMIN => admin = server_text("admin address of a server", kind, value)?,
             SERVER_RESUMED => resumed = true,
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
@@ -365,11 +365,11 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
 }
 
 /// The content of a field that is one number.
-pub(crate) fn number<const N: usize>(kind: u16, value: &Bytes) -> Result<[u8; N], DecodeError> {
+pub(crate) fn number<const N: usize>(kind: u16, value: &[u8]) -> Result<[u8; N], DecodeError> {
     tlv::number(kind, value).map_err(DecodeError::Fields)
 }
 
-fn server_text(what: &'static str, kind: u16, value: &Bytes) -> Result<String, DecodeError> {
+fn server_text(what: &'static str, kind: u16, value: &[u8]) -> Result<String, DecodeError> {
     match value.len() {
         bytes if bytes > RECORD_TEXT_BYTES => Err(DecodeError::TooLong {
             what,

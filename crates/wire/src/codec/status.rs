@@ -62,11 +62,11 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
     let mut status = ServerStatus::default();
     for field in tlv::fields(bytes) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
-        let count = || number(kind, &value).map(u64::from_le_bytes);
+        let count = || number(kind, value).map(u64::from_le_bytes);
         match kind {
             INCARNATION => status.incarnation = count()?,
-            SERVING => status.serving = truth(kind, &value)?,
-            DURABLE => status.durable = truth(kind, &value)?,
+            SERVING => status.serving = truth(kind, value)?,
+            DURABLE => status.durable = truth(kind, value)?,
             OBJECTS => status.objects = count()?,
             VERSIONS => status.versions = count()?,
             ELEMENT_BYTES => status.element_bytes = count()?,
@@ -83,7 +83,7 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
     Ok(status)
 }
 
-fn truth(kind: u16, value: &Bytes) -> Result<bool, DecodeError> {
+fn truth(kind: u16, value: &[u8]) -> Result<bool, DecodeError> {
     match number(kind, value)? {
         [0] => Ok(false),
         [1] => Ok(true),
