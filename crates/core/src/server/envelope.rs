@@ -25,7 +25,9 @@ impl Server {
             return Err(Refusal::Malformed);
         }
         // Below the highest final configuration nothing is created (`[X-13 highest-final]`).
-        if self.of_its_place(&id).is_some() || self.finals.after(&id).is_none() {
+        if self.known(&id).is_none()
+            && (self.of_its_place(&id).is_some() || self.finals.after(&id).is_none())
+        {
             self.admit(id, descriptor)?;
         }
         let is_closed = pointer.is_some();
@@ -184,11 +186,9 @@ impl Server {
         id: ConfigurationId,
         descriptor: Option<Arc<Configuration>>,
     ) -> Result<(), Refusal> {
+        assert!(self.known(&id).is_none(), "it is admitted once");
         if let Some(known) = self.of_its_place(&id) {
             // Another configuration of the same index: its descriptor would not help ([X-13 highest-final]).
-            if known.id() == id {
-                return Ok(());
-            }
             let (known, other) = (known.id().digest, id.digest);
             tracing::error!(index = id.index, known = %format_args!("{known:016x}"), other = %format_args!("{other:016x}"), "another configuration of a known index");
             return Err(Refusal::Forked);
