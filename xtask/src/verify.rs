@@ -36,13 +36,16 @@ const STEPS: &[Step] = &[
         advice: "choose another dependency, or extend the list in xtask/src/licences.rs with a decision record",
     },
     Step {
-        name: "fuzz lock",
-        // The targets need another toolchain, so that nothing else here asks for what they are built from.
+        name: "locks",
+        // What is outside the workspace: the one needs another toolchain, the other clients of other stores.
         run: |workspace| {
-            let arguments = ["fetch", "--locked", "--manifest-path", "fuzz/Cargo.toml"];
-            workspace.cargo(&arguments, &[])
+            let current = |manifest| {
+                workspace.cargo(&["fetch", "--locked", "--manifest-path", manifest], &[])
+            };
+            current("fuzz/Cargo.toml")?;
+            current(PEERS)
         },
-        advice: "run `cargo fetch --manifest-path fuzz/Cargo.toml` and commit fuzz/Cargo.lock",
+        advice: "run `cargo fetch --manifest-path DIR/Cargo.toml` for `fuzz` and for `peers`, and commit both locks",
     },
     Step {
         name: "planted",
@@ -93,6 +96,11 @@ const STEPS: &[Step] = &[
                  `cargo test --profile verify -p CRATE NAME -- --nocapture`",
     },
     Step {
+        name: "peers",
+        run: peers,
+        advice: "the failing tests are listed above; peers/README.md says how they are run",
+    },
+    Step {
         name: "doctest",
         run: |workspace| {
             let arguments = [
@@ -125,6 +133,22 @@ const STEPS: &[Step] = &[
         advice: "mend the documentation comment named above",
     },
 ];
+
+/// Other stores beside this one, outside the workspace.
+const PEERS: &str = "peers/Cargo.toml";
+
+/// The tests of `peers`, where there is what its clients are built with.
+fn peers(workspace: &Workspace) -> Result<(), String> {
+    workspace.cargo(&["fmt", "--manifest-path", PEERS, "--check"], &[])?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("protoc").is_file()) {
+        println!("not run: there is no protoc on the PATH, and `etcd-client` is built with it");
+        return Ok(());
+    }
+    let options = ["--manifest-path", PEERS, "--target-dir", "target/peers"];
+    let options = [&options[..], &["--profile", "verify", "--locked"]].concat();
+    workspace.cargo(&[&["test"], &options[..]].concat(), &[])
+}
 
 /// Runs the steps in order up to the first that fails, then says what was run and how long it took.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {

@@ -78,7 +78,7 @@ fn loopback_block() -> String {
 }
 
 /// So many hosts on loopback that only one cluster uses.
-pub(crate) fn loopback_hosts(servers: usize) -> Vec<String> {
+pub fn loopback_hosts(servers: usize) -> Vec<String> {
     let block = loopback_block();
     (1..=servers).map(|i| format!("{block}.{i}")).collect()
 }

@@ -22,7 +22,9 @@
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
 //! | `failures` | operations that failed, and the first of them |
 //! | `completions` | successes over time, and the longest time without one |
-//! | `target` | stores that can be measured: this one, and what people use today |
+//! | `target` | stores that can be measured: Areo, and what others implement for theirs |
+//! | `foreign` | server programs of other stores |
+//! | `etcd` | members of etcd, which decides in an experiment and is measured as a store |
 //! | `generator` | clients that put and get at any of them, and what that took |
 //! | `peers` | the stores side by side |
 //! | `wide_area` | what puts and gets take when servers are far apart, in round trips |
@@ -34,7 +36,9 @@ pub mod availability;
 pub mod cluster;
 mod completions;
 mod disk;
+pub mod etcd;
 mod failures;
+pub mod foreign;
 pub mod generator;
 pub mod limits;
 mod load;

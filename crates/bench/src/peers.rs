@@ -14,7 +14,7 @@ pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
 use crate::generator::{self, History, LoadError, Pace, Plan, Popularity};
 use crate::limits;
 use crate::system::Machine;
-use crate::target::{self, Target, TargetError, TargetName, Wanted};
+use crate::target::{Target, TargetError, TargetName};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ const LIMIT_TIME: Duration = Duration::from_millis(100);
 pub struct Options {
     /// The stores, each once.
     pub targets: Vec<TargetName>,
-    /// How their clusters are to be.
-    pub wanted: Wanted,
+    /// A directory on the disk that is measured beside the stores.
+    pub data: PathBuf,
     /// Sizes of values in bytes, each at least 16.
     pub sizes: Vec<usize>,
     /// Numbers of clients.
@@ -188,15 +188,25 @@ impl Options {
     }
 }
 
-/// Starts the clusters and measures. Dropping the future ends the processes and removes what they left.
+/// Starts the clusters, each by `start`, and measures. Dropping the future ends the processes and removes what they left.
 ///
 /// # Errors
 /// [`PeersError`]. Operations that failed are no error, but in the [`Report`].
-pub async fn run(options: &Options, observe: impl Fn(Stage)) -> Result<Report, PeersError> {
-    LocalSet::new().run_until(all(options, observe)).await
+pub async fn run(
+    options: &Options,
+    start: impl AsyncFn(TargetName) -> Result<Box<dyn Target>, TargetError>,
+    observe: impl Fn(Stage),
+) -> Result<Report, PeersError> {
+    LocalSet::new()
+        .run_until(all(options, start, observe))
+        .await
 }
 
-async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, PeersError> {
+async fn all(
+    options: &Options,
+    start: impl AsyncFn(TargetName) -> Result<Box<dyn Target>, TargetError>,
+    observe: impl Fn(Stage),
+) -> Result<Report, PeersError> {
     let history = options.history.as_deref().map(History::create);
     let history = history
         .transpose()
@@ -204,7 +214,7 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
     let mut targets: Vec<(TargetName, Box<dyn Target>)> = Vec::new();
     for &name in &options.targets {
         observe(Stage::Starting(name));
-        let started = target::start(name, &options.wanted).await;
+        let started = start(name).await;
         let started = started.map_err(|source| PeersError::Target { source })?;
         targets.push((name, started));
     }
@@ -240,7 +250,7 @@ async fn all(options: &Options, observe: impl Fn(Stage)) -> Result<Report, Peers
     report.breakdowns = breakdowns;
     report.killed = killed;
     observe(Stage::Limits);
-    let data = (&*options.wanted.data, &*options.command);
+    let data = (&*options.data, &*options.command);
     let limits = limits::run(data, (LIMIT_RUNS, LIMIT_TIME), |_| ());
     report.limits = limits
         .map_err(|source| PeersError::Machine { source })?

@@ -58,7 +58,7 @@ pub(crate) fn loopback_bytes() -> u64 {
 }
 
 /// The process of this machine that listens at this address, if it may be looked at.
-pub(crate) fn listener(address: SocketAddrV4) -> Option<u32> {
+pub fn listener(address: SocketAddrV4) -> Option<u32> {
     let socket = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
         .find_map(|table| {
@@ -91,7 +91,7 @@ fn listens_at(line: &str, address: SocketAddrV4) -> Option<&str> {
 }
 
 /// Bytes that a folder takes on its disk.
-pub(crate) fn stored_in(folder: &Path) -> u64 {
+pub fn stored_in(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.metadata() {

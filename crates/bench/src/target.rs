@@ -1,24 +1,10 @@
-//! Stores that can be measured: each starts a cluster of its own on loopback, and has clients that put and get.
+//! Stores that can be measured: each is a cluster on this machine with clients that put and get.
 //!
-//! | module | what |
-//! |---|---|
-//! | `areo` | this store |
-//! | `etcd` | etcd, from the program `etcd` on the PATH |
-//! | `redis` | Redis, from `redis-server` on the PATH: as it is, and with `WAIT` for a majority |
-//! | `s3` | a bucket of an S3 endpoint that runs already |
-//! | `cassandra` | a Cassandra cluster that runs already: at a quorum, and with lightweight transactions |
-//! | `process` | a program of others, started and ended |
+//! Areo is here. The other stores are in `peers/`, outside the workspace, because their clients are.
 
 mod areo;
-mod cassandra;
-mod etcd;
-mod process;
-mod redis;
-mod s3;
 
-pub use cassandra::Node;
-pub(crate) use etcd::EtcdCluster;
-pub use s3::Endpoint;
+pub use areo::Areo;
 
 use crate::cluster::Program;
 use areo_client::Dap;
@@ -29,7 +15,6 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// What a future of a target comes to.
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
@@ -110,12 +95,6 @@ pub struct Wanted {
     pub dap: Dap,
     /// Where the directories of servers may be made.
     pub data: PathBuf,
-    /// Where the bucket is, if one is among the stores.
-    pub s3: Option<Endpoint>,
-    /// Nodes of a Cassandra cluster that clients talk to, if it is among the stores.
-    pub cassandra: Vec<Node>,
-    /// The same with lightweight transactions.
-    pub cassandra_serial: Vec<Node>,
     /// How long an operation may take.
     pub timeout: Duration,
 }
@@ -155,8 +134,8 @@ pub enum TargetError {
         target: TargetName,
         /// The program.
         program: &'static str,
-        /// The package of Debian that has it.
-        package: &'static str,
+        /// Where it can be had, as a part of a sentence.
+        source: &'static str,
     },
     /// It was started and does not serve.
     Start {
@@ -180,11 +159,10 @@ impl fmt::Display for TargetError {
             TargetError::Missing {
                 target,
                 program,
-                package,
+                source,
             } => write!(
                 f,
-                "there is no program '{program}' on the PATH: install it (Debian has it in {package}), or leave {target} out \
-                 of --targets"
+                "there is no program '{program}' on the PATH: install it ({source}), or leave {target} out of --targets"
             ),
             TargetError::Start { target, why } => write!(f, "cannot start {target}: {why}"),
             TargetError::Kill { target, why } => {
@@ -259,50 +237,17 @@ pub trait Target {
     fn kill(&mut self) -> Answer<'_, String, TargetError>;
 }
 
-/// Starts a cluster, and waits until it serves.
-///
-/// # Errors
-/// [`TargetError`].
-pub async fn start(name: TargetName, wanted: &Wanted) -> Result<Box<dyn Target>, TargetError> {
-    Ok(match name {
-        TargetName::Areo => Box::new(areo::Areo::start(wanted).await?),
-        TargetName::Etcd => Box::new(etcd::EtcdCluster::start(wanted).await?),
-        TargetName::Redis => Box::new(redis::Redis::start(wanted, false).await?),
-        TargetName::RedisWait => Box::new(redis::Redis::start(wanted, true).await?),
-        TargetName::S3 => Box::new(s3::S3::start(wanted).await?),
-        TargetName::Cassandra => Box::new(cassandra::Cassandra::start(wanted, false).await?),
-        TargetName::CassandraSerial => Box::new(cassandra::Cassandra::start(wanted, true).await?),
-    })
-}
-
 /// A cluster that was started and does not serve.
-fn start_failed(target: TargetName) -> impl Fn(&dyn fmt::Display) -> TargetError {
+pub fn start_failed(target: TargetName) -> impl Fn(&dyn fmt::Display) -> TargetError {
     move |why| TargetError::Start {
         target,
         why: why.to_string(),
     }
 }
 
-/// What work comes to that is given up after some time.
-async fn in_time<T>(
-    limit: Duration,
-    work: impl Future<Output = Result<T, String>>,
-) -> Result<T, String> {
-    let done = timeout(limit, work).await;
-    done.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::task::LocalSet;
-
-    /// Runs a test whose tasks stay on its thread.
-    pub(super) fn local(test: impl Future<Output = ()>) {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_all().build().unwrap();
-        LocalSet::new().block_on(&runtime, test);
-    }
 
     #[test]
     fn names_are_read_as_they_are_shown() {

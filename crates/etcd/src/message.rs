@@ -4,21 +4,12 @@ use bytes::Bytes;
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Header {
-    #[prost(uint64, tag = "2")]
-    pub(crate) member_id: u64,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub(crate) struct PutRequest {
     #[prost(bytes = "bytes", tag = "1")]
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) value: Bytes,
 }
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct PutResponse {}
 
 /// Of one key; linearizable, because `serializable` is not set.
 #[derive(Clone, PartialEq, Message)]
@@ -37,19 +28,6 @@ pub(crate) struct KeyValue {
 pub(crate) struct RangeResponse {
     #[prost(message, repeated, tag = "2")]
     pub(crate) kvs: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct StatusRequest {}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct StatusResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) header: Option<Header>,
-    #[prost(string, tag = "2")]
-    pub(crate) version: String,
-    #[prost(uint64, tag = "4")]
-    pub(crate) leader: u64,
 }
 
 /// All of `success` if every comparison holds, all of `failure` otherwise, in one step.

@@ -4,8 +4,8 @@ mod bench;
 mod sim;
 
 pub(crate) use bench::{
-    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasurePeers, MeasureReconfig,
-    MeasureWideArea, Nemesis, Paper, PaperWord, TargetWord,
+    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasureReconfig, MeasureWideArea,
+    Nemesis, Paper, PaperWord,
 };
 pub(crate) use sim::{Explore, SchedulerWord, Sim, SimOptions};
 

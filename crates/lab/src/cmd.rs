@@ -5,16 +5,15 @@ mod check;
 mod explore;
 mod nemesis;
 mod paper;
-mod shared;
 mod sim;
 
 use crate::args::{Cli, Command};
-use areo::exit::{Failure, Outcome};
+use areo::exit::Outcome;
 use areo::output::Output;
 use areo::program::{self, Watching};
-use areo::session::{self, Session};
-use areo_bench::cluster::{Program, product};
-use areo_telemetry::Recorder;
+use areo::session::Session;
+use areo_bench::cluster::Program;
+use areo_lab::shared;
 use clap::CommandFactory;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,7 +26,6 @@ pub(crate) const NAME: &str = "areo-lab";
 struct Lab<'a> {
     out: Output,
     session: &'a Session,
-    recorder: &'a Recorder,
     /// The product, if it was named.
     areo: Option<PathBuf>,
 }
@@ -40,11 +38,7 @@ impl Lab<'_> {
 
     /// What runs servers.
     fn servers(&self) -> Outcome<Program> {
-        let path = product(self.areo.as_deref()).map_err(Failure::usage)?;
-        Ok(Program {
-            connect: session::connect_options(),
-            ..Program::new(move || program::server(&path))
-        })
+        shared::servers(self.areo.as_deref())
     }
 }
 
@@ -62,16 +56,10 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
             common.json,
         );
     }
-    let watching = match command {
-        // It looks at some operations by itself.
-        Command::Bench(crate::args::Bench::Peers(_)) => Watching::Chosen,
-        _ => Watching::None,
-    };
-    program::run(NAME, common, watching, |session, recorder| {
+    program::run(NAME, common, Watching::None, |session, _| {
         let lab = Lab {
             out: session.out,
             session,
-            recorder,
             areo,
         };
         match command {

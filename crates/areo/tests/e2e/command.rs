@@ -91,7 +91,12 @@ pub(crate) fn spawn(arguments: &[&str]) -> Child {
 
 /// The binary, untouched by the configuration of the user who runs the tests.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(crate::program());
+    of(crate::program())
+}
+
+/// The same of another binary.
+pub(crate) fn of(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     let known = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("AREO_") || name.starts_with("OTEL_")
@@ -129,8 +134,9 @@ pub(crate) fn on_the_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-#[test]
-fn the_help_fits_a_screen() {
+/// Fails unless the help needs no scrolling.
+#[track_caller]
+pub(crate) fn help_fits_a_screen() {
     let shown = ended(command().arg("--help").env("COLUMNS", "80"), b"").done();
     let lines: Vec<&str> = shown.text().lines().collect();
     assert!(

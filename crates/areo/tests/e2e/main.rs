@@ -26,3 +26,8 @@ mod waiting;
 fn program() -> &'static str {
     env!("CARGO_BIN_EXE_areo")
 }
+
+#[test]
+fn the_help_fits_a_screen() {
+    command::help_fits_a_screen();
+}

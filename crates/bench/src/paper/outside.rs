@@ -3,9 +3,10 @@
 use super::Options;
 use super::compare::Measured;
 use super::scale::Scale;
+use crate::etcd::EtcdMembers;
 use crate::run::{RunError, failed};
-use crate::target::{EtcdCluster, TargetError, Wanted};
-use areo_client::{Dap, Decider};
+use crate::target::TargetError;
+use areo_client::Decider;
 
 /// Why its variants are not there.
 pub(super) const NOT_ON_THE_PATH: &str = "not run: no etcd on the PATH";
@@ -25,19 +26,8 @@ pub(super) fn members(scale: Scale) -> usize {
 pub(super) async fn start(
     options: &Options,
     scale: Scale,
-) -> Result<Option<(EtcdCluster, Decider)>, RunError> {
-    let wanted = Wanted {
-        program: options.program.clone(),
-        servers: members(scale),
-        memory: true,
-        dap: Dap::Abd,
-        data: options.data.clone(),
-        s3: None,
-        cassandra: Vec::new(),
-        cassandra_serial: Vec::new(),
-        timeout: options.timeout,
-    };
-    let cluster = match EtcdCluster::start(&wanted).await {
+) -> Result<Option<(EtcdMembers, Decider)>, RunError> {
+    let cluster = match EtcdMembers::start(&options.data, members(scale), true).await {
         Ok(cluster) => cluster,
         Err(TargetError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(failed("start an etcd")(error)),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 const DOMAIN: &str = "measured";
 
 /// A cluster of this store with one domain on all of its servers.
-pub(super) struct Areo {
+pub struct Areo {
     about: About,
     domain: Domain,
     /// Dropped last: the domain talks to it.
@@ -24,7 +24,11 @@ pub(super) struct Areo {
 }
 
 impl Areo {
-    pub(super) async fn start(wanted: &Wanted) -> Result<Areo, TargetError> {
+    /// Starts the cluster, and waits until it serves.
+    ///
+    /// # Errors
+    /// [`TargetError::Start`].
+    pub async fn start(wanted: &Wanted) -> Result<Areo, TargetError> {
         let start_failed = start_failed(TargetName::Areo);
         let setup = Setup {
             program: wanted.program.clone(),

@@ -3,7 +3,6 @@
 mod availability;
 mod fares;
 mod limits;
-mod peers;
 mod reconfig;
 mod report;
 mod wide_area;
@@ -16,7 +15,6 @@ pub(super) fn run(lab: &Lab<'_>, command: Bench) -> Outcome {
     match command {
         Bench::Availability(args) => availability::run(lab, args),
         Bench::Limits(args) => limits::run(lab, args),
-        Bench::Peers(args) => peers::run(lab, *args),
         Bench::Reconfig(args) => reconfig::run(lab, args),
         Bench::Report(args) => report::draw(&args),
         Bench::WideArea(args) => wide_area::run(lab, args),

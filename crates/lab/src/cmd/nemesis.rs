@@ -1,12 +1,12 @@
 //! `areo-lab nemesis`: real servers under load, disturbed and then mended.
 
 use super::Lab;
-use super::shared::{data_directory, finish, history, random_seed};
 use crate::args::Nemesis;
 use areo::exit::{Code, Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::progress;
 use areo_bench::{Fired, Options, Progress, Report, Trouble};
+use areo_lab::shared::{data_directory, finish, history, random_seed};
 use std::path::Path;
 use std::time::Duration;
 

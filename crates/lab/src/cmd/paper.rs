@@ -1,14 +1,15 @@
 //! `areo-lab paper`: the papers' experiments, beside what was published.
 
 use super::Lab;
-use super::shared::{command, create, data_directory, finish, none_failed, random_seed, write};
 use crate::args::{Paper, PaperWord};
+use crate::cmd::NAME;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Column, Output, columns};
 use areo::progress;
 use areo::units::show_time;
 use areo_bench::page::Page;
 use areo_bench::paper::{self, Comparison, Experiment, Law, Options, Point, Report, Spread, short};
+use areo_lab::shared::{command, create, data_directory, finish, none_failed, random_seed, write};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -71,7 +72,7 @@ fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
         seed: args.seed.unwrap_or_else(random_seed),
         data: data_directory(args.data)?,
         timeout: lab.timeout_or(TIMEOUT)?,
-        command: command(),
+        command: command(NAME),
     };
     let (name, scale, seed) = (experiment.name(), args.scale.name(), options.seed);
     out.note(&format!("seed {seed}: {name} at scale {scale}"));

@@ -4,9 +4,9 @@ mod availability;
 mod check;
 #[path = "../../../areo/tests/e2e/command.rs"]
 mod command;
+mod limits;
 mod nemesis;
 mod paper;
-mod peers;
 mod product;
 mod reconfig;
 mod sim;
@@ -33,4 +33,9 @@ fn line(words: &str, more: &[&str]) -> Ended {
 fn lab_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Ended {
     let variables = variables.iter().copied();
     command::ended(command::command().envs(variables).args(arguments), b"")
+}
+
+#[test]
+fn the_help_fits_a_screen() {
+    command::help_fits_a_screen();
 }

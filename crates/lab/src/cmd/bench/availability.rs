@@ -3,13 +3,13 @@
 use super::fares;
 use crate::args::MeasureAvailability;
 use crate::cmd::Lab;
-use crate::cmd::shared::{dap, finish, none_failed};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::Output;
 use areo::progress;
 use areo_bench::availability::{self, Failing, Options, Report};
 use areo_client::Shape;
+use areo_lab::shared::{dap, finish, none_failed};
 
 /// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
 const GAP_AIM_MS: f64 = 250.0;

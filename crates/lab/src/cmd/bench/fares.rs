@@ -2,13 +2,13 @@
 
 use crate::args::Load;
 use crate::cmd::Lab;
-use crate::cmd::shared::{data_directory, random_seed};
 use areo::args::DurabilityWord;
 use areo::exit::Outcome;
 use areo::output::{Column, Output, columns};
 use areo::units::show_size;
 use areo_bench::Setup;
 use areo_bench::reconfig::Fared;
+use areo_lab::shared::{data_directory, random_seed};
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.

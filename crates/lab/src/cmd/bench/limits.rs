@@ -2,19 +2,20 @@
 
 use crate::args::MeasureLimits;
 use crate::cmd::Lab;
-use crate::cmd::shared::{command, data_directory};
+use crate::cmd::NAME;
 use areo::exit::{Failure, Outcome, plain};
 use areo::output::{Output, columns};
 use areo::progress;
 use areo_bench::limits::{self, Limit, Report};
 use areo_bench::peers::Spread;
+use areo_lab::shared::{command, data_directory};
 
 pub(super) fn run(lab: &Lab<'_>, args: MeasureLimits) -> Outcome {
     let out = lab.out;
     let data = data_directory(args.data)?;
     let bar = progress::spinner(out, "measuring");
     let observe = |name: &str| bar.set_message(name.to_owned());
-    let measured = limits::run((&data, &command()), (args.runs, args.time), observe);
+    let measured = limits::run((&data, &command(NAME)), (args.runs, args.time), observe);
     bar.finish_and_clear();
     let report = measured.map_err(|error| {
         let why = plain(&error);

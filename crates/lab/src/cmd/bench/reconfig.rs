@@ -3,11 +3,11 @@
 use super::fares;
 use crate::args::MeasureReconfig;
 use crate::cmd::Lab;
-use crate::cmd::shared::{finish, history, none_failed};
 use areo::exit::Outcome;
 use areo::output::{Output, columns};
 use areo::progress;
 use areo_bench::reconfig::{self, Moved, Options, PerObject, ReadCost, Report, Stage};
+use areo_lab::shared::{finish, history, none_failed};
 use std::time::Duration;
 
 /// What is aimed at on loopback with objects of 1 KiB; `docs/benchmarks.md` has the figures that were reached.

@@ -1,10 +1,12 @@
 //! `areo-lab bench report`: a page drawn again, from what was printed.
 
-use super::{peers, wide_area};
+use super::wide_area;
 use crate::args::DrawReport;
 use crate::cmd::paper;
 use areo::exit::{Failure, Outcome};
+use areo::units::show_time;
 use areo_bench::page::Page;
+use areo_bench::peers::Report;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
@@ -16,7 +18,7 @@ pub(super) fn draw(args: &DrawReport) -> Outcome {
     let text = text.map_err(|error| Failure::file("read", path, &error))?;
     let drawn = page(&text).map_err(|error| {
         Failure::other(format!(
-            "{shown} is not what `areo-lab bench peers --json`, `areo-lab paper --json` or `areo-lab bench wide-area --json` prints: \
+            "{shown} is not what `areo-peers --json`, `areo-lab paper --json` or `areo-lab bench wide-area --json` prints: \
              {error}"
         ))
     })?;
@@ -44,6 +46,9 @@ fn page(text: &str) -> serde_json::Result<Page> {
     match value["report"].as_str() {
         Some("wide-area") => Ok(wide_area::page(&read(value)?)),
         Some("paper") => Ok(paper::page(&read(value)?)),
-        _ => Ok(peers::page(&read(value)?)),
+        _ => {
+            let report: Report = read(value)?;
+            Ok(Page::of_peers(&report, &show_time(report.made_at_ms)))
+        }
     }
 }

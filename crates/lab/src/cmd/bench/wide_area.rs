@@ -2,7 +2,7 @@
 
 use crate::args::MeasureWideArea;
 use crate::cmd::Lab;
-use crate::cmd::shared::{command, create, data_directory, finish, none_failed, write};
+use crate::cmd::NAME;
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
@@ -10,6 +10,7 @@ use areo::progress;
 use areo::units::show_time;
 use areo_bench::page::Page;
 use areo_bench::wide_area::{self, ByRounds, Options, Point, Report};
+use areo_lab::shared::{command, create, data_directory, finish, none_failed, write};
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.
@@ -28,7 +29,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureWideArea) -> Outcome {
         memory: args.durability == DurabilityWord::Memory,
         data: data_directory(args.data)?,
         timeout: lab.timeout_or(TIMEOUT)?,
-        command: command(),
+        command: command(NAME),
     };
     out.note(&format!(
         "5 servers at A, A, B, B and C: {} ms from A to B, {} ms to C",

@@ -1,21 +1,50 @@
 //! What commands with real servers share: where data and files go, how a domain keeps values, and how the work ends.
 
-use super::NAME;
 use areo::args::DapWord;
 use areo::exit::{Failure, Outcome, plain};
 use areo::output::Output;
-use areo::session;
+use areo::units::{exact_size, parse_size};
+use areo::{program, session};
 use areo_bench::RunError;
-use areo_bench::cluster::ClusterError;
+use areo_bench::cluster::{ClusterError, Program, product};
 use areo_client::{Dap, DapKind, Shape};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// What runs servers: the product at this path, or beside this program.
+///
+/// # Errors
+/// There is none.
+pub fn servers(areo: Option<&Path>) -> Outcome<Program> {
+    let path = product(areo).map_err(Failure::usage)?;
+    Ok(Program {
+        connect: session::connect_options(),
+        ..Program::new(move || program::server(&path))
+    })
+}
+
+/// Bytes of an object, from 16 on: values are told from each other by their first 16.
+///
+/// # Errors
+/// A sentence with what is allowed.
+pub fn size_up_to(most: u64, text: &str) -> Result<usize, String> {
+    match parse_size(text)? {
+        bytes if (16..=most).contains(&bytes) => Ok(bytes as usize),
+        _ => {
+            let most = exact_size(most);
+            Err(format!("objects have 16 bytes to {most} here, not {text}"))
+        }
+    }
+}
 
 /// The directory in which servers keep their data.
-pub(super) fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
+///
+/// # Errors
+/// It is none, or its name is not UTF-8.
+pub fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
     let data = data.unwrap_or_else(std::env::temp_dir);
     if !data.is_dir() {
         let data = data.display();
@@ -32,7 +61,10 @@ pub(super) fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
 }
 
 /// Where the history goes; that it cannot be written is told now, and not when servers run already.
-pub(super) fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
+///
+/// # Errors
+/// It cannot be written.
+pub fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
     if let Some(history) = &history {
         let created = File::create(history);
         created.map_err(|error| Failure::file("write the history", history, &error))?;
@@ -41,7 +73,10 @@ pub(super) fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
 }
 
 /// A new file; that it cannot be written is told before anything is measured.
-pub(super) fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
+///
+/// # Errors
+/// It cannot be.
+pub fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
     match File::create(&path) {
         Ok(file) => Ok((path, file)),
         Err(error) => Err(Failure::file("write", &path, &error)),
@@ -49,7 +84,10 @@ pub(super) fn create(path: PathBuf) -> Outcome<(PathBuf, File)> {
 }
 
 /// Fills files that were created before.
-pub(super) fn write<const N: usize>(files: [(Option<(PathBuf, File)>, &str); N]) -> Outcome {
+///
+/// # Errors
+/// One cannot be written.
+pub fn write<const N: usize>(files: [(Option<(PathBuf, File)>, &str); N]) -> Outcome {
     for (file, text) in files {
         if let Some((path, mut file)) = file {
             let written = file.write_all(text.as_bytes());
@@ -60,7 +98,10 @@ pub(super) fn write<const N: usize>(files: [(Option<(PathBuf, File)>, &str); N])
 }
 
 /// An operation that failed is a failure of the whole measurement.
-pub(super) fn none_failed(failed: u64, failures: &[String], seed: Option<u64>) -> Outcome {
+///
+/// # Errors
+/// The first of them.
+pub fn none_failed(failed: u64, failures: &[String], seed: Option<u64>) -> Outcome {
     let Some(first) = failures.first() else {
         return Ok(());
     };
@@ -70,7 +111,10 @@ pub(super) fn none_failed(failed: u64, failures: &[String], seed: Option<u64>) -
 }
 
 /// How a domain on so many servers keeps values.
-pub(super) fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
+///
+/// # Errors
+/// Replicas have no `k`.
+pub fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
     let kind = DapKind::from(dap);
     match k {
         Some(_) if !kind.is_coded() => {
@@ -81,7 +125,10 @@ pub(super) fn dap(dap: DapWord, k: Option<u8>, servers: usize) -> Outcome<Dap> {
 }
 
 /// Does the work, and shows the report.
-pub(super) fn finish<R: Serialize>(
+///
+/// # Errors
+/// The work or the output failed.
+pub fn finish<R: Serialize>(
     out: Output,
     (what, bar): (&str, &ProgressBar),
     work: impl Future<Output = Result<R, RunError>>,
@@ -99,16 +146,16 @@ pub(super) fn finish<R: Serialize>(
 }
 
 /// The command as it was typed, but for where the program is.
-pub(super) fn command() -> String {
+pub fn command(program: &str) -> String {
     let words = std::env::args_os().skip(1);
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    format!("{NAME} {}", words.join(" "))
+    format!("{program} {}", words.join(" "))
 }
 
 /// Short enough to be typed again.
-pub(super) fn random_seed() -> u64 {
+pub fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0) % 1_000_000_000
 }

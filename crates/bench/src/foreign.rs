@@ -1,7 +1,7 @@
-//! A server program of others.
+//! Server programs of other stores, started as processes.
 
-use super::{TargetError, TargetName};
 use crate::process::Running;
+use crate::target::{TargetError, TargetName};
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,23 +9,29 @@ use std::process::{Command, Stdio};
 /// Lines of a log that are shown of a process that ended.
 const LAST_LINES: usize = 3;
 
-/// A program that is started, and the package of Debian that has it.
-#[derive(Clone, Copy)]
-pub(super) struct Foreign {
-    pub(super) target: TargetName,
-    pub(super) program: &'static str,
-    pub(super) package: &'static str,
+/// A program of another store.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    /// The store.
+    pub target: TargetName,
+    /// The program on the PATH.
+    pub program: &'static str,
+    /// Where the program can be had, as a part of a sentence.
+    pub source: &'static str,
 }
 
 /// A running process; killed when this is dropped.
-pub(super) struct Started {
+pub struct Started {
     running: Running,
     foreign: Foreign,
 }
 
 impl Foreign {
-    /// Starts it with what it says in a file of the folder.
-    pub(super) fn start(
+    /// Starts the program; its output goes to a file of this name in the folder.
+    ///
+    /// # Errors
+    /// [`TargetError::Missing`], [`TargetError::Start`].
+    pub fn start(
         self,
         folder: &Path,
         name: &str,
@@ -39,7 +45,7 @@ impl Foreign {
             io::ErrorKind::NotFound => TargetError::Missing {
                 target: self.target,
                 program: self.program,
-                package: self.package,
+                source: self.source,
             },
             _ => TargetError::Start {
                 target: self.target,
@@ -54,15 +60,16 @@ impl Foreign {
 }
 
 impl Started {
-    pub(super) fn id(&self) -> u32 {
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
         self.running.id()
     }
 
-    /// That it still runs.
+    /// Checks that the process still runs.
     ///
     /// # Errors
-    /// How it ended, and what it said last.
-    pub(super) fn check(&mut self) -> Result<(), TargetError> {
+    /// [`TargetError::Start`]: its exit status and its last lines of output.
+    pub fn check(&mut self) -> Result<(), TargetError> {
         let Some(status) = self.running.ended() else {
             return Ok(());
         };
@@ -88,12 +95,12 @@ mod tests {
         Foreign {
             target: TargetName::Etcd,
             program,
-            package: "etcd-server",
+            source: "a package",
         }
     }
 
     #[test]
-    fn a_program_that_is_missing_is_named_with_its_package() {
+    fn a_missing_program_is_named_with_its_source() {
         let folder = tempfile::tempdir().unwrap();
         let missing = foreign("no-such-program-of-anybody");
         let error = missing
@@ -105,7 +112,7 @@ mod tests {
             sentence.contains("'no-such-program-of-anybody' on the PATH"),
             "{sentence}"
         );
-        assert!(sentence.contains("etcd-server"), "{sentence}");
+        assert!(sentence.contains("a package"), "{sentence}");
     }
 
     #[test]

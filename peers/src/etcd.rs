@@ -1,0 +1,241 @@
+//! etcd, through `etcd-client`.
+
+use areo_bench::etcd::EtcdMembers;
+use areo_bench::target::{
+    About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed,
+};
+use bytes::Bytes;
+use etcd_client::{Client, ConnectOptions, Error, KvClient};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// Older ones are warned of: what they take says little of etcd today.
+const CURRENT: (u32, u32) = (3, 6);
+/// How long a cluster may take to elect a leader.
+const SERVE: Duration = Duration::from_secs(30);
+/// How long a member may take to tell whether it leads.
+const ANSWER: Duration = Duration::from_secs(1);
+/// Clients that share a connection.
+const SHARE: usize = 16;
+/// The largest request or answer: etcd is started with the same limit, the client's own is 4 MiB.
+const MESSAGE_MAX: usize = 128 << 20;
+
+/// A cluster of etcd.
+pub(crate) struct Cluster {
+    about: About,
+    members: EtcdMembers,
+    /// Where clients connect to while they are measured: what goes to other members takes one more hop.
+    leader: Vec<String>,
+    /// Where they connect to after a failure.
+    all: Rc<[String]>,
+    timeout: Duration,
+    /// How many clients there are, and the connection of the last one.
+    connections: RefCell<(usize, Option<KvClient>)>,
+}
+
+/// Starts a cluster, and waits for its leader.
+pub(crate) async fn start(wanted: &Wanted) -> Result<Cluster, TargetError> {
+    let servers = wanted.servers;
+    let members = EtcdMembers::start(&wanted.data, servers, wanted.memory).await?;
+    let begun = Instant::now();
+    let (place, version) = loop {
+        if let Some(found) = leader(&members).await {
+            break found;
+        }
+        if begun.elapsed() > SERVE {
+            let why = format!("no member leads after {} s", SERVE.as_secs());
+            return Err(start_failed(TargetName::Etcd)(&why));
+        }
+        sleep(Duration::from_millis(50)).await;
+    };
+    let all = members.endpoints();
+    let about = About {
+        target: TargetName::Etcd,
+        version,
+        servers,
+        keeps: format!(
+            "{servers} replicas, linearizable puts and gets; requests up to 128 MiB instead of 1.5"
+        ),
+        durability: match wanted.memory {
+            true => "files without fsync (--unsafe-no-fsync)".into(),
+            false => "fsync at a majority".into(),
+        },
+        connections: format!(
+            "etcd-client: to the leader, each shared by {SHARE} clients; to any member once that fails"
+        ),
+    };
+    Ok(Cluster {
+        about,
+        leader: vec![all[place].clone()],
+        all: all.into(),
+        members,
+        timeout: wanted.timeout,
+        connections: RefCell::default(),
+    })
+}
+
+/// What is to be said of an etcd that is older than what people use.
+pub(crate) fn outdated(about: &About) -> Option<String> {
+    let mut numbers = about.version.split('.').map(|part| part.parse().ok());
+    let version = (numbers.next()??, numbers.next()??);
+    let is_old = about.target == TargetName::Etcd && version < CURRENT;
+    let (major, minor) = CURRENT;
+    is_old.then(|| {
+        format!(
+            "etcd {} is older than {major}.{minor}, and slower: peers/README.md says where a current one can be had",
+            about.version
+        )
+    })
+}
+
+async fn connect(endpoints: &[String], timeout: Duration) -> Result<Client, Error> {
+    let options = ConnectOptions::new()
+        .with_connect_timeout(timeout)
+        .with_timeout(timeout);
+    Client::connect(endpoints, Some(options)).await
+}
+
+async fn connect_kv(endpoints: &[String], timeout: Duration) -> Result<KvClient, Error> {
+    let client = connect(endpoints, timeout).await?.kv_client();
+    let client = client.max_decoding_message_size(MESSAGE_MAX);
+    Ok(client.max_encoding_message_size(MESSAGE_MAX))
+}
+
+/// Which of the members leads, and its version.
+async fn leader(members: &EtcdMembers) -> Option<(usize, String)> {
+    for (place, member) in members.members().iter().enumerate() {
+        let endpoint = std::slice::from_ref(&member.endpoint);
+        let Ok(mut client) = connect(endpoint, ANSWER).await else {
+            continue;
+        };
+        let Ok(status) = client.status().await else {
+            continue;
+        };
+        let id = status.header().map(etcd_client::ResponseHeader::member_id);
+        if id == Some(status.leader()) {
+            return Some((place, status.version().to_owned()));
+        }
+    }
+    None
+}
+
+impl Target for Cluster {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
+        Box::pin(async {
+            let shared = {
+                let (clients, connection) = &mut *self.connections.borrow_mut();
+                *clients += 1;
+                connection.clone().filter(|_| (*clients - 1) % SHARE != 0)
+            };
+            let client = match shared {
+                Some(client) => client,
+                None => match connect_kv(&self.leader, self.timeout).await {
+                    Ok(client) => client,
+                    Err(error) => return Err(start_failed(TargetName::Etcd)(&error)),
+                },
+            };
+            self.connections.borrow_mut().1 = Some(client.clone());
+            Ok(Box::new(EtcdCaller {
+                client,
+                all: self.all.clone(),
+                timeout: self.timeout,
+            }) as Box<dyn Caller>)
+        })
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let members = self.members.members().iter();
+        members.map(|member| member.process.id()).collect()
+    }
+
+    fn stored(&self) -> u64 {
+        self.members.stored()
+    }
+
+    fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        Box::pin(async {
+            let (place, _) = leader(&self.members).await.ok_or(TargetError::Kill {
+                target: TargetName::Etcd,
+                why: "no member leads".into(),
+            })?;
+            let name = self.members.kill(place);
+            Ok(format!(
+                "{name}, the leader: the others elect another when they have not heard of it for a second"
+            ))
+        })
+    }
+}
+
+struct EtcdCaller {
+    client: KvClient,
+    all: Rc<[String]>,
+    timeout: Duration,
+}
+
+impl EtcdCaller {
+    /// Connects to any member after a failure: the one that led may be gone.
+    async fn failed(&mut self, error: Error) -> String {
+        if let Ok(client) = connect_kv(&self.all, self.timeout).await {
+            self.client = client;
+        }
+        error.to_string()
+    }
+}
+
+impl Caller for EtcdCaller {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+        Box::pin(async move {
+            match self.client.put(key, value, None).await {
+                Ok(_) => Ok(Cost::default()),
+                Err(error) => Err(self.failed(error).await),
+            }
+        })
+    }
+
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+        Box::pin(async move {
+            match self.client.get(key, None).await {
+                Ok(mut got) => {
+                    let found = got.take_kvs().pop();
+                    let value = found.map(|found| Bytes::from(found.into_key_value().1));
+                    Ok((value, Cost::default()))
+                }
+                Err(error) => Err(self.failed(error).await),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_etcd_is_warned_of() {
+        let of = |target, version: &str| {
+            outdated(&About {
+                target,
+                version: version.into(),
+                servers: 3,
+                keeps: String::new(),
+                durability: String::new(),
+                connections: String::new(),
+            })
+        };
+        let warning = of(TargetName::Etcd, "3.4.23").expect("it is old");
+        assert!(
+            warning.contains("3.4.23") && warning.contains("3.6"),
+            "{warning}"
+        );
+        assert_eq!(of(TargetName::Etcd, "3.6.0"), None);
+        assert_eq!(of(TargetName::Etcd, "4.0.0-rc.1"), None);
+        assert_eq!(of(TargetName::Redis, "3.4.23"), None);
+        assert_eq!(of(TargetName::Etcd, "unknown"), None);
+    }
+}

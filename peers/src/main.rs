@@ -1,0 +1,120 @@
+//! The binary `areo-peers`: Areo and other stores side by side, each through its usual client.
+
+mod args;
+mod cql;
+mod etcd;
+mod redis;
+mod s3;
+mod show;
+mod stores;
+
+use areo::exit::{Failure, Outcome};
+use areo::output::Output;
+use areo::program::{self, Watching};
+use areo::session::{self, Session};
+use areo::units::show_time;
+use areo::{admin, progress, watch};
+use areo_bench::page::Page;
+use areo_bench::peers::{self, Options, Stage, Watch};
+use areo_bench::target::Answer;
+use areo_lab::shared::{create, write};
+use areo_telemetry::{Recorder, SpanRecord};
+use args::Cli;
+use clap::Parser;
+use std::process::ExitCode;
+use std::time::Duration;
+use stores::Stores;
+
+/// What the program is called.
+const NAME: &str = "areo-peers";
+/// How long an operation may take, unless `--timeout` says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to tell what it remembers.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// As in the product, whose clients run in this process when it is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match Cli::try_parse() {
+        // It looks at some operations by itself.
+        Ok(Cli { common, compare }) => {
+            program::run(NAME, common, Watching::Chosen, |session, recorder| {
+                run(session, recorder, compare)
+            })
+        }
+        Err(error) => areo::args::report(NAME, &error),
+    }
+}
+
+fn run(session: &Session, recorder: &Recorder, mut args: args::Compare) -> Outcome {
+    let out = session.out;
+    // That they cannot be written is told now.
+    let csv = args.csv.take().map(create).transpose()?;
+    let html = args.html.take().map(create).transpose()?;
+    let stores = Stores::new(&args, session.timeout_or(TIMEOUT)?)?;
+    let watch = Watch {
+        recorder: recorder.clone(),
+        ask: Box::new(remembered),
+    };
+    let options = args.options(stores.names.clone(), watch)?;
+    announce(out, &options, args.servers);
+    let bar = progress::count(out, "starting", options.measurements());
+    let observe = |stage| match stage {
+        Stage::Starting(target) => bar.set_message(format!("starting {target}")),
+        Stage::Filling(target) => bar.set_message(format!("filling {target}")),
+        Stage::Measuring(done, target) => {
+            bar.set_position(done);
+            bar.set_message(format!("measuring {target}"));
+        }
+        Stage::Watching(target) => {
+            bar.set_position(options.measurements());
+            bar.set_message(format!("watching {target}"));
+        }
+        Stage::Killing(target) => bar.set_message(format!("killing a member of {target}")),
+        Stage::Limits => bar.set_message("measuring the machine"),
+    };
+    let work = async {
+        let start = async |name| stores.start(name).await;
+        let done = peers::run(&options, start, observe).await;
+        done.map_err(|error| Failure::other(format!("the comparison could not be made: {error}")))
+    };
+    let report = session::run(work, "");
+    bar.finish_and_clear();
+    let report = report?;
+    for about in &report.targets {
+        if let Some(warning) = etcd::outdated(about) {
+            out.note(&warning);
+        }
+    }
+    if let Some((path, file)) = csv {
+        show::csv(&report, file).map_err(|error| Failure::file("write", &path, &error))?;
+    }
+    let page = Page::of_peers(&report, &show_time(report.made_at_ms));
+    write([(html, &page.html())])?;
+    match out.json {
+        true => out.object(&report)?,
+        false => show::tables(out, &report)?,
+    }
+    show::judge(&report)
+}
+
+fn announce(out: Output, options: &Options, servers: u8) {
+    let names: Vec<&str> = options.targets.iter().map(|target| target.word()).collect();
+    out.note(&format!(
+        "seed {}: {} with {servers} servers each, {} measurements of {:.1} s",
+        options.seed,
+        names.join(", "),
+        options.measurements(),
+        (options.time + options.warm_up).as_secs_f64(),
+    ));
+}
+
+/// What a server remembers of what ended since then.
+fn remembered(admin: String, since: u64) -> Answer<'static, Vec<SpanRecord>, String> {
+    Box::pin(async move {
+        let lines = admin::get(&admin, &format!("/traces/since/{since}"), PATIENCE).await;
+        lines.map(|lines| watch::parse(&lines))
+    })
+}

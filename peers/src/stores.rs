@@ -1,0 +1,109 @@
+//! The stores of `--targets`, and how each is started or found.
+
+use crate::args::{Compare, Word};
+use crate::{cql, etcd, redis, s3};
+use areo::args::DurabilityWord;
+use areo::exit::{Failure, Outcome};
+use areo_bench::target::{Areo, Target, TargetError, TargetName, Wanted};
+use areo_client::Shape;
+use areo_lab::shared::{dap, data_directory, servers};
+use std::time::Duration;
+
+/// The stores, each once.
+pub(crate) struct Stores {
+    pub(crate) names: Vec<TargetName>,
+    wanted: Wanted,
+    /// The endpoint of a bucket, and its name.
+    s3: Option<(String, String)>,
+    /// Nodes of clusters that run already.
+    cassandra: Vec<String>,
+    cassandra_serial: Vec<String>,
+}
+
+impl Stores {
+    /// Those that the command line names; an operation on them may take so long.
+    pub(crate) fn new(args: &Compare, timeout: Duration) -> Outcome<Stores> {
+        let count = usize::from(args.servers);
+        let dap = dap(args.dap, args.k, count)?;
+        Shape::new(dap, count).map_err(|error| Failure::usage(error.to_string()))?;
+        let mut stores = Stores {
+            names: Vec::new(),
+            wanted: Wanted {
+                program: servers(args.areo.as_deref())?,
+                servers: count,
+                memory: args.durability == DurabilityWord::Memory,
+                dap,
+                data: data_directory(args.data.clone())?,
+                timeout,
+            },
+            s3: None,
+            cassandra: Vec::new(),
+            cassandra_serial: Vec::new(),
+        };
+        stores.add(&args.targets)?;
+        match stores.names.iter().find(|name| runs_already(**name)) {
+            Some(name) if args.kill.is_some() => Err(Failure::usage(format!(
+                "--kill: the servers of {name} are not ours to kill: leave it out of --targets"
+            ))),
+            _ => Ok(stores),
+        }
+    }
+
+    fn add(&mut self, words: &[Word]) -> Outcome {
+        let mut cluster = None;
+        for word in words {
+            let (name, node) = match word {
+                Word::Started(name) => (*name, None),
+                Word::S3 { endpoint, bucket } => {
+                    self.s3 = Some((endpoint.clone(), bucket.clone()));
+                    (TargetName::S3, None)
+                }
+                Word::Cql(name, node) => (*name, Some(node.clone())),
+                Word::Node(node) => match cluster {
+                    Some(name) => (name, Some(node.clone())),
+                    None => {
+                        return Err(Failure::usage(format!(
+                            "--targets: '{node}' is an address, and no cassandra=HOST:PORT stands before it"
+                        )));
+                    }
+                },
+            };
+            cluster = node.is_some().then_some(name);
+            match name {
+                TargetName::CassandraSerial => self.cassandra_serial.extend(node),
+                _ => self.cassandra.extend(node),
+            }
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts one, or connects to it, and waits until it serves.
+    pub(crate) async fn start(&self, name: TargetName) -> Result<Box<dyn Target>, TargetError> {
+        let wanted = &self.wanted;
+        Ok(match name {
+            TargetName::Areo => Box::new(Areo::start(wanted).await?),
+            TargetName::Etcd => Box::new(etcd::start(wanted).await?),
+            TargetName::Redis => Box::new(redis::start(wanted, false).await?),
+            TargetName::RedisWait => Box::new(redis::start(wanted, true).await?),
+            TargetName::S3 => {
+                let place = self.s3.as_ref().expect("its word says where it is");
+                Box::new(s3::open(place, wanted.timeout).await?)
+            }
+            TargetName::Cassandra => {
+                Box::new(cql::open(&cql::QUORUM, &self.cassandra, wanted).await?)
+            }
+            TargetName::CassandraSerial => {
+                Box::new(cql::open(&cql::SERIAL, &self.cassandra_serial, wanted).await?)
+            }
+        })
+    }
+}
+
+/// Whether its servers run already, and are not started here.
+fn runs_already(name: TargetName) -> bool {
+    use TargetName::{Cassandra, CassandraSerial, S3};
+    matches!(name, S3 | Cassandra | CassandraSerial)
+}
