@@ -12,13 +12,11 @@ use areo::exit::{Failure, Outcome};
 use areo::output::Output;
 use areo::program::{self, Watching};
 use areo::session::{self, Session};
-use areo::units::show_time;
 use areo::{admin, progress, watch};
-use areo_bench::page::Page;
 use areo_bench::peers::{self, Options, Stage, Watch};
 use areo_bench::target::Answer;
 use areo_lab::shared::{create, write};
-use areo_telemetry::{Recorder, SpanRecord};
+use areo_telemetry::{Recorder, SpanRecord, view};
 use args::Cli;
 use clap::Parser;
 use std::process::ExitCode;
@@ -91,8 +89,7 @@ fn run(session: &Session, recorder: &Recorder, mut args: args::Compare) -> Outco
     if let Some((path, file)) = csv {
         show::csv(&report, file).map_err(|error| Failure::file("write", &path, &error))?;
     }
-    let page = Page::of_peers(&report, &show_time(report.made_at_ms));
-    write([(html, &page.html())])?;
+    write([(html, &view::page(&report))])?;
     match out.json {
         true => out.object(&report)?,
         false => show::tables(out, &report)?,

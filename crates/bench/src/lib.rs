@@ -29,7 +29,6 @@
 //! | `peers` | the stores side by side |
 //! | `wide_area` | what puts and gets take when servers are far apart, in round trips |
 //! | `limits` | what the machine can do at most |
-//! | `page` | what was measured, as a page with tables and plots |
 //! | `system` | what the operating system says of processes and of the machine |
 
 pub mod availability;
@@ -44,7 +43,6 @@ pub mod limits;
 mod load;
 mod namespace;
 mod nemesis;
-pub mod page;
 pub mod paper;
 pub mod peers;
 mod process;

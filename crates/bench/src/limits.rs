@@ -3,7 +3,7 @@
 use crate::peers::Spread;
 use crate::system::{self, Machine};
 use areo_erasure::Code;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ const BLOCK: usize = 4 << 10;
 const VALUE: usize = 1 << 20;
 
 /// One thing that the machine can do.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
     /// What is done.
     pub name: String,
@@ -36,7 +36,7 @@ pub struct Limit {
 }
 
 /// What the machine can do. The names of the fields are those of `--json`, and stay.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// `limits`: which report this is.
     pub report: String,

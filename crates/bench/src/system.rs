@@ -1,7 +1,7 @@
 //! What the operating system says of processes, and of the machine.
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::net::SocketAddrV4;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -110,7 +110,7 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 /// The machine that was measured on.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Machine {
     /// Processors, as the system counts them.
     pub processors: usize,

@@ -9,7 +9,7 @@ pub use areo::Areo;
 use crate::cluster::Program;
 use areo_client::Dap;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
 
 /// A store that is known here.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetName {
     /// This store.
@@ -100,7 +100,7 @@ pub struct Wanted {
 }
 
 /// What a cluster is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct About {
     /// Which store.
     pub target: TargetName,

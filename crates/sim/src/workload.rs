@@ -238,6 +238,8 @@ impl Workload {
                 self.history.borrow_mut().end_unknown(now, &operation);
             }
         }
+        // What it knew of servers died with it.
+        self.world.close_book(process);
         self.start(process);
     }
 

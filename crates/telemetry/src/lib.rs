@@ -9,18 +9,18 @@
 //!                                                 └► export: a collector, if the standard variables name one
 //! ```
 //!
-//! [`waterfall`] draws a trace for a terminal, [`mod@page`] for a browser, [`summary`] adds many up, [`compare`] sets two side by side.
+//! [`waterfall`] draws a trace for a terminal, [`view`] for a browser, [`summary`] adds many up, [`compare`] sets two side by side.
 
 pub mod compare;
 pub mod export;
 mod ids;
-pub mod page;
 mod record;
 mod recorder;
 mod ring;
 mod span_attributes;
 pub mod summary;
 mod trace;
+pub mod view;
 pub mod waterfall;
 
 pub use record::{SpanId, SpanRecord, TraceId, Value};

@@ -52,15 +52,12 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) count: u16,
     /// One line for each trace
-    #[arg(long, conflicts_with_all = ["html", "svg"])]
+    #[arg(long, conflicts_with = "html")]
     pub(crate) list: bool,
     /// For `summary`: of what ended since so long ago
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     pub(crate) since: Duration,
-    /// Write a page with the pictures, for a browser
+    /// Write a page with pictures of them, for a browser
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
-    /// Write the picture of one trace
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) svg: Option<PathBuf>,
 }

@@ -11,10 +11,9 @@ use crate::watch;
 use areo_client::ServerInfo;
 use areo_telemetry::summary::{Row, Share, summarize};
 use areo_telemetry::waterfall::{draw, duration};
-use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId, page};
+use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId, view};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long a server's memory is waited for.
@@ -49,18 +48,13 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
         };
         return Err(Failure::new(Code::NotFound, what.to_owned()));
     }
-    let (html, svg) = (args.html.as_deref(), args.svg.as_deref());
-    if let Some(file) = html {
-        write(file, &page::html(&traces))?;
-    }
-    if let Some(file) = svg {
-        write(file, &page::svg(&traces[0]))?;
+    if let Some(file) = &args.html {
+        let spans = traces.iter().flat_map(Trace::walk);
+        let page = view::traces(spans.map(|(_, span)| span));
+        return fs::write(file, page).map_err(|error| Failure::file("write", file, &error));
     }
     match (session.out.json, args.list) {
-        _ if args.which == Which::Compare && html.is_none() && svg.is_none() => {
-            compared::show(session.out, &traces[0], &traces[1])
-        }
-        _ if html.is_some() || svg.is_some() => Ok(()),
+        _ if args.which == Which::Compare => compared::show(session.out, &traces[0], &traces[1]),
         (true, _) => json(session.out, &traces),
         (false, true) => list(session.out, &traces),
         (false, false) => show(session.out, &traces),
@@ -201,10 +195,6 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
 fn forgotten(id: TraceId) -> Failure {
     let what = format!("nobody remembers trace {id}: servers keep some thousand spans");
     Failure::new(Code::NotFound, what)
-}
-
-fn write(file: &Path, text: &str) -> Outcome {
-    fs::write(file, text).map_err(|error| Failure::file("write", file, &error))
 }
 
 fn json(out: Output, traces: &[Trace]) -> Outcome {

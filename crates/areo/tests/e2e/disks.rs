@@ -6,6 +6,7 @@ use crate::cluster::{Cluster, wait_until};
 use crate::values::bytes;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,6 +79,15 @@ impl SmallDisk {
             .is_ok_and(|output| output.status.success())
             .then_some(SmallDisk(folder))
     }
+
+    /// Takes the place of a directory, with what is in there.
+    fn replace(&self, directory: &Path) {
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(directory.join(".")).arg(self.0.path());
+        assert!(copy.status().unwrap().success());
+        fs::remove_dir_all(directory).unwrap();
+        symlink(self.0.path(), directory).unwrap();
+    }
 }
 
 impl Drop for SmallDisk {
@@ -149,6 +159,97 @@ fn fill(disk: &SmallDisk) -> PathBuf {
     let mut filler = File::create(&path).unwrap();
     while filler.write_all(&[1; 4096]).is_ok() {}
     path
+}
+
+/// A cluster in which these servers have small disks of their own.
+fn on_small_disks(servers: &[&str], flags: &[&str]) -> Option<(Cluster, Vec<SmallDisk>)> {
+    let disks: Option<Vec<_>> = servers.iter().map(|_| SmallDisk::mount("200m")).collect();
+    let disks = disks?;
+    let mut cluster = Cluster::start(flags);
+    cluster.stop().done();
+    for (disk, server) in disks.iter().zip(servers) {
+        disk.replace(&cluster.data().join(server));
+    }
+    Some((cluster.start_again(flags), disks))
+}
+
+/// Takes all the room that is left on the disks, and lets the servers use up what they have put aside: until a put of as many
+/// bytes is refused, time after time.
+fn fill_up(cluster: &Cluster, disks: &[SmallDisk], smallest: usize) -> Vec<PathBuf> {
+    let fillers = disks.iter().map(fill).collect();
+    let mut length = 8 << 20;
+    for number in 0.. {
+        assert!(number < 300, "the disks are not that large");
+        let put = ["put", &format!("filler-{number}"), "-", "--timeout", "5s"];
+        let put = cluster.run_with(&put, &bytes(length, number));
+        match put.code {
+            0 => {}
+            _ if length > smallest => length /= 2,
+            _ => break,
+        }
+    }
+    fillers
+}
+
+/// `[X-3 unconfirmed-cap]`: fragments of refused puts filled the cap of unconfirmed versions at the members that had room, and no put of
+/// that object ever succeeded again.
+#[test]
+fn an_object_takes_puts_again_when_full_disks_have_room() {
+    let servers = ["--servers", "6"];
+    let Some((cluster, disks)) = on_small_disks(&["s4", "s5", "s6"], &servers) else {
+        println!("not run: mounting a small file system needs root");
+        return;
+    };
+    let value = |number: u64| bytes(100_000, number);
+    let put = |number| cluster.run_with(&["put", "hot", "-", "--timeout", "5s"], &value(number));
+    put(0).done();
+    let fillers = fill_up(&cluster, &disks, 20_000);
+    // More than any cap.
+    for number in 1..=80 {
+        let refused = put(number);
+        assert!([5, 8].contains(&refused.code), "{refused:?}");
+        refused.refused(refused.code, &["disk full"]);
+    }
+    assert!(cluster.run(&["get", "hot"]).done().stdout == value(0));
+    for filler in fillers {
+        fs::remove_file(filler).unwrap();
+    }
+    wait_until(|| put(100).code == 0);
+    for number in 101..110 {
+        put(number).done();
+        assert!(cluster.run(&["get", "hot"]).done().stdout == value(number));
+    }
+}
+
+/// A refused put left as many fragments as make a value, and reads failed or not, depending on who answered first.
+#[test]
+fn a_put_that_full_disks_refused_leaves_the_object_readable() {
+    let Some((mut cluster, disks)) = on_small_disks(&["s4", "s5"], &["--servers", "5"]) else {
+        println!("not run: mounting a small file system needs root");
+        return;
+    };
+    let (old, new) = (bytes(100_000, 1), bytes(100_000, 2));
+    let put = |cluster: &Cluster, value: &[u8]| {
+        cluster.run_with(&["put", "k", "-", "--timeout", "5s"], value)
+    };
+    put(&cluster, &old).done();
+    fill_up(&cluster, &disks, 20_000);
+    let refused = put(&cluster, &new);
+    assert!([5, 8].contains(&refused.code), "{refused:?}");
+    refused.refused(refused.code, &["disk full"]);
+    let first = cluster.run(&["get", "k"]).done().stdout;
+    assert!(first == old || first == new);
+    for server in ["s1", "s2", "s3", "s4", "s5"] {
+        cluster.kill(server);
+        for _ in 0..3 {
+            assert!(
+                cluster.run(&["get", "k"]).done().stdout == first,
+                "{server}"
+            );
+        }
+        cluster.restart(server);
+        wait_until(|| cluster.state(server) == "serving");
+    }
 }
 
 #[test]

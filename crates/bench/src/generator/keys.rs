@@ -1,12 +1,12 @@
 //! Which object an operation is for.
 
 use crate::random::Random;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
 /// How often objects are wanted.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Popularity {
     /// All of them equally.

@@ -4,7 +4,7 @@ use super::Counters;
 use crate::failures::Failures;
 use crate::target::Cost;
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::time::Duration;
 
 /// The longest latency that is told from others, in nanoseconds: what takes longer counts as this.
@@ -12,7 +12,7 @@ const LONGEST_NS: u64 = 600_000_000_000;
 /// Digits of a latency that are right.
 const DIGITS: u8 = 3;
 /// Latencies, in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Times {
     /// How many operations.
     pub count: u64,
@@ -76,7 +76,7 @@ impl FromIterator<Duration> for Latencies {
 }
 
 /// What a load took. What is told per operation is of those that succeeded, and 0 if none did.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
     /// How long was measured.
     pub seconds: f64,
@@ -99,7 +99,6 @@ pub struct Measured {
     /// Configurations that an operation visited, where the store tells.
     pub configurations: Option<f64>,
     /// Reconfigurations that ended in this time.
-    #[serde(default)]
     pub reconfigurations: u64,
     /// CPU time of the process with the clients, per operation.
     pub client_cpu_us: f64,

@@ -1,9 +1,9 @@
 //! Medians, and ratios of them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What several runs showed of one thing.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
     /// The middle one; of an even number the lower one of the two.
     pub median: f64,

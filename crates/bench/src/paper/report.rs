@@ -2,12 +2,12 @@
 
 use super::figures::Spread;
 use crate::system::Machine;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What came of an experiment. The names of the fields are those of `--json`, and stay.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// `paper`: which report this is.
     pub report: String,
@@ -28,7 +28,6 @@ pub struct Report {
     /// What everything was drawn from.
     pub seed: u64,
     /// Variants that were not, and why.
-    #[serde(default)]
     pub not_run: Vec<String>,
     /// What was measured.
     pub points: Vec<Point>,
@@ -45,7 +44,7 @@ pub struct Report {
 }
 
 /// A variant at a point.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
     /// The variant, as the papers call it.
     pub variant: String,
@@ -64,7 +63,7 @@ pub struct Point {
 }
 
 /// What a point was made with.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Setting {
     /// Bytes of the object or file.
     pub size: usize,
@@ -85,7 +84,7 @@ pub struct Setting {
 }
 
 /// Two variants that differ in one thing.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
     /// In which.
     pub relation: String,
@@ -110,7 +109,7 @@ pub struct Comparison {
 }
 
 /// Whether an order is the published one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is.
@@ -136,7 +135,7 @@ impl Verdict {
 }
 
 /// A count that does not depend on the machine.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Law {
     /// Of what.
     pub what: String,

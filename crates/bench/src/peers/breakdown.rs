@@ -6,7 +6,7 @@ use crate::system;
 use crate::target::{Answer, Target, TargetName};
 use areo_telemetry::summary::{Share, summarize};
 use areo_telemetry::{Recorder, SpanRecord, Trace};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -27,7 +27,7 @@ pub struct Watch {
 }
 
 /// Where the time of operations went, of a store that tells. The names of the fields are those of `--json`, and stay.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Breakdown {
     /// The store.
     pub target: TargetName,
@@ -48,7 +48,7 @@ pub struct Breakdown {
 }
 
 /// A part of the time of operations.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Part {
     /// What it was spent on.
     pub name: String,

@@ -4,10 +4,10 @@ use super::{Options, PeersError, failed};
 use crate::completions::STEP;
 use crate::generator::{History, Load, Noticed, Plan};
 use crate::target::{Target, TargetName};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What the clients of a store noticed of a member that was killed. The names of the fields are those of `--json`, and stay.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Killed {
     /// The store.
     pub target: TargetName,

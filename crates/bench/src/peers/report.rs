@@ -5,11 +5,11 @@ use crate::generator::{Measured, Times};
 use crate::limits::Limit;
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::str::FromStr;
 
 /// What clients do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// They put.
@@ -39,7 +39,7 @@ impl FromStr for Operation {
 }
 
 /// Everything that was measured of one load on one store.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
     /// The store.
     pub target: TargetName,
@@ -54,7 +54,7 @@ pub struct Point {
 }
 
 /// A figure of several runs.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Spread {
     /// In the middle.
     pub median: f64,
@@ -112,7 +112,7 @@ impl Point {
 }
 
 /// How much of something one store has of another's, run by run.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Ratio {
     /// Of throughput: above 1 is more.
     pub throughput: Spread,
@@ -121,7 +121,7 @@ pub struct Ratio {
 }
 
 /// The first store against another, under the same load.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Compared {
     /// The first store.
     pub target: TargetName,
@@ -138,7 +138,7 @@ pub struct Compared {
 }
 
 /// A comparison. The names of the fields are those of `--json`, and stay.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// `peers`: which report this is.
     pub report: String,
@@ -155,13 +155,10 @@ pub struct Report {
     /// The first store against the others.
     pub ratios: Vec<Compared>,
     /// Where the time of operations went, of stores that tell.
-    #[serde(default)]
     pub breakdowns: Vec<Breakdown>,
     /// A member of each store killed under load, if that was asked for.
-    #[serde(default)]
     pub killed: Vec<Killed>,
     /// What the machine can do at most, whatever a store does.
-    #[serde(default)]
     pub limits: Vec<Limit>,
 }
 

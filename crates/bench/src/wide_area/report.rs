@@ -5,11 +5,11 @@ use crate::failures;
 use crate::generator::{Latencies, Times};
 use crate::peers::Operation;
 use crate::system::{self, Machine};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::time::Duration;
 
 /// A measurement. The names of the fields are those of `--json`, and stay.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// `wide-area`: which report this is.
     pub report: String,
@@ -38,7 +38,7 @@ pub struct Report {
 }
 
 /// One operation from one site to one domain.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
     /// How the domain keeps values, such as `abd [3,1]`.
     pub shape: String,
@@ -59,7 +59,7 @@ pub struct Point {
 }
 
 /// Operations that took so many rounds.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct ByRounds {
     /// So many.
     pub rounds: u64,

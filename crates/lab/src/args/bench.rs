@@ -22,7 +22,7 @@ pub(crate) enum Bench {
     /// Measure what this machine can do at most: copy, send, sync and code
     ///
     /// What a store takes for an operation is set against this: nothing that sends bytes through a socket is faster than
-    /// that. `docs/benchmarks.md` does it.
+    /// that: `docs/benchmarks.md`.
     Limits(MeasureLimits),
     /// Draw a page again, from what `areo-peers`, `areo-lab paper` or `areo-lab bench wide-area` printed with `--json`
     Report(DrawReport),
@@ -32,7 +32,7 @@ pub(crate) enum Bench {
     /// over, and replication and erasure coding take turns. Measured are throughput, latency and the longest time without
     /// a success, with and without reconfigurations; then, with nobody else at work, the time per object if all are in one
     /// domain and if each has one of its own, bytes moved, and reading after 100 configurations. Ends with 1 if any
-    /// operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
+    /// operation failed. `docs/bench-json.md` says what the fields of `--json` mean.
     Reconfig(MeasureReconfig),
     /// Put and get at servers that are far apart, and tell latency in round trips
     ///
@@ -40,7 +40,7 @@ pub(crate) enum Bench {
     /// of them, one at each site, and on all, replicated and erasure-coded. A client at each site puts and gets; then one at A
     /// gets what one at B puts all the time. Data between clients and servers passes a proxy that delays it by half a round
     /// trip each way. Counts of rounds are asserted: ends with 1 if one is another than it is on any machine, or if any
-    /// operation failed. `docs/benchmarks.md` says what the fields of `--json` mean.
+    /// operation failed. `docs/bench-json.md` says what the fields of `--json` mean.
     WideArea(MeasureWideArea),
 }
 
@@ -90,11 +90,8 @@ pub(crate) struct DrawReport {
     #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) file: PathBuf,
     /// Where the page goes
-    #[arg(long, value_name = "FILE", required_unless_present = "svg", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) html: Option<PathBuf>,
-    /// Write each plot into a file of its own in this directory; the names begin with that of what was printed
-    #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub(crate) svg: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -6,10 +6,9 @@ use crate::cmd::NAME;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Column, Output, columns};
 use areo::progress;
-use areo::units::show_time;
-use areo_bench::page::Page;
 use areo_bench::paper::{self, Comparison, Experiment, Law, Options, Point, Report, Spread, short};
 use areo_lab::shared::{command, create, data_directory, finish, none_failed, random_seed, write};
+use areo_telemetry::view;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -84,12 +83,8 @@ fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
     };
     let work = paper::run(options, observe);
     let report = finish(out, ("the measurement", &bar), work, print)?;
-    write([(csv, &report.csv()), (html, &page(&report).html())])?;
+    write([(csv, &report.csv()), (html, &view::page(&report))])?;
     judge(&report)
-}
-
-pub(super) fn page(report: &Report) -> Page {
-    Page::of_paper(report, &show_time(report.made_at_ms))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {

@@ -94,21 +94,12 @@ fn collection_leads_from_the_first_configuration_to_the_last() {
     assert_eq!(points, 18, "{report}");
     let measured = csv.lines().filter(|line| line.starts_with("measured,"));
     assert_eq!(measured.count(), 4 * points, "{csv}");
-    // The same page from what was printed, and its plots beside it.
+    // The same page from what was printed.
     let (printed, again) = (file("printed.json"), file("again.html"));
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
-    let drawn = [
-        &printed,
-        "--html",
-        &again,
-        "--svg",
-        place.path().to_str().unwrap(),
-    ];
-    line("bench report", &drawn).done();
+    line("bench report", &[&printed, "--html", &again]).done();
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
-    assert_eq!(read(&html), read(&again));
-    let plot = file("printed-by-size-mib-a-latency-of-a-read-ares.svg");
-    assert!(read(&plot).contains("ARES PB+GC"));
+    assert!(read(&html) == read(&again), "drawn again");
 }
 
 #[test]

@@ -70,13 +70,18 @@ impl World {
     /// A process of a server begins: it knows what its records say.
     pub(super) fn open_book(&self, server: usize) {
         let caller = self.caller_of(server);
+        self.close_book(caller);
+        let records = self.0.machines.borrow().list[server].all_registered();
+        self.learn(caller, records);
+    }
+
+    /// A process ends. The next one begins with what people wrote down when the cluster was new.
+    pub(crate) fn close_book(&self, caller: usize) {
         let book = Book::new(self.cluster().servers);
         let before = std::mem::replace(&mut self.0.books.borrow_mut()[caller], book);
         if let Some(task) = before.asking {
             self.abort(task);
         }
-        let records = self.0.machines.borrow().list[server].all_registered();
-        self.learn(caller, records);
     }
 
     /// The caller hears of servers. What it could not send to those that it finds now goes out.

@@ -7,10 +7,9 @@ use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::progress;
-use areo::units::show_time;
-use areo_bench::page::Page;
 use areo_bench::wide_area::{self, ByRounds, Options, Point, Report};
 use areo_lab::shared::{command, create, data_directory, finish, none_failed, write};
+use areo_telemetry::view;
 use std::time::Duration;
 
 /// How long an operation may take, unless `--timeout` says otherwise.
@@ -42,12 +41,8 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureWideArea) -> Outcome {
         bar.set_position(done as u64);
     });
     let report = finish(out, ("the measurement", &bar), work, print)?;
-    write([(html, &page(&report).html())])?;
+    write([(html, &view::page(&report))])?;
     judge(&report)
-}
-
-pub(super) fn page(report: &Report) -> Page {
-    Page::of_wide_area(report, &show_time(report.made_at_ms))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
