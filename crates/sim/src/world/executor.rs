@@ -48,7 +48,7 @@ impl World {
         ended.is_some()
     }
 
-    /// Lets go of all tasks and calls: they hold the world that holds them.
+    /// Drops all tasks and calls: they hold the world that holds them.
     pub(crate) fn end(&self) {
         let tasks = std::mem::take(&mut *self.0.tasks.running.borrow_mut());
         drop(tasks);

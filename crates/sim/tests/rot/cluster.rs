@@ -118,7 +118,7 @@ impl Server {
         Ok(codec::decode_reply(&reply.body, reply.payload).expect("it was encoded"))
     }
 
-    /// As an idle server does: lets go, reclaims, verifies everything, proves the last batch.
+    /// As an idle server does: evicts, reclaims, verifies everything, proves the last batch.
     fn keep_house(&mut self, now: Instant) {
         loop {
             let upkeep = self.node.upkeep(now, &mut ());
