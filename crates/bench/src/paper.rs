@@ -2,8 +2,9 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `experiment` | which there are, and which not |
-//! | `scale` | every parameter of every scale |
+//! | `experiment` | what an experiment is |
+//! | `experiments` | the experiments, as data, and which there are not |
+//! | `scale` | how large: the parameters of every scale |
 //! | `variant` | the algorithms that are compared, as options of domains |
 //! | `stage` | servers and domains |
 //! | `actor` | a reader or writer, and what its operations cost |
@@ -20,6 +21,7 @@ mod actor;
 mod collected;
 mod compare;
 mod experiment;
+mod experiments;
 mod figures;
 mod law;
 mod longevity;
@@ -31,7 +33,8 @@ mod stage;
 mod sweep;
 mod variant;
 
-pub use experiment::{Experiment, Listed, VARIANTS_NOT_HERE, list, not_run};
+pub use experiment::{Experiment, Listed, list, not_run};
+pub use experiments::VARIANTS_NOT_HERE;
 pub use figures::{Spread, short};
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use scale::Scale;
@@ -43,6 +46,7 @@ use crate::setup::Setup;
 use crate::system::{self, Machine};
 use collected::Left;
 use compare::Measured;
+use experiment::Procedure;
 use scale::show_size;
 use stage::Stage;
 use std::collections::BTreeMap;
@@ -55,7 +59,7 @@ pub struct Options {
     /// The program `areo`.
     pub program: Program,
     /// Which experiment.
-    pub experiment: Experiment,
+    pub experiment: &'static Experiment,
     /// How large.
     pub scale: Scale,
     /// What everything is drawn from.
@@ -144,7 +148,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         made_at_ms: system::now_ms(),
         command: options.command,
         machine: Machine::this(),
-        experiment: experiment.name().into(),
+        experiment: experiment.name.into(),
         scale: scale.name().into(),
         changes: scale::changes(experiment, scale),
         runs: parameters.runs,
@@ -160,10 +164,10 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
 }
 
 /// Every variant at every size, and whatever else is varied.
-fn points(experiment: Experiment, scale: Scale) -> Vec<Measured> {
+fn points(experiment: &'static Experiment, scale: Scale) -> Vec<Measured> {
     let mut points = Vec::new();
     for step in scale::steps(experiment, scale) {
-        for size in &step.1.sizes {
+        for size in step.1.sizes {
             let point = |variant, left| Measured {
                 experiment,
                 step: step.clone(),
@@ -172,15 +176,16 @@ fn points(experiment: Experiment, scale: Scale) -> Vec<Measured> {
                 left,
                 runs: BTreeMap::new(),
             };
-            if experiment == Experiment::E7 {
-                for left in Left::ALL {
-                    let variants = collected::variants().into_iter();
-                    points.extend(variants.map(|variant| point(variant, Some(left))));
+            let variants = experiment.variants().into_iter();
+            let variants = variants.filter(|variant| sweep::exists(*variant, *size));
+            match experiment.procedure {
+                Procedure::AtOnce => points.extend(variants.map(|variant| point(variant, None))),
+                Procedure::AfterReconfigurations => {
+                    for left in Left::ALL {
+                        let variants = variants.clone();
+                        points.extend(variants.map(|variant| point(variant, Some(left))));
+                    }
                 }
-            } else {
-                let variants = sweep::variants(experiment).into_iter();
-                let variants = variants.filter(|variant| sweep::exists(*variant, *size));
-                points.extend(variants.map(|variant| point(variant, None)));
             }
         }
     }

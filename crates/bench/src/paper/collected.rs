@@ -6,7 +6,7 @@ use super::law;
 use super::report::Law;
 use super::scale::Parameters;
 use super::stage::{Stage, means};
-use super::variant::{Algorithm, Extras, Variant};
+use super::variant::{Extras, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
 use areo_client::experimental::{Experimental, LeaveOff};
@@ -47,19 +47,6 @@ impl Left {
             _ => Some(LeaveOff::Finalized),
         }
     }
-}
-
-/// The variants: what is read, and with what; the configurations alternate.
-pub(super) fn variants() -> Vec<Variant> {
-    let each = |algorithm| {
-        Extras::ALL.map(|extras| Variant {
-            algorithm,
-            dap: DapKind::Abd,
-            extras,
-            etcd: false,
-        })
-    };
-    Algorithm::ALL.into_iter().flat_map(each).collect()
 }
 
 /// Measures one variant at one point, once.
@@ -189,6 +176,5 @@ mod tests {
             [Some(LeaveOff::Finalized); 12]
         );
         assert_eq!(left(Left::Finalized, Extras::Collecting), [None; 12]);
-        assert_eq!(variants().len(), 9);
     }
 }

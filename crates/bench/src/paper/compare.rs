@@ -26,7 +26,7 @@ const QUANTITIES: [&str; 5] = [
 /// A variant at a point, and what each run showed of each quantity.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Measured {
-    pub(super) experiment: Experiment,
+    pub(super) experiment: &'static Experiment,
     /// What is varied beside the size, and what everything is made with there.
     pub(super) step: (String, Parameters),
     pub(super) variant: Variant,
@@ -183,7 +183,13 @@ fn one(
     };
     let runs = above.runs[quantity].len();
     let order = published.map(|(published, _)| order(published));
-    let in_words = || published::order(above.experiment, relation, quantity);
+    // What is published in words: that one is significantly less than the other.
+    let less = above.experiment.less.iter();
+    let is_less = || {
+        less.clone()
+            .any(|(of, what)| *of == relation && what.contains(&quantity))
+    };
+    let in_words = || is_less().then_some(Order::Less);
     let verdict = match order.or_else(in_words) {
         None => Verdict::Unpublished,
         Some(_) if runs < RUNS => Verdict::Undecided,
@@ -212,9 +218,9 @@ fn one(
 impl Measured {
     /// The variant.
     pub(super) fn name(&self) -> String {
-        match self.experiment {
-            Experiment::E5 | Experiment::E7 => self.variant.name_of_both(),
-            _ => self.variant.name(),
+        match self.experiment.reconfigures() {
+            true => self.variant.name_of_both(),
+            false => self.variant.name(),
         }
     }
 
@@ -245,12 +251,8 @@ impl Measured {
 
     /// What the publication reports of it.
     pub(super) fn published(&self) -> Option<published::Figure> {
-        match self.experiment {
-            Experiment::E1 | Experiment::E6 | Experiment::E7 => {
-                published::read_ms(self.variant, self.left, self.size)
-            }
-            _ => None,
-        }
+        let table = self.experiment.figures?;
+        table.read_ms(self.variant, self.left, self.size)
     }
 }
 
@@ -308,9 +310,10 @@ mod tests {
 
     #[test]
     fn variants_that_differ_in_one_thing_are_compared() {
-        let parameters = scale::parameters(Experiment::E7, Scale::Full);
+        let e7 = Experiment::find("E7").unwrap();
+        let parameters = scale::parameters(e7, Scale::Full);
         let measured = |algorithm, extras, left, ms: &[f64]| Measured {
-            experiment: Experiment::E7,
+            experiment: e7,
             step: (String::new(), parameters.clone()),
             variant: Variant {
                 algorithm,
@@ -338,5 +341,39 @@ mod tests {
         assert!((read.ratio.median - 3.0).abs() < 1e-9);
         assert_eq!((read.verdict, &*read.reason), (Verdict::Holds, ""));
         assert_eq!(compared[1].verdict, Verdict::Unpublished);
+    }
+
+    #[test]
+    fn what_is_published_in_words_is_an_order() {
+        let verdicts = |name: &str| -> Vec<(String, Verdict)> {
+            let experiment = Experiment::find(name).unwrap();
+            let measured = |algorithm, ms: f64| Measured {
+                experiment,
+                step: (String::new(), experiment.published.clone()),
+                variant: Variant {
+                    algorithm,
+                    dap: DapKind::Abd,
+                    extras: Extras::Piggyback,
+                    etcd: false,
+                },
+                size: 1 << 20,
+                left: None,
+                runs: ["read_ms", "write_ms"].map(|of| (of, vec![ms; 3])).into(),
+            };
+            let both = [
+                measured(Algorithm::CoAres, 2.0),
+                measured(Algorithm::CoAresF, 1.0),
+            ];
+            let verdict = |of: Comparison| (of.quantity, of.verdict);
+            compare(&both).into_iter().map(verdict).collect()
+        };
+        let (read, write) = ("read_ms".to_owned(), "write_ms".to_owned());
+        let holds = Verdict::Holds;
+        assert_eq!(
+            verdicts("P1"),
+            [(read.clone(), holds), (write.clone(), holds)]
+        );
+        let unpublished = Verdict::Unpublished;
+        assert_eq!(verdicts("P4"), [(read, unpublished), (write, holds)]);
     }
 }

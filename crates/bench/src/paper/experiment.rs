@@ -1,31 +1,137 @@
-//! Which experiments the papers made, and which of them can be repeated here.
+//! What an experiment is: data. Its row says which variants it compares, what it varies, what it is made with as published, and what
+//! was published. `experiments/` has the rows, a file for each source; to add an experiment is to add a row.
 
+use super::compare::Relation;
+use super::experiments::{NOT_HERE, ROWS};
 use super::outside::NOT_ON_THE_PATH;
-use std::str::FromStr;
+use super::published::Table;
+use super::scale::Parameters;
+use super::variant::{Algorithm, Extras, Variant};
+use areo_client::DapKind;
 
 /// An experiment that can be repeated.
+#[derive(Debug)]
+pub struct Experiment {
+    /// As the specification calls it.
+    pub name: &'static str,
+    pub(super) about: &'static str,
+    /// The variants, for people.
+    pub(super) compares: &'static str,
+    pub(super) variants: &'static [Variants],
+    pub(super) procedure: Procedure,
+    /// What everything is made with, as published.
+    pub(super) published: Parameters,
+    /// What is varied beside the size.
+    pub(super) varied: &'static [Varied],
+    /// The table of the publication with its latencies of reads.
+    pub(super) figures: Option<Table>,
+    /// What is published in words: which variants have significantly less of these quantities.
+    pub(super) less: &'static [(Relation, &'static [&'static str])],
+    /// What the scale `full` leaves out, in sentences.
+    pub(super) left_out: &'static [&'static str],
+}
+
+impl PartialEq for Experiment {
+    fn eq(&self, other: &Experiment) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Experiment {}
+
+/// Every combination of these.
+#[derive(Debug)]
+pub(super) struct Variants {
+    pub(super) algorithms: &'static [Algorithm],
+    pub(super) daps: &'static [DapKind],
+    pub(super) extras: &'static [Extras],
+    pub(super) etcd: bool,
+}
+
+/// What readers and writers do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Experiment {
-    /// Size of the file.
-    E1,
-    /// Participation.
-    E2,
-    /// Size of blocks.
-    E3,
+pub(super) enum Procedure {
+    /// They work at once, beside reconfigurers if there are some.
+    AtOnce,
+    /// Readers that know the first configuration read after twelve reconfigurations, which are left in two ways.
+    AfterReconfigurations,
+}
+
+/// A parameter, and its values at each scale.
+#[derive(Debug)]
+pub(super) struct Varied {
+    pub(super) what: Parameter,
+    pub(super) quick: &'static [usize],
+    pub(super) default: &'static [usize],
+    pub(super) full: &'static [usize],
+}
+
+/// What may be varied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Parameter {
+    /// Servers, of which as many may fail as replication tolerates.
+    Servers,
+    Readers,
+    Writers,
+    /// Bytes of a block of a file, about.
+    BlockBytes,
     /// Fragments that make a value.
-    E4,
-    /// Reconfigurers beside readers and writers.
-    E5,
-    /// Piggybacking.
-    E6,
-    /// Garbage collection.
-    E7,
-    /// Coverable objects and files in one configuration.
-    P1,
-    /// Replication and erasure coding.
-    P2,
-    /// Coverable objects and files.
-    P4,
+    K,
+    Reconfigurers,
+}
+
+impl Experiment {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = &'static Experiment> {
+        ROWS.iter().copied().flatten()
+    }
+
+    /// The one of this name, or why there is none.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn find(text: &str) -> Result<&'static Experiment, String> {
+        let is_it = |name: &str| name.eq_ignore_ascii_case(text);
+        if let Some(found) = Experiment::all().find(|experiment| is_it(experiment.name)) {
+            return Ok(found);
+        }
+        let names: Vec<&str> = Experiment::all()
+            .map(|experiment| experiment.name)
+            .collect();
+        let missing = NOT_HERE.iter().find(|listed| is_it(listed.experiment));
+        Err(match missing {
+            Some(Listed { missing, .. }) => {
+                format!("experiment {text} cannot be repeated here: {missing}")
+            }
+            None => format!(
+                "there is no experiment '{text}': there are {}",
+                names.join(", ")
+            ),
+        })
+    }
+
+    /// Its variants.
+    pub(super) fn variants(&self) -> Vec<Variant> {
+        let mut all = Vec::new();
+        for of in self.variants {
+            for &algorithm in of.algorithms {
+                for &dap in of.daps {
+                    all.extend(of.extras.iter().map(|&extras| Variant {
+                        algorithm,
+                        dap,
+                        extras,
+                        etcd: of.etcd,
+                    }));
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether the configuration changes while it is measured, or before.
+    pub(super) fn reconfigures(&self) -> bool {
+        self.procedure == Procedure::AfterReconfigurations || self.published.reconfigurers > 0
+    }
 }
 
 /// An experiment of the papers, and whether it can be repeated here.
@@ -41,144 +147,16 @@ pub struct Listed {
     pub missing: &'static str,
 }
 
-const EACH: &str = "ARES, CoARES, CoARESF, each with ABD and EC";
-
-impl Experiment {
-    /// All of them.
-    pub const ALL: [Experiment; 10] = [
-        Experiment::E1,
-        Experiment::E2,
-        Experiment::E3,
-        Experiment::E4,
-        Experiment::E5,
-        Experiment::E6,
-        Experiment::E7,
-        Experiment::P1,
-        Experiment::P2,
-        Experiment::P4,
-    ];
-
-    /// As people call it.
-    pub fn name(self) -> &'static str {
-        self.listed().experiment
-    }
-
-    fn listed(self) -> Listed {
-        let (experiment, about, variants) = match self {
-            Experiment::E1 => ("E1", "size of the file (Ares II, figure 2)", EACH),
-            Experiment::E2 => ("E2", "participation (figures 3, 4)", EACH),
-            Experiment::E3 => (
-                "E3",
-                "size of blocks (figures 5 to 7)",
-                "CoARESF with ABD and EC",
-            ),
-            Experiment::E4 => (
-                "E4",
-                "k of erasure coding (figures 8 to 11)",
-                "ARES, CoARES, CoARESF with EC",
-            ),
-            Experiment::E5 => (
-                "E5",
-                "longevity: reconfigurers beside readers and writers (figures 12 to 14)",
-                "ARES, CoARES, CoARESF, each without, and with PB and GC, from EC to ABD and back on changing servers; ARES also with etcd deciding which configuration comes next",
-            ),
-            Experiment::P1 => (
-                "P1",
-                "CoABD and CoABD-F, size of the file (slides)",
-                "CoARES and CoARESF with ABD and PB: in one configuration they are CoABD and CoABD-F",
-            ),
-            Experiment::P2 => (
-                "P2",
-                "replication and erasure coding, size of the object (slides); k is E4",
-                "ARES with ABD, with EC, and with EC-DAP as published and EC-DAPopt",
-            ),
-            Experiment::P4 => (
-                "P4",
-                "coverable objects and files, size (slides)",
-                "CoARES, CoARESF, each with ABD, with EC, and with EC-DAPopt",
-            ),
-            Experiment::E6 => (
-                "E6",
-                "piggybacking (Ares II, table 2)",
-                "ARES, CoARES, CoARESF, each with ABD and EC, without and with PB",
-            ),
-            Experiment::E7 => (
-                "E7",
-                "garbage collection (Ares II, table 3)",
-                "ARES, CoARES, CoARESF, each without, with PB, with PB and GC, from ABD to EC and back",
-            ),
-        };
-        Listed {
-            experiment,
-            about,
-            variants,
-            missing: "",
-        }
-    }
+/// Every experiment of the papers: those that can be repeated first.
+pub fn list() -> Vec<Listed> {
+    let here = Experiment::all().map(|of| Listed {
+        experiment: of.name,
+        about: of.about,
+        variants: of.compares,
+        missing: "",
+    });
+    here.chain(NOT_HERE.iter().cloned()).collect()
 }
-
-impl FromStr for Experiment {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Experiment, String> {
-        let all = Experiment::ALL.into_iter();
-        let mut named = all.filter(|experiment| experiment.name().eq_ignore_ascii_case(text));
-        named.next().ok_or_else(|| {
-            let names = Experiment::ALL.map(Experiment::name).join(", ");
-            match NOT_HERE
-                .iter()
-                .find(|listed| listed.experiment.eq_ignore_ascii_case(text))
-            {
-                Some(Listed { missing, .. }) => {
-                    format!("experiment {text} cannot be repeated here: {missing}")
-                }
-                None => format!("there is no experiment '{text}': there are {names}"),
-            }
-        })
-    }
-}
-
-const fn not_here(experiment: &'static str, about: &'static str, missing: &'static str) -> Listed {
-    Listed {
-        experiment,
-        about,
-        variants: "",
-        missing,
-    }
-}
-
-const NOT_HERE: &[Listed] = &[
-    not_here(
-        "P3",
-        "beside Cassandra and Redis (slides)",
-        "those are peers, not variants of the algorithm",
-    ),
-    not_here(
-        "P5",
-        "on machines of Amazon (slides)",
-        "there is one machine",
-    ),
-];
-
-/// What of the papers' variants there is not, and why.
-pub const VARIANTS_NOT_HERE: &[(&str, &str)] = &[
-    (
-        "EC-DAP as published, and EC-DAPopt, but for P2 and P4",
-        "there, and in the other variants of these, erasure coding is EC-DAP II with the corrections of the specification",
-    ),
-    (
-        "garbage collection as each reconfigurer remembers it (E7: c0, c4, c8, c12)",
-        "a server that lets a configuration go knows the last final one of the domain: c0, c12",
-    ),
-    (
-        "batching off",
-        "a domain is one configuration sequence, and always moves as a whole; one object alone is a domain of its own",
-    ),
-    (
-        "external consensus, but for ARES in E5",
-        "a domain can have it (`areo domain create --consensus etcd=HOST:PORT`), and ARES has it in E5; in all others the members decide",
-    ),
-];
 
 /// What there would be, and cannot be run here, and why.
 pub fn not_run() -> Vec<(&'static str, &'static str)> {
@@ -187,12 +165,6 @@ pub fn not_run() -> Vec<(&'static str, &'static str)> {
         true => Vec::new(),
         false => vec![("ARES (etcd) and ARES PB+GC (etcd) in E5", NOT_ON_THE_PATH)],
     }
-}
-
-/// Every experiment of the papers: those that can be repeated first.
-pub fn list() -> Vec<Listed> {
-    let here = Experiment::ALL.into_iter().map(Experiment::listed);
-    here.chain(NOT_HERE.iter().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -211,16 +183,30 @@ mod tests {
 
     #[test]
     fn what_cannot_be_repeated_is_one_sentence() {
-        assert_eq!("e7".parse(), Ok(Experiment::E7));
-        let unknown = "E9".parse::<Experiment>().unwrap_err();
+        assert_eq!(Experiment::find("e7").unwrap().name, "E7");
+        let unknown = Experiment::find("E9").unwrap_err();
         assert!(
             unknown.contains("E9") && unknown.contains("E1, E2"),
             "{unknown}"
         );
-        let missing = "P3".parse::<Experiment>().unwrap_err();
+        let missing = Experiment::find("P3").unwrap_err();
         assert!(
             missing.contains("P3") && missing.contains("peers"),
             "{missing}"
         );
+    }
+
+    #[test]
+    fn variants_are_all_combinations() {
+        let names = |name: &str| -> Vec<String> {
+            let variants = Experiment::find(name).unwrap().variants();
+            variants.iter().map(|variant| variant.name()).collect()
+        };
+        assert_eq!(names("E3"), ["CoARESABDF", "CoARESECF"]);
+        assert_eq!(names("E6").len(), 12);
+        assert_eq!(names("E7").len(), 9);
+        assert_eq!(names("E5").len(), 8);
+        assert!(names("E5").contains(&"ARESEC PB+GC (etcd)".to_owned()));
+        assert_eq!(names("P1"), ["CoARESABD PB", "CoARESABDF PB"]);
     }
 }

@@ -1,8 +1,6 @@
 //! What the publication reports (`docs/spec` 7.1): latency of READ in milliseconds.
 
 use super::collected::Left;
-use super::compare::{Order, Relation};
-use super::experiment::Experiment;
 use super::variant::{Algorithm, Extras, Variant};
 
 const MIB: usize = 1 << 20;
@@ -88,42 +86,57 @@ const COLLECTED: [(Left, usize, [[f64; 3]; 3]); 4] = [
 /// A figure of the publication, and the size in bytes that it was measured at: of those, the nearest one.
 pub(super) type Figure = (f64, usize);
 
-/// Latency of a read of a file of this size; `left`: after the reconfigurations of E7.
-pub(super) fn read_ms(variant: Variant, left: Option<Left>, size: usize) -> Option<Figure> {
-    let algorithm = match variant.algorithm {
-        Algorithm::Ares => 0,
-        Algorithm::CoAres => 1,
-        Algorithm::CoAresF => 2,
-    };
-    let extras = match variant.extras {
-        Extras::Plain => 0,
-        Extras::Piggyback => 1,
-        Extras::Collecting => 2,
-    };
-    if let Some(left) = left {
-        let rows = COLLECTED.iter().filter(|row| row.0 == left);
-        let row = rows.min_by(|a, b| further(a.1, size).total_cmp(&further(b.1, size)))?;
-        return Some((row.2[algorithm][extras], row.1 * MIB));
-    }
-    let column = 2 * algorithm + usize::from(variant.dap.is_coded());
-    let rows = PIGGYBACK.iter();
-    let row = rows.min_by(|a, b| further(a.0, size).total_cmp(&further(b.0, size)))?;
-    Some((*row.1[column].get(extras)?, row.0 * MIB))
+/// A table of latencies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Table {
+    /// Table 2.
+    Piggyback,
+    /// Table 3.
+    Collected,
 }
 
-/// What is published in words: that one is significantly less than the other.
-pub(super) fn order(experiment: Experiment, relation: Relation, quantity: &str) -> Option<Order> {
-    let said = match (experiment, relation) {
-        // "CoABD-F has significantly lower write and read operation latency"; writes of EC are the fastest, reads of ABD the
-        // slowest.
-        (Experiment::P1, Relation::Fragmented) | (Experiment::P2, Relation::Coded) => {
-            ["read_ms", "write_ms"].contains(&quantity)
+impl Table {
+    /// Latency of a read of a file of this size; `left`: how the reconfigurations before it were left, of table 3.
+    pub(super) fn read_ms(
+        self,
+        variant: Variant,
+        left: Option<Left>,
+        size: usize,
+    ) -> Option<Figure> {
+        let algorithm = match variant.algorithm {
+            Algorithm::Ares => 0,
+            Algorithm::CoAres => 1,
+            Algorithm::CoAresF => 2,
+        };
+        let extras = match variant.extras {
+            Extras::Plain => 0,
+            Extras::Piggyback => 1,
+            Extras::Collecting => 2,
+        };
+        match self {
+            Table::Piggyback => {
+                let column = 2 * algorithm + usize::from(variant.dap.is_coded());
+                let (at, columns) = nearest(PIGGYBACK.iter(), |row| row.0, size)?;
+                Some((*columns.1[column].get(extras)?, at))
+            }
+            Table::Collected => {
+                let rows = COLLECTED.iter().filter(|row| Some(row.0) == left);
+                let (at, row) = nearest(rows, |row| row.1, size)?;
+                Some((row.2[algorithm][extras], at))
+            }
         }
-        // "Fragmented algorithms have significantly lower write operation latency."
-        (Experiment::P4, Relation::Fragmented) => quantity == "write_ms",
-        _ => false,
-    };
-    said.then_some(Order::Less)
+    }
+}
+
+/// The row of the size that is nearest, in MiB, and that size in bytes.
+fn nearest<'a, R>(
+    rows: impl Iterator<Item = &'a R>,
+    mib: impl Fn(&R) -> usize,
+    size: usize,
+) -> Option<(usize, &'a R)> {
+    let far = |row: &&R| further(mib(row), size);
+    let row = rows.min_by(|a, b| far(a).total_cmp(&far(b)))?;
+    Some((mib(row) * MIB, row))
 }
 
 /// How far a published size is from this one: by what they differ as factors.
@@ -148,7 +161,7 @@ mod tests {
     #[test]
     fn figures_are_those_of_the_tables() {
         let f = |extras| variant(Algorithm::CoAresF, DapKind::Ec, extras);
-        let read = |extras, size| read_ms(f(extras), None, size);
+        let read = |extras, size| Table::Piggyback.read_ms(f(extras), None, size);
         assert_eq!(read(Extras::Plain, 512 * MIB), Some((23_200.0, 512 * MIB)));
         assert_eq!(
             read(Extras::Piggyback, 256 * MIB),
@@ -156,27 +169,31 @@ mod tests {
         );
         assert_eq!(read(Extras::Collecting, MIB), None);
         let ares = variant(Algorithm::Ares, DapKind::Abd, Extras::Piggyback);
-        assert_eq!(read_ms(ares, None, MIB), Some((334.0, MIB)));
+        assert_eq!(
+            Table::Piggyback.read_ms(ares, None, MIB),
+            Some((334.0, MIB))
+        );
         let (a, b) = (Some(Left::Pending), Some(Left::Finalized));
-        assert_eq!(read_ms(ares, a, MIB), Some((494.0, MIB)));
-        assert_eq!(read_ms(ares, b, 64 * MIB), Some((5_760.0, 64 * MIB)));
+        assert_eq!(Table::Collected.read_ms(ares, a, MIB), Some((494.0, MIB)));
+        assert_eq!(
+            Table::Collected.read_ms(ares, b, 64 * MIB),
+            Some((5_760.0, 64 * MIB))
+        );
         let collecting = f(Extras::Collecting);
-        assert_eq!(read_ms(collecting, b, MIB), Some((135.0, MIB)));
-    }
-
-    #[test]
-    fn what_is_said_in_words_is_an_order() {
-        let of = |experiment, quantity| order(experiment, Relation::Fragmented, quantity);
-        assert_eq!(of(Experiment::P1, "read_ms"), Some(Order::Less));
-        assert_eq!(of(Experiment::P4, "write_ms"), Some(Order::Less));
-        assert_eq!(of(Experiment::P4, "read_ms"), None);
-        assert_eq!(of(Experiment::P2, "write_ms"), None);
+        assert_eq!(
+            Table::Collected.read_ms(collecting, b, MIB),
+            Some((135.0, MIB))
+        );
     }
 
     #[test]
     fn the_nearest_size_counts() {
         let plain = variant(Algorithm::Ares, DapKind::Ec, Extras::Plain);
-        let at = |size| read_ms(plain, None, size).map(|(_, at)| at / MIB);
+        let at = |size| {
+            Table::Piggyback
+                .read_ms(plain, None, size)
+                .map(|(_, at)| at / MIB)
+        };
         assert_eq!(at(64 << 10), Some(1));
         assert_eq!(at(15 * MIB), Some(1));
         assert_eq!(at(17 * MIB), Some(256));

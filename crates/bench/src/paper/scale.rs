@@ -1,13 +1,12 @@
 //! How large an experiment is: every parameter of every scale, and what a scale changes against the publication.
 
 use super::actor::Blocks;
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Parameter, Procedure};
 use super::outside;
-use std::ops::Range;
 use std::str::FromStr;
 
-const KIB: usize = 1 << 10;
-const MIB: usize = 1 << 20;
+pub(super) const KIB: usize = 1 << 10;
+pub(super) const MIB: usize = 1 << 20;
 /// The largest object that is one value.
 pub(super) const OBJECT_MAX: usize = 64 * MIB;
 
@@ -62,55 +61,15 @@ pub(super) struct Parameters {
     /// Of each reader and writer.
     pub(super) operations: usize,
     /// Between two of them, in milliseconds: drawn from this range.
-    pub(super) wait_ms: Range<u64>,
-    pub(super) sizes: Vec<usize>,
+    pub(super) wait_ms: (u64, u64),
+    pub(super) sizes: &'static [usize],
     pub(super) blocks: Blocks,
     pub(super) runs: usize,
 }
 
-/// THE TABLE: what an experiment is made with at a scale. `Full` is as published.
-pub(super) fn parameters(experiment: Experiment, scale: Scale) -> Parameters {
-    let published = published(experiment);
-    // Where something else is varied, one size is enough.
-    let is_sweep = published.sizes.len() > 1;
-    match scale {
-        Scale::Full => published,
-        Scale::Default => Parameters {
-            servers: published.servers,
-            parity: published.parity,
-            writers: published.writers.min(5),
-            readers: published.readers.min(5),
-            reconfigurers: published.reconfigurers,
-            changes: published.changes,
-            change_ms: 150,
-            operations: 5,
-            wait_ms: 50..150,
-            sizes: match is_sweep {
-                true => vec![MIB, 8 * MIB],
-                false => vec![4 * MIB],
-            },
-            blocks: published.blocks,
-            runs: 3,
-        },
-        Scale::Quick => Parameters {
-            servers: 5,
-            parity: 2,
-            writers: 1,
-            readers: 2,
-            reconfigurers: published.reconfigurers,
-            changes: 2,
-            change_ms: 2,
-            operations: 2,
-            wait_ms: 1..5,
-            sizes: vec![64 * KIB],
-            blocks: (8 * KIB, 8 * KIB, 16 * KIB),
-            runs: 1,
-        },
-    }
-}
-
-fn published(experiment: Experiment) -> Parameters {
-    let common = Parameters {
+impl Parameters {
+    /// What most experiments were published with.
+    pub(super) const COMMON: Parameters = Parameters {
         servers: 11,
         parity: 5,
         writers: 5,
@@ -119,132 +78,116 @@ fn published(experiment: Experiment) -> Parameters {
         changes: 0,
         change_ms: 0,
         operations: 50,
-        wait_ms: 1_000..3_000,
-        sizes: (0..10).map(|power| MIB << power).collect(),
+        wait_ms: (1_000, 3_000),
+        sizes: &[
+            MIB,
+            2 * MIB,
+            4 * MIB,
+            8 * MIB,
+            16 * MIB,
+            32 * MIB,
+            64 * MIB,
+            128 * MIB,
+            256 * MIB,
+            512 * MIB,
+        ],
         blocks: (512 * KIB, 512 * KIB, MIB),
         runs: 3,
     };
-    match experiment {
-        Experiment::E1 => common,
-        Experiment::E6 => Parameters {
-            sizes: vec![MIB, 256 * MIB, 512 * MIB],
-            ..common
+
+    /// The same with this value of one of them.
+    fn with(&self, what: Parameter, value: usize) -> Parameters {
+        let mut with = self.clone();
+        match what {
+            Parameter::Servers => (with.servers, with.parity) = (value, (value - 1) / 2),
+            Parameter::Readers => with.readers = value,
+            Parameter::Writers => with.writers = value,
+            Parameter::BlockBytes => with.blocks = (value, value, 2 * value),
+            Parameter::K => with.parity = with.servers - value,
+            Parameter::Reconfigurers => with.reconfigurers = value,
+        }
+        with
+    }
+}
+
+/// What an experiment is made with at a scale.
+pub(super) fn parameters(experiment: &Experiment, scale: Scale) -> Parameters {
+    let published = experiment.published.clone();
+    match scale {
+        Scale::Full => published,
+        Scale::Default => Parameters {
+            writers: published.writers.min(5),
+            readers: published.readers.min(5),
+            change_ms: 150,
+            operations: 5,
+            wait_ms: (50, 150),
+            // Where something else is varied, one size is enough.
+            sizes: match published.sizes {
+                [_, _, ..] => &[MIB, 8 * MIB],
+                _ => &[4 * MIB],
+            },
+            ..published
         },
-        Experiment::E2 => Parameters {
-            sizes: vec![4 * MIB],
-            ..common
-        },
-        Experiment::E3 => Parameters {
-            sizes: vec![512 * MIB],
-            ..common
-        },
-        Experiment::E4 => Parameters {
-            readers: 15,
-            sizes: vec![4 * MIB],
-            ..common
-        },
-        Experiment::E5 => Parameters {
-            readers: 15,
-            reconfigurers: 1,
-            changes: 15,
-            change_ms: 15_000,
-            sizes: vec![4 * MIB],
-            ..common
-        },
-        Experiment::P1 | Experiment::P2 | Experiment::P4 => Parameters {
-            operations: 20,
-            ..common
-        },
-        Experiment::E7 => Parameters {
+        Scale::Quick => Parameters {
+            servers: 5,
+            parity: 2,
             writers: 1,
-            readers: 10,
-            sizes: vec![MIB, 64 * MIB],
-            ..common
+            readers: 2,
+            changes: 2,
+            change_ms: 2,
+            operations: 2,
+            wait_ms: (1, 5),
+            sizes: &[64 * KIB],
+            blocks: (8 * KIB, 8 * KIB, 16 * KIB),
+            runs: 1,
+            ..published
         },
     }
 }
 
-/// What is varied beside the size: what it is called, and the parameters with it.
-pub(super) fn steps(experiment: Experiment, scale: Scale) -> Vec<(String, Parameters)> {
-    let base = parameters(experiment, scale);
-    match experiment {
-        Experiment::E2 => participation(scale, &base),
-        Experiment::E3 => {
-            let averages: Vec<usize> = match scale {
-                Scale::Quick => vec![8 * KIB, 16 * KIB],
-                Scale::Default => vec![512 * KIB, MIB, 2 * MIB],
-                Scale::Full => (1..6).map(|power| MIB << power).collect(),
-            };
-            let step = |average: usize| Parameters {
-                blocks: (average, average, 2 * average),
-                ..base.clone()
-            };
-            let named = |average| (format!("blocks {}", show_size(average)), step(average));
-            averages.into_iter().map(named).collect()
-        }
-        Experiment::E4 => {
-            let ks: Vec<usize> = match scale {
-                Scale::Quick => vec![2, 4],
-                Scale::Default => vec![2, 6, 10],
-                Scale::Full => (2..=10).collect(),
-            };
-            let step = |k: usize| Parameters {
-                parity: base.servers - k,
-                ..base.clone()
-            };
-            ks.into_iter()
-                .map(|k| (format!("k={k}"), step(k)))
-                .collect()
-        }
-        Experiment::E5 => {
-            let numbers: &[usize] = match scale {
-                Scale::Quick => &[1, 2],
-                Scale::Default => &[1, 5],
-                Scale::Full => &[1, 2, 3, 4, 5],
-            };
-            let step = |reconfigurers: usize| Parameters {
-                reconfigurers,
-                ..base.clone()
-            };
-            let named = |number: &usize| (format!("G={number}"), step(*number));
-            numbers.iter().map(named).collect()
-        }
-        _ => vec![(String::new(), base)],
-    }
-}
-
-/// Servers, and readers and writers of which one sort is as many as ever.
-fn participation(scale: Scale, base: &Parameters) -> Vec<(String, Parameters)> {
-    type Numbers = &'static [usize];
-    let (servers, readers, writers): (Numbers, Numbers, Numbers) = match scale {
-        Scale::Quick => (&[3, 5], &[1, 2], &[1]),
-        Scale::Default => (&[3, 11], &[5, 15], &[5, 10]),
-        Scale::Full => (&[3, 5, 7, 9, 11], &[5, 15, 50], &[5, 10, 15, 20]),
-    };
-    let usual = writers[0];
-    let mut steps = Vec::new();
-    for &servers in servers {
-        for &readers in readers {
-            for &writers in writers {
-                if readers == usual || writers == usual {
-                    let step = Parameters {
-                        servers,
-                        parity: (servers - 1) / 2,
-                        readers,
-                        writers,
-                        ..base.clone()
-                    };
-                    steps.push((format!("S={servers} R={readers} W={writers}"), step));
-                }
+/// What is varied beside the size: what it is called, and the parameters with it. Of readers and writers at most one number is another
+/// than the first of its list.
+pub(super) fn steps(experiment: &Experiment, scale: Scale) -> Vec<(String, Parameters)> {
+    let mut steps = vec![(Vec::new(), parameters(experiment, scale), 0)];
+    for varied in experiment.varied {
+        let values = match scale {
+            Scale::Quick => varied.quick,
+            Scale::Default => varied.default,
+            Scale::Full => varied.full,
+        };
+        let of_clients = matches!(varied.what, Parameter::Readers | Parameter::Writers);
+        let mut next = Vec::new();
+        for (words, parameters, unusual) in &steps {
+            for value in values {
+                let unusual = unusual + u32::from(of_clients && *value != values[0]);
+                let word = [words.clone(), vec![varied.what.word(*value)]].concat();
+                next.push((word, parameters.with(varied.what, *value), unusual));
             }
         }
+        steps = next;
     }
-    steps
+    let usual = steps.into_iter().filter(|(.., unusual)| *unusual <= 1);
+    usual
+        .map(|(words, parameters, _)| (words.join(" "), parameters))
+        .collect()
+}
+
+impl Parameter {
+    fn word(self, value: usize) -> String {
+        match self {
+            Parameter::Servers => format!("S={value}"),
+            Parameter::Readers => format!("R={value}"),
+            Parameter::Writers => format!("W={value}"),
+            Parameter::BlockBytes => format!("blocks {}", show_size(value)),
+            Parameter::K => format!("k={value}"),
+            Parameter::Reconfigurers => format!("G={value}"),
+        }
+    }
 }
 
 /// What the scale changes against the publication, one sentence each.
-pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
-    let (here, there) = (parameters(experiment, scale), published(experiment));
+pub(super) fn changes(experiment: &Experiment, scale: Scale) -> Vec<String> {
+    let (here, there) = (parameters(experiment, scale), &experiment.published);
     let mut changes = vec![
         "one machine and loopback instead of 39 machines and a LAN; servers keep everything in memory".to_owned(),
     ];
@@ -258,15 +201,15 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
     change("parity m", number(here.parity), number(there.parity));
     change("writers", number(here.writers), number(there.writers));
     change("readers", number(here.readers), number(there.readers));
-    if experiment != Experiment::E7 {
+    if experiment.procedure == Procedure::AtOnce {
         let each = |of: &Parameters| format!("{} of each client", of.operations);
-        change("operations", each(&here), each(&there));
-        let wait = |of: &Parameters| format!("{} to {} ms", of.wait_ms.start, of.wait_ms.end);
-        change("waits between them", wait(&here), wait(&there));
+        change("operations", each(&here), each(there));
+        let wait = |of: &Parameters| format!("{} to {} ms", of.wait_ms.0, of.wait_ms.1);
+        change("waits between them", wait(&here), wait(there));
     }
-    if experiment == Experiment::E5 {
+    if there.reconfigurers > 0 {
         let each = |of: &Parameters| format!("{} of each, {} ms apart", of.changes, of.change_ms);
-        change("reconfigurations", each(&here), each(&there));
+        change("reconfigurations", each(&here), each(there));
     }
     let names = |scale| -> String {
         let steps = steps(experiment, scale).into_iter();
@@ -274,10 +217,10 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
         names.join("; ")
     };
     change("points", names(scale), names(Scale::Full));
-    change("sizes", sizes(&here.sizes), sizes(&there.sizes));
+    change("sizes", sizes(here.sizes), sizes(there.sizes));
     let blocks = |of: Blocks| sizes(&[of.0, of.1, of.2]);
     change("blocks of files", blocks(here.blocks), blocks(there.blocks));
-    if experiment == Experiment::E5 {
+    if experiment.variants.iter().any(|of| of.etcd) {
         changes.push(format!(
             "the members of a configuration decide which one comes next, or an etcd of {} members where a variant says so, instead of six nodes of Raft",
             outside::members(scale)
@@ -289,9 +232,12 @@ pub(super) fn changes(experiment: Experiment, scale: Scale) -> Vec<String> {
     if here.sizes.iter().any(|size| *size > OBJECT_MAX) {
         changes.push("objects of more than 64 MiB are left out: one value has at most so much, only files have more".into());
     }
-    if experiment == Experiment::E3 && scale == Scale::Full {
-        changes.push(
-            "blocks of 64 MiB and at most 128 MiB are left out: a block has at most 64 MiB".into(),
+    if scale == Scale::Full {
+        changes.extend(
+            experiment
+                .left_out
+                .iter()
+                .map(|sentence| (*sentence).to_owned()),
         );
     }
     changes
@@ -316,12 +262,16 @@ pub(super) fn show_size(size: usize) -> String {
 mod tests {
     use super::*;
 
+    fn of(name: &str) -> &'static Experiment {
+        Experiment::find(name).unwrap()
+    }
+
     #[test]
     fn the_full_scale_is_as_published() {
-        let e1 = parameters(Experiment::E1, Scale::Full);
+        let e1 = parameters(of("E1"), Scale::Full);
         assert_eq!((e1.servers, e1.writers, e1.readers), (11, 5, 5));
         assert_eq!((e1.sizes[0], e1.sizes[9]), (MIB, 512 * MIB));
-        for experiment in Experiment::ALL {
+        for experiment in Experiment::all() {
             let full = changes(experiment, Scale::Full);
             assert!(full.iter().all(|change| !change.contains("instead of 11")));
             assert!(full[0].contains("loopback"), "that is always different");
@@ -336,19 +286,19 @@ mod tests {
             steps.map(|(name, _)| name).collect()
         };
         // Six pairs in which readers or writers are 5, at five numbers of servers.
-        let participation = names(Experiment::E2);
+        let participation = names(of("E2"));
         assert_eq!(participation.len(), 30);
         assert_eq!(participation[0], "S=3 R=5 W=5");
-        assert_eq!(names(Experiment::E4).len(), 9);
-        assert_eq!(names(Experiment::E5), ["G=1", "G=2", "G=3", "G=4", "G=5"]);
-        assert_eq!(names(Experiment::E3).last().unwrap(), "blocks 32 MiB");
-        assert_eq!(names(Experiment::E1), [""]);
+        assert_eq!(names(of("E4")).len(), 9);
+        assert_eq!(names(of("E5")), ["G=1", "G=2", "G=3", "G=4", "G=5"]);
+        assert_eq!(names(of("E3")).last().unwrap(), "blocks 32 MiB");
+        assert_eq!(names(of("E1")), [""]);
         for scale in Scale::ALL {
-            for experiment in Experiment::ALL {
+            for experiment in Experiment::all() {
                 for (name, step) in steps(experiment, scale) {
-                    assert!(step.parity < step.servers, "{experiment:?} {name}");
+                    assert!(step.parity < step.servers, "{} {name}", experiment.name);
                     let usual = parameters(experiment, scale).servers;
-                    assert!(step.servers <= usual, "{experiment:?} {name}");
+                    assert!(step.servers <= usual, "{} {name}", experiment.name);
                 }
             }
         }
@@ -356,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_a_scale_changes_is_said() {
-        let quick = changes(Experiment::E7, Scale::Quick).join("\n");
+        let quick = changes(of("E7"), Scale::Quick).join("\n");
         for words in [
             "servers: 5 instead of 11",
             "sizes: 64 KiB instead of 1 MiB, 64 MiB",

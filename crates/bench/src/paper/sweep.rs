@@ -1,16 +1,14 @@
 //! All but E7: readers and writers of one object or file at once, of E5 with reconfigurers beside them.
 
 use super::actor::{Actor, Cost, Subject};
-use super::experiment::Experiment;
 use super::law;
 use super::longevity::Reconfigurers;
 use super::report::Law;
 use super::scale::{OBJECT_MAX, Parameters};
 use super::stage::{Stage, means};
-use super::variant::{Algorithm, Extras, Variant};
+use super::variant::{Algorithm, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::DapKind;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,54 +17,6 @@ use tokio::time::sleep;
 
 /// What an operation ended with.
 type Ended = Result<Cost, String>;
-
-/// The variants that an experiment compares.
-pub(super) fn variants(experiment: Experiment) -> Vec<Variant> {
-    let extras: &[Extras] = match experiment {
-        Experiment::E6 => &[Extras::Plain, Extras::Piggyback],
-        Experiment::E5 => &[Extras::Plain, Extras::Collecting],
-        // In one configuration, and without rounds that ask for the next one.
-        Experiment::P1 => &[Extras::Piggyback],
-        _ => &[Extras::Plain],
-    };
-    let algorithms: &[Algorithm] = match experiment {
-        Experiment::E3 => &[Algorithm::CoAresF],
-        Experiment::P1 | Experiment::P4 => &[Algorithm::CoAres, Algorithm::CoAresF],
-        Experiment::P2 => &[Algorithm::Ares],
-        _ => &Algorithm::ALL,
-    };
-    let daps: &[DapKind] = match experiment {
-        Experiment::E4 | Experiment::E5 => &[DapKind::Ec],
-        Experiment::P1 => &[DapKind::Abd],
-        // Where the publication is about EC-DAPs, theirs as well.
-        Experiment::P2 => &[
-            DapKind::Abd,
-            DapKind::Ec,
-            DapKind::EcPublished,
-            DapKind::EcOptimized,
-        ],
-        Experiment::P4 => &[DapKind::Abd, DapKind::Ec, DapKind::EcOptimized],
-        _ => &[DapKind::Abd, DapKind::Ec],
-    };
-    let mut variants = Vec::new();
-    for &algorithm in algorithms {
-        for &dap in daps {
-            variants.extend(extras.iter().map(|extras| Variant {
-                algorithm,
-                dap,
-                extras: *extras,
-                etcd: false,
-            }));
-        }
-    }
-    if experiment == Experiment::E5 {
-        // As published: somebody else decides which configuration comes next.
-        let outside = variants.iter().filter(|of| of.algorithm == Algorithm::Ares);
-        let outside = outside.map(|of| Variant { etcd: true, ..*of });
-        variants.extend(outside.collect::<Vec<_>>());
-    }
-    variants
-}
 
 /// Whether there is such a point: objects are one value.
 pub(super) fn exists(variant: Variant, size: usize) -> bool {
@@ -144,7 +94,7 @@ async fn work(
     ended: Rc<RefCell<Vec<Ended>>>,
 ) {
     for _ in 0..parameters.operations {
-        sleep(random.millis(parameters.wait_ms.clone())).await;
+        sleep(random.millis(parameters.wait_ms.0..parameters.wait_ms.1)).await;
         let done = match is_reader {
             true => actor.read().await,
             false => actor.write().await,

@@ -173,13 +173,13 @@ pub(crate) enum PaperWord {
     /// Which there are.
     List,
     /// One of them.
-    Experiment(Experiment),
+    Experiment(&'static Experiment),
 }
 
 fn parse_paper(text: &str) -> Result<PaperWord, String> {
     match text {
         "list" => Ok(PaperWord::List),
-        text => text.parse().map(PaperWord::Experiment),
+        text => Experiment::find(text).map(PaperWord::Experiment),
     }
 }
 

@@ -59,7 +59,7 @@ fn list(out: Output) -> Outcome {
     out.table(&head, &rows.collect::<Vec<_>>())
 }
 
-fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
+fn repeat(lab: &Lab<'_>, experiment: &'static Experiment, args: Paper) -> Outcome {
     let out = lab.out;
     // That they cannot be written is told now, and not after the measurement.
     let csv = args.csv.map(create).transpose()?;
@@ -73,7 +73,7 @@ fn repeat(lab: &Lab<'_>, experiment: Experiment, args: Paper) -> Outcome {
         timeout: lab.timeout_or(TIMEOUT)?,
         command: command(NAME),
     };
-    let (name, scale, seed) = (experiment.name(), args.scale.name(), options.seed);
+    let (name, scale, seed) = (experiment.name, args.scale.name(), options.seed);
     out.note(&format!("seed {seed}: {name} at scale {scale}"));
     let bar = progress::count(out, "measuring", 1);
     let observe = |progress: paper::Progress| {

@@ -1,0 +1,52 @@
+//! The experiments, a file for each source, and what of the papers there is not.
+
+mod ares;
+mod slides;
+
+use super::experiment::{Experiment, Listed};
+
+/// Every source's experiments.
+pub(super) const ROWS: &[&[Experiment]] = &[ares::ROWS, slides::ROWS];
+
+const fn not_here(experiment: &'static str, about: &'static str, missing: &'static str) -> Listed {
+    Listed {
+        experiment,
+        about,
+        variants: "",
+        missing,
+    }
+}
+
+/// What cannot be repeated, and why.
+pub(super) const NOT_HERE: &[Listed] = &[
+    not_here(
+        "P3",
+        "beside Cassandra and Redis (slides)",
+        "those are peers, not variants of the algorithm",
+    ),
+    not_here(
+        "P5",
+        "on machines of Amazon (slides)",
+        "there is one machine",
+    ),
+];
+
+/// What of the papers' variants there is not, and why.
+pub const VARIANTS_NOT_HERE: &[(&str, &str)] = &[
+    (
+        "EC-DAP as published, and EC-DAPopt, but for P2 and P4",
+        "there, and in the other variants of these, erasure coding is EC-DAP II with the corrections of the specification",
+    ),
+    (
+        "garbage collection as each reconfigurer remembers it (E7: c0, c4, c8, c12)",
+        "a server that lets a configuration go knows the last final one of the domain: c0, c12",
+    ),
+    (
+        "batching off",
+        "a domain is one configuration sequence, and always moves as a whole; one object alone is a domain of its own",
+    ),
+    (
+        "external consensus, but for ARES in E5",
+        "a domain can have it (`areo domain create --consensus etcd=HOST:PORT`), and ARES has it in E5; in all others the members decide",
+    ),
+];
