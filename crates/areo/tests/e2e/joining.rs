@@ -1,4 +1,4 @@
-//! Servers that join a cluster: their names, and the README's way to replace a dead one.
+//! Servers that join a cluster: their names, and the way to replace a dead one that `docs/tour.md` shows.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -16,11 +16,11 @@ impl Drop for Joined {
     }
 }
 
-/// What the README says between backquotes, from these words on.
-fn readme(begin: &str) -> String {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, from) = readme.split_once(&format!("`{begin}")).expect(begin);
+/// The command of the tour that begins with these words.
+fn tour(begin: &str) -> String {
+    let tour = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tour.md");
+    let tour = std::fs::read_to_string(tour).unwrap();
+    let (_, from) = tour.split_once(&format!("`{begin}")).expect(begin);
     let (rest, _) = from.split_once('`').expect("code ends");
     format!("{begin}{rest}")
 }
@@ -39,13 +39,13 @@ fn join(cluster: &Cluster, text: &str, directory: &str) -> Joined {
 }
 
 #[test]
-fn a_dead_server_is_replaced_as_the_readme_says() {
+fn a_dead_server_is_replaced_as_the_tour_shows() {
     let mut cluster = Cluster::start(&[]);
     cluster.run_with(&["put", "key"], b"value").done();
     cluster.kill("s2");
-    let _new = join(&cluster, &readme("areo server --data"), "new");
+    let _new = join(&cluster, &tour("areo server --data"), "new");
     wait_until(|| cluster.state("s6") == "serving");
-    let replace = readme("areo reconfig start default --add");
+    let replace = tour("areo reconfig start default --add");
     let words: Vec<&str> = replace.split(' ').skip(1).collect();
     cluster.run(&words).done();
     let entries = cluster.run(&["reconfig", "status", "default", "--json"]);

@@ -1,4 +1,4 @@
-//! The README's tour does what it says.
+//! The tours of the README and of `docs/tour.md` do what they promise.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -6,26 +6,26 @@ use crate::cluster::Cluster;
 use std::path::Path;
 use std::process::Command;
 
-/// The commands of the README's tour, in their order.
-fn tour() -> Vec<String> {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, tour) = readme
-        .split_once("## A tour in 60 seconds")
-        .expect("the README has a tour");
-    let (tour, _) = tour.split_once("\n## ").expect("and something after it");
+/// The `areo` commands of a document's console blocks, and what prepares files for them, in their order.
+fn commands(document: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join(document)).unwrap();
     let command = |line: &str| line.strip_prefix("$ ").map(str::to_owned);
-    tour.lines().filter_map(command).collect()
+    let of_this_program = |line: &String| !line.starts_with("cargo ");
+    text.lines()
+        .filter_map(command)
+        .filter(of_this_program)
+        .collect()
 }
 
 #[test]
-fn the_tour_of_the_readme_works() {
+fn the_tours_work() {
     let cluster = Cluster::start(&[]);
     let binary = Path::new(env!("CARGO_BIN_EXE_areo")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    let commands = tour();
-    assert!(commands.len() >= 8, "{commands:?}");
-    for command in commands {
+    let (short, long) = (commands("README.md"), commands("docs/tour.md"));
+    assert!(short.len() == 8 && long.len() >= 25, "{short:?} {long:?}");
+    for command in short.into_iter().chain(long) {
         let run = Command::new("sh")
             .args(["-c", &command])
             .current_dir(cluster.folder())
@@ -33,6 +33,7 @@ fn the_tour_of_the_readme_works() {
             .env("AREO_CLUSTER", cluster.file())
             .env("AREO_CONFIG", "")
             .env("XDG_STATE_HOME", cluster.folder())
+            .env("XDG_CACHE_HOME", cluster.folder())
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&run.stderr);
