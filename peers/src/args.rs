@@ -3,7 +3,7 @@
 use areo::args::{Common, DapWord, DurabilityWord};
 use areo::exit::Outcome;
 use areo::units::{parse_time, parse_timeout};
-use areo_bench::generator::{Pace, Popularity};
+use areo_bench::load::{Pace, Popularity};
 use areo_bench::peers::{Operation, Options, Watch};
 use areo_bench::target::TargetName;
 use areo_lab::shared::{command, data_directory, history, random_seed, size_up_to};
@@ -118,7 +118,7 @@ pub(crate) struct Compare {
     pub(crate) data: Option<PathBuf>,
 }
 
-/// Values are told from each other by their first 16 bytes.
+/// The first 16 bytes identify a value.
 fn parse_size(text: &str) -> Result<usize, String> {
     size_up_to(64 << 20, text)
 }

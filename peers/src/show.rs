@@ -3,7 +3,7 @@
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::units::show_size;
-use areo_bench::generator::Measured;
+use areo_bench::load::Measured;
 use areo_bench::peers::{Point, Report, Spread};
 use std::fs::File;
 use std::io::Write;

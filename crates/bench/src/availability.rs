@@ -3,8 +3,7 @@
 pub use crate::load::Fared;
 
 use crate::cluster::Cluster;
-use crate::generator::Times;
-use crate::load::{Load, Phase};
+use crate::load::{Load, Phase, Times};
 use crate::random::Random;
 use crate::run::{RunError, SERVE, failed};
 use crate::setup::Setup;
@@ -99,18 +98,19 @@ async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError
     let setup = &options.setup;
     let shape = Shape::new(options.dap, setup.servers).map_err(failed("make the domain"))?;
     let mut started = setup.start().await?;
-    let source = setup.source();
     let domain = DomainOptions {
         dap: options.dap,
         servers: started.servers.clone(),
         ..DomainOptions::default()
     };
     started
-        .domain(DOMAIN, domain, (&source, setup.objects))
+        .domain(DOMAIN, domain, (setup.size, setup.objects), None)
         .await?;
 
     let sets = sets(&options, shape.f());
-    let load = Load::start(&source, &started.connect, DOMAIN, setup.clients).await?;
+    let (plan, clients) = (setup.plan(), started.callers(DOMAIN, setup.clients).await?);
+    let load = Load::of(clients, &plan, None);
+    sleep(plan.warm_up).await;
     let cluster = &mut started.cluster;
     for (over, set) in (1..).zip(&sets) {
         load.enter(Phase::Still);
@@ -123,7 +123,7 @@ async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError
         observe(over);
     }
     let ended = load.stop().await;
-    let (without, with) = (ended.still, ended.disturbed);
+    let (without, with) = (ended.still.fared(), ended.disturbed.fared());
     Ok(Report {
         seed: setup.seed,
         servers: setup.servers,

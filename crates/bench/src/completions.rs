@@ -1,4 +1,4 @@
-//! When operations succeeded: how many in each step of time, and the longest time in which none did.
+//! When operations succeeded: how many in each step of time, and the longest time without one.
 
 use std::time::{Duration, Instant};
 
@@ -31,75 +31,51 @@ impl Window {
     pub(crate) fn longest(&self) -> Duration {
         self.longest
     }
-
-    /// The longest that has ended so far; from now on another one is looked for. The one that lasts is part of it.
-    fn take_longest(&mut self) -> Duration {
-        std::mem::take(&mut self.longest)
-    }
 }
 
-/// Successes over time, with a disturbance in it.
-#[derive(Clone, Debug)]
-pub(crate) struct Completions {
-    begin: Instant,
-    steps: Vec<u64>,
-    window: Window,
-    disturbed: Option<(Instant, Duration)>,
+/// Successes, step by step of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps {
+    /// `None`: nothing is counted.
+    begin: Option<Instant>,
+    counts: Vec<u64>,
 }
 
-/// What they come to.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Seen {
-    /// In each step.
-    pub(crate) steps: Vec<u64>,
-    /// From the beginning to the disturbance.
-    pub(crate) disturbed_after: Duration,
-    /// The longest time without a success that ended before it.
-    pub(crate) gap_before: Duration,
-    /// The longest one that ended later, or did not end.
-    pub(crate) gap_after: Duration,
-}
-
-impl Completions {
-    /// From `begin` on, for `time`.
-    pub(crate) fn new(begin: Instant, time: Duration) -> Completions {
-        let steps = time.as_nanos().div_ceil(STEP.as_nanos());
-        Completions {
-            begin,
-            steps: vec![0; usize::try_from(steps).expect("a time that can be waited for")],
-            window: Window::new(begin),
-            disturbed: None,
+impl Steps {
+    /// From `begin` on.
+    pub(crate) fn from(begin: Instant) -> Steps {
+        let counts = Vec::new();
+        Steps {
+            begin: Some(begin),
+            counts,
         }
     }
 
-    /// An operation succeeded. What is too early or too late is not counted.
+    /// An operation succeeded.
     pub(crate) fn succeeded(&mut self, now: Instant) {
-        let Some(since) = now.checked_duration_since(self.begin) else {
+        let Some(step) = self.step(now) else {
             return;
         };
-        let step = (since.as_nanos() / STEP.as_nanos()) as usize;
-        if let Some(step) = self.steps.get_mut(step) {
-            *step += 1;
-            self.window.ends(now);
+        if self.counts.len() <= step {
+            self.counts.resize(step + 1, 0);
         }
+        self.counts[step] += 1;
     }
 
-    /// The disturbance begins.
-    pub(crate) fn disturb(&mut self, now: Instant) {
-        self.disturbed = Some((now, self.window.take_longest()));
+    fn step(&self, at: Instant) -> Option<usize> {
+        let since = at.checked_duration_since(self.begin?)?;
+        Some((since.as_nanos() / STEP.as_nanos()) as usize)
     }
 
-    /// Everything, `end` being when it is over.
-    pub(crate) fn seen(mut self, end: Instant) -> Seen {
-        self.window.ends(end);
-        let longest = self.window.longest();
-        let (at, gap_before) = self.disturbed.unwrap_or((end, longest));
-        Seen {
-            steps: self.steps,
-            disturbed_after: at.saturating_duration_since(self.begin),
-            gap_before,
-            gap_after: longest,
-        }
+    /// How many in each step that began before `end`.
+    pub(crate) fn counts(mut self, end: Instant) -> Vec<u64> {
+        let since = self
+            .begin
+            .map_or(Duration::ZERO, |begin| end.saturating_duration_since(begin));
+        let steps = since.as_nanos().div_ceil(STEP.as_nanos());
+        let steps = usize::try_from(steps).expect("a time that was waited for");
+        self.counts.resize(steps, 0);
+        self.counts
     }
 }
 
@@ -107,40 +83,18 @@ impl Completions {
 mod tests {
     use super::*;
 
-    const MS: Duration = Duration::from_millis(1);
-
-    fn seen(at: &[u32], disturbed: u32, time: u32) -> Seen {
+    #[test]
+    fn successes_are_counted_by_step() {
+        let ms = |ms: u64| Duration::from_millis(ms);
         let before = Instant::now();
-        let begin = before + MS;
-        let mut completions = Completions::new(begin, time * MS);
-        completions.succeeded(before);
-        let mut at = at.to_vec();
-        at.push(disturbed);
-        at.sort_unstable();
-        for ms in at {
-            let now = begin + ms * MS;
-            match ms == disturbed {
-                true => completions.disturb(now),
-                false => completions.succeeded(now),
-            }
+        let begin = before + ms(1);
+        let mut steps = Steps::from(begin);
+        steps.succeeded(before);
+        for at in [1, 9, 10, 25, 63, 65, 250] {
+            steps.succeeded(begin + ms(at));
         }
-        completions.seen(begin + time * MS)
-    }
-
-    #[test]
-    fn successes_are_counted_by_step_and_gaps_by_what_they_are_part_of() {
-        let seen = seen(&[1, 9, 10, 25, 63, 65], 50, 70);
-        assert_eq!(seen.steps, [2, 1, 1, 0, 0, 0, 2]);
-        assert_eq!(seen.disturbed_after, 50 * MS);
-        // From 10 to 25; the one from 25 to 63 has the disturbance in it.
-        assert_eq!(seen.gap_before, 15 * MS);
-        assert_eq!(seen.gap_after, 38 * MS);
-    }
-
-    #[test]
-    fn a_gap_that_does_not_end_lasts_to_the_end() {
-        let seen = seen(&[5, 15, 95, 250], 20, 90);
-        assert_eq!(seen.steps, [1, 1, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!((seen.gap_before, seen.gap_after), (10 * MS, 75 * MS));
+        assert_eq!(steps.clone().counts(begin + ms(70)), [2, 1, 1, 0, 0, 0, 2]);
+        assert_eq!(steps.counts(begin + ms(81)).len(), 9);
+        assert!(Steps::default().counts(begin).is_empty());
     }
 }

@@ -16,7 +16,6 @@
 //! | `run` | all of them together |
 //! | `report` | what came of it |
 //! | `setup` | servers that serve, and a domain full of objects, to be measured |
-//! | `load` | readers and writers that are measured, with and without what disturbs them |
 //! | `availability` | measures what they notice of servers that die |
 //! | `paper` | repeats the papers' experiments |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
@@ -25,7 +24,7 @@
 //! | `target` | stores that can be measured: Areo, and what others implement for theirs |
 //! | `foreign` | server programs of other stores |
 //! | `etcd` | members of etcd, which decides in an experiment and is measured as a store |
-//! | `generator` | clients that put and get at any of them, and what that took |
+//! | `load` | the load generator: clients that put and get, with and without what disturbs them, and what that took |
 //! | `peers` | the stores side by side |
 //! | `wide_area` | what puts and gets take when servers are far apart, in round trips |
 //! | `limits` | what the machine can do at most |
@@ -38,9 +37,8 @@ mod disk;
 pub mod etcd;
 mod failures;
 pub mod foreign;
-pub mod generator;
 pub mod limits;
-mod load;
+pub mod load;
 mod namespace;
 mod nemesis;
 pub mod paper;

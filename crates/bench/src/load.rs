@@ -1,60 +1,207 @@
-//! Readers and writers, and how they fare with and without what disturbs them.
+//! The load generator: clients that put and get, at their own pace or at a given rate, with and without what disturbs them, and what that
+//! took. What is measured configures it by a [`Plan`].
+//!
+//! | module | what |
+//! |---|---|
+//! | `keys` | which object is next |
+//! | `worker` | one client: its operations, one after the other |
+//! | `history` | what clients did and saw, where it is recorded |
+//! | `tally` | what was measured |
 
+mod history;
+mod keys;
+mod tally;
+mod worker;
+
+pub use history::History;
+pub use keys::Popularity;
+pub use tally::{Fared, Measured, Times};
+pub(crate) use tally::{Latencies, Tally};
+pub(crate) use worker::{get, key};
+
+use crate::completions::{STEP, Steps};
 use crate::failures::Failures;
-use crate::generator::{Latencies, Times};
 use crate::random::Random;
-use crate::run::{RunError, failed};
-use crate::workload::record::{Ending, Invoked, Known};
-use crate::workload::{Recorder, value};
-use areo_check::Kind;
-use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
-use serde::Serialize;
+use crate::system;
+use crate::target::{Caller, Reconfigurer, Target, TargetError};
+use crate::workload::value;
+use bytes::Bytes;
+use keys::Keys;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
+use worker::{Does, Schedule, Worker, change, put};
 
-/// Between a failure and the next operation of the same client.
-const AFTER_FAILURE: Duration = Duration::from_millis(10);
-/// Objects that are written at once before anything is measured.
-const FILL_WINDOW: u64 = 64;
-/// Not measured: connections are made, caches filled.
-const WARM_UP: Duration = Duration::from_millis(300);
+/// Values that are written in turn. Making a new one for each put would measure how fast they are made.
+const VALUES: usize = 16;
+/// Bytes of all of them together, at most, but for one that is larger.
+const VALUES_BYTES: usize = 64 << 20;
+/// Clients that write all objects before anything is measured.
+pub(crate) const FILLERS: usize = 32;
+/// After the end, how long what was begun in time may still take if servers may be gone.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 
-/// How readers and writers fared.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Fared {
-    /// How long was measured.
-    pub seconds: f64,
-    /// Operations that succeeded.
-    pub operations: u64,
-    /// Of them in a second.
-    pub per_second: f64,
-    /// Rounds of one of them, on average.
-    pub rounds: f64,
-    /// The longest time in which no operation of any client succeeded, in milliseconds.
-    pub longest_gap_ms: f64,
-    /// Reads.
-    pub read: Times,
-    /// Writes.
-    pub write: Times,
+/// When a client begins its next operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// When the last one has ended, and a random time of at most this has passed.
+    Closed {
+        /// At most so long.
+        wait: Duration,
+    },
+    /// At its time, however long others take: all clients together so many in a second. Latency is measured from that time
+    /// on, also if the client was not ready for it: what waits because others are slow is not left out.
+    Open {
+        /// Operations in a second, of all clients together.
+        per_second: f64,
+    },
 }
 
-/// What objects and values are drawn from.
-#[derive(Clone)]
-pub(crate) struct Source {
-    objects: u64,
-    size: usize,
-    random: Random,
-    /// Numbers of values that were given out.
-    values: Rc<Cell<u64>>,
-    /// Operations so far.
-    begun: Rc<Cell<u64>>,
-    /// What a history calls the client.
-    client: String,
-    /// Where operations are recorded, if they are.
-    pub(crate) recorder: Option<Rc<RefCell<Recorder>>>,
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Clients that only get.
+    pub readers: usize,
+    /// Clients that only put.
+    pub writers: usize,
+    /// Clients that get or put, by chance.
+    pub mixed: usize,
+    /// Clients that reconfigure the store, if it can be, beside those.
+    pub reconfigurers: usize,
+    /// Between two changes of one of them, at most so long.
+    pub between_changes: Duration,
+    /// Objects.
+    pub objects: u64,
+    /// Which of them are wanted.
+    pub popularity: Popularity,
+    /// Bytes of each, at least 16.
+    pub size: usize,
+    /// Whether every byte of what is got is looked at, and not the length alone.
+    pub verifies: bool,
+    /// When operations begin.
+    pub pace: Pace,
+    /// Not measured: connections are made, caches filled.
+    pub warm_up: Duration,
+    /// How long is measured.
+    pub time: Duration,
+    /// What everything is drawn from.
+    pub seed: u64,
+}
+
+/// Why nothing was measured.
+#[derive(Debug)]
+pub enum LoadError {
+    /// A client has no connection.
+    Connect {
+        /// Why.
+        source: TargetError,
+    },
+    /// The objects could not be written.
+    Fill {
+        /// How the first put that failed ended.
+        error: String,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Connect { source } => source.fmt(f),
+            LoadError::Fill { error } => write!(f, "cannot write the objects: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// One that puts and gets.
+pub(crate) type AnyCaller = Box<dyn Caller>;
+
+/// Connects so many clients.
+///
+/// # Errors
+/// [`LoadError::Connect`].
+async fn callers(target: &dyn Target, count: usize) -> Result<Vec<AnyCaller>, LoadError> {
+    let mut callers = Vec::new();
+    for _ in 0..count {
+        let caller = target.caller().await;
+        callers.push(caller.map_err(|source| LoadError::Connect { source })?);
+    }
+    Ok(callers)
+}
+
+/// Writes every object once; on a [`tokio::task::LocalSet`].
+///
+/// # Errors
+/// [`LoadError`].
+pub async fn fill(
+    target: &dyn Target,
+    objects: (usize, u64),
+    history: Option<&History>,
+) -> Result<(), LoadError> {
+    let callers = callers(target, FILLERS.min(objects.1 as usize)).await?;
+    fill_by(
+        callers,
+        objects,
+        history.map(|history| (history, target.about().target.word())),
+    )
+    .await
+}
+
+/// The same by these clients, of a store that a history calls by this name.
+///
+/// # Errors
+/// [`LoadError::Fill`].
+pub(crate) async fn fill_by(
+    callers: Vec<AnyCaller>,
+    (size, objects): (usize, u64),
+    history: Option<(&History, &str)>,
+) -> Result<(), LoadError> {
+    let next = Rc::new(Cell::new(0));
+    let content = value::content(0, size);
+    let mut fillers = JoinSet::new();
+    for mut caller in callers {
+        let (next, content) = (next.clone(), content.clone());
+        let mut diary = history.map(|(history, domain)| history.client(domain));
+        fillers.spawn_local(async move {
+            while next.get() < objects {
+                let number = next.replace(next.get() + 1);
+                let key = key(size, number);
+                let put = put(&mut *caller, diary.as_mut(), &key, (size, &content)).await;
+                put.map_err(|error| LoadError::Fill { error })?;
+            }
+            Ok(())
+        });
+    }
+    while let Some(filled) = fillers.join_next().await {
+        filled.expect("fillers do not panic")?;
+    }
+    Ok(())
+}
+
+/// Does what the plan asks for with objects that are there; on a [`tokio::task::LocalSet`].
+///
+/// # Errors
+/// [`LoadError`]. Operations that fail are no error, but in what was measured.
+pub async fn run(
+    target: &dyn Target,
+    plan: &Plan,
+    history: Option<&History>,
+) -> Result<Measured, LoadError> {
+    let load = Load::start(target, plan, history).await?;
+    sleep(plan.warm_up).await;
+    load.enter(Phase::Still);
+    let before = Counters::of(target);
+    sleep(plan.time).await;
+    load.enter(Phase::Unmeasured);
+    let after = Counters::of(target);
+    let Ended {
+        still, failures, ..
+    } = load.stop().await;
+    Ok(still.measured(&before, &after, failures))
 }
 
 /// What goes on beside the clients.
@@ -68,73 +215,90 @@ pub(crate) enum Phase {
     Disturbed,
 }
 
-/// What happened in a phase.
-#[derive(Default)]
-struct Tally {
-    time: Duration,
-    reads: Latencies,
-    writes: Latencies,
-    longest_gap: Duration,
-    rounds: u64,
-}
-
-/// What the clients share.
-struct Shared {
-    stopped: Cell<bool>,
-    phase: Cell<Phase>,
-    /// When the phase began.
-    since: Cell<Instant>,
-    /// When the last operation succeeded, and in which phase.
-    last: Cell<(Instant, Phase)>,
-    still: RefCell<Tally>,
-    disturbed: RefCell<Tally>,
-    operations: Cell<u64>,
-    failures: RefCell<Failures>,
-}
-
 /// Clients at work.
 pub(crate) struct Load {
     shared: Rc<Shared>,
-    clients: JoinSet<()>,
+    workers: JoinSet<()>,
 }
 
 /// What came of it.
 pub(crate) struct Ended {
+    pub(crate) still: Tally,
+    pub(crate) disturbed: Tally,
+    /// Operations that succeeded, in each step of time from the first phase that was measured on.
+    pub(crate) steps: Vec<u64>,
     pub(crate) failures: Failures,
-    pub(crate) still: Fared,
-    pub(crate) disturbed: Fared,
 }
 
 impl Load {
-    /// So many clients, each connected for itself, on the objects of a domain.
+    /// Lets the clients begin; on a [`tokio::task::LocalSet`].
+    ///
+    /// # Errors
+    /// [`LoadError`].
     pub(crate) async fn start(
-        source: &Source,
-        connect: &ConnectOptions,
-        domain: &str,
-        clients: usize,
-    ) -> Result<Load, RunError> {
-        let shared = Rc::new(Shared::new());
-        let mut set = JoinSet::new();
-        for place in 0..clients as u64 {
-            let client = Client::connect(connect.clone()).await;
-            let client = client.map_err(failed("connect a client"))?;
-            let domain = client.domain(domain).await;
+        target: &dyn Target,
+        plan: &Plan,
+        history: Option<&History>,
+    ) -> Result<Load, LoadError> {
+        let callers = callers(target, plan.readers + plan.writers + plan.mixed).await?;
+        let history = history.map(|history| (history, target.about().target.word()));
+        let reconfigurers = (0..plan.reconfigurers).filter_map(|_| target.reconfigurer());
+        let load = Load::of(callers, plan, history);
+        Ok(load.beside(reconfigurers, plan))
+    }
+
+    /// The same with these clients, of a store that a history calls by this name.
+    pub(crate) fn of(
+        callers: Vec<AnyCaller>,
+        plan: &Plan,
+        history: Option<(&History, &str)>,
+    ) -> Load {
+        let clients = plan.readers + plan.writers + plan.mixed;
+        assert!(clients > 0 && plan.objects > 0 && callers.len() == clients);
+        // Making large values takes time, which is not measured.
+        let values = (1..=VALUES.min(VALUES_BYTES / plan.size).max(1))
+            .map(|number| value::content(number as u64, plan.size))
+            .collect();
+        let from = Instant::now();
+        let shared = Rc::new(Shared::new(values, from));
+        let mut workers = JoinSet::new();
+        for (place, caller) in callers.into_iter().enumerate() {
+            let random = Random::new(plan.seed).derive(place as u64);
             let worker = Worker {
-                shared: shared.clone(),
-                domain: domain.map_err(failed("find the domain"))?,
-                random: source.random.derive(place),
-                source: Source {
-                    client: format!("c{place}"),
-                    ..source.clone()
+                caller,
+                diary: history.map(|(history, domain)| history.client(domain)),
+                does: match place {
+                    place if place < plan.readers => Does::Get,
+                    place if place < plan.readers + plan.writers => Does::Put,
+                    _ => Does::Either,
                 },
+                keys: Keys::new(plan.popularity, plan.objects, random),
+                size: plan.size,
+                verifies: plan.verifies,
+                schedule: Schedule::new(plan.pace, (place, clients), from),
+                shared: shared.clone(),
             };
-            set.spawn_local(worker.work());
+            workers.spawn_local(worker.work());
         }
-        sleep(WARM_UP).await;
-        Ok(Load {
-            shared,
-            clients: set,
-        })
+        Load { shared, workers }
+    }
+
+    fn beside(
+        mut self,
+        reconfigurers: impl Iterator<Item = Box<dyn Reconfigurer>>,
+        plan: &Plan,
+    ) -> Load {
+        for (place, reconfigurer) in (self.workers.len()..).zip(reconfigurers) {
+            let random = Random::new(plan.seed).derive(place as u64);
+            let work = change(
+                reconfigurer,
+                random,
+                plan.between_changes,
+                self.shared.clone(),
+            );
+            self.workers.spawn_local(work);
+        }
+        self
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
@@ -148,30 +312,94 @@ impl Load {
 
     /// Lets the clients finish what they are at.
     pub(crate) async fn stop(mut self) -> Ended {
-        self.enter(Phase::Unmeasured);
-        self.shared.stopped.set(true);
-        while let Some(ended) = self.clients.join_next().await {
-            ended.expect("clients do not panic");
+        self.shared.stop();
+        self.all_end().await;
+        self.come_to()
+    }
+
+    /// The same, but gives up what has not ended soon: it may wait for what was killed until it is too late.
+    pub(crate) async fn stop_soon(mut self) -> Ended {
+        self.shared.stop();
+        // Nothing is left to do for those that are not in time.
+        let _ = timeout(GIVEN_UP, self.all_end()).await;
+        self.workers.shutdown().await;
+        self.come_to()
+    }
+
+    async fn all_end(&mut self) {
+        while let Some(ended) = self.workers.join_next().await {
+            ended.expect("workers do not panic");
         }
-        let fared = |tally: &RefCell<Tally>| tally.take().fared();
+    }
+
+    fn come_to(&self) -> Ended {
+        let shared = &self.shared;
         Ended {
-            failures: self.shared.failures.take(),
-            still: fared(&self.shared.still),
-            disturbed: fared(&self.shared.disturbed),
+            still: shared.still.take(),
+            disturbed: shared.disturbed.take(),
+            steps: shared.steps.take().counts(shared.measured_until.get()),
+            failures: shared.failures.take(),
         }
     }
 }
 
+/// What processes took so far.
+pub(crate) struct Counters {
+    client_cpu: Duration,
+    server_cpu: Duration,
+    loopback_bytes: u64,
+    resident_bytes: u64,
+    stored_bytes: u64,
+}
+
+impl Counters {
+    fn of(target: &dyn Target) -> Counters {
+        let processes = target.processes();
+        let each = || processes.iter().copied();
+        Counters {
+            client_cpu: system::cpu_of_this(),
+            server_cpu: each().map(system::cpu_of).sum(),
+            loopback_bytes: system::loopback_bytes(),
+            resident_bytes: each().map(system::resident_of).sum(),
+            stored_bytes: target.stored(),
+        }
+    }
+}
+
+/// What the clients of a load share.
+struct Shared {
+    values: Vec<Bytes>,
+    phase: Cell<Phase>,
+    /// When the phase began.
+    since: Cell<Instant>,
+    /// When the last operation succeeded, and in which phase.
+    last: Cell<(Instant, Phase)>,
+    /// When the first phase began that is measured.
+    measured_from: Cell<Option<Instant>>,
+    /// When the last one ended.
+    measured_until: Cell<Instant>,
+    /// No operation begins from then on.
+    stopped: Cell<Option<Instant>>,
+    still: RefCell<Tally>,
+    disturbed: RefCell<Tally>,
+    steps: RefCell<Steps>,
+    operations: Cell<u64>,
+    failures: RefCell<Failures>,
+}
+
 impl Shared {
-    fn new() -> Shared {
-        let now = Instant::now();
+    fn new(values: Vec<Bytes>, now: Instant) -> Shared {
         Shared {
-            stopped: Cell::new(false),
+            values,
             phase: Cell::new(Phase::Unmeasured),
             since: Cell::new(now),
             last: Cell::new((now, Phase::Unmeasured)),
+            measured_from: Cell::new(None),
+            measured_until: Cell::new(now),
+            stopped: Cell::new(None),
             still: RefCell::default(),
             disturbed: RefCell::default(),
+            steps: RefCell::default(),
             operations: Cell::new(0),
             failures: RefCell::default(),
         }
@@ -180,13 +408,29 @@ impl Shared {
     fn enter(&self, phase: Phase) {
         let (now, old) = (Instant::now(), self.phase.replace(phase));
         let time = now - self.since.replace(now);
+        let (last, _) = self.last.get();
         if let Some(tally) = self.tally(old) {
             tally.borrow_mut().time += time;
-        }
-        if old == Phase::Unmeasured {
-            // The time before is nobody's.
+            self.measured_until.set(now);
+            if phase == Phase::Unmeasured {
+                // A time without a success that has not ended lasts until here.
+                tally.borrow_mut().gap(now - last);
+            }
+        } else if phase != Phase::Unmeasured {
+            // The time before belongs to no phase.
             self.last.set((now, phase));
+            if self.measured_from.get().is_none() {
+                self.measured_from.set(Some(now));
+                *self.steps.borrow_mut() = Steps::from(now);
+            }
         }
+    }
+
+    fn stop(&self) {
+        if self.phase.get() != Phase::Unmeasured {
+            self.enter(Phase::Unmeasured);
+        }
+        self.stopped.set(Some(Instant::now()));
     }
 
     fn tally(&self, phase: Phase) -> Option<&RefCell<Tally>> {
@@ -197,224 +441,40 @@ impl Shared {
         }
     }
 
-    fn succeeded(&self, is_read: bool, time: Duration, rounds: u64) {
+    /// The tally of an operation that was due then and began in that phase: what a disturbance has part in is the
+    /// disturbance's.
+    fn tally_of(&self, due: Instant, begun: Phase) -> Option<&RefCell<Tally>> {
+        if self.measured_from.get().is_none_or(|from| due < from) {
+            return None;
+        }
+        match (begun, self.phase.get()) {
+            (Phase::Disturbed, _) | (_, Phase::Disturbed) => Some(&self.disturbed),
+            (begun, _) => self.tally(begun),
+        }
+    }
+
+    /// An operation succeeded: when no other one has for how long, and in which step of time.
+    fn succeeded(&self, now: Instant) {
         self.operations.set(self.operations.get() + 1);
-        let (now, phase) = (Instant::now(), self.phase.get());
+        let phase = self.phase.get();
         let (last, phase_then) = self.last.replace((now, phase));
-        // A pause that begins or ends in a disturbance is the disturbance's.
+        if phase == Phase::Unmeasured {
+            return;
+        }
+        // So is a time without a success that begins or ends in one.
         let to_blame = match phase_then {
             Phase::Disturbed => Phase::Disturbed,
             _ => phase,
         };
+        self.steps.borrow_mut().succeeded(now);
         if let Some(tally) = self.tally(to_blame) {
-            let mut tally = tally.borrow_mut();
-            tally.longest_gap = tally.longest_gap.max(now - last);
-        }
-        if let Some(tally) = self.tally(phase) {
-            let mut tally = tally.borrow_mut();
-            tally.rounds += rounds;
-            match is_read {
-                true => tally.reads.record(time),
-                false => tally.writes.record(time),
-            }
+            tally.borrow_mut().gap(now - last);
         }
     }
 }
 
-impl Tally {
-    fn fared(self) -> Fared {
-        let seconds = self.time.as_secs_f64();
-        let operations = self.reads.count() + self.writes.count();
-        Fared {
-            seconds,
-            operations,
-            per_second: operations as f64 / seconds,
-            rounds: self.rounds as f64 / operations.max(1) as f64,
-            longest_gap_ms: self.longest_gap.as_secs_f64() * 1e3,
-            read: self.reads.times().unwrap_or_default(),
-            write: self.writes.times().unwrap_or_default(),
-        }
-    }
-}
-
-struct Worker {
-    shared: Rc<Shared>,
-    domain: Domain,
-    random: Random,
-    source: Source,
-}
-
-impl Worker {
-    async fn work(mut self) {
-        let (domain, cost) = self.domain.measured();
-        while !self.shared.stopped.get() {
-            let key = key(self.random.below(self.source.objects));
-            let is_read = self.random.below(2) == 0;
-            let (begun, before) = (Instant::now(), cost.counts().rounds);
-            let done = match is_read {
-                true => self.source.read(&domain, &key).await,
-                false => self.source.write(&domain, &key).await,
-            };
-            match done {
-                Ok(()) => {
-                    let rounds = cost.counts().rounds - before;
-                    self.shared.succeeded(is_read, begun.elapsed(), rounds);
-                }
-                Err(sentence) => {
-                    self.shared.failures.borrow_mut().add(sentence);
-                    sleep(AFTER_FAILURE).await;
-                }
-            }
-        }
-    }
-}
-
-/// The object of this number.
-pub(crate) fn key(number: u64) -> String {
-    format!("object-{number:08}")
-}
-
-impl Source {
-    pub(crate) fn new(objects: u64, size: usize, seed: u64) -> Source {
-        Source {
-            objects,
-            size,
-            random: Random::new(seed),
-            values: Rc::default(),
-            begun: Rc::default(),
-            client: "fill".into(),
-            recorder: None,
-        }
-    }
-
-    /// Writes the first `objects` of them, many at once.
-    pub(crate) async fn fill(&self, domain: &Domain, objects: u64) -> Result<(), RunError> {
-        let mut writers = JoinSet::new();
-        let next = Rc::new(Cell::new(0));
-        for _ in 0..FILL_WINDOW.min(objects) {
-            let (source, domain, next) = (self.clone(), domain.clone(), next.clone());
-            writers.spawn_local(async move {
-                while next.get() < objects {
-                    let number = next.replace(next.get() + 1);
-                    source.write(&domain, &key(number)).await?;
-                }
-                Ok(())
-            });
-        }
-        while let Some(written) = writers.join_next().await {
-            let written: Result<(), String> = written.expect("writers do not panic");
-            written.map_err(failed("write the objects"))?;
-        }
-        Ok(())
-    }
-
-    /// Writes an object.
-    ///
-    /// # Errors
-    /// What went wrong, as a sentence.
-    pub(crate) async fn write(&self, domain: &Domain, key: &str) -> Result<(), String> {
-        let number = self.values.get() + 1;
-        self.values.set(number);
-        let invoked = self.begin(Kind::Write, key, Some(number));
-        let content = value::content(number, self.size);
-        let put = domain.put(key, content, PutOptions::default()).await;
-        let ended = put.map(|version| Ending::Ok {
-            value: Some(value::name(number)),
-            version: Some(version),
-        });
-        self.end(domain, invoked.as_ref(), ended).map(drop)
-    }
-
-    /// Reads an object, and looks at every byte.
-    ///
-    /// # Errors
-    /// What went wrong, as a sentence.
-    pub(crate) async fn read(&self, domain: &Domain, key: &str) -> Result<(), String> {
-        let invoked = self.begin(Kind::Read, key, None);
-        let ended = domain.get(key).await.map(|object| Ending::Ok {
-            version: Some(object.version),
-            value: Some(value::recognise(&object.into_bytes())),
-        });
-        match self.end(domain, invoked.as_ref(), ended)? {
-            Ending::Ok {
-                value: Some(value), ..
-            } if !value.starts_with('v') => Err(format!("'{key}' was read as {value}")),
-            _ => Ok(()),
-        }
-    }
-
-    fn begin(&self, kind: Kind, key: &str, value: Option<u64>) -> Option<Invoked> {
-        let recorder = self.recorder.as_ref()?;
-        let op = self.begun.get() + 1;
-        self.begun.set(op);
-        let invoked = Invoked {
-            client: self.client.clone(),
-            op,
-            kind,
-            domain: 0,
-            key: key.into(),
-            value,
-        };
-        Some(recorder.borrow_mut().invoke(invoked))
-    }
-
-    fn end(
-        &self,
-        domain: &Domain,
-        invoked: Option<&Invoked>,
-        ended: Result<Ending, Error>,
-    ) -> Result<Ending, String> {
-        if let (Some(recorder), Some(invoked)) = (&self.recorder, invoked) {
-            let failed = |error: &Error| match error {
-                Error::Unknown { .. } => Ending::Unknown,
-                _ => Ending::Fail,
-            };
-            let ending = ended.as_ref().map_or_else(failed, Ending::clone);
-            let knows = Known::from(&domain.configuration());
-            recorder.borrow_mut().end(invoked, &ending, Some(&knows));
-        }
-        ended.map_err(|error| error.to_string())
-    }
-}
+/// How long a step is, in milliseconds.
+pub(crate) const STEP_MS: u64 = STEP.as_millis() as u64;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_that_a_disturbance_has_part_in_is_its_own() {
-        let shared = Shared::new();
-        let long = Duration::from_secs(100);
-        let pause = |shared: &Shared| {
-            let (last, phase) = shared.last.get();
-            shared.last.set((
-                last.checked_sub(long).expect("the clock runs for longer"),
-                phase,
-            ));
-        };
-        shared.enter(Phase::Still);
-        shared.succeeded(true, Duration::from_millis(1), 2);
-        shared.enter(Phase::Disturbed);
-        shared.enter(Phase::Still);
-        assert!(shared.disturbed.borrow().longest_gap.is_zero());
-        // It began in peace, and ends in a disturbance.
-        shared.enter(Phase::Disturbed);
-        pause(&shared);
-        shared.succeeded(true, Duration::from_millis(1), 2);
-        assert!(shared.disturbed.take().longest_gap >= long);
-        // It began in a disturbance, and ends in peace.
-        shared.enter(Phase::Still);
-        pause(&shared);
-        shared.succeeded(false, Duration::from_millis(1), 2);
-        assert!(shared.disturbed.take().longest_gap >= long);
-        assert!(shared.still.borrow().longest_gap < long);
-        pause(&shared);
-        shared.succeeded(false, Duration::from_millis(1), 2);
-        let still = shared.still.take();
-        assert!(still.longest_gap >= long);
-        assert_eq!(
-            (still.reads.count(), still.writes.count(), still.rounds),
-            (1, 2, 6)
-        );
-    }
-}
+mod tests;

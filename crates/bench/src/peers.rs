@@ -11,8 +11,8 @@ pub use breakdown::{Ask, Breakdown, Part, Watch};
 pub use kill::Killed;
 pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
 
-use crate::generator::{self, History, LoadError, Pace, Plan, Popularity};
 use crate::limits;
+use crate::load::{self, History, LoadError, Pace, Plan, Popularity};
 use crate::system::Machine;
 use crate::target::{Target, TargetError, TargetName};
 use std::fmt;
@@ -175,6 +175,8 @@ impl Options {
         Plan {
             readers,
             writers,
+            mixed: 0,
+            verifies: false,
             reconfigurers: self.reconfigurers,
             between_changes: self.between_changes,
             objects: self.objects(size),
@@ -222,7 +224,7 @@ async fn all(
         observe(Stage::Filling(*name));
         for size in &options.sizes {
             let objects = (*size, options.objects(*size));
-            let filled = generator::fill(&**target, objects, history.as_ref()).await;
+            let filled = load::fill(&**target, objects, history.as_ref()).await;
             filled.map_err(failed(*name))?;
         }
     }
@@ -283,7 +285,7 @@ async fn measure(
                 let (name, target) = &targets[which];
                 observe(Stage::Measuring(done, *name));
                 let plan = options.plan(case);
-                let measured = generator::run(&**target, &plan, history);
+                let measured = load::run(&**target, &plan, history);
                 let measured = measured.await.map_err(failed(*name))?;
                 points[at * targets.len() + which].runs.push(measured);
                 done += 1;

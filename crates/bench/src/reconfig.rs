@@ -13,17 +13,13 @@ mod still;
 pub use crate::load::Fared;
 pub use report::{Behind, Moved, PerObject, ReadCost, Report};
 
-use crate::generator::Latencies;
-use crate::load::{Ended, Load, Phase, Source};
+use crate::load::{Ended, History, Latencies, Load, Phase};
 use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, Started};
-use crate::workload::Recorder;
 use crate::workload::record::{Change as Recorded, Changed, Known};
 use areo_client::{Change, Domain, Progress, Reconfigured};
 use ring::Ring;
-use std::cell::RefCell;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
@@ -80,6 +76,7 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
     let single = scene.single(&observe).await?;
     let behind = scene.behind(&observe).await?;
     let setup = &scene.options.setup;
+    let (without, with) = (ended.still.fared(), ended.disturbed.fared());
     Ok(Report {
         seed: setup.seed,
         servers: setup.servers,
@@ -91,10 +88,10 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
         reconfiguration: Latencies::from_iter(times).times().unwrap_or_default(),
         failed: ended.failures.count,
         failures: ended.failures.first,
-        longest_gap_ms: ended.disturbed.longest_gap_ms,
-        throughput_ratio: ended.disturbed.per_second / ended.still.per_second,
-        without: ended.still,
-        with: ended.disturbed,
+        longest_gap_ms: with.longest_gap_ms,
+        throughput_ratio: with.per_second / without.per_second,
+        without,
+        with,
         batch_speedup: single.us_per_object / batched.us_per_object,
         batched,
         single,
@@ -106,7 +103,7 @@ async fn all(options: Options, observe: impl Fn(Stage)) -> Result<Report, RunErr
 
 /// Everything that is measured with.
 struct Scene {
-    source: Source,
+    history: Option<History>,
     domain: Domain,
     ring: Ring,
     options: Options,
@@ -117,13 +114,17 @@ struct Scene {
 impl Scene {
     async fn set(options: Options) -> Result<Scene, RunError> {
         let started = options.setup.start().await?;
-        let mut source = options.setup.source();
-        source.recorder = recorder(&options)?;
+        let history = options.history.as_ref().map(|path| {
+            let made = History::of(path, &[DOMAIN]);
+            made.map_err(system(format!("write {}", path.display())))
+        });
+        let history = history.transpose()?;
         let ring = Ring::new(started.servers.clone());
-        let filled = (&source, options.setup.objects);
-        let domain = started.domain(DOMAIN, ring.options(), filled).await?;
+        let objects = (options.setup.size, options.setup.objects);
+        let domain = started.domain(DOMAIN, ring.options(), objects, history.as_ref());
+        let domain = domain.await?;
         Ok(Scene {
-            source,
+            history,
             domain,
             ring,
             options,
@@ -138,8 +139,10 @@ impl Scene {
         times: &mut Vec<Duration>,
     ) -> Result<Ended, RunError> {
         let options = &self.options;
-        let (connect, clients) = (&self.started.connect, options.setup.clients);
-        let load = Load::start(&self.source, connect, DOMAIN, clients).await?;
+        let plan = options.setup.plan();
+        let clients = self.started.callers(DOMAIN, options.setup.clients).await?;
+        let load = Load::of(clients, &plan, self.history.as_ref().map(|of| (of, DOMAIN)));
+        sleep(plan.warm_up).await;
         let turns = TURNS.min(options.reconfigurations);
         for turn in 1..=turns {
             load.enter(Phase::Still);
@@ -152,9 +155,8 @@ impl Scene {
             }
         }
         let ended = load.stop().await;
-        if let Some(recorder) = self.source.recorder.take() {
-            let written = recorder.borrow_mut().finish();
-            written.map_err(system("write the history"))?;
+        if let Some(history) = self.history.take() {
+            history.finish().map_err(system("write the history"))?;
         }
         Ok(ended)
     }
@@ -169,28 +171,17 @@ impl Scene {
             after: known.index,
             wanted: Some(self.ring.name()),
         };
-        let recorder = self.source.recorder.as_ref();
-        if let Some(recorder) = recorder {
-            recorder.borrow_mut().begin_change(&record);
+        if let Some(history) = &self.history {
+            history.recorder().begin_change(&record);
         }
         let time = reconfigure(&self.domain, change).await?;
-        if let Some(recorder) = recorder {
+        if let Some(history) = &self.history {
             let decided = Known::from(&self.domain.configuration());
-            let mut recorder = recorder.borrow_mut();
+            let mut recorder = history.recorder();
             recorder.end_change(&record, &Changed::Decided(decided));
         }
         Ok(time)
     }
-}
-
-/// Where operations are recorded, if they are to be.
-fn recorder(options: &Options) -> Result<Option<Rc<RefCell<Recorder>>>, RunError> {
-    let create = |path: &PathBuf| {
-        let made = Recorder::create(path, &[DOMAIN]);
-        made.map_err(system(format!("write {}", path.display())))
-    };
-    let made = options.history.as_ref().map(create).transpose()?;
-    Ok(made.map(|recorder| Rc::new(RefCell::new(recorder))))
 }
 
 /// Makes the change. How long it took, from the moment at which it was proposed: finding out what there is before, and

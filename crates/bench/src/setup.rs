@@ -1,12 +1,16 @@
 //! What measurements of readers and writers stand on: server processes that serve, and a domain full of objects.
 
 use crate::cluster::{Cluster, Place, Program, loopback_places};
-use crate::load::Source;
+use crate::load::{self, AnyCaller, FILLERS, History, Pace, Plan, Popularity};
 use crate::run::{RunError, SERVE, failed};
+use crate::target::AreoCaller;
 use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
+
+/// Not measured: connections are made, caches filled.
+const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Which servers, objects and clients there are to be.
 pub struct Setup {
@@ -41,8 +45,26 @@ pub(crate) struct Started {
 }
 
 impl Setup {
-    pub(crate) fn source(&self) -> Source {
-        Source::new(self.objects, self.size, self.seed)
+    /// Clients that get and put by chance, as many as there are to be; what is got is verified.
+    pub(crate) fn plan(&self) -> Plan {
+        Plan {
+            readers: 0,
+            writers: 0,
+            mixed: self.clients,
+            reconfigurers: 0,
+            between_changes: Duration::ZERO,
+            objects: self.objects,
+            popularity: Popularity::Uniform,
+            size: self.size,
+            verifies: true,
+            pace: Pace::Closed {
+                wait: Duration::ZERO,
+            },
+            warm_up: WARM_UP,
+            // Phases are as long as what they wait for.
+            time: Duration::ZERO,
+            seed: self.seed,
+        }
     }
 
     /// What an acknowledgement means, as reports say it.
@@ -77,17 +99,36 @@ impl Setup {
 }
 
 impl Started {
-    /// A new domain, with the objects of the source.
+    /// A new domain, with so many objects of this size.
     pub(crate) async fn domain(
         &self,
         name: &str,
         options: DomainOptions,
-        (source, objects): (&Source, u64),
+        objects: (usize, u64),
+        history: Option<&History>,
     ) -> Result<Domain, RunError> {
         let domain = self.client.create_domain(name, options).await;
         let domain = domain.map_err(failed("make the domain"))?;
-        source.fill(&domain, objects).await?;
+        let fillers = 0..FILLERS.min(objects.1 as usize);
+        let fillers = fillers.map(|_| Box::new(AreoCaller::of(&domain)) as AnyCaller);
+        let history = history.map(|history| (history, name));
+        let filled = load::fill_by(fillers.collect(), objects, history).await;
+        filled.map_err(failed("fill the domain"))?;
         Ok(domain)
+    }
+
+    /// So many clients of a domain, each connected for itself.
+    pub(crate) async fn callers(
+        &self,
+        domain: &str,
+        count: usize,
+    ) -> Result<Vec<AnyCaller>, RunError> {
+        let mut callers = Vec::new();
+        for _ in 0..count {
+            let caller = AreoCaller::connect(&self.connect, domain).await?;
+            callers.push(Box::new(caller) as AnyCaller);
+        }
+        Ok(callers)
     }
 }
 

@@ -5,9 +5,10 @@
 mod areo;
 
 pub use areo::Areo;
+pub(crate) use areo::AreoCaller;
 
 use crate::cluster::Program;
-use areo_client::Dap;
+use areo_client::{ConfigurationInfo, Dap, Version};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fmt;
@@ -123,6 +124,8 @@ pub struct Cost {
     pub rounds: u64,
     /// Configurations that were visited.
     pub configurations: u64,
+    /// The version that was put or got.
+    pub version: Option<Version>,
 }
 
 /// Why a cluster is not there.
@@ -187,6 +190,11 @@ pub trait Caller {
     /// # Errors
     /// What went wrong, as a sentence.
     fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String>;
+
+    /// The last final configuration that it knows, of a store that has such.
+    fn configuration(&self) -> Option<ConfigurationInfo> {
+        None
+    }
 }
 
 /// One that reconfigures, one change after the other.

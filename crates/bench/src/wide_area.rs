@@ -8,18 +8,18 @@ mod report;
 pub use report::{ByRounds, Point, Report};
 
 use crate::cluster::{Program, loopback_places};
-use crate::generator::Latencies;
+use crate::load::{self, Latencies};
 use crate::peers::Operation;
 use crate::proxy::{Effect, Proxy, Rule};
 use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, Started};
+use crate::target::{AreoCaller, Caller, Cost};
 use crate::workload::value;
-use areo_client::{Client, Dap, Domain, DomainOptions, PutOptions, Shape, Statistics};
+use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::sleep;
@@ -220,7 +220,6 @@ fn take_apart(proxy: &Proxy, options: &Options) {
 struct Seat {
     site: usize,
     domain: Domain,
-    statistics: Arc<Statistics>,
     size: usize,
 }
 
@@ -239,13 +238,8 @@ impl Seat {
         size: usize,
     ) -> Result<Seat, RunError> {
         let domain = client.domain(layout.name).await;
-        let (domain, statistics) = domain.map_err(failed("find the domain"))?.measured();
-        Ok(Seat {
-            site,
-            domain,
-            statistics,
-            size,
-        })
+        let domain = domain.map_err(failed("find the domain"))?;
+        Ok(Seat { site, domain, size })
     }
 
     /// One operation after the other, as long as those that are over are not enough.
@@ -255,18 +249,19 @@ impl Seat {
         key: impl Fn(u32) -> String,
         is_enough: impl Fn(u32) -> bool,
     ) -> Done {
-        let mut done = Done::default();
+        let (mut done, mut caller) = (Done::default(), AreoCaller::of(&self.domain));
         for number in 0.. {
             if is_enough(number) {
                 break;
             }
             let key = &key(number);
-            let (begun, before) = (Instant::now(), self.statistics.counts().rounds);
-            let ended = self.operate(operation, key, number.into()).await;
-            let rounds = self.statistics.counts().rounds - before;
-            match ended {
-                Ok(()) => {
-                    let latencies = done.by_rounds.entry(rounds).or_default();
+            let begun = Instant::now();
+            match self
+                .operate(&mut caller, (operation, key), number.into())
+                .await
+            {
+                Ok(cost) => {
+                    let latencies = done.by_rounds.entry(cost.rounds).or_default();
                     latencies.record(begun.elapsed());
                 }
                 Err(sentence) => done.failures.push(sentence),
@@ -275,21 +270,15 @@ impl Seat {
         done
     }
 
-    async fn operate(&self, operation: Operation, key: &str, number: u64) -> Result<(), String> {
+    async fn operate(
+        &self,
+        caller: &mut AreoCaller,
+        (operation, key): (Operation, &str),
+        number: u64,
+    ) -> Result<Cost, String> {
         match operation {
-            Operation::Put => {
-                let content = value::content(number, self.size);
-                let put = self.domain.put(key, content, PutOptions::default());
-                put.await.map(drop).map_err(|error| error.to_string())
-            }
-            Operation::Get => {
-                let object = self.domain.get(key).await;
-                let object = object.map_err(|error| error.to_string())?;
-                match value::recognise(&object.into_bytes()) {
-                    read if read.starts_with('v') => Ok(()),
-                    read => Err(format!("'{key}' was read as {read}")),
-                }
-            }
+            Operation::Put => caller.put(key, value::content(number, self.size)).await,
+            Operation::Get => load::get(caller, None, key, (self.size, true)).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Where the time of operations goes: beside the measurements, a load of which some operations are watched.
 
 use super::{Operation, Options, PeersError, failed};
-use crate::generator::{self, History, Plan};
+use crate::load::{self, History, Plan};
 use crate::system;
 use crate::target::{Answer, Target, TargetName};
 use areo_telemetry::summary::{Share, summarize};
@@ -80,7 +80,7 @@ pub(super) async fn watch(
     let rests = watch.recorder.rests();
     watch.recorder.rest(false);
     let since = system::now_ms() * 1_000_000;
-    let done = generator::run(target, &plan, history).await;
+    let done = load::run(target, &plan, history).await;
     sleep(SETTLED).await;
     watch.recorder.rest(rests);
     done.map_err(failed(name))?;

@@ -2,9 +2,10 @@
 
 use super::{Options, PeersError, failed};
 use crate::completions::STEP;
-use crate::generator::{History, Load, Noticed, Plan};
+use crate::load::{Ended, History, Load, Phase, Plan, STEP_MS};
 use crate::target::{Target, TargetName};
 use serde::Serialize;
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// What the clients of a store noticed of a member that was killed. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -42,11 +43,16 @@ pub struct Killed {
 }
 
 impl Killed {
-    fn of(target: TargetName, victim: String, plan: &Plan, noticed: Noticed) -> Killed {
-        let Noticed { seen, failures } = noticed;
+    fn of(target: TargetName, victim: String, plan: &Plan, ended: Ended) -> Killed {
+        let Ended {
+            still,
+            disturbed,
+            steps,
+            failures,
+        } = ended;
         // The step in which it happens is one before.
-        let before = seen.disturbed_after.as_nanos().div_ceil(STEP.as_nanos()) as usize;
-        let (before, after) = seen.steps.split_at(before.min(seen.steps.len()));
+        let before = still.time().as_nanos().div_ceil(STEP.as_nanos()) as usize;
+        let (before, after) = steps.split_at(before.min(steps.len()));
         let per_second = |steps: &[u64]| {
             let seconds = STEP.as_secs_f64() * steps.len() as f64;
             match steps {
@@ -61,14 +67,14 @@ impl Killed {
             size: plan.size,
             readers: plan.readers,
             writers: plan.writers,
-            step_ms: STEP.as_millis() as u64,
-            killed_at_ms: seen.disturbed_after.as_secs_f64() * 1e3,
+            step_ms: STEP_MS,
+            killed_at_ms: still.time().as_secs_f64() * 1e3,
             per_second_before,
             per_second_after,
             ratio: (per_second_before > 0.0).then(|| per_second_after / per_second_before),
-            longest_gap_before_ms: seen.gap_before.as_secs_f64() * 1e3,
-            longest_gap_ms: seen.gap_after.as_secs_f64() * 1e3,
-            completions: seen.steps,
+            longest_gap_before_ms: still.longest_gap().as_secs_f64() * 1e3,
+            longest_gap_ms: disturbed.longest_gap().as_secs_f64() * 1e3,
+            completions: steps,
             failed: failures.count,
             failures: failures.first,
         }
@@ -85,30 +91,39 @@ pub(super) async fn kill(
     let plan = Plan {
         readers: clients / 2,
         writers: clients - clients / 2,
-        time: 2 * options.kill.unwrap_or(options.time),
         ..options.plan((options.sizes[0], clients, super::Operation::Get))
     };
     let load = Load::start(target, &plan, history).await;
     let load = load.map_err(failed(name))?;
-    load.until_disturbed().await;
+    let time = options.kill.unwrap_or(options.time);
+    sleep(plan.warm_up).await;
+    load.enter(Phase::Still);
+    sleep(time).await;
+    load.enter(Phase::Disturbed);
+    let over = Instant::now() + time;
     let victim = target.kill().await;
     let victim = victim.map_err(|source| PeersError::Target { source })?;
-    let noticed = load.noticed().await;
-    Ok(Killed::of(name, victim, &plan, noticed))
+    sleep_until(over).await;
+    let mut ended = load.stop_soon().await;
+    // The timers end a little late.
+    let steps = (2 * time).as_nanos().div_ceil(STEP.as_nanos());
+    ended.steps.truncate(steps as usize);
+    Ok(Killed::of(name, victim, &plan, ended))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::completions::Seen;
     use crate::failures::Failures;
-    use crate::generator::{Pace, Popularity};
+    use crate::load::{Pace, Popularity, Tally};
     use std::time::Duration;
 
     fn killed(steps: &[u64], ms: u64) -> Killed {
         let plan = Plan {
             readers: 1,
             writers: 2,
+            mixed: 0,
+            verifies: false,
             reconfigurers: 0,
             between_changes: Duration::ZERO,
             objects: 1,
@@ -121,16 +136,16 @@ pub(crate) mod tests {
             time: Duration::ZERO,
             seed: 1,
         };
-        let seen = Seen {
-            steps: steps.to_vec(),
-            disturbed_after: Duration::from_millis(ms),
-            gap_before: Duration::from_millis(3),
-            gap_after: Duration::from_micros(20_500),
-        };
+        let time = Duration::from_millis;
         let mut failures = Failures::default();
         failures.add("no".into());
-        let noticed = Noticed { seen, failures };
-        Killed::of(TargetName::Etcd, "m1".into(), &plan, noticed)
+        let ended = Ended {
+            still: Tally::phase(time(ms), time(3)),
+            disturbed: Tally::phase(time(100), Duration::from_micros(20_500)),
+            steps: steps.to_vec(),
+            failures,
+        };
+        Killed::of(TargetName::Etcd, "m1".into(), &plan, ended)
     }
 
     fn close(found: f64, expected: f64) {

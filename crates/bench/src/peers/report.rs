@@ -1,8 +1,8 @@
 //! What a comparison came to.
 
 use super::{Breakdown, Killed};
-use crate::generator::{Measured, Times};
 use crate::limits::Limit;
+use crate::load::{Measured, Times};
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
 use serde::Serialize;

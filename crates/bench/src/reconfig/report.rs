@@ -1,7 +1,6 @@
 //! What came of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
 
-use crate::generator::Times;
-use crate::load::Fared;
+use crate::load::{Fared, Times};
 use serde::Serialize;
 
 /// Reconfigurations while nobody reads or writes.

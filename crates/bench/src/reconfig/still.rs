@@ -7,6 +7,7 @@ use super::{
 };
 use crate::load;
 use crate::run::failed;
+use crate::target::{AreoCaller, Cost};
 use areo_client::{Client, Counts};
 use std::time::{Duration, Instant};
 
@@ -78,8 +79,11 @@ impl Scene {
         {
             let mut ring = Ring::new(self.started.servers.clone());
             let name = format!("single-{domains}");
-            let filled = (&self.source, 1);
-            let domain = self.started.domain(&name, ring.options(), filled).await?;
+            let objects = (self.options.setup.size, 1);
+            let domain = self
+                .started
+                .domain(&name, ring.options(), objects, None)
+                .await?;
             for _ in 0..CHANGES {
                 time += reconfigure(&domain, &ring.turn()).await?;
             }
@@ -100,8 +104,11 @@ impl Scene {
     pub(super) async fn behind(&self, observe: &impl Fn(Stage)) -> Result<Behind, RunError> {
         let objects = BEHIND_OBJECTS.min(self.options.setup.objects);
         let mut ring = Ring::new(self.started.servers.clone());
-        let filled = (&self.source, objects);
-        let old = self.started.domain("old", ring.options(), filled).await?;
+        let filled = (self.options.setup.size, objects);
+        let old = self
+            .started
+            .domain("old", ring.options(), filled, None)
+            .await?;
         let stranger = self.domains(["old"]).await?;
         let (begun, mut configurations) = (Instant::now(), 0);
         // An even number, so that it ends as it began.
@@ -116,7 +123,8 @@ impl Scene {
                 observe(Stage::Behind(configurations));
             }
         }
-        self.started.domain("new", ring.options(), filled).await?;
+        let new = self.started.domain("new", ring.options(), filled, None);
+        new.await?;
         let [stranger] = &stranger;
         let first_read = self.read_in_turn([stranger], objects, 1).await?;
         let [old, new] = &self.domains(["old", "new"]).await?;
@@ -153,25 +161,26 @@ impl Scene {
         objects: u64,
         reads: u64,
     ) -> Result<[ReadCost; N], RunError> {
-        let measured = domains.map(Domain::measured);
+        let size = self.options.setup.size;
+        let mut callers = domains.map(AreoCaller::of);
         let mut times: [Latencies; N] = std::array::from_fn(|_| Latencies::default());
+        let mut costs = [Cost::default(); N];
         for number in 0..reads {
-            for ((domain, _), times) in measured.iter().zip(&mut times) {
+            for (place, caller) in callers.iter_mut().enumerate() {
+                let key = load::key(size, number % objects);
                 let begun = Instant::now();
-                let read = self.source.read(domain, &load::key(number % objects)).await;
-                read.map_err(failed("read an object"))?;
-                times.record(begun.elapsed());
+                let read = load::get(caller, None, &key, (size, true)).await;
+                let cost = read.map_err(failed("read an object"))?;
+                times[place].record(begun.elapsed());
+                costs[place].rounds += cost.rounds;
+                costs[place].configurations += cost.configurations;
             }
         }
-        let mut costs = measured.iter().zip(times);
-        Ok(std::array::from_fn(|_| {
-            let ((_, cost), times) = costs.next().expect("there is one for every domain");
-            let counts = cost.counts();
-            ReadCost {
-                latency: times.times().unwrap_or_default(),
-                rounds: counts.rounds as f64 / reads as f64,
-                configurations: counts.configurations as f64 / reads as f64,
-            }
+        let each = |all: u64| all as f64 / reads as f64;
+        Ok(std::array::from_fn(|place| ReadCost {
+            latency: times[place].times().unwrap_or_default(),
+            rounds: each(costs[place].rounds),
+            configurations: each(costs[place].configurations),
         }))
     }
 }

@@ -4,10 +4,12 @@ use super::{
     About, Answer, Caller, Cost, Reconfigurer, Target, TargetError, TargetName, Wanted,
     start_failed,
 };
+use crate::run::{RunError, failed};
 use crate::setup::{Setup, Started};
 use crate::system;
 use areo_client::{
-    Change, Dap, DapKind, Domain, DomainOptions, PutOptions, Reconfigured, Shape, Statistics,
+    Change, Client, ConfigurationInfo, ConnectOptions, Counts, Dap, DapKind, Domain, DomainOptions,
+    Error, PutOptions, Reconfigured, Shape, Statistics, Version,
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -75,8 +77,7 @@ impl Target for Areo {
     }
 
     fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
-        let (domain, statistics) = self.domain.measured();
-        let caller = AreoCaller { domain, statistics };
+        let caller = AreoCaller::of(&self.domain);
         Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
     }
 
@@ -141,17 +142,46 @@ impl Reconfigurer for AreoReconfigurer {
     }
 }
 
-struct AreoCaller {
+/// A client of one domain.
+pub(crate) struct AreoCaller {
     domain: Domain,
     statistics: Arc<Statistics>,
+    /// Where the caller has connections of its own.
+    _client: Option<Client>,
 }
 
 impl AreoCaller {
-    fn since(&self, before: areo_client::Counts) -> Cost {
+    /// One that shares the connections of the domain.
+    pub(crate) fn of(domain: &Domain) -> AreoCaller {
+        let (domain, statistics) = domain.measured();
+        AreoCaller {
+            domain,
+            statistics,
+            _client: None,
+        }
+    }
+
+    /// One that is connected for itself.
+    pub(crate) async fn connect(
+        connect: &ConnectOptions,
+        domain: &str,
+    ) -> Result<AreoCaller, RunError> {
+        let client = Client::connect(connect.clone()).await;
+        let client = client.map_err(failed("connect a client"))?;
+        let found = client.domain(domain).await;
+        let found = found.map_err(failed("find the domain"))?;
+        Ok(AreoCaller {
+            _client: Some(client),
+            ..AreoCaller::of(&found)
+        })
+    }
+
+    fn since(&self, before: Counts, version: Option<Version>) -> Cost {
         let now = self.statistics.counts();
         Cost {
             rounds: now.rounds - before.rounds,
             configurations: now.configurations - before.configurations,
+            version,
         }
     }
 }
@@ -161,20 +191,26 @@ impl Caller for AreoCaller {
         Box::pin(async move {
             let before = self.statistics.counts();
             let put = self.domain.put(key, value, PutOptions::default()).await;
-            put.map_err(|error| error.to_string())?;
-            Ok(self.since(before))
+            let version = put.map_err(|error| error.to_string())?;
+            Ok(self.since(before, Some(version)))
         })
     }
 
     fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
         Box::pin(async move {
             let before = self.statistics.counts();
-            let value = match self.domain.get(key).await {
-                Ok(object) => Some(object.into_bytes()),
-                Err(areo_client::Error::NotFound { .. }) => None,
-                Err(error) => return Err(error.to_string()),
-            };
-            Ok((value, self.since(before)))
+            match self.domain.get(key).await {
+                Ok(object) => {
+                    let cost = self.since(before, Some(object.version));
+                    Ok((Some(object.into_bytes()), cost))
+                }
+                Err(Error::NotFound { .. }) => Ok((None, self.since(before, None))),
+                Err(error) => Err(error.to_string()),
+            }
         })
+    }
+
+    fn configuration(&self) -> Option<ConfigurationInfo> {
+        Some(self.domain.configuration())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Done, Layout, Options, SERVERS, SITES};
 use crate::failures;
-use crate::generator::{Latencies, Times};
+use crate::load::{Latencies, Times};
 use crate::peers::Operation;
 use crate::system::{self, Machine};
 use serde::Serialize;

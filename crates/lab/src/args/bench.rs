@@ -30,7 +30,7 @@ pub(crate) enum Bench {
     ///
     /// A domain of N objects is on all servers but one; every reconfiguration replaces a member by the server that is left
     /// over, and replication and erasure coding take turns. Measured are throughput, latency and the longest time without
-    /// a success, with and without reconfigurations; then, with nobody else at work, the time per object if all are in one
+    /// a success, with and without reconfigurations; then, with no other client at work, the time per object if all are in one
     /// domain and if each has one of its own, bytes moved, and reading after 100 configurations. Ends with 1 if any
     /// operation failed. `docs/bench-json.md` says what the fields of `--json` mean.
     Reconfig(MeasureReconfig),
@@ -55,7 +55,7 @@ pub(crate) struct MeasureAvailability {
     /// Fragments that make a value, of erasure coding [default: as many as one failure allows]
     #[arg(long, value_name = "K")]
     pub(crate) k: Option<u8>,
-    /// Stop the servers instead of killing them: connections to them stay, and nobody answers
+    /// Stop the servers instead of killing them: connections to them stay open, and no answer comes
     #[arg(long)]
     pub(crate) stop: bool,
     /// How often servers fail
@@ -203,7 +203,7 @@ pub(crate) struct Load {
     pub(crate) data: Option<PathBuf>,
 }
 
-/// Bytes of an object: values are told from each other by their first 16.
+/// Bytes of an object: the first 16 identify a value.
 fn parse_bench_size(text: &str) -> Result<usize, String> {
     size_up_to(16 << 20, text)
 }

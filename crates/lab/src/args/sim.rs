@@ -67,7 +67,7 @@ pub(crate) struct SimOptions {
     /// Operations of each seed, before everything is mended; a replay needs the number of its run
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) ops: u64,
-    /// Let nothing go wrong
+    /// Inject no faults
     #[arg(long)]
     pub(crate) no_faults: bool,
     /// Who decides what happens next; a replay needs that of its run

@@ -60,7 +60,7 @@ fn print(out: Output, report: &Report) -> Outcome {
     fares::print(out, &report.without, (of, &report.with))?;
     out.line("")?;
     let ratio = |what: &str, ratio: f64| {
-        let aim = format!("{what}, 99 %: twice as long and a round trip");
+        let aim = format!("{what}, p99: twice as long and a round trip");
         (aim, format!("{ratio:.2} times"), ratio <= P99_AIM)
     };
     let (gap, at_once, shape) = (report.longest_gap_ms, report.failing_at_once, &report.shape);

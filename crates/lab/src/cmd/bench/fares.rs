@@ -63,10 +63,10 @@ pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &
     let rows = [
         row("operations per second", |of| of.per_second, ""),
         row("rounds per operation", |of| of.rounds, ""),
-        row("read, median", |of| of.read.p50_us, " µs"),
-        row("read, 99 %", |of| of.read.p99_us, " µs"),
-        row("write, median", |of| of.write.p50_us, " µs"),
-        row("write, 99 %", |of| of.write.p99_us, " µs"),
+        row("read, p50", |of| of.read.p50_us, " µs"),
+        row("read, p99", |of| of.read.p99_us, " µs"),
+        row("write, p50", |of| of.write.p50_us, " µs"),
+        row("write, p99", |of| of.write.p99_us, " µs"),
         row(
             "longest time without a success",
             |of| of.longest_gap_ms,

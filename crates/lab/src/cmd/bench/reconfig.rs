@@ -80,8 +80,8 @@ fn costs(out: Output, report: &Report) -> Outcome {
     };
     let rows = [
         row("under load (median)", &under_load),
-        row("nobody else, one batch", &report.batched),
-        row("nobody else, one by one", &report.single),
+        row("no other client, one batch", &report.batched),
+        row("no other client, one by one", &report.single),
     ];
     out.table(&head, &rows)
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::target::{About, Answer, TargetName};
+use crate::target::{About, Answer, Cost, TargetName};
 use tokio::task::LocalSet;
 
 /// How long the clients of [`Slow`] notice that it was killed.
@@ -82,6 +82,7 @@ impl Caller for SlowCaller {
             Ok(Cost {
                 rounds: 2,
                 configurations: 1,
+                version: None,
             })
         })
     }
@@ -98,6 +99,8 @@ fn plan(readers: usize, writers: usize, pace: Pace) -> Plan {
     Plan {
         readers,
         writers,
+        mixed: 0,
+        verifies: false,
         reconfigurers: 0,
         between_changes: Duration::ZERO,
         objects: 10,
@@ -186,24 +189,84 @@ fn values_of_a_wrong_length_are_failures() {
 #[test]
 fn a_pause_of_the_store_is_noticed_as_one() {
     let mut slow = Slow::new(Duration::from_millis(1), 16);
-    let plan = plan(0, 1, CLOSED);
+    let (plan, half) = (plan(0, 1, CLOSED), Duration::from_millis(200));
     let work = async {
         let load = Load::start(&slow, &plan, None).await.unwrap();
-        load.until_disturbed().await;
+        sleep(plan.warm_up).await;
+        load.enter(Phase::Still);
+        sleep(half).await;
+        load.enter(Phase::Disturbed);
         slow.kill().await.unwrap();
-        load.noticed().await
+        sleep(half).await;
+        load.stop_soon().await
     };
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().unwrap();
-    let noticed = runtime.block_on(LocalSet::new().run_until(work));
-    let seen = noticed.seen;
-    assert!(
-        seen.gap_after >= PAUSE && noticed.failures.count == 0,
-        "{seen:?}"
+    let ended = runtime.block_on(LocalSet::new().run_until(work));
+    assert!(ended.disturbed.longest_gap() >= PAUSE && ended.failures.count == 0);
+    assert!(ended.still.time() >= half && ended.disturbed.time() >= half);
+    assert!(ended.steps.len() >= 40, "{:?}", ended.steps);
+    assert!(ended.steps.iter().sum::<u64>() <= 10 * ended.steps.len() as u64);
+}
+
+#[test]
+fn a_disturbance_has_what_it_has_part_in() {
+    let shared = Shared::new(Vec::new(), Instant::now());
+    let long = Duration::from_secs(100);
+    let pause = || {
+        let (last, phase) = shared.last.get();
+        let earlier = last.checked_sub(long).expect("the clock runs for longer");
+        shared.last.set((earlier, phase));
+    };
+    let succeeded = || shared.succeeded(Instant::now());
+    shared.enter(Phase::Still);
+    succeeded();
+    shared.enter(Phase::Disturbed);
+    shared.enter(Phase::Still);
+    assert!(shared.disturbed.borrow().longest_gap().is_zero());
+    // A time without a success began in peace, and ends in a disturbance.
+    shared.enter(Phase::Disturbed);
+    pause();
+    succeeded();
+    assert!(shared.disturbed.take().longest_gap() >= long);
+    // It began in a disturbance, and ends in peace.
+    shared.enter(Phase::Still);
+    pause();
+    succeeded();
+    assert!(shared.disturbed.take().longest_gap() >= long);
+    assert!(shared.still.borrow().longest_gap() < long);
+    // It does not end.
+    pause();
+    shared.enter(Phase::Unmeasured);
+    assert!(shared.still.borrow().longest_gap() >= long);
+    // So with operations; what was due before anything was measured belongs to no phase.
+    let (due, is) = (
+        Instant::now(),
+        |due, begun, tally: Option<&RefCell<Tally>>| {
+            let found = shared.tally_of(due, begun).map(std::ptr::from_ref);
+            assert_eq!(found, tally.map(std::ptr::from_ref));
+        },
     );
-    assert!(seen.disturbed_after >= plan.time / 2, "{seen:?}");
-    assert_eq!(seen.steps.len(), 40);
-    assert!(seen.steps.iter().sum::<u64>() <= 250, "{seen:?}");
+    is(due, Phase::Still, Some(&shared.still));
+    is(due, Phase::Disturbed, Some(&shared.disturbed));
+    shared.enter(Phase::Disturbed);
+    is(due, Phase::Still, Some(&shared.disturbed));
+    is(due.checked_sub(long).unwrap(), Phase::Still, None);
+}
+
+#[test]
+fn mixed_clients_do_both_and_every_byte_is_looked_at() {
+    let slow = Slow::new(Duration::from_millis(1), 16);
+    let mut plan = plan(0, 0, CLOSED);
+    plan.mixed = 2;
+    let measured = measure(&slow, &plan);
+    assert!(measured.get.unwrap().count > 0 && measured.put.unwrap().count > 0);
+    assert_eq!(measured.failed, 0);
+    // The store returns zeros.
+    plan.verifies = true;
+    let measured = measure(&slow, &plan);
+    assert!(measured.get.is_none() && measured.failed > 0);
+    assert!(measured.failures[0].contains("was read as no value of ours"));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What clients did and saw, as `areo-lab check` judges it: every value is another one then, and looked at byte by byte.
 
 use crate::target::TargetName;
-use crate::workload::record::{Ending, Invoked};
+use crate::workload::record::{Ending, Invoked, Known};
 use crate::workload::{Recorder, value};
 use areo_check::Kind;
+use areo_client::{ConfigurationInfo, Version};
 use bytes::Bytes;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -25,6 +26,7 @@ const DOMAINS: [&str; TargetName::ALL.len()] = {
 #[derive(Clone)]
 pub struct History {
     recorder: Rc<RefCell<Recorder>>,
+    domains: &'static [&'static str],
     clients: Rc<Cell<u64>>,
 }
 
@@ -34,12 +36,21 @@ impl History {
     /// # Errors
     /// It cannot be written.
     pub fn create(path: &Path) -> io::Result<History> {
-        Ok(History::new(Recorder::create(path, &DOMAINS)?))
+        History::of(path, &DOMAINS)
     }
 
-    pub(super) fn new(recorder: Recorder) -> History {
+    /// The same of these domains.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn of(path: &Path, domains: &'static [&'static str]) -> io::Result<History> {
+        Ok(History::new(Recorder::create(path, domains)?, domains))
+    }
+
+    pub(super) fn new(recorder: Recorder, domains: &'static [&'static str]) -> History {
         History {
             recorder: Rc::new(RefCell::new(recorder)),
+            domains,
             clients: Rc::default(),
         }
     }
@@ -52,12 +63,16 @@ impl History {
         self.recorder.borrow_mut().finish()
     }
 
-    /// A client that it has not heard of.
-    pub(super) fn client(&self, target: TargetName) -> Diary {
+    /// Where reconfigurations are recorded.
+    pub(crate) fn recorder(&self) -> RefMut<'_, Recorder> {
+        self.recorder.borrow_mut()
+    }
+
+    /// A new client of this domain.
+    pub(super) fn client(&self, domain: &str) -> Diary {
         let number = self.clients.get() + 1;
         self.clients.set(number);
-        let mut places = TargetName::ALL.iter();
-        let domain = places.position(|name| *name == target);
+        let domain = self.domains.iter().position(|name| *name == domain);
         Diary {
             recorder: self.recorder.clone(),
             client: format!("c{number}"),
@@ -69,7 +84,7 @@ impl History {
 }
 
 /// What one client did and saw, one operation after the other. One that is under way when this is dropped has ended unknown.
-pub(super) struct Diary {
+pub(crate) struct Diary {
     recorder: Rc<RefCell<Recorder>>,
     client: String,
     domain: usize,
@@ -104,42 +119,44 @@ impl Diary {
         number
     }
 
-    /// The put succeeded.
-    pub(super) fn has_put(&mut self) {
+    /// The put succeeded, with this version, and the client knows this configuration by now, if the store has such.
+    pub(super) fn has_put(&mut self, version: Option<Version>, knows: Option<&ConfigurationInfo>) {
         let invoked = self.under_way.as_ref();
         let value = invoked.and_then(|invoked| invoked.value).map(value::name);
-        self.end(&Ending::Ok {
-            value,
-            version: None,
-        });
+        self.end(&Ending::Ok { value, version }, knows);
     }
 
     /// The get succeeded.
-    pub(super) fn has_got(&mut self, found: Option<&Bytes>) {
-        self.end(&Ending::Ok {
-            value: found.map(|bytes| value::recognise(bytes)),
-            version: None,
-        });
+    pub(super) fn has_got(
+        &mut self,
+        found: Option<&Bytes>,
+        version: Option<Version>,
+        knows: Option<&ConfigurationInfo>,
+    ) {
+        let value = found.map(|bytes| value::recognise(bytes));
+        self.end(&Ending::Ok { value, version }, knows);
     }
 
     /// It failed. A put may have had its effect, or have it later.
     pub(super) fn has_failed(&mut self) {
         match self.under_way.as_ref().map(|invoked| invoked.kind) {
-            Some(Kind::Write) => self.end(&Ending::Unknown),
-            _ => self.end(&Ending::Fail),
+            Some(Kind::Write) => self.end(&Ending::Unknown, None),
+            _ => self.end(&Ending::Fail, None),
         }
     }
 
-    fn end(&mut self, ending: &Ending) {
+    fn end(&mut self, ending: &Ending, knows: Option<&ConfigurationInfo>) {
         if let Some(invoked) = self.under_way.take() {
-            self.recorder.borrow_mut().end(&invoked, ending, None);
+            let knows = knows.map(Known::from);
+            let mut recorder = self.recorder.borrow_mut();
+            recorder.end(&invoked, ending, knows.as_ref());
         }
     }
 }
 
 impl Drop for Diary {
     fn drop(&mut self) {
-        self.end(&Ending::Unknown);
+        self.end(&Ending::Unknown, None);
     }
 }
 
@@ -152,9 +169,9 @@ mod tests {
     /// What the judge says of what these clients wrote down.
     fn verdict(clients: impl FnOnce(&mut Diary, &mut Diary)) -> Verdict {
         let memory = Memory::default();
-        let history = History::new(Recorder::new(Box::new(memory.clone()), &DOMAINS));
-        let mut one = history.client(TargetName::Etcd);
-        let mut other = history.client(TargetName::Etcd);
+        let history = History::new(Recorder::new(Box::new(memory.clone()), &DOMAINS), &DOMAINS);
+        let mut one = history.client("etcd");
+        let mut other = history.client("etcd");
         clients(&mut one, &mut other);
         drop((one, other));
         history.finish().unwrap();
@@ -164,7 +181,7 @@ mod tests {
 
     fn puts(diary: &mut Diary) -> Bytes {
         let value = diary.puts("k", 20);
-        diary.has_put();
+        diary.has_put(None, None);
         value
     }
 
@@ -174,26 +191,26 @@ mod tests {
             let (old, new) = (puts(one), puts(one));
             assert_ne!(old, new, "every value is another one");
             other.gets("k");
-            other.has_got(Some(&new));
+            other.has_got(Some(&new), None, None);
         });
         assert_eq!(right, Verdict::Holds);
         let stale = verdict(|one, other| {
             let old = puts(one);
             puts(one);
             other.gets("k");
-            other.has_got(Some(&old));
+            other.has_got(Some(&old), None, None);
         });
         assert_eq!(stale, Verdict::Violated);
         let damaged = verdict(|one, other| {
             let value = puts(one);
             other.gets("k");
-            other.has_got(Some(&value.slice(1..)));
+            other.has_got(Some(&value.slice(1..)), None, None);
         });
         assert_eq!(damaged, Verdict::Violated);
         let lost = verdict(|one, other| {
             puts(one);
             other.gets("k");
-            other.has_got(None);
+            other.has_got(None, None, None);
         });
         assert_eq!(lost, Verdict::Violated);
     }
@@ -209,7 +226,7 @@ mod tests {
                         one.has_failed();
                     }
                     other.gets("k");
-                    other.has_got(Some(if happened { &new } else { &old }));
+                    other.has_got(Some(if happened { &new } else { &old }), None, None);
                     other.gets("k");
                     other.has_failed();
                 });

@@ -112,20 +112,40 @@ pub struct Measured {
     pub stored_bytes: u64,
 }
 
-/// What operations took so far.
+/// How readers and writers fared in one phase.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Fared {
+    /// How long was measured.
+    pub seconds: f64,
+    /// Operations that succeeded.
+    pub operations: u64,
+    /// Of them in a second.
+    pub per_second: f64,
+    /// Rounds of one of them, on average.
+    pub rounds: f64,
+    /// The longest time in which no operation of any client succeeded, in milliseconds.
+    pub longest_gap_ms: f64,
+    /// Reads.
+    pub read: Times,
+    /// Writes.
+    pub write: Times,
+}
+
+/// What happened in a phase.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
+    pub(super) time: Duration,
     get: Latencies,
     put: Latencies,
     cost: Cost,
     operations: u64,
-    missed: u64,
-    reconfigurations: u64,
-    pub(super) failures: Failures,
+    pub(super) missed: u64,
+    pub(super) reconfigurations: u64,
+    longest_gap: Duration,
 }
 
 impl Tally {
-    /// An operation that was due in the time succeeded, in it or after it.
+    /// An operation of the phase succeeded, in it or after it.
     pub(super) fn succeeded(
         &mut self,
         is_get: bool,
@@ -139,17 +159,50 @@ impl Tally {
         self.cost.configurations += cost.configurations;
     }
 
-    pub(super) fn missed(&mut self, operations: u64) {
-        self.missed += operations;
+    /// For so long no operation succeeded.
+    pub(super) fn gap(&mut self, time: Duration) {
+        self.longest_gap = self.longest_gap.max(time);
     }
 
-    pub(super) fn reconfigured(&mut self, times: u64) {
-        self.reconfigurations += times;
+    /// A phase of such a length with such a gap.
+    #[cfg(test)]
+    pub(crate) fn phase(time: Duration, longest_gap: Duration) -> Tally {
+        Tally {
+            time,
+            longest_gap,
+            ..Tally::default()
+        }
     }
 
-    pub(super) fn measured(self, time: Duration, from: &Counters, to: &Counters) -> Measured {
-        let operations = self.operations;
-        let recorded = self.get.count() + self.put.count();
+    /// The longest time without a success.
+    pub(crate) fn longest_gap(&self) -> Duration {
+        self.longest_gap
+    }
+
+    /// How long the phase was.
+    pub(crate) fn time(&self) -> Duration {
+        self.time
+    }
+
+    fn recorded(&self) -> u64 {
+        self.get.count() + self.put.count()
+    }
+
+    pub(crate) fn fared(&self) -> Fared {
+        let seconds = self.time.as_secs_f64();
+        Fared {
+            seconds,
+            operations: self.operations,
+            per_second: self.operations as f64 / seconds,
+            rounds: self.cost.rounds as f64 / self.recorded().max(1) as f64,
+            longest_gap_ms: self.longest_gap.as_secs_f64() * 1e3,
+            read: self.get.times().unwrap_or_default(),
+            write: self.put.times().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn measured(&self, from: &Counters, to: &Counters, failures: Failures) -> Measured {
+        let (operations, recorded) = (self.operations, self.recorded());
         let each = |all: f64| match operations {
             0 => 0.0,
             operations => all / operations as f64,
@@ -157,12 +210,12 @@ impl Tally {
         let us = |from: Duration, to: Duration| each((to.saturating_sub(from)).as_secs_f64() * 1e6);
         let told = |all: u64| (all > 0).then(|| all as f64 / recorded as f64);
         Measured {
-            seconds: time.as_secs_f64(),
+            seconds: self.time.as_secs_f64(),
             operations,
-            per_second: operations as f64 / time.as_secs_f64(),
+            per_second: operations as f64 / self.time.as_secs_f64(),
             missed: self.missed,
-            failed: self.failures.count,
-            failures: self.failures.first,
+            failed: failures.count,
+            failures: failures.first,
             get: self.get.times(),
             put: self.put.times(),
             rounds: told(self.cost.rounds),
@@ -193,22 +246,23 @@ mod tests {
 
     #[test]
     fn percentiles_have_three_right_digits_and_costs_are_per_operation() {
-        let mut tally = Tally::default();
+        let mut tally = Tally {
+            time: Duration::from_secs(2),
+            missed: 7,
+            ..Tally::default()
+        };
         let cost = |rounds| Cost {
             rounds,
             configurations: 1,
+            version: None,
         };
         for us in 1..=1_000 {
             let cost = (cost(us % 2 + 1), us <= 900);
             tally.succeeded(us % 2 == 0, Duration::from_micros(us), cost);
         }
-        tally.failures.add("no".into());
-        tally.missed(7);
-        let measured = tally.measured(
-            Duration::from_secs(2),
-            &counters(1, 10),
-            &counters(10, 5_410),
-        );
+        let mut failures = Failures::default();
+        failures.add("no".into());
+        let measured = tally.measured(&counters(1, 10), &counters(10, 5_410), failures);
         let close = |found: f64, expected: f64| {
             assert!(
                 (found / expected - 1.0).abs() < 2e-3,
@@ -241,7 +295,8 @@ mod tests {
             Duration::from_secs(1_000_000),
             (Cost::default(), true),
         );
-        let measured = tally.measured(Duration::from_secs(1), &counters(0, 0), &counters(0, 0));
+        let failures = Failures::default();
+        let measured = tally.measured(&counters(0, 0), &counters(0, 0), failures);
         assert!(measured.put.is_none() && measured.rounds.is_none());
         assert!((measured.get.unwrap().p50_us / 600e6 - 1.0).abs() < 2e-3);
     }
