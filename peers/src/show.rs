@@ -22,8 +22,8 @@ pub(crate) fn tables(out: Output, report: &Report) -> Outcome {
     out.table(&head, &rows.collect::<Vec<_>>())?;
     out.line("")?;
     let head = columns(
-        "operation | > size | > clients | store | > operations/s | > least to most | > median | \
-         > 99 % | > CPU clients | > CPU servers | > CPU per byte | > on the wire",
+        "operation | > size | > clients | store | > operations/s | > least to most | > p50 | \
+         > p99 | > CPU clients | > CPU servers | > CPU per byte | > on the wire",
     );
     let rows: Vec<_> = report.points.iter().map(row).collect();
     out.table(&head, &rows)?;

@@ -7,6 +7,7 @@ mod decisions;
 mod links;
 mod rules;
 mod text;
+mod words;
 
 use crate::findings::{Finding, report};
 use crate::tree::Tree;
@@ -66,6 +67,10 @@ const CHECKS: &[Check] = &[
     Check {
         name: "rule",
         find: rules::misnamed,
+    },
+    Check {
+        name: "word",
+        find: words::forbidden,
     },
 ];
 

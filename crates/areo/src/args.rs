@@ -377,7 +377,7 @@ pub fn report(program: &str, error: &clap::Error) -> ExitCode {
     if error.use_stderr() && asked_for_json {
         return Failure::new(Code::Usage, sentence(error)).report(program, true);
     }
-    // Nothing is left to be told to a reader that is gone.
+    // A reader that is gone reads nothing more.
     let _ = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).expect("clap exits with 0 or 2"))
 }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// Objects of a size if nobody says how many,
+/// Objects of a size if no number is given,
 const OBJECTS: u64 = 1_000;
 /// or fewer, so that they have no more bytes than this together, but no fewer than this many.
 const VALUES_BYTES: u64 = 256 << 20;

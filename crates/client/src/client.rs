@@ -178,7 +178,7 @@ impl Client {
         self.session.traffic().await
     }
 
-    /// Lets go of this handle after sending off what waits: notes that versions are complete, which save the next reader
+    /// Closes this handle after sending off what waits: notes that versions are complete, which save the next reader
     /// a round and let servers drop what was replaced, and elements for servers that lag behind their quorum. Takes a
     /// quarter of a second at most. For a process that ends now.
     pub async fn close(self) {

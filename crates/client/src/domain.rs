@@ -45,7 +45,7 @@ impl Domain {
     }
 
     /// The same domain, for writes and deletions that leave the blocks of large values that they replace to a later
-    /// [`Domain::sweep`], for the sake of those who are reading them. Otherwise such a reader starts again if it was handed
+    /// [`Domain::sweep`], so that readers under way can finish. Otherwise such a reader starts again if it was handed
     /// nothing yet, and ends with [`Error::VersionConflict`](crate::Error::VersionConflict) if it was.
     #[must_use]
     pub fn keeping_replaced(&self) -> Domain {

@@ -2,7 +2,7 @@
 //! prevail, and only what changed travels (`areo_core::fragment`).
 //!
 //! A [`Base`] remembers what a local file was made from. A push compares the local file with it, writes the blocks whose
-//! content changed, and nothing else: what others have changed elsewhere stays. Where somebody else has changed the same
+//! content changed, and nothing else: what others have changed elsewhere stays. Where another client has changed the same
 //! block, that block is not written, and the push says so ([`Pushed::conflicts`]); the file as a whole is not atomic. Without
 //! a base, the local file is compared with what is there, and replaces it.
 //!

@@ -122,7 +122,7 @@ impl Metrics {
         );
         let operations = add.counters(
             "areo_client_operations_total",
-            "Operations that ended, by how they did; cancelled: nobody waited for the end.",
+            "Operations that ended, by how they did; cancelled: the caller did not wait for the end.",
             &["operation", "outcome"],
         );
         let ended = Counted::ALL.map(|(_, kind)| {

@@ -2,7 +2,7 @@
 //!
 //! A change is relative to the end of the domain's sequence as it is when the change is begun. It may take any time, and
 //! goes on as long as it gets on; it ends with an error when none of its calls was answered by a quorum for as long as the
-//! client's timeout. Whatever happens to whoever runs it, reads and writes go on, and anybody can resume it.
+//! client's timeout. Whatever happens to whoever runs it, reads and writes go on, and any client can resume it.
 
 use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
@@ -71,7 +71,7 @@ pub enum ReconfigError {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
     },
-    /// No quorum. The change may be decided and pending then: reads and writes go on, anybody can resume it.
+    /// No quorum. The change may be decided and pending then: reads and writes go on, any client can resume it.
     Pending {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
@@ -103,7 +103,7 @@ impl fmt::Display for ReconfigError {
             }
             ReconfigError::Pending { call } => write!(
                 f,
-                "{call}; the change may be pending: reads and writes go on, and anybody can resume it"
+                "{call}; the change may be pending: reads and writes go on, and any client can resume it"
             ),
             ReconfigError::Other { error } => error.fmt(f),
         }

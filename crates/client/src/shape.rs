@@ -52,7 +52,7 @@ impl Shape {
         shape
     }
 
-    /// The `k` of erasure coding over `n` servers if nobody says otherwise: as large as one crash allows, `n - 2`, so that
+    /// The `k` of erasure coding over `n` servers unless another is given: as large as one crash allows, `n - 2`, so that
     /// f = 1 from three servers on.
     pub fn default_k(n: usize) -> u8 {
         u8::try_from(n.saturating_sub(2)).unwrap_or(u8::MAX).max(1)

@@ -72,7 +72,7 @@ pub struct Passed {
 pub struct FoundVersion {
     /// The version.
     pub tag: Tag,
-    /// Its value; `None` if nobody ever wrote the object. Without content if the scope was [`Scope::Metadata`].
+    /// Its value; `None` if the object was never written. Without content if the scope was [`Scope::Metadata`].
     pub value: Option<Value>,
     /// Length of the content in bytes.
     pub length: u64,

@@ -139,7 +139,7 @@ impl Server {
         handle
     }
 
-    /// After the last record: lets go of what newer records supersede. `unreadable`: records were lost whose keys are
+    /// After the last record: drops what newer records supersede. `unreadable`: records were lost whose keys are
     /// not known.
     pub fn recovered(&mut self, unreadable: bool) {
         self.unreadable = unreadable;

@@ -283,7 +283,7 @@ pub fn writes(request: &Request) -> bool {
     }
 }
 
-/// Whether the request writes, and what it records is small and lets go of more, or of the whole domain: deleting,
+/// Whether the request writes, and what it records is small and frees more, or of the whole domain: deleting,
 /// deciding, settling an upload by its manifest, and moving away. A full disk has room for these yet, or it could not be
 /// emptied.
 pub fn frees(request: &Request) -> bool {

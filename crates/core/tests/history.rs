@@ -70,17 +70,6 @@ impl History {
         self.operations[id].begin = u64::MAX;
     }
 
-    /// The largest version of an operation that has ended.
-    pub fn largest_completed(&self) -> Option<Tag> {
-        let known = self.operations.iter().filter(|o| !o.forgotten);
-        known.filter_map(|o| Some(o.version.as_ref()?.0)).max()
-    }
-
-    /// Whether a deletion began, however it ended.
-    pub fn was_deletion_begun(&self) -> bool {
-        self.operations.iter().any(|o| o.kind == Kind::Delete)
-    }
-
     /// Of the last so many operations.
     pub fn failed_reads_at_the_end(&self, last: usize) -> usize {
         let ended = self.operations.iter().rev().take(last);

@@ -9,5 +9,4 @@ mod history;
 mod large;
 mod linearizable;
 mod paper;
-mod reconfiguring;
 mod world;

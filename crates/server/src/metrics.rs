@@ -252,7 +252,7 @@ impl Status {
             configurations: add.gauge("areo_server_configurations", "Configurations known here."),
             pending: add.gauge(
                 "areo_server_pending_configurations",
-                "Configurations whose successor is decided and not final: somebody moves them, or died doing so.",
+                "Configurations whose successor is decided and not final: a client moves them, or died while it did.",
             ),
             pending_seconds: add.gauge(
                 "areo_server_pending_seconds",

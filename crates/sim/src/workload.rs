@@ -367,7 +367,7 @@ impl Workload {
         client.env.sleep(time).await;
     }
 
-    /// Both domains, created if nobody was faster.
+    /// Both domains, created unless another client was faster.
     async fn domains(
         &self,
         process: usize,

@@ -112,7 +112,7 @@ pub struct Log<D: Disk> {
     durable: u64,
     open: Vec<Piece<D::File>>,
     in_flight: Vec<Arc<Piece<D::File>>>,
-    /// Slots freed for the sake of the open batch, and of the one in flight.
+    /// Slots freed to make room for the open batch, and of the one in flight.
     freed_open: Vec<u32>,
     freed_in_flight: Vec<u32>,
     /// The last batch is durable and has no records: nothing before it can be mistaken for a torn tail.

@@ -53,6 +53,12 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         "#[cfg_attr(unix, ignore)]\nfn f() {}\n",
         "tests/a.rs:1",
     ),
+    (
+        "word",
+        "a.md",
+        "for the sake of it\n",
+        "xtask/src/tidy/words.rs:1",
+    ),
     ("marker", "a.rs", concat!("// FIX", "ME: later\n"), "a.rs:1"),
     ("marker", "a.md", concat!("# A\n\nXX", "X\n"), "a.md:3"),
     (

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) enum File {
     /// Write what changed in a local file since it was last pushed or pulled
     ///
-    /// Blocks that others have changed elsewhere stay as they are. A block that somebody else has changed as well is not
+    /// Blocks that others have changed elsewhere stay as they are. A block that another client has changed as well is not
     /// written: the command says which, and ends with 4. What a local file is based on is kept in `areo/files` of
     /// `$XDG_CACHE_HOME` (`~/.cache`); without that, the file is compared with what is there, and replaces it.
     Push(Push),
@@ -47,7 +47,7 @@ pub(crate) struct Push {
     pub(crate) path: PathBuf,
     #[command(flatten)]
     pub(crate) cut: Cut,
-    /// Forget what the local file is based on: make the file what it is, whatever others have written
+    /// Forget what the local file is based on: make the file what it is, and replace what others have written
     #[arg(long)]
     pub(crate) fresh: bool,
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub(crate) struct Diff {
     pub(crate) cut: Cut,
 }
 
-/// How to cut content into blocks. Everybody who pushes a file should cut it alike.
+/// How to cut content into blocks. All clients that push a file should cut it alike.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct Cut {
     /// How to find cuts [default: as last time, else fastcdc]

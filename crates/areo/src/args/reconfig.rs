@@ -14,7 +14,7 @@ pub(crate) enum Reconfig {
     },
     /// Change a domain while clients read and write
     ///
-    /// If this process dies, reads and writes go on, and anybody can finish it with --resume. Ends with 4 if another change
+    /// If this process dies, reads and writes go on, and any client finishes it with --resume. Ends with 4 if another change
     /// was decided first (that one is installed then), with 5 if nothing was begun, with 8 if the change may be pending.
     Start(Start),
     /// Show the configurations of a domain, pending ones included
@@ -28,7 +28,7 @@ pub(crate) enum Reconfig {
 pub(crate) struct Start {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
-    /// Finish what somebody else began and left, and change nothing else
+    /// Finish a change that another client left pending, and change nothing else
     #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "experimental", "consensus", "until_mine", "force", "allow_f0"])]
     pub(crate) resume: bool,
     /// If another change is decided first, make this one after it

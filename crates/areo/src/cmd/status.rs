@@ -67,7 +67,7 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
             ))?;
             if let Some(seconds) = cluster.pending_seconds {
                 out.line(&format!(
-                    "a change has been pending for {}: if nobody is at it, `areo reconfig start DOMAIN --resume` finishes it",
+                    "a change has been pending for {}: if no client is at work on it, `areo reconfig start DOMAIN --resume` finishes it",
                     show_age(seconds)
                 ))?;
             }

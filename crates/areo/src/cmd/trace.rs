@@ -193,7 +193,7 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
 }
 
 fn forgotten(id: TraceId) -> Failure {
-    let what = format!("nobody remembers trace {id}: servers keep some thousand spans");
+    let what = format!("no process has trace {id} any more: servers keep some thousand spans");
     Failure::new(Code::NotFound, what)
 }
 

@@ -400,7 +400,7 @@ fn two_traces_are_set_side_by_side() {
     let unknown = "0123456789abcdef0123456789abcdef";
     cluster
         .run(&["trace", "compare", ids[0], unknown])
-        .refused(3, &["nobody remembers", unknown]);
+        .refused(3, &["no process has trace", unknown]);
     cluster
         .run(&["trace", "compare", ids[0]])
         .refused(2, &["2 values"]);
@@ -447,7 +447,7 @@ fn a_trace_that_nobody_knows_is_said_to_be_unknown() {
     let id = "0123456789abcdef0123456789abcdef";
     cluster
         .run(&["trace", id])
-        .refused(3, &["nobody remembers", id]);
+        .refused(3, &["no process has trace", id]);
     cluster
         .run(&["trace", "summary"])
         .refused(3, &["no operation of that time"]);

@@ -46,7 +46,7 @@ pub struct Pushed {
     pub written: usize,
     /// Bytes of their data.
     pub written_bytes: u64,
-    /// Blocks that somebody else has written since: they were not. Pull before you push again.
+    /// Blocks that another client has written since: they were not. Pull before you push again.
     pub conflicts: Vec<Conflict>,
     /// Of the blocks that were to be written, those that were (the papers' update success ratio).
     pub success_ratio: f64,

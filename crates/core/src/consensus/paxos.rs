@@ -87,7 +87,7 @@ pub async fn propose<E: Env>(
     }
 }
 
-/// Decides the cell with `value` in one round, if nobody else has proposed anything: `owner` alone may use ballot 0, with
+/// Decides the cell with `value` in one round, if no other proposer was there: `owner` alone may use ballot 0, with
 /// one value for ever. Below it nothing can have been accepted, so that there is nothing to ask for first
 /// (`[X-22 upload-fate]`). `None`: others were here, or a configuration comes after this one; go on with [`propose`].
 ///

@@ -159,7 +159,7 @@ impl Versions {
         self.damaged.map(|damaged| damaged.tag)
     }
 
-    /// The version of this tag, be it trimmed.
+    /// The version of this tag, trimmed or not.
     pub fn find(&self, tag: Tag) -> Option<&StoredVersion> {
         self.stored.iter().find(|stored| stored.tag == tag)
     }
@@ -435,7 +435,7 @@ impl Versions {
         if known.is_some() {
             return record;
         }
-        // An object abstains for the sake of one version; a smaller one that was lost is remembered like any other.
+        // An object abstains because of one version; a smaller one that was lost is remembered like any other.
         let smaller = self.damaged.replace(Damaged { tag, record })?;
         self.raise_floor(smaller.tag);
         smaller.record

@@ -3,7 +3,7 @@
 //! New blocks come first. Nobody knows their names, so that each takes one round and all go at once (`[B-3 create-first]`).
 //! When all of them are there, the blocks that lead to them, and those whose data changed, are written coverably on the
 //! versions that the writer's content is based on, again all at once (`[B-4 independent-links]`): three rounds, whatever the
-//! number of blocks. Where somebody else has written the block meanwhile, the write is a read: the writer is told. The new
+//! number of blocks. Where another client has written the block meanwhile, the write is a read: the writer is told. The new
 //! blocks that it would have led to are removed at once, as are those of an update that ends before its links: no server was
 //! ever sent anything that leads there. Those stay whose link may have been written, and those that a link of the same
 //! version with a larger tag hides (`[V-1 weak-coverability]`): a third writer may have read them, and be about to write
@@ -65,7 +65,7 @@ pub struct Updated<S> {
     pub written: usize,
     /// Bytes of their data.
     pub written_bytes: u64,
-    /// Blocks that somebody else has written since.
+    /// Blocks that another client has written since.
     pub conflicts: Vec<Conflict>,
     /// Blocks that were not written for another reason.
     pub failed: Vec<(Block, UpdateError<S>)>,
@@ -84,7 +84,7 @@ impl<S> Updated<S> {
     }
 }
 
-/// A block that somebody else has written since.
+/// A block that another client has written since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Conflict {
     /// The block as the writer knew it.

@@ -163,7 +163,7 @@ pub(super) struct Addressed<T> {
     forked: Vec<bool>,
     /// Positions to ask again at the next tick.
     again: Vec<usize>,
-    /// Who answered, be it without the answer.
+    /// Who answered, also without the answer.
     replied: Vec<bool>,
     /// The largest pointer that each member showed.
     shown: Vec<Option<Pointer>>,

@@ -69,7 +69,7 @@ impl Reconfigured {
     }
 }
 
-/// Where a reconfiguration is left off, as if whoever is at it died there; anybody can resume it. For experiments that begin
+/// Where a reconfiguration is left off, as if its client died there; any client can resume it. For experiments that begin
 /// with such a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaveOff {
@@ -93,7 +93,7 @@ pub enum AresError {
     /// The service outside did not decide. Where it was asked, the configuration may be decided, and then whoever
     /// reconfigures next installs it; no server has heard of it.
     Undecided(Undecided),
-    /// No quorum in time. The configuration may be pending: operations go on in both, anybody can resume.
+    /// No quorum in time. The configuration may be pending: operations go on in both, any client can resume.
     Pending(Unavailable),
 }
 

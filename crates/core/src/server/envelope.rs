@@ -67,7 +67,7 @@ impl Server {
         }
     }
 
-    /// Hears what comes after a configuration; lets go of what that makes superfluous. Of two configurations of one index
+    /// Hears what comes after a configuration; drops what that makes superfluous. Of two configurations of one index
     /// the server keeps the one that it knows, and refuses the other.
     pub(super) fn hear(
         &mut self,
@@ -129,7 +129,7 @@ impl Server {
         }
     }
 
-    /// Lets go of what the configuration need not keep: everything if a later one of its domain is final and that is
+    /// Drops what the configuration need not keep: everything if a later one of its domain is final and that is
     /// remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
     pub(super) fn collect(&mut self, key: ConfigurationId) {
         let Some(state) = self.states.get_mut(&key) else {

@@ -384,7 +384,7 @@ fn a_floor_outlives_the_second_record_of_a_version() {
     for order in [[0, 3], [3, 0]] {
         let [first, second] = order.map(|floor| recorded(&c, 1, floor));
         let mut kept = vec![described.clone(), first, second, recorded(&c, 4, 0)];
-        // It starts, lets go of what it does not need, and starts again.
+        // It starts, drops what it does not need, and starts again.
         for _ in 0..3 {
             let (steps, mut records) = start(&c, kept);
             for step in steps {

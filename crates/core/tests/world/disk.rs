@@ -27,7 +27,7 @@ pub struct Record {
 }
 
 impl Disk {
-    /// Carries out the steps of a batch. A server never names a record twice, nor lets go of one that is not there.
+    /// Carries out the steps of a batch. A server never names a record twice, nor frees one that is not there.
     pub fn apply(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {

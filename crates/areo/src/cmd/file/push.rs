@@ -117,7 +117,7 @@ fn ending(name: &str, pushed: Pushed) -> Outcome {
         format!("'{name}' was removed: push it again with --fresh to make it anew")
     } else {
         format!(
-            "somebody else has changed {lost} of the blocks that were changed here, {ratio:.0} % of the push was written: pull '{name}' to another place, take over what is missing, and push that"
+            "another client has changed {lost} of the blocks that were changed here, {ratio:.0} % of the push was written: pull '{name}' to another place, take over what is missing, and push that"
         )
     };
     Err(Failure::new(Code::Precondition, sentence))

@@ -102,7 +102,7 @@ fn bytes(out: Output, moved: &[Moved]) -> Outcome {
 
 fn behind(out: Output, report: &Report) -> Outcome {
     let behind = &report.behind;
-    let head = columns("reads of a domain | > median | > 99 % | > rounds | > configurations");
+    let head = columns("reads of a domain | > p50 | > p99 | > rounds | > configurations");
     let row = |what: &str, cost: &ReadCost| {
         vec![
             what.to_owned(),

@@ -48,7 +48,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureWideArea) -> Outcome {
 fn print(out: Output, report: &Report) -> Outcome {
     let head = columns(
         "domain | servers at | client at | operation | beside a writer at | > rounds | > operations | \
-         > round trip to a quorum | > median | > 99 % | > median in round trips",
+         > round trip to a quorum | > p50 | > p99 | > p50 in round trips",
     );
     let row = |point: &Point, by: &ByRounds| -> Vec<String> {
         let figures = [
