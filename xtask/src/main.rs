@@ -6,12 +6,13 @@
 //! | `fix` | applies rustfmt and the machine-applicable suggestions of clippy | yes |
 //! | `layers` | dependency arrows between crates, and between the modules of `core` | never |
 //! | `tidy` | house rules that no other tool checks | never |
+//! | `advisories` | known vulnerabilities of dependencies; fetches the list of them | never |
 //! | `mutants` | plants bugs in a copy of the tree: simulator or tests must catch each | never |
 
+mod deny;
 mod findings;
 mod fix;
 mod layers;
-mod licences;
 mod mutants;
 mod source;
 mod tidy;
@@ -32,6 +33,8 @@ Usage: cargo xtask <command>
   fix      apply rustfmt and clippy's machine-applicable suggestions
   layers   check dependency arrows between crates and between the modules of core
   tidy     check the house rules that no other tool checks
+  advisories
+           look for known vulnerabilities of dependencies; fetches the list of them
   mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
            (--only NAME[,NAME]: those whose names contain one of these)
 ";
@@ -45,6 +48,7 @@ fn command_named(name: &str) -> Option<Command> {
         "fix" => Some(fix::run),
         "layers" => Some(layers::run),
         "tidy" => Some(tidy::run),
+        "advisories" => Some(deny::advisories),
         "mutants" => Some(|workspace| mutants::run(workspace, None)),
         _ => None,
     }
@@ -98,7 +102,8 @@ mod tests {
             .filter(|line| !line.starts_with(' '))
             .filter_map(|line| line.split_whitespace().next())
             .collect();
-        assert_eq!(listed, ["verify", "fix", "layers", "tidy", "mutants"]);
+        let expected = ["verify", "fix", "layers", "tidy", "advisories", "mutants"];
+        assert_eq!(listed, expected);
         for name in listed {
             assert!(
                 command_named(name).is_some(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{layers, licences, mutants, tidy};
+use crate::{deny, layers, mutants, tidy};
 
 /// One thing to check. Cheap steps first, so that a slip is told in seconds.
 struct Step {
@@ -31,11 +31,6 @@ const STEPS: &[Step] = &[
         advice: "dependencies point down only; see ARCHITECTURE.md; `cargo xtask layers` runs only this",
     },
     Step {
-        name: "licences",
-        run: licences::run,
-        advice: "choose another dependency, or extend the list in xtask/src/licences.rs with a decision record",
-    },
-    Step {
         name: "locks",
         // What is outside the workspace: the one needs another toolchain, the other clients of other stores.
         run: |workspace| {
@@ -46,6 +41,11 @@ const STEPS: &[Step] = &[
             current(PEERS)
         },
         advice: "run `cargo fetch --manifest-path DIR/Cargo.toml` for `fuzz` and for `peers`, and commit both locks",
+    },
+    Step {
+        name: "deny",
+        run: deny::run,
+        advice: "choose another dependency, or extend deny.toml with a decision record",
     },
     Step {
         name: "planted",

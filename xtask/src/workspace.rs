@@ -66,11 +66,6 @@ impl Workspace {
         self.metadata("--no-deps")
     }
 
-    /// `cargo metadata` with every dependency. Never touches `Cargo.lock`: a stale one is an error.
-    pub(crate) fn whole_metadata(&self) -> Result<Value, String> {
-        self.metadata("--locked")
-    }
-
     fn metadata(&self, option: &str) -> Result<Value, String> {
         let output = Command::new(&self.cargo)
             .current_dir(&self.root)

@@ -10,7 +10,7 @@ const WORDS: &[(&str, usize)] = &[
     ("whoever", 115),
     ("whatever", 112),
     ("nobody", 205),
-    ("somebody", 76),
+    ("somebody", 75),
     ("everybody", 26),
     ("anybody", 24),
     ("be it", 0),
