@@ -5,7 +5,7 @@ mod facts;
 
 use areo_bench::system;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed,
+    About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
 };
 use bytes::Bytes;
 use facts::Facts;
@@ -71,13 +71,13 @@ struct Statements {
 pub(crate) async fn open(
     way: &'static Way,
     nodes: &[String],
-    wanted: &Wanted,
+    wanted: &TargetOptions,
 ) -> Result<Cluster, TargetError> {
     let opened = connect(way, nodes, wanted).await;
     opened.map_err(|why| start_failed(way.target)(&format!("{}: {why}", nodes.join(","))))
 }
 
-async fn connect(way: &Way, nodes: &[String], wanted: &Wanted) -> Result<Cluster, String> {
+async fn connect(way: &Way, nodes: &[String], wanted: &TargetOptions) -> Result<Cluster, String> {
     let profile = ExecutionProfile::builder()
         .consistency(Consistency::Quorum)
         .serial_consistency(Some(SerialConsistency::Serial))
@@ -125,7 +125,7 @@ fn process(node: &str) -> Option<u32> {
     })
 }
 
-fn about(way: &Way, facts: &Facts, looked_at: bool, wanted: &Wanted) -> About {
+fn about(way: &Way, facts: &Facts, looked_at: bool, wanted: &TargetOptions) -> About {
     let asked = match way.target {
         TargetName::CassandraSerial => format!(
             "puts are lightweight transactions (IF), gets SERIAL: linearizable (paxos_variant: {})",

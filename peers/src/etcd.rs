@@ -2,7 +2,7 @@
 
 use areo_bench::etcd::EtcdMembers;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed,
+    About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
 };
 use bytes::Bytes;
 use etcd_client::{Client, ConnectOptions, Error, KvClient};
@@ -36,7 +36,7 @@ pub(crate) struct Cluster {
 }
 
 /// Starts a cluster, and waits for its leader.
-pub(crate) async fn start(wanted: &Wanted) -> Result<Cluster, TargetError> {
+pub(crate) async fn start(wanted: &TargetOptions) -> Result<Cluster, TargetError> {
     let servers = wanted.servers;
     let members = EtcdMembers::start(&wanted.data, servers, wanted.memory).await?;
     let begun = Instant::now();

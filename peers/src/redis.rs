@@ -4,7 +4,7 @@ use areo_bench::cluster::loopback_hosts;
 use areo_bench::foreign::{Foreign, Started};
 use areo_bench::system;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, Wanted, start_failed,
+    About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
 };
 use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
@@ -63,7 +63,7 @@ fn arguments(data: &str, host: &str, master: Option<&str>, memory: bool) -> Vec<
 }
 
 /// Starts the servers, and waits until every replica is in step; `waits`: a put waits for a majority.
-pub(crate) async fn start(wanted: &Wanted, waits: bool) -> Result<Cluster, TargetError> {
+pub(crate) async fn start(wanted: &TargetOptions, waits: bool) -> Result<Cluster, TargetError> {
     let target = match waits {
         true => TargetName::RedisWait,
         false => TargetName::Redis,
@@ -97,7 +97,7 @@ pub(crate) async fn start(wanted: &Wanted, waits: bool) -> Result<Cluster, Targe
     Ok(cluster)
 }
 
-fn about(target: TargetName, wanted: &Wanted, wait_for: usize) -> About {
+fn about(target: TargetName, wanted: &TargetOptions, wait_for: usize) -> About {
     let replicas = wanted.servers - 1;
     About {
         target,

@@ -4,7 +4,7 @@ use crate::args::{Compare, Word};
 use crate::{cql, etcd, redis, s3};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
-use areo_bench::target::{Areo, Target, TargetError, TargetName, Wanted};
+use areo_bench::target::{Areo, Target, TargetError, TargetName, TargetOptions};
 use areo_client::Shape;
 use areo_lab::shared::{dap, data_directory, servers};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The stores, each once.
 pub(crate) struct Stores {
     pub(crate) names: Vec<TargetName>,
-    wanted: Wanted,
+    wanted: TargetOptions,
     /// The endpoint of a bucket, and its name.
     s3: Option<(String, String)>,
     /// Nodes of clusters that run already.
@@ -28,7 +28,7 @@ impl Stores {
         Shape::new(dap, count).map_err(|error| Failure::usage(error.to_string()))?;
         let mut stores = Stores {
             names: Vec::new(),
-            wanted: Wanted {
+            wanted: TargetOptions {
                 program: servers(args.areo.as_deref())?,
                 servers: count,
                 memory: args.durability == DurabilityWord::Memory,

@@ -1,6 +1,6 @@
 //! Measuring what readers and writers notice when as many servers die as may fail.
 
-pub use crate::load::Fared;
+pub use crate::load::PhaseReport;
 
 use crate::cluster::Cluster;
 use crate::load::{Load, Phase, Times};
@@ -77,9 +77,9 @@ pub struct Report {
     /// The same of writes.
     pub write_p99_ratio: f64,
     /// With all servers.
-    pub without: Fared,
+    pub without: PhaseReport,
     /// From failures on.
-    pub with: Fared,
+    pub with: PhaseReport,
     /// How long everything took, in milliseconds.
     pub total_ms: u64,
 }
@@ -147,7 +147,7 @@ async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError
 }
 
 /// How many times longer the slowest of a hundred take; a round trip, which is a read, is allowed for.
-fn ratio(with: &Times, without: &Times, all: &Fared) -> f64 {
+fn ratio(with: &Times, without: &Times, all: &PhaseReport) -> f64 {
     (with.p99_us - all.read.p50_us).max(0.0) / without.p99_us
 }
 

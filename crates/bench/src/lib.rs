@@ -56,7 +56,7 @@ mod trouble;
 pub mod wide_area;
 mod workload;
 
-pub use report::{Fired, Operations, Report};
+pub use report::{Operations, Report, TroubleCount};
 pub use run::{Options, Progress, RunError, run};
 pub use setup::Setup;
 pub use trouble::Trouble;

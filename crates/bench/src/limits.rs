@@ -83,14 +83,14 @@ pub fn run(
             Box::new(reconstruct),
         ),
     ];
-    let mut taken: Vec<Vec<Taken>> = measurements.iter().map(|_| Vec::new()).collect();
+    let mut taken: Vec<Vec<UnitCost>> = measurements.iter().map(|_| Vec::new()).collect();
     for _ in 0..runs {
         for ((name, _, measure), taken) in measurements.iter().zip(&mut taken) {
             observe(name);
             taken.push(measure(time)?);
         }
     }
-    let limit = |((name, unit, _), taken): (&(&str, &str, Measure<'_>), &Vec<Taken>)| Limit {
+    let limit = |((name, unit, _), taken): (&(&str, &str, Measure<'_>), &Vec<UnitCost>)| Limit {
         name: (*name).to_owned(),
         unit: (*unit).to_owned(),
         takes: Spread::of(taken.iter().map(|taken| taken.elapsed)),
@@ -105,17 +105,17 @@ pub fn run(
     })
 }
 
-type Measure<'a> = Box<dyn Fn(Duration) -> io::Result<Taken> + 'a>;
+type Measure<'a> = Box<dyn Fn(Duration) -> io::Result<UnitCost> + 'a>;
 
 /// What one of something took, on average.
 #[derive(Clone, Copy)]
-struct Taken {
+struct UnitCost {
     elapsed: f64,
     cpu: f64,
 }
 
 /// Does it for so long: nanoseconds of each of the units that `step` says it did.
-fn repeat(time: Duration, mut step: impl FnMut() -> io::Result<usize>) -> io::Result<Taken> {
+fn repeat(time: Duration, mut step: impl FnMut() -> io::Result<usize>) -> io::Result<UnitCost> {
     let (begun, cpu) = (Instant::now(), system::cpu_of_this());
     let mut done = 0;
     loop {
@@ -125,21 +125,21 @@ fn repeat(time: Duration, mut step: impl FnMut() -> io::Result<usize>) -> io::Re
         }
     }
     let each = |time: Duration| time.as_nanos() as f64 / done as f64;
-    Ok(Taken {
+    Ok(UnitCost {
         elapsed: each(begun.elapsed()),
         cpu: each(system::cpu_of_this().saturating_sub(cpu)),
     })
 }
 
 /// The same in microseconds.
-fn in_microseconds(taken: Taken) -> Taken {
-    Taken {
+fn in_microseconds(taken: UnitCost) -> UnitCost {
+    UnitCost {
         elapsed: taken.elapsed / 1e3,
         cpu: taken.cpu / 1e3,
     }
 }
 
-fn copy(time: Duration) -> io::Result<Taken> {
+fn copy(time: Duration) -> io::Result<UnitCost> {
     let (from, mut to) = (vec![1_u8; LARGE], vec![0_u8; LARGE]);
     repeat(time, || {
         to.copy_from_slice(black_box(&from));
@@ -164,7 +164,7 @@ fn ended(served: thread::JoinHandle<io::Result<()>>) -> io::Result<()> {
     served.join().expect("it does not panic")
 }
 
-fn loopback_copy(time: Duration) -> io::Result<Taken> {
+fn loopback_copy(time: Duration) -> io::Result<UnitCost> {
     let (mut stream, served) = loopback(|mut other| {
         let mut piece = vec![0; PIECE];
         while other.read(&mut piece)? > 0 {}
@@ -177,7 +177,7 @@ fn loopback_copy(time: Duration) -> io::Result<Taken> {
     taken
 }
 
-fn loopback_round(time: Duration) -> io::Result<Taken> {
+fn loopback_round(time: Duration) -> io::Result<UnitCost> {
     let (mut stream, served) = loopback(|mut other| {
         let mut byte = [0];
         while other.read(&mut byte)? > 0 {
@@ -195,7 +195,7 @@ fn loopback_round(time: Duration) -> io::Result<Taken> {
     taken.map(in_microseconds)
 }
 
-fn sync(time: Duration, data: &Path) -> io::Result<Taken> {
+fn sync(time: Duration, data: &Path) -> io::Result<UnitCost> {
     let file: File = tempfile::tempfile_in(data)?;
     let block = vec![1; BLOCK];
     let mut at = 0;
@@ -216,7 +216,7 @@ fn fragments() -> (Code, Vec<Vec<u8>>, Vec<Vec<u8>>) {
     (code, data, vec![vec![0; length]; 2])
 }
 
-fn encode(time: Duration) -> io::Result<Taken> {
+fn encode(time: Duration) -> io::Result<UnitCost> {
     let (code, data, mut parity) = fragments();
     let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
     repeat(time, || {
@@ -226,7 +226,7 @@ fn encode(time: Duration) -> io::Result<Taken> {
     })
 }
 
-fn reconstruct(time: Duration) -> io::Result<Taken> {
+fn reconstruct(time: Duration) -> io::Result<UnitCost> {
     let (code, data, mut parity) = fragments();
     {
         let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();

@@ -15,8 +15,8 @@ mod worker;
 
 pub use history::History;
 pub use keys::Popularity;
-pub use tally::{Fared, Measured, Times};
 pub(crate) use tally::{Latencies, Tally};
+pub use tally::{Measured, PhaseReport, Times};
 pub(crate) use worker::{get, key};
 
 use crate::completions::{STEP, Steps};

@@ -33,7 +33,7 @@ mod stage;
 mod sweep;
 mod variant;
 
-pub use experiment::{Experiment, Listed, list, not_run};
+pub use experiment::{Experiment, ListEntry, list, not_run};
 pub use experiments::VARIANTS_NOT_HERE;
 pub use figures::{Spread, short};
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
@@ -44,7 +44,7 @@ use crate::random::Random;
 use crate::run::RunError;
 use crate::setup::Setup;
 use crate::system::{self, Machine};
-use collected::Left;
+use collected::Leaving;
 use compare::Measured;
 use experiment::Procedure;
 use scale::show_size;
@@ -181,7 +181,7 @@ fn points(experiment: &'static Experiment, scale: Scale) -> Vec<Measured> {
             match experiment.procedure {
                 Procedure::AtOnce => points.extend(variants.map(|variant| point(variant, None))),
                 Procedure::AfterReconfigurations => {
-                    for left in Left::ALL {
+                    for left in Leaving::ALL {
                         let variants = variants.clone();
                         points.extend(variants.map(|variant| point(variant, Some(left))));
                     }

@@ -8,8 +8,8 @@ mod kill;
 mod report;
 
 pub use breakdown::{Ask, Breakdown, Part, Watch};
-pub use kill::Killed;
-pub use report::{Compared, Operation, Point, Ratio, Report, Spread};
+pub use kill::KillReport;
+pub use report::{ComparedTargets, Operation, Point, Ratio, Report, Spread};
 
 use crate::limits;
 use crate::load::{self, History, LoadError, Pace, Plan, Popularity};

@@ -10,14 +10,14 @@ mod report;
 mod ring;
 mod still;
 
-pub use crate::load::Fared;
-pub use report::{Behind, Moved, PerObject, ReadCost, Report};
+pub use crate::load::PhaseReport;
+pub use report::{Behind, MovedBytes, PerObject, ReadCost, Report};
 
 use crate::load::{Ended, History, Latencies, Load, Phase};
 use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, Started};
-use crate::workload::record::{Change as Recorded, Changed, Known};
-use areo_client::{Change, Domain, Progress, Reconfigured};
+use crate::workload::record::{Change as Recorded, Changed, KnownConfiguration};
+use areo_client::{Change, Domain, Progress, ReconfigOutcome};
 use ring::Ring;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -176,7 +176,7 @@ impl Scene {
         }
         let time = reconfigure(&self.domain, change).await?;
         if let Some(history) = &self.history {
-            let decided = Known::from(&self.domain.configuration());
+            let decided = KnownConfiguration::from(&self.domain.configuration());
             let mut recorder = history.recorder();
             recorder.end_change(&record, &Changed::Decided(decided));
         }
@@ -198,7 +198,7 @@ async fn reconfigure(domain: &Domain, change: &Change) -> Result<Duration, RunEr
     let done = domain.reconfigure(change, progress).await;
     let begun = *begun.lock().expect("no holder of the lock panics");
     match (done, begun) {
-        (Ok(Reconfigured::Installed(_)), Some(begun)) => Ok(begun.elapsed()),
+        (Ok(ReconfigOutcome::Installed(_)), Some(begun)) => Ok(begun.elapsed()),
         (Ok(other), _) => {
             let error = format!("nobody else does, and it ended as {other:?}");
             Err(failed("reconfigure the domain")(error))

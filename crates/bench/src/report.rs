@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// How often a trouble happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Fired {
+pub struct TroubleCount {
     /// Which.
     pub trouble: Trouble,
     /// How often.
@@ -35,7 +35,7 @@ pub struct Report {
     /// Operations by kind.
     pub operations: Vec<Operations>,
     /// Every kind of trouble that was asked for.
-    pub troubles: Vec<Fired>,
+    pub troubles: Vec<TroubleCount>,
     /// kill -9 of a server, alone or with others.
     pub kills: u64,
     /// The longest time without a successful operation, by domain, in milliseconds.
@@ -61,7 +61,7 @@ impl Report {
 
     /// Troubles that could have happened and did not.
     pub fn never_fired(&self) -> Vec<Trouble> {
-        let never = |fired: &&Fired| fired.times == 0 && fired.not_run.is_none();
+        let never = |fired: &&TroubleCount| fired.times == 0 && fired.not_run.is_none();
         let never = self.troubles.iter().filter(never);
         never.map(|fired| fired.trouble).collect()
     }
@@ -78,7 +78,7 @@ pub(crate) mod tests {
     use areo_check::Kind;
 
     fn report() -> Report {
-        let fired = |trouble, times, not_run: Option<&str>| Fired {
+        let fired = |trouble, times, not_run: Option<&str>| TroubleCount {
             trouble,
             times,
             not_run: not_run.map(Into::into),

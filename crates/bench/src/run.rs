@@ -6,7 +6,7 @@ use crate::namespace::Namespaces;
 use crate::nemesis::{self, Disk, Reconfigurers, World};
 use crate::proxy::Proxy;
 use crate::random::Random;
-use crate::report::{Fired, Report};
+use crate::report::{Report, TroubleCount};
 use crate::trouble::{Lane, Schedule, Trouble};
 use crate::workload::{self, DOMAINS, Habits, Recorder, Shared};
 use areo_check::{History, HistoryError, judge};
@@ -195,8 +195,8 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     Ok(report)
 }
 
-fn fired(shared: &Shared, kinds: &[Trouble], not_run: &[(Lane, String)]) -> Vec<Fired> {
-    let fired = |trouble: &Trouble| Fired {
+fn fired(shared: &Shared, kinds: &[Trouble], not_run: &[(Lane, String)]) -> Vec<TroubleCount> {
+    let fired = |trouble: &Trouble| TroubleCount {
         trouble: *trouble,
         times: shared.count(*trouble),
         not_run: reason(not_run, trouble.lane()),

@@ -85,7 +85,7 @@ impl FromStr for TargetName {
 }
 
 /// How a cluster is to be.
-pub struct Wanted {
+pub struct TargetOptions {
     /// The program `areo`.
     pub program: Program,
     /// Server processes.

@@ -225,7 +225,7 @@ struct Seat {
 
 /// What operations came to.
 #[derive(Default)]
-struct Done {
+struct OperationTimes {
     by_rounds: BTreeMap<u64, Latencies>,
     failures: Vec<String>,
 }
@@ -248,8 +248,8 @@ impl Seat {
         operation: Operation,
         key: impl Fn(u32) -> String,
         is_enough: impl Fn(u32) -> bool,
-    ) -> Done {
-        let (mut done, mut caller) = (Done::default(), AreoCaller::of(&self.domain));
+    ) -> OperationTimes {
+        let (mut done, mut caller) = (OperationTimes::default(), AreoCaller::of(&self.domain));
         for number in 0.. {
             if is_enough(number) {
                 break;

@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::trouble::Trouble;
 use areo_check::Kind;
 use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
-use record::{Ending, Invoked, Known};
+use record::{Ending, Invocation, KnownConfiguration};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -197,7 +197,7 @@ impl Worker {
     ) -> Option<Result<(), Error>> {
         self.operations += 1;
         let key = format!("k{key}");
-        let invoked = self.shared.recorder.borrow_mut().invoke(Invoked {
+        let invoked = self.shared.recorder.borrow_mut().invoke(Invocation {
             client: self.name.clone(),
             op: self.operations,
             kind,
@@ -219,7 +219,7 @@ impl Worker {
             Ok(ending) => (ending, Ok(())),
             Err(error) => (self.ending(&error), Err(error)),
         };
-        let knows = Known::from(&self.domains[domain].configuration());
+        let knows = KnownConfiguration::from(&self.domains[domain].configuration());
         let mut recorder = self.shared.recorder.borrow_mut();
         recorder.end(&invoked, &ending, Some(&knows));
         Some(result)
@@ -254,7 +254,7 @@ async fn find_domains(habits: &Habits) -> Result<Vec<Domain>, String> {
 }
 
 /// Does what was recorded as invoked.
-async fn act(domain: &Domain, invoked: &Invoked, length: usize) -> Result<Ending, Error> {
+async fn act(domain: &Domain, invoked: &Invocation, length: usize) -> Result<Ending, Error> {
     let key = &invoked.key;
     let ended = match (invoked.kind, invoked.value) {
         (Kind::Write, Some(number)) => {

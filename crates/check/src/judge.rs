@@ -2,7 +2,8 @@
 
 use crate::history::{Effect, History, Name, Operation, Outcome};
 use crate::report::{
-    Counts, Property, PropertyReport, Report, Shown, Unjudged, Verdict, Violation, outcome_text,
+    Counts, Property, PropertyReport, Report, ShownOperation, UnjudgedPart, Verdict, Violation,
+    outcome_text,
 };
 use crate::versions::{self, Versions};
 use crate::view::{self, Finding, View};
@@ -186,7 +187,7 @@ impl Docket<'_> {
             view::Verdict::Unjudged(reason) => {
                 report.unjudged += 1;
                 if report.unjudged_first.len() < Report::SHOWN_MAX {
-                    report.unjudged_first.push(Unjudged {
+                    report.unjudged_first.push(UnjudgedPart {
                         domain: text(domain),
                         key: key.map(text),
                         reason,
@@ -199,10 +200,10 @@ impl Docket<'_> {
     }
 }
 
-fn shown(history: &History, place: u32) -> Shown {
+fn shown(history: &History, place: u32) -> ShownOperation {
     let operation = &history.operations()[place as usize];
     let text = |name: Name| history.text(name).to_owned();
-    Shown {
+    ShownOperation {
         invoked_ns: operation.invoked.t_ns,
         ended_ns: operation.ended.map(|ended| ended.t_ns),
         client: text(operation.client),

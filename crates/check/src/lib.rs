@@ -49,5 +49,7 @@ pub use error::{HistoryError, Problem};
 pub use event::{Configuration, Event, EventKind, Kind, Text};
 pub use history::{History, KnownConfiguration, Moment, Name, Object, Operation, Outcome};
 pub use judge::judge;
-pub use report::{Counts, Property, PropertyReport, Report, Shown, Unjudged, Verdict, Violation};
+pub use report::{
+    Counts, Property, PropertyReport, Report, ShownOperation, UnjudgedPart, Verdict, Violation,
+};
 pub use version::{InvalidVersion, Version};

@@ -76,7 +76,7 @@ pub struct Counts {
 
 /// One operation of a violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct ShownOperation {
     /// When it was invoked, in nanoseconds.
     pub invoked_ns: u64,
     /// When it ended; nothing if that is not known.
@@ -114,12 +114,12 @@ pub struct Violation {
     /// What is wrong, in one sentence.
     pub what: String,
     /// A small set of operations that shows it, in the order of their invocations.
-    pub operations: Vec<Shown>,
+    pub operations: Vec<ShownOperation>,
 }
 
 /// Something that could not be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unjudged {
+pub struct UnjudgedPart {
     /// The domain.
     pub domain: String,
     /// The key, or the file; nothing for configurations.
@@ -144,7 +144,7 @@ pub struct PropertyReport {
     /// How many could not be judged.
     pub unjudged: u64,
     /// The first of those, at most [`Report::SHOWN_MAX`].
-    pub unjudged_first: Vec<Unjudged>,
+    pub unjudged_first: Vec<UnjudgedPart>,
 }
 
 /// The verdict on a history. `Display` is for people, `Serialize` for programs.
@@ -222,7 +222,7 @@ impl fmt::Display for Report {
             write!(f, "\n{violation}")?;
         }
         for report in &self.properties {
-            for Unjudged {
+            for UnjudgedPart {
                 domain,
                 key,
                 reason,
@@ -248,15 +248,18 @@ impl fmt::Display for Violation {
             "Violation of {}, {}/{key}:\n  {}",
             self.property, self.domain, self.what
         )?;
-        let width = |text: fn(&Shown) -> String| {
+        let width = |text: fn(&ShownOperation) -> String| {
             self.operations
                 .iter()
                 .map(|o| text(o).len())
                 .max()
                 .unwrap_or(0)
         };
-        let (from, to) = (width(|o| o.invoked_ns.to_string()), width(Shown::ended));
-        let (who, kind) = (width(Shown::who), width(|o| o.kind.to_string()));
+        let (from, to) = (
+            width(|o| o.invoked_ns.to_string()),
+            width(ShownOperation::ended),
+        );
+        let (who, kind) = (width(ShownOperation::who), width(|o| o.kind.to_string()));
         for operation in &self.operations {
             write!(
                 f,
@@ -272,7 +275,7 @@ impl fmt::Display for Violation {
     }
 }
 
-impl Shown {
+impl ShownOperation {
     fn ended(&self) -> String {
         self.ended_ns
             .map_or_else(|| "?".to_owned(), |t| t.to_string())

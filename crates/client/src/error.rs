@@ -16,7 +16,7 @@ mod tests;
 
 pub use damage::Damage;
 pub use invalid::Invalid;
-pub use obstacle::{Decided, Obstacle};
+pub use obstacle::{ForkBranch, Obstacle};
 
 /// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.

@@ -3,7 +3,7 @@
 //!
 //! A [`Base`] remembers what a local file was made from. A push compares the local file with it, writes the blocks whose
 //! content changed, and nothing else: what others have changed elsewhere stays. Where another client has changed the same
-//! block, that block is not written, and the push says so ([`Pushed::conflicts`]); the file as a whole is not atomic. Without
+//! block, that block is not written, and the push says so ([`PushReport::conflicts`]); the file as a whole is not atomic. Without
 //! a base, the local file is compared with what is there, and replaces it.
 //!
 //! ```no_run
@@ -32,13 +32,13 @@ pub use base::Base;
 pub use chunking::{Chunking, InvalidChunking, Method};
 pub use compare::{Difference, Kind as DifferenceKind};
 pub use error::{Conflict, FileError};
-pub use pull::{PullOptions, Pulled};
-pub use push::{PushOptions, Pushed};
+pub use pull::{PullOptions, PullReport};
+pub use push::{PushOptions, PushReport};
 
 use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{Counted, counted};
+use crate::metrics::{CountedOperation, counted};
 use crate::session::Context;
 use crate::span;
 use crate::view;
@@ -209,7 +209,7 @@ impl File {
         };
         counted!(
             self.domain.metrics(),
-            Counted::FileRead,
+            CountedOperation::FileRead,
             self.work(Operation::Get, read)
         )
     }
@@ -231,7 +231,7 @@ impl File {
         };
         counted!(
             self.domain.metrics(),
-            Counted::FileRemove,
+            CountedOperation::FileRemove,
             self.work(Operation::Delete, remove)
         )
     }

@@ -101,19 +101,19 @@ pub use cluster::{
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::Domain;
-pub use error::{Damage, Decided, Error, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
+pub use error::{Damage, Error, ForkBranch, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
 pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Etag, ListOptions, Metadata, Object, ObjectInfo, Page, Placement,
     PutOptions,
 };
 pub use reconfig::{
-    Change, DapKind, Plan, Progress, ReconfigError, Reconfigured, UnreachableServer,
+    Change, DapKind, Plan, Progress, ReconfigError, ReconfigOutcome, UnreachableServer,
 };
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
 pub use statistics::Statistics;
-pub use stream::{ObjectStream, StreamError, Streamed};
+pub use stream::{ObjectStream, StreamError, StreamReport};
 pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};
 
 /// Users move clients and domains between threads.

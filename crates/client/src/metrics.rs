@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// What somebody asked of the store; the label `operation`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Counted {
+pub(crate) enum CountedOperation {
     Put,
     WriteIf,
     Get,
@@ -27,20 +27,20 @@ pub(crate) enum Counted {
     FileRemove,
 }
 
-impl Counted {
-    const ALL: [(Counted, &'static str); 12] = [
-        (Counted::Put, "put"),
-        (Counted::WriteIf, "write_if"),
-        (Counted::Get, "get"),
-        (Counted::Stat, "stat"),
-        (Counted::Delete, "delete"),
-        (Counted::List, "list"),
-        (Counted::Sweep, "sweep"),
-        (Counted::Reconfigure, "reconfigure"),
-        (Counted::FilePush, "file_push"),
-        (Counted::FilePull, "file_pull"),
-        (Counted::FileRead, "file_read"),
-        (Counted::FileRemove, "file_remove"),
+impl CountedOperation {
+    const ALL: [(CountedOperation, &'static str); 12] = [
+        (CountedOperation::Put, "put"),
+        (CountedOperation::WriteIf, "write_if"),
+        (CountedOperation::Get, "get"),
+        (CountedOperation::Stat, "stat"),
+        (CountedOperation::Delete, "delete"),
+        (CountedOperation::List, "list"),
+        (CountedOperation::Sweep, "sweep"),
+        (CountedOperation::Reconfigure, "reconfigure"),
+        (CountedOperation::FilePush, "file_push"),
+        (CountedOperation::FilePull, "file_pull"),
+        (CountedOperation::FileRead, "file_read"),
+        (CountedOperation::FileRemove, "file_remove"),
     ];
 }
 
@@ -75,8 +75,8 @@ struct Counters {
     peers: Peers,
     operations: IntCounterVec,
     /// Of those that ended so before: nothing is looked up for an operation.
-    ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; Counted::ALL.len()],
-    seconds: [Histogram; Counted::ALL.len()],
+    ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; CountedOperation::ALL.len()],
+    seconds: [Histogram; CountedOperation::ALL.len()],
     large: Transfer,
     file: Transfer,
     reconfiguration: Reconfiguration,
@@ -125,7 +125,7 @@ impl Metrics {
             "Operations that ended, by how they did; cancelled: the caller did not wait for the end.",
             &["operation", "outcome"],
         );
-        let ended = Counted::ALL.map(|(_, kind)| {
+        let ended = CountedOperation::ALL.map(|(_, kind)| {
             OUTCOMES.map(|outcome| match outcome {
                 // There from the first look on.
                 OK => OnceLock::from(operations.with_label_values(&[kind, OK])),
@@ -142,7 +142,7 @@ impl Metrics {
             ),
             ended,
             operations,
-            seconds: Counted::ALL.map(|(_, kind)| seconds.with_label_values(&[kind])),
+            seconds: CountedOperation::ALL.map(|(_, kind)| seconds.with_label_values(&[kind])),
             large: bytes(
                 "areo_client_large_bytes_total",
                 "Bytes of values in blocks, as their blocks came or went.",
@@ -197,7 +197,7 @@ impl Metrics {
     }
 
     /// An operation begins.
-    pub(crate) fn begin(&self, kind: Counted) -> Running {
+    pub(crate) fn begin(&self, kind: CountedOperation) -> Running {
         Running {
             metrics: self.clone(),
             kind,
@@ -241,7 +241,7 @@ impl Reconfiguration {
 /// An operation under way. Dropped, it has ended.
 pub(crate) struct Running {
     metrics: Metrics,
-    kind: Counted,
+    kind: CountedOperation,
     begun: Instant,
     outcome: &'static str,
 }
@@ -257,7 +257,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let (counters, kind) = (&self.metrics.0, self.kind as usize);
         counters.seconds[kind].observe(self.begun.elapsed().as_secs_f64());
-        let labels = [Counted::ALL[kind].1, self.outcome];
+        let labels = [CountedOperation::ALL[kind].1, self.outcome];
         let counter = || counters.operations.with_label_values(&labels);
         match OUTCOMES.iter().position(|word| *word == self.outcome) {
             Some(outcome) => counters.ended[kind][outcome].get_or_init(counter).inc(),

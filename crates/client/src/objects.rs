@@ -2,7 +2,7 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{Counted, counted};
+use crate::metrics::{CountedOperation, counted};
 use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::session::{Context, Deadline};
 use crate::{Shape, Version, checksum};
@@ -35,7 +35,7 @@ impl Domain {
     ) -> Result<Version, Error> {
         counted!(
             self.metrics(),
-            Counted::Put,
+            CountedOperation::Put,
             self.write_value(key, value.into(), options)
         )
     }
@@ -59,7 +59,7 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Corrupted`], [`Error::Unauthorised`], [`Error::Invalid`].
     pub async fn get(&self, key: &str) -> Result<Object, Error> {
-        counted!(self.metrics(), Counted::Get, self.read_value(key))
+        counted!(self.metrics(), CountedOperation::Get, self.read_value(key))
     }
 
     async fn read_value(&self, key: &str) -> Result<Object, Error> {
@@ -93,7 +93,7 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
-        counted!(self.metrics(), Counted::Stat, self.read_info(key))
+        counted!(self.metrics(), CountedOperation::Stat, self.read_info(key))
     }
 
     async fn read_info(&self, key: &str) -> Result<ObjectInfo, Error> {
@@ -127,7 +127,11 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
     pub async fn delete(&self, key: &str) -> Result<Version, Error> {
-        counted!(self.metrics(), Counted::Delete, self.write_tombstone(key))
+        counted!(
+            self.metrics(),
+            CountedOperation::Delete,
+            self.write_tombstone(key)
+        )
     }
 
     async fn write_tombstone(&self, key: &str) -> Result<Version, Error> {
@@ -169,7 +173,11 @@ impl Domain {
     /// # Errors
     /// As [`Domain::list`].
     pub async fn list_with(&self, options: ListOptions) -> Result<Page, Error> {
-        counted!(self.metrics(), Counted::List, self.read_page(options))
+        counted!(
+            self.metrics(),
+            CountedOperation::List,
+            self.read_page(options)
+        )
     }
 
     async fn read_page(&self, options: ListOptions) -> Result<Page, Error> {

@@ -8,7 +8,7 @@ use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
 use crate::domain::Domain;
 use crate::error::{Error, NoQuorum, Operation};
-use crate::metrics::{Counted, Metrics, counted};
+use crate::metrics::{CountedOperation, Metrics, counted};
 use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
@@ -38,7 +38,7 @@ const COUNTED_PAGES: usize = 1000;
 
 /// How a change ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reconfigured {
+pub enum ReconfigOutcome {
     /// It is done.
     Installed(ConfigurationInfo),
     /// The domain has this configuration already; nothing was done.
@@ -159,13 +159,13 @@ impl Domain {
         &self,
         change: &Change,
         progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<Reconfigured, ReconfigError> {
+    ) -> Result<ReconfigOutcome, ReconfigError> {
         let change = change.clone();
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { reconfigure(&context, &change, &progress).await };
         counted!(
             self.metrics(),
-            Counted::Reconfigure,
+            CountedOperation::Reconfigure,
             self.work(Operation::Reconfigure, None, work)
         )
     }
@@ -183,7 +183,7 @@ impl Domain {
         let work = move |context| async move { resume(&context, &progress).await };
         counted!(
             self.metrics(),
-            Counted::Reconfigure,
+            CountedOperation::Reconfigure,
             self.work(Operation::Reconfigure, None, work)
         )
     }
@@ -219,7 +219,7 @@ fn counting(
 }
 
 /// A change that can be made.
-struct Chosen {
+struct PlannedChange {
     /// The sequence as it is.
     path: Vec<Arc<Configuration>>,
     new: Arc<Configuration>,
@@ -305,7 +305,7 @@ async fn count(
 }
 
 /// The configuration that the change makes of the last one.
-async fn choose(context: &Context, change: &Change) -> Result<Chosen, ReconfigError> {
+async fn choose(context: &Context, change: &Change) -> Result<PlannedChange, ReconfigError> {
     let names = context.servers().await?;
     let path = path(context).await?;
     let last = path.last().expect("a sequence has an end");
@@ -319,7 +319,7 @@ async fn choose(context: &Context, change: &Change) -> Result<Chosen, ReconfigEr
     } else {
         unreachable(context, &new, &names).await
     };
-    Ok(Chosen {
+    Ok(PlannedChange {
         path,
         new,
         unchanged,
@@ -348,7 +348,7 @@ async fn unreachable(
     members.zip(health).filter_map(unreachable).collect()
 }
 
-impl Chosen {
+impl PlannedChange {
     /// Refuses a change to servers that do not serve.
     fn check(&self, context: &Context) -> Result<(), ReconfigError> {
         if self.unreachable.is_empty() {
@@ -365,12 +365,12 @@ async fn reconfigure(
     context: &Context,
     change: &Change,
     progress: &dyn Fn(Progress),
-) -> Result<Reconfigured, ReconfigError> {
+) -> Result<ReconfigOutcome, ReconfigError> {
     let chosen = choose(context, change).await?;
     if !change.force {
         chosen.check(context)?;
     }
-    let Chosen { path, new, .. } = chosen;
+    let PlannedChange { path, new, .. } = chosen;
     let (root, known, wanted) = (context.root(), &path[0], new.descriptor());
     if let Some(after) = change.experimental.leave_off {
         return leave_off(context, known, &new, after).await;
@@ -384,18 +384,18 @@ async fn reconfigure(
     Ok(told(context, &done).await)
 }
 
-async fn told(context: &Context, done: &ares::Reconfigured) -> Reconfigured {
-    let (ares::Reconfigured::Installed(c)
-    | ares::Reconfigured::Unchanged(c)
-    | ares::Reconfigured::Lost(c)
-    | ares::Reconfigured::Superseded(c)) = done;
+async fn told(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
+    let (ares::ReconfigOutcome::Installed(c)
+    | ares::ReconfigOutcome::Unchanged(c)
+    | ares::ReconfigOutcome::Lost(c)
+    | ares::ReconfigOutcome::Superseded(c)) = done;
     let names = context.names_of(std::slice::from_ref(c)).await;
     let info = names.configuration(c);
     match done {
-        ares::Reconfigured::Installed(_) => Reconfigured::Installed(info),
-        ares::Reconfigured::Unchanged(_) => Reconfigured::Unchanged(info),
-        ares::Reconfigured::Lost(_) => Reconfigured::Lost(info),
-        ares::Reconfigured::Superseded(_) => Reconfigured::Superseded(info),
+        ares::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
+        ares::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
+        ares::ReconfigOutcome::Lost(_) => ReconfigOutcome::Lost(info),
+        ares::ReconfigOutcome::Superseded(_) => ReconfigOutcome::Superseded(info),
     }
 }
 

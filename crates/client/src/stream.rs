@@ -10,7 +10,7 @@ mod whole;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
-use crate::metrics::{Counted, counted};
+use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Metadata, Version};
 use areo_core::limits;
@@ -62,7 +62,7 @@ impl ErrorType for StreamError {
 
 /// What a stream brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Streamed {
+pub struct StreamReport {
     /// Which version.
     pub version: Version,
     /// What is kept with it.
@@ -87,7 +87,7 @@ impl Domain {
     ) -> Result<Version, StreamError> {
         counted!(
             self.metrics(),
-            Counted::Put,
+            CountedOperation::Put,
             self.write_stream(key, source, options)
         )
     }
@@ -146,8 +146,8 @@ impl Domain {
         key: &str,
         range: impl RangeBounds<u64>,
     ) -> Result<ObjectStream, Error> {
-        let running = self.metrics().begin(Counted::Get);
-        let opened = match Wanted::new(&range) {
+        let running = self.metrics().begin(CountedOperation::Get);
+        let opened = match WantedRange::new(&range) {
             Ok(range) => ObjectStream::open(self, key, range).await,
             Err(error) => Err(error),
         };
@@ -168,7 +168,7 @@ impl Domain {
         &self,
         key: &str,
         mut sink: impl AsyncWrite + Unpin,
-    ) -> Result<Streamed, StreamError> {
+    ) -> Result<StreamReport, StreamError> {
         let mut stream = self.get_stream(key).await?;
         while let Some(piece) = stream.next().await? {
             sink.write_all(&piece).await.map_err(StreamError::Local)?;
@@ -186,7 +186,7 @@ impl Domain {
                 let reason = Invalid::InMemory { bytes: length };
                 return Err(Error::Invalid { reason });
             }
-            let stream = ObjectStream::open_within(self, key, Wanted::EVERYTHING);
+            let stream = ObjectStream::open_within(self, key, WantedRange::EVERYTHING);
             let mut stream = stream.await?;
             length = stream.length();
             match stream.collect(limits::VALUE_BYTES).await {
@@ -218,19 +218,19 @@ async fn read_block(
 
 /// The bytes of a value that somebody wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedRange {
     start: u64,
     /// After the last one; `None`: all from `start` on.
     end: Option<u64>,
 }
 
-impl Wanted {
-    const EVERYTHING: Wanted = Wanted {
+impl WantedRange {
+    const EVERYTHING: WantedRange = WantedRange {
         start: 0,
         end: None,
     };
 
-    fn new(range: &impl RangeBounds<u64>) -> Result<Wanted, Error> {
+    fn new(range: &impl RangeBounds<u64>) -> Result<WantedRange, Error> {
         let start = match range.start_bound() {
             Bound::Unbounded => 0,
             Bound::Included(start) => *start,
@@ -241,7 +241,7 @@ impl Wanted {
             Bound::Included(last) => Some(last.saturating_add(1)),
             Bound::Excluded(end) => Some(*end),
         };
-        let wanted = Wanted { start, end };
+        let wanted = WantedRange { start, end };
         if end.is_some_and(|end| end < start) {
             Err(wanted.invalid(None))
         } else {
@@ -250,7 +250,7 @@ impl Wanted {
     }
 
     fn invalid(self, length: Option<u64>) -> Error {
-        let Wanted { start, end } = self;
+        let WantedRange { start, end } = self;
         let reason = Invalid::Range { start, end, length };
         Error::Invalid { reason }
     }
@@ -266,7 +266,7 @@ impl Wanted {
     }
 
     fn is_everything(self) -> bool {
-        self == Wanted::EVERYTHING
+        self == WantedRange::EVERYTHING
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
-use crate::metrics::{Counted, counted};
+use crate::metrics::{CountedOperation, counted};
 use crate::object::now_ms;
 use crate::session::Context;
 use crate::span;
@@ -158,7 +158,11 @@ impl Domain {
     /// # Errors
     /// [`Error::Unavailable`]; what was removed by then stays removed.
     pub async fn sweep(&self, options: SweepOptions) -> Result<Swept, Error> {
-        counted!(self.metrics(), Counted::Sweep, self.go_over(Some(options)))
+        counted!(
+            self.metrics(),
+            CountedOperation::Sweep,
+            self.go_over(Some(options))
+        )
     }
 
     /// What [`Domain::sweep`] would find; removes nothing.

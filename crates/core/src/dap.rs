@@ -35,7 +35,7 @@ use std::time::Duration;
 use store::{Outcome, Store};
 
 pub use ec::fence::{drop_versions, fence, keep_data};
-pub use offer::Offered;
+pub use offer::OfferOutcome;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4 known-not-sent]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ pub enum Scope {
 
 /// Versions that a read does not return although it could read them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Passed {
+pub struct PassedVersions {
     /// It was decided that these never come to a quorum here ([`crate::consensus::fate`]).
     pub dropped: Vec<Tag>,
     /// Members have no room for the write-back of these. An older version may be returned in their place if the answers show
@@ -90,7 +90,7 @@ pub struct FoundVersion {
     pub fence: Tag,
 }
 
-impl Passed {
+impl PassedVersions {
     /// Whether the version is passed over.
     fn contains(&self, tag: Tag) -> bool {
         self.dropped.contains(&tag) || self.unplaced.contains(&tag)
@@ -177,9 +177,9 @@ pub async fn get_tag_for<E: Env>(
     name: &Name,
     value: &Value,
     grace: Duration,
-) -> Result<Offered, Failed> {
+) -> Result<OfferOutcome, Failed> {
     if value.deleted || value.apart.is_some() {
-        return get_tag(env, at, name).await.map(Offered::Room);
+        return get_tag(env, at, name).await.map(OfferOutcome::Room);
     }
     let metadata = value.metadata.len() as u64;
     let announced = Announcement {
@@ -202,7 +202,7 @@ pub async fn get_data<E: Env>(
     known: Option<&CachedVersion>,
     scope: Scope,
 ) -> Result<FoundVersion, Failed> {
-    let found = get_data_past(env, at, name, known, scope, &Passed::default()).await?;
+    let found = get_data_past(env, at, name, known, scope, &PassedVersions::default()).await?;
     Ok(found.expect("a read that passes nothing over asks again"))
 }
 
@@ -216,7 +216,7 @@ pub async fn get_data_past<E: Env>(
     name: &Name,
     known: Option<&CachedVersion>,
     scope: Scope,
-    passed: &Passed,
+    passed: &PassedVersions,
 ) -> Result<Option<FoundVersion>, Failed> {
     let get = async {
         let c = at.c();
@@ -298,7 +298,7 @@ fn is_newest_complete(
     c: &Configuration,
     replies: &[&HeldVersions],
     tag: Tag,
-    passed: &Passed,
+    passed: &PassedVersions,
 ) -> bool {
     let (answered, quorum) = (replies.len(), c.quorums().quorum());
     assert!(answered >= quorum, "the rule judges quorums");

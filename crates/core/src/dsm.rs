@@ -24,7 +24,7 @@ use crate::reconfig::sequence::Sequences;
 use crate::reconfig::walk::Walk;
 use crate::tag::{ClientId, Tag, Writer};
 use crate::timing;
-use propagated::Propagated;
+use propagated::PropagatedVersions;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Domain<E> {
 struct Memory {
     id: ClientId,
     counter: Cell<u64>,
-    propagated: RefCell<Propagated>,
+    propagated: RefCell<PropagatedVersions>,
     sequences: Sequences,
 }
 

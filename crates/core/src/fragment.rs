@@ -25,7 +25,7 @@ use std::fmt;
 
 /// A file of a domain, a fragmented object: what is done with it are its methods. Each is in the file of its algorithm.
 #[derive(Clone)]
-pub struct Fragmented<E> {
+pub struct FragmentedObject<E> {
     /// The domain that it is in.
     pub domain: Domain<E>,
     /// The name of its genesis block.
@@ -34,8 +34,8 @@ pub struct Fragmented<E> {
 
 impl<E: Env> Domain<E> {
     /// A handle on the file of this name.
-    pub fn file(&self, name: &Name) -> Fragmented<E> {
-        Fragmented {
+    pub fn file(&self, name: &Name) -> FragmentedObject<E> {
+        FragmentedObject {
             domain: self.clone(),
             name: name.clone(),
         }

@@ -5,7 +5,7 @@
 
 use crate::config::Configuration;
 use crate::dap::FoundVersion;
-use crate::dsm::coverable::Covered;
+use crate::dsm::coverable::CoverableOutcome;
 use crate::dsm::listing::Page;
 use crate::dsm::{Client, Domain};
 use crate::element::Value;
@@ -97,19 +97,19 @@ impl<E: Env> Domain<E> {
         name: &Name,
         value: &Value,
         version: Option<Tag>,
-    ) -> Result<Covered, WriteError> {
+    ) -> Result<CoverableOutcome, WriteError> {
         let mut covers = version.unwrap_or(Tag::INITIAL);
         loop {
             match self.write_covering(name, value, covers).await? {
                 // A deleted object is none, too: the write covers its tombstone.
-                Covered::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
+                CoverableOutcome::Unchanged(found) if version.is_none() && is_tombstone(&found) => {
                     covers = found.tag;
                 }
-                covered @ Covered::Changed(_) => {
+                covered @ CoverableOutcome::Changed(_) => {
                     self.remove_replaced(covers).await;
                     return Ok(covered);
                 }
-                covered @ Covered::Unchanged(_) => return Ok(covered),
+                covered @ CoverableOutcome::Unchanged(_) => return Ok(covered),
             }
         }
     }

@@ -19,13 +19,13 @@ pub trait Heap {
     /// The element of this record; with an empty payload if that is not wanted.
     ///
     /// # Errors
-    /// [`Lost`] if the record does not match its checksums or cannot be read.
-    fn element(&self, handle: Handle, payload: bool) -> Result<Element, Lost>;
+    /// [`LostRecord`] if the record does not match its checksums or cannot be read.
+    fn element(&self, handle: Handle, payload: bool) -> Result<Element, LostRecord>;
 }
 
 /// A record that cannot be read as it was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lost;
+pub struct LostRecord;
 
 /// One server with its batch. `C` names a caller: whom a reply goes to.
 pub struct Shard<C> {
@@ -219,7 +219,7 @@ impl<C> Shard<C> {
             for read in reads.by_ref().take(reads_end - taken) {
                 let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
                 let answers = answers.expect("only accesses read elements");
-                if carry(&mut answers[read.answer], heap) == Err(Lost) {
+                if carry(&mut answers[read.answer], heap) == Err(LostRecord) {
                     self.server.damage(read.key, &read.name, read.tag);
                     answers[read.answer] = Answer::Refused(Refusal::Damaged);
                 }
@@ -238,7 +238,7 @@ impl<C> Shard<C> {
 }
 
 /// Puts the element in place of its handle.
-fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), Lost> {
+fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), LostRecord> {
     let carried = match answer {
         Answer::Held(held) => held.element.as_mut().map(|(_, carried)| carried),
         Answer::Fetched(carried) => Some(carried),

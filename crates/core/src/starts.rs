@@ -45,7 +45,7 @@ pub struct Next {
 
 /// What is to be done with the directory when the root domain has agreed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Agreed {
+pub enum AgreedStep {
     /// Write these down, durably, and go on with [`Starting::next`].
     GoOn(Starts),
     /// Write these down, durably; then the server may answer for objects.
@@ -84,10 +84,10 @@ impl Starting {
     }
 
     /// The root domain has agreed to [`Starting::next`]; `random` is the number of a start that begins now.
-    pub fn agreed(&mut self, random: u64) -> Agreed {
+    pub fn agreed(&mut self, random: u64) -> AgreedStep {
         match (self.starts.unconfirmed.take(), self.is_own) {
-            (Some(_), false) => Agreed::GoOn(self.starts),
-            (Some(_), true) => Agreed::Serve(self.starts),
+            (Some(_), false) => AgreedStep::GoOn(self.starts),
+            (Some(_), true) => AgreedStep::Serve(self.starts),
             (None, is_own) => {
                 assert!(!is_own, "a process begins one start");
                 let asked = self.incarnation();
@@ -95,7 +95,7 @@ impl Starting {
                 self.starts.unconfirmed = Some(random.max(1));
                 self.is_own = true;
                 assert_eq!(self.incarnation(), asked, "it begins what it asked about");
-                Agreed::GoOn(self.starts)
+                AgreedStep::GoOn(self.starts)
             }
         }
     }

@@ -17,7 +17,7 @@ use areo_bench::cluster::{Cluster, Program, loopback_places, product};
 use areo_client::{
     Client, ConnectOptions, Dap, Domain, DomainOptions, PutOptions, TraceContext, TraceSource,
 };
-use areo_telemetry::export::{Exported, Settings};
+use areo_telemetry::export::{ExportCounts, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, context_of};
 use tracing::Span;
 use tracing::subscriber::NoSubscriber;
@@ -179,7 +179,7 @@ fn client(mode: &str, addresses: &str, operations: &str) {
     });
     if let Some(recorder) = recorder {
         let exported = recorder.finish_export(Duration::from_secs(10));
-        if exported != Exported::default() {
+        if exported != ExportCounts::default() {
             let (delivered, lost) = (exported.delivered, exported.lost());
             eprintln!("the client delivered {delivered} spans, {lost} were lost");
         }

@@ -75,7 +75,7 @@ impl NetEnv {
         self.meter.counts()
     }
 
-    fn message(&self, outgoing: codec::Encoded, started: Instant) -> Outgoing {
+    fn message(&self, outgoing: codec::EncodedMessage, started: Instant) -> Outgoing {
         let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
         let deadline = self.deadline.at();
         Outgoing {

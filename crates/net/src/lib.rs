@@ -46,6 +46,6 @@ pub use env::Counts;
 pub use listener::{Identity, Listener, ListenerConfig, Responder, Service};
 pub use message::{Body, Incoming, Outgoing, Segment};
 pub use peer::{
-    Answer, Call, CallKey, Peer, PeerConfig, PeerState, Refused, Sink, Status, Traffic,
+    Answer, Call, CallKey, CallRefusal, Peer, PeerConfig, PeerState, Sink, Status, Traffic,
 };
 pub use pool::Pool;

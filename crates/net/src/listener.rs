@@ -123,7 +123,7 @@ pub struct Listener<S> {
 struct Shared<S> {
     service: Rc<S>,
     config: ListenerConfig,
-    connections: RefCell<BTreeMap<u64, Watched>>,
+    connections: RefCell<BTreeMap<u64, WatchedConnection>>,
     /// Of connections that have ended.
     past: Cell<Traffic>,
     /// Streams that are accepted, the hello included.
@@ -134,7 +134,7 @@ struct Shared<S> {
 }
 
 /// A connection and what it had moved when it was last looked at.
-struct Watched {
+struct WatchedConnection {
     connection: Connection,
     bytes_read: u64,
     bytes_written: u64,
@@ -305,7 +305,7 @@ impl<S: Service> Shared<S> {
         self.next_id.set(id + 1);
         self.connections
             .borrow_mut()
-            .insert(id, Watched::new(connection));
+            .insert(id, WatchedConnection::new(connection));
         let reason = driver.await;
         let ended = self.connections.borrow_mut().remove(&id);
         let connection = ended.expect("only its own end removes it").connection;
@@ -388,9 +388,9 @@ fn traffic_of(connection: &Connection) -> Traffic {
     }
 }
 
-impl Watched {
-    fn new(connection: Connection) -> Watched {
-        Watched {
+impl WatchedConnection {
+    fn new(connection: Connection) -> WatchedConnection {
+        WatchedConnection {
             connection,
             bytes_read: 0,
             bytes_written: 0,

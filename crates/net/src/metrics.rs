@@ -228,8 +228,8 @@ impl Peers {
         Peers(add.gauges(name, help, &["server", "state"]))
     }
 
-    pub(crate) fn of(&self, server: &str) -> Shown {
-        Shown {
+    pub(crate) fn of(&self, server: &str) -> LinkMetrics {
+        LinkMetrics {
             gauges: STATES.map(|state| self.0.with_label_values(&[server, state])),
             now: Cell::new(None),
         }
@@ -237,12 +237,12 @@ impl Peers {
 }
 
 /// How one network stands with one server.
-pub(crate) struct Shown {
+pub(crate) struct LinkMetrics {
     gauges: [IntGauge; STATES.len()],
     now: Cell<Option<usize>>,
 }
 
-impl Shown {
+impl LinkMetrics {
     /// It stands so from now on; `None`: not at all.
     pub(crate) fn set(&self, status: Option<Status>) {
         let state = status.and_then(|status| match status {

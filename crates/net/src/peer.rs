@@ -31,7 +31,7 @@ use areo_wire::frame::{FrameError, Limits, Refusal};
 use areo_wire::hello::{Channel, Role};
 
 use crate::message::{Incoming, Outgoing};
-use crate::metrics::Shown;
+use crate::metrics::LinkMetrics;
 use crate::pool::Pool;
 use known::PeerKnowledge;
 use link::Link;
@@ -65,7 +65,7 @@ pub trait Sink {
 
 /// Why a call was not taken. Nothing of it was sent, the sink hears nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum CallRefusal {
     /// As many calls, or bytes, wait for this server as may.
     QueueFull {
         /// Calls in the table.
@@ -85,19 +85,19 @@ pub enum Refused {
     },
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for CallRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::QueueFull { calls, bytes } => {
+            CallRefusal::QueueFull { calls, bytes } => {
                 write!(formatter, "queue full: {calls} calls, {bytes} bytes")
             }
-            Refused::ByServer { refusal } => write!(formatter, "{refusal}"),
-            Refused::TooLarge { error } => write!(formatter, "{error}"),
+            CallRefusal::ByServer { refusal } => write!(formatter, "{refusal}"),
+            CallRefusal::TooLarge { error } => write!(formatter, "{error}"),
         }
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for CallRefusal {}
 
 /// Names a call in flight at its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -272,7 +272,12 @@ impl Peer {
     ///
     /// # Errors
     /// The queue is full, the server is the wrong one or going down, or the message is too large.
-    pub fn call(&self, message: Outgoing, sink: Rc<dyn Sink>, token: u64) -> Result<Call, Refused> {
+    pub fn call(
+        &self,
+        message: Outgoing,
+        sink: Rc<dyn Sink>,
+        token: u64,
+    ) -> Result<Call, CallRefusal> {
         let link = if message.is_bulk() {
             &self.links.bulk
         } else {
@@ -335,7 +340,7 @@ impl Peer {
     }
 
     /// From now on the status is shown there. The first call counts.
-    pub(crate) fn show(&self, shown: impl FnOnce() -> Shown) {
+    pub(crate) fn show(&self, shown: impl FnOnce() -> LinkMetrics) {
         self.links.calls.status().show(shown);
     }
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use areo_net::{Peer, PeerConfig, Refused, Status};
+use areo_net::{CallRefusal, Peer, PeerConfig, Status};
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role};
 use common::*;
@@ -33,7 +33,10 @@ fn a_full_queue_refuses_at_once_and_only_its_own_server() {
                 Err(error) => break error,
             }
         };
-        assert!(matches!(refused, Refused::QueueFull { .. }), "{refused}");
+        assert!(
+            matches!(refused, CallRefusal::QueueFull { .. }),
+            "{refused}"
+        );
         assert_eq!(taken, 10, "1 MiB holds ten of 100 kB");
         assert_eq!(slow.state().calls, taken as usize);
         quick.call(large, record.clone(), 100).unwrap();
@@ -65,7 +68,7 @@ fn bytes_of_forgotten_calls_count_until_they_are_written() {
             tokio::task::yield_now().await;
         };
         assert_eq!(peer.state().calls, 0);
-        let Refused::QueueFull { calls: 0, bytes } = refused else {
+        let CallRefusal::QueueFull { calls: 0, bytes } = refused else {
             panic!("{refused}")
         };
         assert!(bytes <= 8 << 20 && bytes > 7 << 20, "{bytes} bytes queued");
@@ -90,7 +93,7 @@ fn calls_in_flight_are_bounded_while_a_server_is_down() {
         }
         let error = peer.call(message(b"x"), record.clone(), 3).unwrap_err();
         assert!(
-            matches!(error, Refused::QueueFull { calls: 3, .. }),
+            matches!(error, CallRefusal::QueueFull { calls: 3, .. }),
             "{error}"
         );
     });
@@ -107,7 +110,7 @@ fn a_message_over_the_limits_is_refused_where_it_is_made() {
         let error = peer
             .call(message(vec![0; (1 << 20) + 1]), record.clone(), 1)
             .unwrap_err();
-        assert!(matches!(error, Refused::TooLarge { .. }), "{error}");
+        assert!(matches!(error, CallRefusal::TooLarge { .. }), "{error}");
         // The server's own limit is known once it has said so.
         peer.call(message_with(b"", &[1001]), record.clone(), 2)
             .unwrap();
@@ -118,7 +121,7 @@ fn a_message_over_the_limits_is_refused_where_it_is_made() {
         let error = peer
             .call(message_with(b"", &[1001]), record.clone(), 3)
             .unwrap_err();
-        assert!(matches!(error, Refused::TooLarge { .. }), "{error}");
+        assert!(matches!(error, CallRefusal::TooLarge { .. }), "{error}");
         peer.call(message_with(b"ok", &[1000]), record.clone(), 4)
             .unwrap();
         assert_eq!(record.reply(4).await.0, b"ok");

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use areo_net::{Identity, Peer, PeerConfig, Refused, Status, Traffic};
+use areo_net::{CallRefusal, Identity, Peer, PeerConfig, Status, Traffic};
 use areo_wire::frame::{Header, Kind, Refusal};
 use common::*;
 use tokio::net::TcpListener;
@@ -205,7 +205,7 @@ fn a_server_that_is_not_the_one_meant_refuses_every_call_until_it_is() {
             .await;
             assert_eq!(peer.status(), Status::Refused(refusal));
             let error = peer.call(message(b"y"), record.clone(), 2).unwrap_err();
-            assert_eq!(error, Refused::ByServer { refusal });
+            assert_eq!(error, CallRefusal::ByServer { refusal });
 
             server.service.identity.set(Identity {
                 incarnation: known_incarnation.max(3),
@@ -260,7 +260,7 @@ fn a_draining_server_answers_what_it_has_and_takes_nothing_new() {
             let error = peer.call(message(b"new"), record.clone(), 2).unwrap_err();
             assert_eq!(
                 error,
-                Refused::ByServer {
+                CallRefusal::ByServer {
                     refusal: Refusal::Draining
                 }
             );

@@ -2,7 +2,7 @@
 
 use areo_core::element::{Element, Handle};
 use areo_core::server::record::Step;
-use areo_core::shard::{Heap, Lost};
+use areo_core::shard::{Heap, LostRecord};
 use areo_core::starts::Starts;
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{CloseError, Disk, MemoryDisk, ReserveError};
@@ -126,7 +126,7 @@ impl<D: Disk> Durable<D> {
 }
 
 impl<D: Disk> Heap for Durable<D> {
-    fn element(&self, handle: Handle, payload: bool) -> Result<Element, Lost> {
+    fn element(&self, handle: Handle, payload: bool) -> Result<Element, LostRecord> {
         match self {
             Durable::Disk(records) => records.element(handle, payload),
             Durable::Memory(records) => records.element(handle, payload),

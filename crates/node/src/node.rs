@@ -19,7 +19,7 @@ use areo_core::message::{Note, Refusal, Reply, Request};
 use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
 use areo_store::records::Records;
-use areo_store::{Commit, CommitError, Committed, Disk, StepOutcome};
+use areo_store::{Commit, CommitError, CommitProof, Disk, StepOutcome};
 
 use crate::error::NodeError;
 use crate::keep::{Keep, Purpose};
@@ -366,7 +366,7 @@ impl<K: Keep, C> Node<K, C> {
     /// [`NodeError::Commit`].
     pub fn committed(
         &mut self,
-        written: Result<Committed, CommitError>,
+        written: Result<CommitProof, CommitError>,
     ) -> Result<Turn<K, C>, NodeError> {
         let batch = self.committing.expect("a commit was being written");
         // After an error the node stays as it is: nothing that may not be durable is shown.

@@ -142,9 +142,9 @@ fn served(kind: Kind, trace: TraceContext) -> Span {
 
 /// The spans of the requests of a batch that are watched.
 #[derive(Default)]
-pub(crate) struct Watched(Vec<Span>);
+pub(crate) struct WatchedSpans(Vec<Span>);
 
-impl Watched {
+impl WatchedSpans {
     /// Takes a request into the batch.
     pub(crate) fn push(&mut self, span: &Span) {
         if !span.is_disabled() {

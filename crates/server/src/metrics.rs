@@ -12,7 +12,7 @@ use process::Process;
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
 use areo_net::Traffic;
 use areo_net::metrics::{Adding, Peers, SECONDS, text};
-use areo_telemetry::export::Exported;
+use areo_telemetry::export::ExportCounts;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
 
 /// Upper bounds of the buckets for requests in one commit.
@@ -98,7 +98,7 @@ pub(crate) struct Present {
     pub(crate) waiting: usize,
     pub(crate) connections: usize,
     pub(crate) traffic: Traffic,
-    pub(crate) exported: Exported,
+    pub(crate) exported: ExportCounts,
 }
 
 /// What became of the spans that were to be exported.
@@ -303,7 +303,7 @@ impl Traces {
     }
 
     /// Takes over what the exporter has counted.
-    fn set(&self, exported: &Exported) {
+    fn set(&self, exported: &ExportCounts) {
         raise(&self.exported, exported.delivered);
         raise(&self.overflowed, exported.overflowed);
         raise(&self.refused, exported.refused);
@@ -362,10 +362,10 @@ mod tests {
         metrics.answered(Kind::Cell, Duration::from_millis(3));
         metrics.refused(Refusal::Full);
         metrics.committed(5, Duration::from_millis(2));
-        let exported = Exported {
+        let exported = ExportCounts {
             delivered: 4,
             refused: 6,
-            ..Exported::default()
+            ..ExportCounts::default()
         };
         let present = Present {
             status,

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::task::{spawn_blocking, spawn_local};
 use tracing::Span;
 
-use crate::caller::{Caller, Watched};
+use crate::caller::{Caller, WatchedSpans};
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 
@@ -38,7 +38,7 @@ struct Batch {
     /// Requests.
     requests: usize,
     /// Of these, the operations that are watched.
-    watched: Watched,
+    watched: WatchedSpans,
 }
 
 /// Metrics and traces, looking on.

@@ -27,7 +27,7 @@ mod state;
 mod table;
 
 pub use env::{ExploreEnv, Message};
-pub use judge::{Observed, linearizable};
+pub use judge::{ObservedOperation, linearizable};
 pub use search::{Explored, Options, Violation, explore};
 
 use areo_core::config::{Configuration, ServerId};
@@ -82,16 +82,16 @@ pub struct Case {
 }
 
 /// What a server answers.
-pub type Answered = Result<Reply, Refusal>;
+pub type Answers = Result<Reply, Refusal>;
 
 /// What must hold in every schedule. A sentence says what does not.
 pub struct Judge {
     /// Of what the clients saw, whenever an operation has ended. More operations that precede each other must never make
     /// more acceptable: linearizability is so, and so is everything that speaks of single operations.
-    pub seen: fn(&[Observed]) -> Option<String>,
+    pub seen: fn(&[ObservedOperation]) -> Option<String>,
     /// Of the operation that has just ended and what each server answers at that moment to a query of every subject, to
     /// a fetch of everything that it lists there, and to the probes.
-    pub held: fn(&Case, &Observed, &[&[Answered]]) -> Option<String>,
+    pub held: fn(&Case, &ObservedOperation, &[&[Answers]]) -> Option<String>,
 }
 
 /// What a future of a client's operation is.

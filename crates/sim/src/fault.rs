@@ -147,21 +147,21 @@ faults! {
 
 /// Counts of everything that fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fired(Vec<u64>);
+pub struct FaultCounts(Vec<u64>);
 
-impl Default for Fired {
-    fn default() -> Fired {
-        Fired(vec![0; Fault::ALL.len()])
+impl Default for FaultCounts {
+    fn default() -> FaultCounts {
+        FaultCounts(vec![0; Fault::ALL.len()])
     }
 }
 
-impl Fired {
+impl FaultCounts {
     /// How often this one fired.
     pub fn count(&self, fault: Fault) -> u64 {
         self.0[fault as usize]
     }
 
-    pub(crate) fn add(&mut self, other: &Fired) {
+    pub(crate) fn add(&mut self, other: &FaultCounts) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine += theirs;
         }
@@ -174,7 +174,7 @@ impl Fired {
     }
 }
 
-impl fmt::Display for Fired {
+impl fmt::Display for FaultCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for fault in Fault::ALL {
             writeln!(f, "  {:<24} {}", fault.name(), self.count(*fault))?;
@@ -201,7 +201,7 @@ pub(crate) struct Plan {
     restriction: Restriction,
     /// Per mille per opportunity, by fault; 0: never.
     rates: RefCell<Vec<u64>>,
-    fired: RefCell<Fired>,
+    fired: RefCell<FaultCounts>,
 }
 
 impl Plan {
@@ -278,7 +278,7 @@ impl Plan {
         self.fired.borrow_mut().0[fault as usize] += 1;
     }
 
-    pub(crate) fn fired(&self) -> Fired {
+    pub(crate) fn fired(&self) -> FaultCounts {
         self.fired.borrow().clone()
     }
 }

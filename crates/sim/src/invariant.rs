@@ -13,7 +13,7 @@ mod tags_never_go_back;
 mod told_is_durable;
 mod trimming_bounds_versions;
 
-use crate::truth::{self, Domain, Kept, ObjectId, Objects, Truth};
+use crate::truth::{self, Domain, KeptRecord, ObjectId, Objects, Truth};
 use crate::world::server_of;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
@@ -55,7 +55,10 @@ pub(crate) enum Observation<'a> {
     /// A server said this to another one of its own accord.
     Told { server: usize, note: &'a Note },
     /// A server started from its disk, on which these durable records were not found again.
-    Recovered { server: usize, missing: &'a [Kept] },
+    Recovered {
+        server: usize,
+        missing: &'a [KeptRecord],
+    },
     /// The start of a server was confirmed by the root domain, of which that member knows better and was in reach.
     Confirmed {
         id: ServerId,

@@ -1,7 +1,7 @@
 //! One seed, and many.
 
 use crate::cluster::Cluster;
-use crate::fault::{Fault, Fired, Restriction};
+use crate::fault::{Fault, FaultCounts, Restriction};
 use crate::opinion;
 use crate::random::{Random, mix};
 use crate::workload::{self, PROCESSES, Workload};
@@ -113,7 +113,7 @@ pub struct Outcome {
     /// Virtual time that passed.
     pub virtual_time: Duration,
     /// The faults that fired.
-    pub fired: Fired,
+    pub fired: FaultCounts,
     /// The strikes of faults, each with its number.
     pub strikes: Vec<(Fault, u64)>,
     /// The rule that was broken, if one was.
@@ -138,7 +138,7 @@ pub struct Report {
     /// Their events.
     pub events: u64,
     /// All their faults.
-    pub fired: Fired,
+    pub fired: FaultCounts,
     /// The seeds that broke a rule, in order.
     pub violations: Vec<Outcome>,
 }
@@ -269,7 +269,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         adopted: 0,
         events: world.events(),
         virtual_time: Duration::ZERO,
-        fired: Fired::default(),
+        fired: FaultCounts::default(),
         strikes: world.plan().strikes_drawn(),
         violation: Some(format!("panic: {panic}")),
         history: String::new(),

@@ -6,11 +6,11 @@ mod fates;
 mod kept;
 
 pub(crate) use fates::is_dropped;
-pub(crate) use kept::{Identity, Kept};
+pub(crate) use kept::{Identity, KeptRecord};
 
 use crate::random::Table;
 use crate::world::generation_of;
-use again::Joined;
+use again::JoinedRecords;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
@@ -112,7 +112,7 @@ pub(crate) struct Truth {
     /// Which of the servers of its machine it is.
     generation: u128,
     /// By the server's handle.
-    records: Vec<Option<Kept>>,
+    records: Vec<Option<KeptRecord>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
     /// Of each domain the highest configuration that was ever known here to be final.
@@ -124,7 +124,7 @@ pub(crate) struct Truth {
     /// What was ever accepted or decided here of the fates of versions.
     fates: Fates,
     /// Steps of the batch that is being written.
-    pending: Vec<(u32, Option<Kept>)>,
+    pending: Vec<(u32, Option<KeptRecord>)>,
     /// A copy is in the place of the server's own disk, which is this.
     aside: Option<Box<Truth>>,
     /// What lasting fault it had.
@@ -138,7 +138,7 @@ impl Truth {
     pub(crate) fn close(&mut self, steps: &[Step], objects: &mut Objects) {
         self.pending.extend(steps.iter().map(|step| match step {
             Step::Append { handle, header, .. } => {
-                (handle.0, Some(Kept::of(header, false, objects)))
+                (handle.0, Some(KeptRecord::of(header, false, objects)))
             }
             Step::Free(handle) => (handle.0, None),
         }));
@@ -164,7 +164,11 @@ impl Truth {
     }
 
     /// Everything that recovery found, in place of what was known. Returns what was durable and is not there any more.
-    pub(crate) fn recovered(&mut self, found: Vec<(u32, Kept)>, unreadable: bool) -> Vec<Kept> {
+    pub(crate) fn recovered(
+        &mut self,
+        found: Vec<(u32, KeptRecord)>,
+        unreadable: bool,
+    ) -> Vec<KeptRecord> {
         let before = std::mem::take(&mut self.records);
         self.elements.iter_mut().for_each(Vec::clear);
         self.unreadable = unreadable;
@@ -174,22 +178,22 @@ impl Truth {
         if unreadable {
             return Vec::new();
         }
-        let found = Joined::of(self.records.iter().flatten());
-        let missing = |kept: &Kept| match kept {
-            Kept::Element { object, tag, .. } if !self.holds(*object, *tag) => true,
+        let found = JoinedRecords::of(self.records.iter().flatten());
+        let missing = |kept: &KeptRecord| match kept {
+            KeptRecord::Element { object, tag, .. } if !self.holds(*object, *tag) => true,
             // A higher one may stand for it.
-            Kept::Final { key } => self.final_index(domain_of(key)) < key.index,
+            KeptRecord::Final { key } => self.final_index(domain_of(key)) < key.index,
             kept => !found.covers(kept),
         };
         before.into_iter().flatten().filter(missing).collect()
     }
 
-    fn insert(&mut self, handle: u32, kept: Kept) {
-        if let Kept::Final { key } = &kept {
+    fn insert(&mut self, handle: u32, kept: KeptRecord) {
+        if let KeptRecord::Final { key } = &kept {
             let highest = self.finals.entry(domain_of(key)).or_default();
             *highest = key.index.max(*highest);
         }
-        if let Kept::Cell {
+        if let KeptRecord::Cell {
             key,
             cell,
             acceptor,
@@ -197,7 +201,7 @@ impl Truth {
         {
             self.fates.learn(*key, cell, acceptor);
         }
-        if let Kept::Marks { object, marks } = &kept
+        if let KeptRecord::Marks { object, marks } = &kept
             && let Some(fence) = &marks.fence
         {
             let last = self.fences.entry(*object).or_default();
@@ -205,7 +209,7 @@ impl Truth {
                 *last = fence.clone();
             }
         }
-        if let Kept::Element {
+        if let KeptRecord::Element {
             object,
             tag,
             form,
@@ -236,7 +240,7 @@ impl Truth {
     }
 
     fn remove(&mut self, handle: u32) {
-        let Some(Kept::Element {
+        let Some(KeptRecord::Element {
             object,
             tag,
             form,
@@ -289,13 +293,13 @@ impl Truth {
     }
 
     /// Everything that is durable.
-    pub(crate) fn records(&self) -> impl Iterator<Item = &Kept> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &KeptRecord> {
         self.records.iter().flatten()
     }
 
     /// Whether that start of that server, or a later one, is on record.
     pub(crate) fn knows(&self, server: ServerId, start: u64) -> bool {
-        let is_of = |kept: &Kept| matches!(kept, Kept::Server { id, incarnation } if *id == server && *incarnation >= start);
+        let is_of = |kept: &KeptRecord| matches!(kept, KeptRecord::Server { id, incarnation } if *id == server && *incarnation >= start);
         self.records.iter().flatten().any(is_of)
     }
 
@@ -326,7 +330,7 @@ impl Truth {
     /// Whether its own pointer says that what comes after the configuration is final.
     pub(crate) fn is_left(&self, left: &ConfigurationId) -> bool {
         self.records().any(
-            |kept| matches!(kept, Kept::Pointer { key, pointer } if key == left && pointer.is_final()),
+            |kept| matches!(kept, KeptRecord::Pointer { key, pointer } if key == left && pointer.is_final()),
         )
     }
 

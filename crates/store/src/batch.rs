@@ -263,7 +263,7 @@ pub struct Commit<F: File> {
 
 /// The proof that a [`Commit`] is durable.
 #[must_use = "hand it to finish_commit"]
-pub struct Committed {
+pub struct CommitProof {
     pub(crate) sequence: u64,
 }
 
@@ -310,7 +310,7 @@ impl<F: File> Commit<F> {
     ///
     /// # Errors
     /// The error of the disk; the log is poisoned then.
-    pub fn run(mut self) -> Result<Committed, CommitError> {
+    pub fn run(mut self) -> Result<CommitProof, CommitError> {
         // A batch that spills into the next segment is two batches, the second begun only when the first is durable: so
         // of all batches only the last can ever be torn, which recovery relies on.
         if let Err(error) = self.pieces.iter().try_for_each(|piece| piece.write()) {
@@ -319,7 +319,7 @@ impl<F: File> Commit<F> {
         }
         self.guard.is_armed = false;
         let last = self.pieces.last().expect("asserted when made");
-        Ok(Committed {
+        Ok(CommitProof {
             sequence: last.target.sequence,
         })
     }

@@ -16,7 +16,7 @@ mod memory;
 
 pub(crate) use file::sync_directory;
 pub use file::{DiskFile, FileDisk};
-pub use memory::{MemoryDisk, MemoryFile, Survive, Unsynced};
+pub use memory::{MemoryDisk, MemoryFile, Survive, UnsyncedChange};
 
 /// A flat set of named files.
 pub trait Disk {

@@ -104,7 +104,7 @@ fn split(input: &[u8]) -> BTreeMap<String, (u64, Vec<u8>)> {
 
 /// A record as it was handed over.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Handed {
+struct HandedRecord {
     header: Vec<u8>,
     payload_length: u64,
     payload_checksum: u32,
@@ -112,14 +112,14 @@ struct Handed {
 
 /// Opens a log and verifies what it hands over: those records that can be read. `None`: it is refused, for a reason that
 /// is not damage.
-fn recover(disk: &MemoryDisk) -> Option<(Log<MemoryDisk>, OpenReport, Vec<Handed>)> {
+fn recover(disk: &MemoryDisk) -> Option<(Log<MemoryDisk>, OpenReport, Vec<HandedRecord>)> {
     let options = LogOptions {
         segment_bytes: SEGMENT_BYTES,
         ..LogOptions::new(STORE)
     };
     let mut found = Vec::new();
     let opened = Log::open(disk.clone(), options, |record| {
-        let handed = Handed {
+        let handed = HandedRecord {
             header: record.header.to_vec(),
             payload_length: record.payload_length,
             payload_checksum: record.payload_checksum,
@@ -178,7 +178,7 @@ fn open(files: &BTreeMap<String, (u64, Vec<u8>)>) -> bool {
     // What was handed over, and what was written since, is durable.
     disk.crash(|_| Survive::Nothing);
     let (mut log, _, again) = recover(&disk).expect("it was opened before");
-    let is_there = |handed: &Handed| again.binary_search(handed).is_ok();
+    let is_there = |handed: &HandedRecord| again.binary_search(handed).is_ok();
     assert!(readable.iter().all(is_there), "what was handed over stays");
     assert!(
         again.iter().any(|handed| handed.header == header),

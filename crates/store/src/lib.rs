@@ -27,13 +27,13 @@ mod index;
 mod log;
 pub mod records;
 
-pub use batch::{Commit, Committed};
+pub use batch::{Commit, CommitProof};
 pub use directory::{Directory, DirectoryError, IdentityError};
 pub use disk::{Disk, File, FileDisk, MemoryDisk};
 pub use error::{CommitError, OpenError, ReadError, ReserveError, StepError};
 pub use format::{MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, footprint};
 pub use index::Handle;
 pub use log::{
-    CloseError, Log, LogOptions, OpenReport, PayloadState, Recovered, ScrubOutcome, StepOutcome,
-    TornTail, Usage,
+    CloseError, Log, LogOptions, OpenReport, PayloadState, RecoveredRecord, ScrubOutcome,
+    StepOutcome, TornTail, Usage,
 };

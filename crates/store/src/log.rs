@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::batch::{Commit, Committed, Content, Piece, Poison, Target};
+use crate::batch::{Commit, CommitProof, Content, Piece, Poison, Target};
 use crate::disk::Disk;
 use crate::error::{CommitError, StepError};
 use crate::format::{
@@ -33,7 +33,7 @@ mod segment;
 mod space;
 mod step;
 
-pub use open::{OpenReport, PayloadState, Recovered, TornTail};
+pub use open::{OpenReport, PayloadState, RecoveredRecord, TornTail};
 pub use scrub::ScrubOutcome;
 pub use seal::CloseError;
 pub use step::StepOutcome;
@@ -231,7 +231,7 @@ impl<D: Disk> Log<D> {
     /// # Panics
     /// If it is not the proof of that batch.
     #[allow(clippy::needless_pass_by_value)] // A proof is used up.
-    pub fn finish_commit(&mut self, committed: Committed) {
+    pub fn finish_commit(&mut self, committed: CommitProof) {
         let sequence = committed.sequence;
         let last = self.in_flight.last().expect("a commit is in flight");
         assert_eq!(last.target.sequence, sequence, "the commit in flight");

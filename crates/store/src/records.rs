@@ -3,11 +3,11 @@
 
 use areo_core::element::{Element, Handle as RecordHandle};
 use areo_core::server::record::{ElementHeader, Header, Step};
-use areo_core::shard::{Heap, Lost};
+use areo_core::shard::{Heap, LostRecord};
 use areo_wire::record;
 use bytes::Bytes;
 
-use crate::batch::{Commit, Committed};
+use crate::batch::{Commit, CommitProof};
 use crate::checksum::crc32c;
 use crate::disk::Disk;
 use crate::error::{CommitError, OpenError, ReserveError, StepError};
@@ -192,7 +192,7 @@ impl<D: Disk> Records<D> {
     }
 
     /// As [`Log::finish_commit`].
-    pub fn finish_commit(&mut self, committed: Committed) {
+    pub fn finish_commit(&mut self, committed: CommitProof) {
         self.log.finish_commit(committed);
     }
 
@@ -267,15 +267,15 @@ fn place(places: &mut Vec<Option<Handle>>, handle: RecordHandle, kept: Handle) {
 }
 
 impl<D: Disk> Heap for Records<D> {
-    fn element(&self, handle: RecordHandle, payload: bool) -> Result<Element, Lost> {
+    fn element(&self, handle: RecordHandle, payload: bool) -> Result<Element, LostRecord> {
         let kept = self.places[handle.0 as usize].expect("replies name what is kept");
         let lost = |error| {
             tracing::error!(%error, "an element that cannot be read");
-            Lost
+            LostRecord
         };
         let header = self.log.read_header(kept).map_err(lost)?;
         let Ok(Header::Element(header)) = record::decode_header(&header) else {
-            return Err(Lost);
+            return Err(LostRecord);
         };
         let checksum = self.log.payload_checksum(kept).map_err(lost)?;
         let bytes = match payload {
@@ -356,7 +356,7 @@ impl MemoryRecords {
 }
 
 impl Heap for MemoryRecords {
-    fn element(&self, handle: RecordHandle, payload: bool) -> Result<Element, Lost> {
+    fn element(&self, handle: RecordHandle, payload: bool) -> Result<Element, LostRecord> {
         let element = self.elements[handle.0 as usize].as_ref();
         let element = element.expect("replies name what is kept").clone();
         Ok(match payload {

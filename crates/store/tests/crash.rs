@@ -10,7 +10,7 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use areo_store::disk::{Survive, Unsynced};
+use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::{Log, MemoryDisk};
 use common::work::{Model, SEGMENT, Worker};
 use common::{Random, count, open, options};
@@ -95,11 +95,11 @@ fn fates_of_write(length: usize, random: &mut Random) -> Vec<Survive> {
     fates
 }
 
-fn fates_of(change: &Unsynced<'_>, random: &mut Random) -> Vec<Survive> {
+fn fates_of(change: &UnsyncedChange<'_>, random: &mut Random) -> Vec<Survive> {
     match change {
-        Unsynced::Write { length, .. } => fates_of_write(*length, random),
-        Unsynced::Length { .. } => vec![Survive::Nothing, Survive::All],
-        Unsynced::Names { changes } => {
+        UnsyncedChange::Write { length, .. } => fates_of_write(*length, random),
+        UnsyncedChange::Length { .. } => vec![Survive::Nothing, Survive::All],
+        UnsyncedChange::Names { changes } => {
             assert!(*changes <= 8, "a directory is synced before much happens");
             let masks = 0..1_u64 << changes;
             masks
@@ -137,11 +137,11 @@ fn crash(disk: &MemoryDisk, fates: &[Survive], kinds: &mut BTreeMap<Kind, u64>) 
         let kind = match (change, fate) {
             (_, Survive::Nothing) => None,
             _ if is_lost => Some(Kind::LaterChange),
-            (Unsynced::Write { .. }, Survive::Prefix(_)) => Some(Kind::Prefix),
-            (Unsynced::Write { .. }, Survive::Sectors { mask, .. }) if mask & 1 == 0 => {
+            (UnsyncedChange::Write { .. }, Survive::Prefix(_)) => Some(Kind::Prefix),
+            (UnsyncedChange::Write { .. }, Survive::Sectors { mask, .. }) if mask & 1 == 0 => {
                 Some(Kind::LaterSectors)
             }
-            (Unsynced::Names { changes }, Survive::Sectors { mask, .. })
+            (UnsyncedChange::Names { changes }, Survive::Sectors { mask, .. })
                 if (mask.trailing_ones() as usize) < changes && !(mask + 1).is_power_of_two() =>
             {
                 Some(Kind::LaterNames)
@@ -271,9 +271,9 @@ fn all_faults_of_a_crash_fire_in_these_runs() {
         let mut fates = Random::new(cut);
         disk.crash(|unsynced| {
             let kind = match unsynced {
-                Unsynced::Write { .. } => "write",
-                Unsynced::Length { .. } => "length",
-                Unsynced::Names { .. } => "names",
+                UnsyncedChange::Write { .. } => "write",
+                UnsyncedChange::Length { .. } => "length",
+                UnsyncedChange::Names { .. } => "names",
             };
             *seen.entry(kind).or_default() += 1;
             any_fate(&mut fates)

@@ -10,7 +10,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use areo_store::disk::{Survive, Unsynced};
+use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::{Directory, Disk, MemoryDisk, PayloadState};
 use common::{append, open, settle};
 
@@ -49,7 +49,7 @@ fn write_log() -> BTreeMap<String, Vec<u8>> {
     disk.power_off_at(disk.operations());
     log.commit().unwrap_err();
     disk.crash(|unsynced| match unsynced {
-        Unsynced::Write { .. } => Survive::Prefix(1000),
+        UnsyncedChange::Write { .. } => Survive::Prefix(1000),
         _ => Survive::All,
     });
     let names = disk.list().unwrap();

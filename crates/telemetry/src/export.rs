@@ -12,7 +12,7 @@ mod counts;
 mod delivery;
 mod settings;
 
-pub use counts::Exported;
+pub use counts::ExportCounts;
 pub use settings::{InvalidSetting, Settings};
 
 use crate::record::{SpanRecord, Value};
@@ -76,7 +76,7 @@ impl Exporter {
     }
 
     /// Delivers what waits, for so long at most; the rest is lost. The last thing that is done with it.
-    pub(crate) fn finish(&self, patience: Duration) -> Exported {
+    pub(crate) fn finish(&self, patience: Duration) -> ExportCounts {
         if let Some(processor) = self.processor.get()
             && processor.shutdown_with_timeout(patience).is_err()
         {
@@ -85,7 +85,7 @@ impl Exporter {
         self.exported()
     }
 
-    pub(crate) fn exported(&self) -> Exported {
+    pub(crate) fn exported(&self) -> ExportCounts {
         self.counts.exported()
     }
 }

@@ -3,10 +3,10 @@
 mod sampler;
 mod watcher;
 
-use crate::export::{Exported, Exporter, Settings};
+use crate::export::{ExportCounts, Exporter, Settings};
 use crate::ids::Ids;
 use crate::record::{SpanId, SpanRecord, TraceId};
-use crate::ring::{Ended, Limits, Ring};
+use crate::ring::{EndedSpan, Limits, Ring};
 use crate::span_attributes::SpanAttributes;
 use sampler::Pace;
 use std::borrow::Cow;
@@ -104,9 +104,9 @@ impl Recorder {
     }
 
     /// What became of the spans that were to be exported.
-    pub fn exported(&self) -> Exported {
+    pub fn exported(&self) -> ExportCounts {
         let exporter = self.0.exporter.get();
-        exporter.map_or_else(Exported::default, Exporter::exported)
+        exporter.map_or_else(ExportCounts::default, Exporter::exported)
     }
 
     /// Waits until every span has ended, for so long at most: what was given up ends where it goes on, on its own thread.
@@ -123,7 +123,7 @@ impl Recorder {
     }
 
     /// Delivers what waits to be exported, for so long at most, and exports nothing after that. Blocks.
-    pub fn finish_export(&self, patience: Duration) -> Exported {
+    pub fn finish_export(&self, patience: Duration) -> ExportCounts {
         let finish = |exporter: &Exporter| exporter.finish(patience);
         self.0.exporter.get().map(finish).unwrap_or_default()
     }
@@ -171,7 +171,7 @@ impl Shared {
     }
 
     /// Remembers a span. What is returned is to be exported.
-    fn remember(&self, ended: Ended, said: &SpanAttributes) -> Option<SpanRecord> {
+    fn remember(&self, ended: EndedSpan, said: &SpanAttributes) -> Option<SpanRecord> {
         let mut ring = self.ring.lock().expect("no holder of the lock panics");
         ring.push(ended, said);
         drop(ring);

@@ -32,7 +32,7 @@ impl Default for Limits {
 
 /// A span that has ended, but for what it said of itself and for whose it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedSpan {
     pub(crate) trace: TraceId,
     pub(crate) span: SpanId,
     pub(crate) parent: Option<SpanId>,
@@ -42,7 +42,7 @@ pub(crate) struct Ended {
     pub(crate) duration_ns: u64,
 }
 
-impl Ended {
+impl EndedSpan {
     fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.duration_ns)
     }
@@ -65,7 +65,7 @@ impl Ended {
 /// Spans one after the other, and what they said likewise: each up to its mark.
 #[derive(Default, Debug)]
 struct Segment {
-    spans: Vec<(Ended, Mark)>,
+    spans: Vec<(EndedSpan, Mark)>,
     said: SpanAttributes,
 }
 
@@ -118,7 +118,7 @@ impl Ring {
     }
 
     /// Takes in a span that has ended. Its children have ended before it.
-    pub(crate) fn push(&mut self, ended: Ended, said: &SpanAttributes) {
+    pub(crate) fn push(&mut self, ended: EndedSpan, said: &SpanAttributes) {
         let segment = self.segment();
         segment.said.append(said);
         let mark = segment.said.mark();
@@ -175,7 +175,7 @@ impl Ring {
     }
 
     /// Those of them that are wanted, in the order in which they ended.
-    fn records(&self, wanted: impl Fn(&Ended) -> bool) -> Vec<SpanRecord> {
+    fn records(&self, wanted: impl Fn(&EndedSpan) -> bool) -> Vec<SpanRecord> {
         let recent = self.recent();
         let wanted = recent.filter(|(segment, at)| wanted(&segment.spans[*at].0));
         let records = wanted.map(|(segment, at)| segment.record(at, self.process.clone()));
@@ -254,7 +254,7 @@ mod tests {
         local_root: bool,
         [start_ns, duration_ns]: [u64; 2],
     ) {
-        let ended = Ended {
+        let ended = EndedSpan {
             trace: TraceId(trace),
             span: SpanId(id),
             parent: None,

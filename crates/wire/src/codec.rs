@@ -37,7 +37,7 @@ use writer::Encode;
 
 /// A message as it goes into a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Encoded {
+pub struct EncodedMessage {
     /// The body. Larger than [`frame::MAX_BODY_BYTES`] only if somebody batched objects with long names and metadata
     /// without looking at their size; such a frame is refused by whoever is to send it.
     pub body: Bytes,
@@ -47,8 +47,8 @@ pub struct Encoded {
 }
 
 /// The bytes of a request. Checksums that an element does not have are computed here.
-pub fn encode_request(request: &Request) -> Encoded {
-    Encoded {
+pub fn encode_request(request: &Request) -> EncodedMessage {
+    EncodedMessage {
         body: request.to_vec().into(),
         payload: request::segments(request),
     }
@@ -57,16 +57,16 @@ pub fn encode_request(request: &Request) -> Encoded {
 /// The bytes of a reply, whose elements must be there ([`areo_core::element::Carried::Whole`]).
 ///
 /// A page that is too long for one frame is cut, and says so: whoever asked goes on behind its last entry.
-pub fn encode_reply(reply: &Reply) -> Encoded {
-    Encoded {
+pub fn encode_reply(reply: &Reply) -> EncodedMessage {
+    EncodedMessage {
         body: reply.to_vec().into(),
         payload: reply::segments(reply),
     }
 }
 
 /// The bytes of a note, which has no payload.
-pub fn encode_note(note: &Note) -> Encoded {
-    Encoded {
+pub fn encode_note(note: &Note) -> EncodedMessage {
+    EncodedMessage {
         body: note.to_vec().into(),
         payload: Vec::new(),
     }

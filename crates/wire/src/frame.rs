@@ -258,7 +258,7 @@ pub struct Head<'a> {
 
 /// What a decoder made of the bytes that it was shown.
 #[derive(Clone, Copy, Debug)]
-pub enum Decoded<'a> {
+pub enum DecodeOutcome<'a> {
     /// Not enough yet: `total_bytes`, counted from the start of the frame, get the decoder further.
     Need {
         /// More than was shown, at most [`Limits::max_head_bytes`].
@@ -275,9 +275,9 @@ pub enum Decoded<'a> {
 /// # Errors
 /// The first rule that the bytes break. Final for the connection: nothing after a malformed head can be
 /// trusted to be the start of another one.
-pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Decoded<'a>, FrameError> {
+pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<DecodeOutcome<'a>, FrameError> {
     if bytes.len() < HEADER_BYTES {
-        return Ok(Decoded::Need {
+        return Ok(DecodeOutcome::Need {
             total_bytes: HEADER_BYTES,
         });
     }
@@ -301,7 +301,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Decoded<'a>, Frame
     let head_bytes = body_from + body_bytes as usize;
     assert!(head_bytes <= limits.max_head_bytes());
     if bytes.len() < head_bytes {
-        return Ok(Decoded::Need {
+        return Ok(DecodeOutcome::Need {
             total_bytes: head_bytes,
         });
     }
@@ -321,7 +321,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Decoded<'a>, Frame
             table_bytes,
         });
     }
-    Ok(Decoded::Head(Head {
+    Ok(DecodeOutcome::Head(Head {
         header: Header {
             kind,
             call_id: u64_at(bytes, 8),

@@ -8,8 +8,8 @@
 //! A message with its payload is one input: `count u8 · (length u16) × count · body`. The segments themselves are zeros,
 //! because the codec never looks into them.
 
-use crate::codec::{self, DecodeError, Encoded};
-use crate::frame::{self, BodyPlace, Decoded, FrameError, Head, Limits};
+use crate::codec::{self, DecodeError, EncodedMessage};
+use crate::frame::{self, BodyPlace, DecodeOutcome, FrameError, Head, Limits};
 use crate::hello::{self, HelloError};
 use crate::record;
 use bytes::Bytes;
@@ -20,16 +20,16 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 pub fn frame(input: &[u8]) -> bool {
     let limits = Limits::default();
     match frame::decode(input, &limits) {
-        Ok(Decoded::Need { total_bytes }) => {
+        Ok(DecodeOutcome::Need { total_bytes }) => {
             assert!(input.len() < total_bytes && total_bytes <= limits.max_head_bytes());
             false
         }
-        Ok(Decoded::Head(head)) => check_head(input, &head),
+        Ok(DecodeOutcome::Head(head)) => check_head(input, &head),
         Err(FrameError::HeadDamaged { computed, .. }) => {
             let mut mended = input.to_vec();
             mended[..4].copy_from_slice(&computed.to_le_bytes());
             match frame::decode(&mended, &limits) {
-                Ok(Decoded::Head(head)) => check_head(&mended, &head),
+                Ok(DecodeOutcome::Head(head)) => check_head(&mended, &head),
                 Err(FrameError::SegmentsDisagree { .. }) => false,
                 other => panic!("mending the checksum led to {other:?}"),
             }
@@ -118,7 +118,7 @@ fn message<T: PartialEq + std::fmt::Debug>(
     body: &Bytes,
     payload: &[(Bytes, u32)],
     decode: impl Fn(&Bytes, Vec<(Bytes, u32)>) -> Result<T, DecodeError>,
-    encode: impl Fn(&T) -> Encoded,
+    encode: impl Fn(&T) -> EncodedMessage,
     look: impl Fn(&T),
 ) -> bool {
     match decode(body, payload.to_vec()) {

@@ -1,6 +1,6 @@
 //! What is asked once, before anything is measured: which cluster it is, and a table in a keyspace of ours.
 
-use areo_bench::target::Wanted;
+use areo_bench::target::TargetOptions;
 use scylla::client::session::Session;
 use std::collections::HashMap;
 
@@ -19,7 +19,11 @@ pub(super) struct Facts {
 ///
 /// # Errors
 /// What is not as it is wanted, as a sentence.
-pub(super) async fn make(session: &Session, table: &str, wanted: &Wanted) -> Result<Facts, String> {
+pub(super) async fn make(
+    session: &Session,
+    table: &str,
+    wanted: &TargetOptions,
+) -> Result<Facts, String> {
     let facts = facts(session).await?;
     suits(&facts, wanted)?;
     let replicas = wanted.servers;
@@ -62,7 +66,7 @@ async fn word(session: &Session, statement: &str) -> Result<Option<String>, Stri
 }
 
 /// That the comparison would be one of equals.
-fn suits(facts: &Facts, wanted: &Wanted) -> Result<(), String> {
+fn suits(facts: &Facts, wanted: &TargetOptions) -> Result<(), String> {
     let (nodes, servers) = (facts.nodes, wanted.servers);
     if nodes < servers {
         return Err(format!(

@@ -139,7 +139,7 @@ async fn ls(session: &Session, prefix: &str) -> Outcome {
 }
 
 #[derive(Serialize)]
-struct Removed<'a> {
+struct FileRemovalReport<'a> {
     domain: &'a str,
     name: &'a str,
     version: String,
@@ -151,7 +151,7 @@ async fn rm(session: &Session, name: &str) -> Outcome {
     let out = session.out;
     let domain = domain.name();
     match (out.json, out.terminal && !out.quiet) {
-        (true, _) => out.object(&Removed {
+        (true, _) => out.object(&FileRemovalReport {
             domain,
             name,
             version,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
-struct Deleted<'a> {
+struct RemovalReport<'a> {
     domain: &'a str,
     key: &'a str,
     version: String,
@@ -29,7 +29,7 @@ async fn rm(session: &Session, args: &args::Rm) -> Outcome {
     let (domain, statistics) = domain.measured();
     let version = domain.delete(key).await.map_err(failure)?;
     let out = session.out;
-    let deleted = Deleted {
+    let deleted = RemovalReport {
         domain: domain.name(),
         key,
         version: version.to_string(),

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
-struct Known<'a> {
+struct StatReport<'a> {
     domain: &'a str,
     key: &'a str,
     #[serde(flatten)]
@@ -30,7 +30,7 @@ async fn stat(session: &Session, key: &str, stats: args::Stats) -> Outcome {
     let info = domain.stat(key).await.map_err(failure)?;
     let cost = stats.stats.then_some(&*statistics);
     if session.out.json {
-        session.out.object(&Known {
+        session.out.object(&StatReport {
             domain: domain.name(),
             key,
             info: &info,
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn json_has_stable_keys() {
-        let known = Known {
+        let known = StatReport {
             domain: "default",
             key: "a",
             info: &info(),

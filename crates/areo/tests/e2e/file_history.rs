@@ -7,7 +7,8 @@ use crate::values::bytes;
 use areo_check::{Event, EventKind, Kind, Report, Verdict, Version, judge};
 use areo_client::blocking::wait;
 use areo_client::file::{
-    Base, BlockInfo, Chunking, File, FileError, Method, Progress, PullOptions, PushOptions, Pushed,
+    Base, BlockInfo, Chunking, File, FileError, Method, Progress, PullOptions, PushOptions,
+    PushReport,
 };
 use areo_client::{Client, ConnectOptions};
 use std::collections::BTreeMap;
@@ -113,7 +114,7 @@ impl History {
 
     /// What a push wrote is what is different afterwards; what it did not come to write, it says. New blocks are written
     /// before the others: the first chunk that is sent after theirs is a link's.
-    fn pushed(&self, client: &str, old: &[BlockInfo], pushed: &Pushed, at: &Times) {
+    fn pushed(&self, client: &str, old: &[BlockInfo], pushed: &PushReport, at: &Times) {
         let new = pushed.base.blocks();
         let known: BTreeMap<&str, &BlockInfo> = old.iter().map(|old| (&*old.id, old)).collect();
         let is_new = |block: &&BlockInfo| !known.contains_key(&*block.id);
@@ -198,7 +199,7 @@ impl Editor<'_> {
         }
     }
 
-    fn push(&mut self, content: &[u8]) -> Pushed {
+    fn push(&mut self, content: &[u8]) -> PushReport {
         fs::write(&self.path, content).unwrap();
         let options = PushOptions {
             chunking: Some(

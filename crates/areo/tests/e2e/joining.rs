@@ -6,9 +6,9 @@ use crate::cluster::{Cluster, areo, spawn, wait_until};
 use std::process::Child;
 
 /// Ends with the test.
-struct Joined(Child);
+struct JoinedServer(Child);
 
-impl Drop for Joined {
+impl Drop for JoinedServer {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
@@ -26,7 +26,7 @@ fn tour(begin: &str) -> String {
 }
 
 /// Starts a server that joins; the cluster's addresses are those that `text` has for the usual ports.
-fn join(cluster: &Cluster, text: &str, directory: &str) -> Joined {
+fn join(cluster: &Cluster, text: &str, directory: &str) -> JoinedServer {
     let mut command = text.to_owned();
     for above in [0, 5] {
         let (usual, here) = (7400 + above, cluster.port() + above);
@@ -35,7 +35,7 @@ fn join(cluster: &Cluster, text: &str, directory: &str) -> Joined {
     let data = cluster.folder().join(directory);
     let command = command.replace("./new", data.to_str().unwrap());
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    Joined(spawn(&words))
+    JoinedServer(spawn(&words))
 }
 
 #[test]

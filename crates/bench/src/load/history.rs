@@ -1,7 +1,7 @@
 //! What clients did and saw, as `areo-lab check` judges it: every value is another one then, and looked at byte by byte.
 
 use crate::target::TargetName;
-use crate::workload::record::{Ending, Invoked, Known};
+use crate::workload::record::{Ending, Invocation, KnownConfiguration};
 use crate::workload::{Recorder, value};
 use areo_check::Kind;
 use areo_client::{ConfigurationInfo, Version};
@@ -89,7 +89,7 @@ pub(crate) struct Diary {
     client: String,
     domain: usize,
     operations: u64,
-    under_way: Option<Invoked>,
+    under_way: Option<Invocation>,
 }
 
 impl Diary {
@@ -106,7 +106,7 @@ impl Diary {
 
     fn begin(&mut self, kind: Kind, key: &str) -> Option<u64> {
         self.operations += 1;
-        let invoked = self.recorder.borrow_mut().invoke(Invoked {
+        let invoked = self.recorder.borrow_mut().invoke(Invocation {
             client: self.client.clone(),
             op: self.operations,
             kind,
@@ -147,7 +147,7 @@ impl Diary {
 
     fn end(&mut self, ending: &Ending, knows: Option<&ConfigurationInfo>) {
         if let Some(invoked) = self.under_way.take() {
-            let knows = knows.map(Known::from);
+            let knows = knows.map(KnownConfiguration::from);
             let mut recorder = self.recorder.borrow_mut();
             recorder.end(&invoked, ending, knows.as_ref());
         }

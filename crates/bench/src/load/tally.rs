@@ -114,7 +114,7 @@ pub struct Measured {
 
 /// How readers and writers fared in one phase.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Fared {
+pub struct PhaseReport {
     /// How long was measured.
     pub seconds: f64,
     /// Operations that succeeded.
@@ -188,9 +188,9 @@ impl Tally {
         self.get.count() + self.put.count()
     }
 
-    pub(crate) fn fared(&self) -> Fared {
+    pub(crate) fn fared(&self) -> PhaseReport {
         let seconds = self.time.as_secs_f64();
-        Fared {
+        PhaseReport {
             seconds,
             operations: self.operations,
             per_second: self.operations as f64 / seconds,

@@ -3,10 +3,10 @@
 use super::World;
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
-use crate::workload::record::{Change as Recorded, Changed, Known, shape_name};
+use crate::workload::record::{Change as Recorded, Changed, KnownConfiguration, shape_name};
 use crate::workload::{DOMAINS, PATIENCE};
 use areo_client::{
-    Change, Client, ConnectOptions, Dap, DapKind, Domain, Progress, ReconfigError, Reconfigured,
+    Change, Client, ConnectOptions, Dap, DapKind, Domain, Progress, ReconfigError, ReconfigOutcome,
     Shape,
 };
 use std::cell::Cell;
@@ -120,7 +120,7 @@ impl Watch {
     }
 
     /// A client that only heard that others have made a configuration final knows more than a quorum may, as yet.
-    fn changed(&self, known: Known) -> Changed {
+    fn changed(&self, known: KnownConfiguration) -> Changed {
         match self.finalized.load(Ordering::Relaxed) {
             true => Changed::Decided(known),
             false => Changed::Unknown,
@@ -254,13 +254,15 @@ impl Life<'_> {
         self.end(&change, &changed);
     }
 
-    fn changed(&self, watch: &Watch, done: &Result<Reconfigured, ReconfigError>) -> Changed {
+    fn changed(&self, watch: &Watch, done: &Result<ReconfigOutcome, ReconfigError>) -> Changed {
         match done {
-            Ok(Reconfigured::Unchanged(_)) => Changed::Nothing,
+            Ok(ReconfigOutcome::Unchanged(_)) => Changed::Nothing,
             Ok(
-                Reconfigured::Installed(c) | Reconfigured::Lost(c) | Reconfigured::Superseded(c),
+                ReconfigOutcome::Installed(c)
+                | ReconfigOutcome::Lost(c)
+                | ReconfigOutcome::Superseded(c),
             ) => watch.changed(c.into()),
-            Ok(Reconfigured::LeftOff(_)) => unreachable!("no change here is an experiment"),
+            Ok(ReconfigOutcome::LeftOff(_)) => unreachable!("no change here is an experiment"),
             Err(error) => self.failed(error),
         }
     }

@@ -10,7 +10,7 @@ use super::variant::{Extras, Variant};
 use crate::random::Random;
 use crate::run::{RunError, failed};
 use areo_client::experimental::{Experimental, LeaveOff};
-use areo_client::{Change, Client, DapKind, Domain, Reconfigured};
+use areo_client::{Change, Client, DapKind, Domain, ReconfigOutcome};
 use std::collections::BTreeMap;
 
 /// How many reconfigurers there are, taking turns.
@@ -20,21 +20,21 @@ pub(super) const CHANGES: u64 = 12;
 
 /// How the reconfigurations are left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Left {
+pub(super) enum Leaving {
     /// All but the last one are pending.
     Pending,
     /// All are final.
     Finalized,
 }
 
-impl Left {
-    pub(super) const ALL: [Left; 2] = [Left::Pending, Left::Finalized];
+impl Leaving {
+    pub(super) const ALL: [Leaving; 2] = [Leaving::Pending, Leaving::Finalized];
 
     /// As the specification calls it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Left::Pending => "a",
-            Left::Finalized => "b",
+            Leaving::Pending => "a",
+            Leaving::Finalized => "b",
         }
     }
 
@@ -42,7 +42,7 @@ impl Left {
     /// before the predecessor.
     fn leave_off(self, number: u64, extras: Extras) -> Option<LeaveOff> {
         match (self, number) {
-            (Left::Pending, ..CHANGES) => Some(LeaveOff::Transferred),
+            (Leaving::Pending, ..CHANGES) => Some(LeaveOff::Transferred),
             _ if extras == Extras::Collecting => None,
             _ => Some(LeaveOff::Finalized),
         }
@@ -53,7 +53,7 @@ impl Left {
 pub(super) async fn run(
     stage: &Stage<'_>,
     parameters: &Parameters,
-    (variant, left, size): (Variant, Left, usize),
+    (variant, left, size): (Variant, Leaving, usize),
     random: &Random,
 ) -> Result<(BTreeMap<&'static str, f64>, Vec<Cost>), RunError> {
     let k = (parameters.servers - parameters.parity) as u8;
@@ -100,7 +100,7 @@ async fn read(stage: &Stage<'_>, readers: &mut [Actor]) -> Vec<Cost> {
 async fn reconfigure(
     stage: &Stage<'_>,
     domain: &str,
-    (variant, left): (Variant, Left),
+    (variant, left): (Variant, Leaving),
     k: u8,
 ) -> Result<(), RunError> {
     let mut reconfigurers: Vec<(Client, Domain)> = Vec::new();
@@ -130,7 +130,7 @@ async fn reconfigure(
         };
         let done = domain.reconfigure(&change, |_| {}).await;
         let done = done.map_err(failed("reconfigure the domain"))?;
-        let is_final = matches!(done, Reconfigured::Installed(_));
+        let is_final = matches!(done, ReconfigOutcome::Installed(_));
         if is_final != (leave_off != Some(LeaveOff::Transferred)) {
             let error = format!("nobody else does, and it ended as {done:?}");
             return Err(failed("reconfigure the domain")(error));
@@ -164,17 +164,17 @@ mod tests {
 
     #[test]
     fn eleven_are_pending_or_none_is() {
-        let left = |left: Left, extras| -> Vec<Option<LeaveOff>> {
+        let left = |left: Leaving, extras| -> Vec<Option<LeaveOff>> {
             (1..=CHANGES).map(|n| left.leave_off(n, extras)).collect()
         };
-        let pending = left(Left::Pending, Extras::Piggyback);
+        let pending = left(Leaving::Pending, Extras::Piggyback);
         assert_eq!(pending[..11], [Some(LeaveOff::Transferred); 11]);
         assert_eq!(pending[11], Some(LeaveOff::Finalized));
-        assert_eq!(left(Left::Pending, Extras::Collecting)[11], None);
+        assert_eq!(left(Leaving::Pending, Extras::Collecting)[11], None);
         assert_eq!(
-            left(Left::Finalized, Extras::Plain),
+            left(Leaving::Finalized, Extras::Plain),
             [Some(LeaveOff::Finalized); 12]
         );
-        assert_eq!(left(Left::Finalized, Extras::Collecting), [None; 12]);
+        assert_eq!(left(Leaving::Finalized, Extras::Collecting), [None; 12]);
     }
 }

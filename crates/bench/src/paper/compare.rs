@@ -1,6 +1,6 @@
 //! Beside the publication: ratios of variants, and whether their order is the published one.
 
-use super::collected::Left;
+use super::collected::Leaving;
 use super::experiment::Experiment;
 use super::figures::Spread;
 use super::published;
@@ -32,7 +32,7 @@ pub(super) struct Measured {
     pub(super) variant: Variant,
     pub(super) size: usize,
     /// After the reconfigurations of E7, which were left so.
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<Leaving>,
     pub(super) runs: BTreeMap<&'static str, Vec<f64>>,
 }
 
@@ -120,7 +120,7 @@ impl Relation {
     }
 
     /// Why the published order need not be the one here.
-    fn reason(self, left: Option<Left>) -> &'static str {
+    fn reason(self, left: Option<Leaving>) -> &'static str {
         match (self, left) {
             (Relation::Piggyback, None) => {
                 "PB saves 3 of 4 rounds here, not 2: what is known to be at a quorum is not written back; and of a read that takes milliseconds rounds are a larger part than of one that takes tenths of a second"
@@ -325,7 +325,7 @@ mod tests {
             left,
             runs: BTreeMap::from([("read_ms", ms.to_vec()), ("read_rounds", vec![1.0; 3])]),
         };
-        let left = Some(Left::Pending);
+        let left = Some(Leaving::Pending);
         let all = [
             measured(Algorithm::Ares, Extras::Plain, left, &[1.0, 2.0, 3.0]),
             measured(Algorithm::Ares, Extras::Piggyback, left, &[3.0, 6.0, 9.9]),

@@ -22,7 +22,7 @@ pub struct Experiment {
     /// What everything is made with, as published.
     pub(super) published: Parameters,
     /// What is varied beside the size.
-    pub(super) varied: &'static [Varied],
+    pub(super) varied: &'static [Variation],
     /// The table of the publication with its latencies of reads.
     pub(super) figures: Option<Table>,
     /// What is published in words: which variants have significantly less of these quantities.
@@ -59,7 +59,7 @@ pub(super) enum Procedure {
 
 /// A parameter, and its values at each scale.
 #[derive(Debug)]
-pub(super) struct Varied {
+pub(super) struct Variation {
     pub(super) what: Parameter,
     pub(super) quick: &'static [usize],
     pub(super) default: &'static [usize],
@@ -100,7 +100,7 @@ impl Experiment {
             .collect();
         let missing = NOT_HERE.iter().find(|listed| is_it(listed.experiment));
         Err(match missing {
-            Some(Listed { missing, .. }) => {
+            Some(ListEntry { missing, .. }) => {
                 format!("experiment {text} cannot be repeated here: {missing}")
             }
             None => format!(
@@ -136,7 +136,7 @@ impl Experiment {
 
 /// An experiment of the papers, and whether it can be repeated here.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct Listed {
+pub struct ListEntry {
     /// As the specification calls it.
     pub experiment: &'static str,
     /// What it is about.
@@ -148,8 +148,8 @@ pub struct Listed {
 }
 
 /// Every experiment of the papers: those that can be repeated first.
-pub fn list() -> Vec<Listed> {
-    let here = Experiment::all().map(|of| Listed {
+pub fn list() -> Vec<ListEntry> {
+    let here = Experiment::all().map(|of| ListEntry {
         experiment: of.name,
         about: of.about,
         variants: of.compares,

@@ -3,13 +3,17 @@
 mod ares;
 mod slides;
 
-use super::experiment::{Experiment, Listed};
+use super::experiment::{Experiment, ListEntry};
 
 /// Every source's experiments.
 pub(super) const ROWS: &[&[Experiment]] = &[ares::ROWS, slides::ROWS];
 
-const fn not_here(experiment: &'static str, about: &'static str, missing: &'static str) -> Listed {
-    Listed {
+const fn not_here(
+    experiment: &'static str,
+    about: &'static str,
+    missing: &'static str,
+) -> ListEntry {
+    ListEntry {
         experiment,
         about,
         variants: "",
@@ -18,7 +22,7 @@ const fn not_here(experiment: &'static str, about: &'static str, missing: &'stat
 }
 
 /// What cannot be repeated, and why.
-pub(super) const NOT_HERE: &[Listed] = &[
+pub(super) const NOT_HERE: &[ListEntry] = &[
     not_here(
         "P3",
         "beside Cassandra and Redis (slides)",

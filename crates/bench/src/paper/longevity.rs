@@ -6,7 +6,7 @@ use super::stage::Stage;
 use super::variant::Variant;
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::{Change, Client, ConfigurationInfo, DapKind, Domain, Reconfigured};
+use areo_client::{Change, Client, ConfigurationInfo, DapKind, Domain, ReconfigOutcome};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ pub(super) struct Reconfigurers {
 }
 
 /// Reconfigurers that are connected, and have not begun: how long that takes is no part of the time in which others work.
-pub(super) struct Connected(Vec<Reconfigurer>);
+pub(super) struct ReadyReconfigurers(Vec<Reconfigurer>);
 
 /// What they did.
 #[derive(Default)]
@@ -46,7 +46,7 @@ pub(super) struct Reconfigurations {
     last: Option<ConfigurationInfo>,
 }
 
-impl Connected {
+impl ReadyReconfigurers {
     /// Lets them begin.
     pub(super) fn begin(self, parameters: &Parameters) -> Reconfigurers {
         let (mut tasks, is_over) = (JoinSet::new(), Rc::new(Cell::new(false)));
@@ -65,7 +65,7 @@ impl Reconfigurers {
         domain: &str,
         parameters: &Parameters,
         random: &Random,
-    ) -> Result<Connected, RunError> {
+    ) -> Result<ReadyReconfigurers, RunError> {
         let mut connected = Vec::new();
         for number in 0..parameters.reconfigurers {
             let client = Client::connect(stage.started.connect.clone()).await;
@@ -78,7 +78,7 @@ impl Reconfigurers {
                 _client: client,
             });
         }
-        Ok(Connected(connected))
+        Ok(ReadyReconfigurers(connected))
     }
 
     /// Lets them finish what they are at.
@@ -161,7 +161,7 @@ impl Reconfigurer {
         let done = self.domain.reconfigure(&change, |_| {}).await;
         let ms = begun.elapsed().as_secs_f64() * 1e3;
         match done {
-            Ok(Reconfigured::Installed(configuration)) => Changed::Installed(ms, configuration),
+            Ok(ReconfigOutcome::Installed(configuration)) => Changed::Installed(ms, configuration),
             Ok(_) => Changed::Lost,
             Err(error) => Changed::Failed(error.to_string()),
         }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 /// What the clients of a store noticed of a member that was killed. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Killed {
+pub struct KillReport {
     /// The store.
     pub target: TargetName,
     /// Which member it was, and what the others do about it.
@@ -42,8 +42,8 @@ pub struct Killed {
     pub failures: Vec<String>,
 }
 
-impl Killed {
-    fn of(target: TargetName, victim: String, plan: &Plan, ended: Ended) -> Killed {
+impl KillReport {
+    fn of(target: TargetName, victim: String, plan: &Plan, ended: Ended) -> KillReport {
         let Ended {
             still,
             disturbed,
@@ -61,7 +61,7 @@ impl Killed {
             }
         };
         let (per_second_before, per_second_after) = (per_second(before), per_second(after));
-        Killed {
+        KillReport {
             target,
             victim,
             size: plan.size,
@@ -86,7 +86,7 @@ pub(super) async fn kill(
     options: &Options,
     (name, target): (TargetName, &mut dyn Target),
     history: Option<&History>,
-) -> Result<Killed, PeersError> {
+) -> Result<KillReport, PeersError> {
     let clients = options.clients.iter().copied().max().unwrap_or(1).max(2);
     let plan = Plan {
         readers: clients / 2,
@@ -108,7 +108,7 @@ pub(super) async fn kill(
     // The timers end a little late.
     let steps = (2 * time).as_nanos().div_ceil(STEP.as_nanos());
     ended.steps.truncate(steps as usize);
-    Ok(Killed::of(name, victim, &plan, ended))
+    Ok(KillReport::of(name, victim, &plan, ended))
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ pub(crate) mod tests {
     use crate::load::{Pace, Popularity, Tally};
     use std::time::Duration;
 
-    fn killed(steps: &[u64], ms: u64) -> Killed {
+    fn killed(steps: &[u64], ms: u64) -> KillReport {
         let plan = Plan {
             readers: 1,
             writers: 2,
@@ -145,7 +145,7 @@ pub(crate) mod tests {
             steps: steps.to_vec(),
             failures,
         };
-        Killed::of(TargetName::Etcd, "m1".into(), &plan, ended)
+        KillReport::of(TargetName::Etcd, "m1".into(), &plan, ended)
     }
 
     fn close(found: f64, expected: f64) {

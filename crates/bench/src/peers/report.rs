@@ -1,6 +1,6 @@
 //! What a comparison came to.
 
-use super::{Breakdown, Killed};
+use super::{Breakdown, KillReport};
 use crate::limits::Limit;
 use crate::load::{Measured, Times};
 use crate::system::{self, Machine};
@@ -122,7 +122,7 @@ pub struct Ratio {
 
 /// The first store against another, under the same load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedTargets {
     /// The first store.
     pub target: TargetName,
     /// The other one.
@@ -153,11 +153,11 @@ pub struct Report {
     /// What was measured.
     pub points: Vec<Point>,
     /// The first store against the others.
-    pub ratios: Vec<Compared>,
+    pub ratios: Vec<ComparedTargets>,
     /// Where the time of operations went, of stores that tell.
     pub breakdowns: Vec<Breakdown>,
     /// A member of each store killed under load, if that was asked for.
-    pub killed: Vec<Killed>,
+    pub killed: Vec<KillReport>,
     /// What the machine can do at most, whatever a store does.
     pub limits: Vec<Limit>,
 }
@@ -184,7 +184,7 @@ impl Report {
     }
 }
 
-fn compared(targets: &[About], points: &[Point]) -> Vec<Compared> {
+fn compared(targets: &[About], points: &[Point]) -> Vec<ComparedTargets> {
     let Some(first) = targets.first() else {
         return Vec::new();
     };
@@ -199,14 +199,14 @@ fn compared(targets: &[About], points: &[Point]) -> Vec<Compared> {
     of_first.flat_map(against).collect()
 }
 
-fn compare(one: &Point, other: &Point) -> Compared {
+fn compare(one: &Point, other: &Point) -> ComparedTargets {
     let ratio = |of: fn(&Measured) -> f64| {
         let runs = one.runs.iter().zip(&other.runs);
         // There is no ratio to nothing, and no cost of nothing.
         let runs = runs.filter(|(one, other)| one.operations > 0 && other.operations > 0);
         Spread::of(runs.map(|(one, other)| of(one) / of(other)))
     };
-    Compared {
+    ComparedTargets {
         target: one.target,
         with: other.target,
         operation: one.operation,

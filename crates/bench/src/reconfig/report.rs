@@ -1,6 +1,6 @@
 //! What came of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
 
-use crate::load::{Fared, Times};
+use crate::load::{PhaseReport, Times};
 use serde::Serialize;
 
 /// Reconfigurations while nobody reads or writes.
@@ -18,7 +18,7 @@ pub struct PerObject {
 
 /// What a change of the domain moved.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Moved {
+pub struct MovedBytes {
     /// From this shape to that one.
     pub change: String,
     /// Sent and received by the reconfigurer, all messages counted.
@@ -85,9 +85,9 @@ pub struct Report {
     /// Operations per second with reconfigurations, divided by those without.
     pub throughput_ratio: f64,
     /// Without reconfigurations.
-    pub without: Fared,
+    pub without: PhaseReport,
     /// With reconfigurations, one directly after the other.
-    pub with: Fared,
+    pub with: PhaseReport,
     /// All objects in one domain.
     pub batched: PerObject,
     /// Every object in a domain of its own.
@@ -95,7 +95,7 @@ pub struct Report {
     /// How many times faster an object is moved in a batch.
     pub batch_speedup: f64,
     /// Bytes, by kind of change.
-    pub bytes: Vec<Moved>,
+    pub bytes: Vec<MovedBytes>,
     /// Reading after many changes.
     pub behind: Behind,
     /// How long everything took, in milliseconds.

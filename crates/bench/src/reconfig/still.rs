@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use super::{
-    Behind, Change, Domain, Latencies, Moved, PerObject, ReadCost, RunError, Scene, Stage,
+    Behind, Change, Domain, Latencies, MovedBytes, PerObject, ReadCost, RunError, Scene, Stage,
     reconfigure,
 };
 use crate::load;
@@ -24,7 +24,7 @@ const TOLD: u64 = 10;
 
 impl Scene {
     /// All objects in one domain: time per object, and bytes by kind of change.
-    pub(super) async fn batched(&mut self) -> Result<(PerObject, Vec<Moved>), RunError> {
+    pub(super) async fn batched(&mut self) -> Result<(PerObject, Vec<MovedBytes>), RunError> {
         let (mut time, mut bytes) = (Duration::ZERO, Vec::new());
         for _ in 0..CHANGES {
             time += self.moved(Ring::turn, &mut bytes).await?;
@@ -47,7 +47,7 @@ impl Scene {
     async fn moved(
         &mut self,
         change: impl FnOnce(&mut Ring) -> Change,
-        bytes: &mut Vec<Moved>,
+        bytes: &mut Vec<MovedBytes>,
     ) -> Result<Duration, RunError> {
         let before = self.ring.clone();
         let change = change(&mut self.ring);
@@ -61,7 +61,7 @@ impl Scene {
         let moved_bytes = sent_bytes + received_bytes;
         let each = before.needed_bytes(&self.ring, self.options.setup.size as u64);
         let needed_bytes = self.options.setup.objects * each;
-        bytes.push(Moved {
+        bytes.push(MovedBytes {
             change: format!("{} to {}", before.shape(), self.ring.shape()),
             moved_bytes,
             needed_bytes,

@@ -1,7 +1,7 @@
 //! This store, as a target.
 
 use super::{
-    About, Answer, Caller, Cost, Reconfigurer, Target, TargetError, TargetName, Wanted,
+    About, Answer, Caller, Cost, Reconfigurer, Target, TargetError, TargetName, TargetOptions,
     start_failed,
 };
 use crate::run::{RunError, failed};
@@ -9,7 +9,7 @@ use crate::setup::{Setup, Started};
 use crate::system;
 use areo_client::{
     Change, Client, ConfigurationInfo, ConnectOptions, Counts, Dap, DapKind, Domain, DomainOptions,
-    Error, PutOptions, Reconfigured, Shape, Statistics, Version,
+    Error, PutOptions, ReconfigOutcome, Shape, Statistics, Version,
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Areo {
     ///
     /// # Errors
     /// [`TargetError::Start`].
-    pub async fn start(wanted: &Wanted) -> Result<Areo, TargetError> {
+    pub async fn start(wanted: &TargetOptions) -> Result<Areo, TargetError> {
         let start_failed = start_failed(TargetName::Areo);
         let setup = Setup {
             program: wanted.program.clone(),
@@ -135,7 +135,7 @@ impl Reconfigurer for AreoReconfigurer {
                 ..Change::default()
             };
             match self.domain.reconfigure(&change, |_| {}).await {
-                Ok(done) => Ok(matches!(done, Reconfigured::Installed(_))),
+                Ok(done) => Ok(matches!(done, ReconfigOutcome::Installed(_))),
                 Err(error) => Err(error.to_string()),
             }
         })

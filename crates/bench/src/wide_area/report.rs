@@ -1,6 +1,6 @@
 //! What the distance came to.
 
-use super::{Done, Layout, Options, SERVERS, SITES};
+use super::{Layout, OperationTimes, Options, SERVERS, SITES};
 use crate::failures;
 use crate::load::{Latencies, Times};
 use crate::peers::Operation;
@@ -116,7 +116,7 @@ impl Report {
         layout: &Layout,
         (client, beside, operation): (usize, Option<usize>, Operation),
         trip: Duration,
-        done: Done,
+        done: OperationTimes,
     ) {
         self.failures(done.failures);
         let name = |site: usize| SITES[site].to_owned();

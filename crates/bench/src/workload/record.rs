@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// An operation under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Invoked {
+pub(crate) struct Invocation {
     pub(crate) client: String,
     /// Unique per client.
     pub(crate) op: u64,
@@ -37,15 +37,15 @@ pub(crate) enum Ending {
 
 /// A configuration, as histories tell of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownConfiguration {
     index: u32,
     name: String,
 }
 
-impl From<&ConfigurationInfo> for Known {
-    fn from(c: &ConfigurationInfo) -> Known {
+impl From<&ConfigurationInfo> for KnownConfiguration {
+    fn from(c: &ConfigurationInfo) -> KnownConfiguration {
         let members: Vec<&str> = c.members.iter().map(|member| &*member.name).collect();
-        Known {
+        KnownConfiguration {
             index: c.index,
             name: shape_name(c.shape.dap(), &members),
         }
@@ -81,7 +81,7 @@ pub(crate) struct Change {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Changed {
     /// This configuration was decided, and the client itself has made a quorum know that it is final.
-    Decided(Known),
+    Decided(KnownConfiguration),
     /// Nothing was done.
     Nothing,
     /// What was wanted may be pending; or others have finished it, and what was heard of that may not be at a quorum yet.
@@ -132,7 +132,7 @@ impl Recorder {
         self.windows.iter().map(Window::longest).collect()
     }
 
-    pub(crate) fn invoke(&mut self, mut invoked: Invoked) -> Invoked {
+    pub(crate) fn invoke(&mut self, mut invoked: Invocation) -> Invocation {
         if invoked.kind == Kind::Write && invoked.value.is_none() {
             self.values += 1;
             invoked.value = Some(self.values);
@@ -143,7 +143,12 @@ impl Recorder {
     }
 
     /// It ended. `knows`: of one that succeeded, the last final configuration that its client knows by now.
-    pub(crate) fn end(&mut self, invoked: &Invoked, ending: &Ending, knows: Option<&Known>) {
+    pub(crate) fn end(
+        &mut self,
+        invoked: &Invocation,
+        ending: &Ending,
+        knows: Option<&KnownConfiguration>,
+    ) {
         self.operations += 1;
         match ending {
             Ending::Fail => self.write(invoked, EventKind::Fail, None, None, None),
@@ -157,11 +162,11 @@ impl Recorder {
 
     fn write(
         &mut self,
-        invoked: &Invoked,
+        invoked: &Invocation,
         kind: EventKind,
         value: Option<String>,
         version: Option<Version>,
-        knows: Option<&Known>,
+        knows: Option<&KnownConfiguration>,
     ) {
         let version = version.map(|version| version.to_string().parse());
         let sequence = knows.map(|known| {
@@ -190,7 +195,7 @@ impl Recorder {
     pub(crate) fn end_change(&mut self, change: &Change, changed: &Changed) {
         self.operations += 1;
         match changed {
-            Changed::Decided(Known { index, name }) => {
+            Changed::Decided(KnownConfiguration { index, name }) => {
                 let decided = (Some(name.clone()), Some(*index));
                 self.write_change(change, EventKind::Ok, decided);
             }
@@ -268,8 +273,8 @@ pub(crate) mod tests {
         }
     }
 
-    fn operation(client: &str, op: u64, kind: Kind) -> Invoked {
-        Invoked {
+    fn operation(client: &str, op: u64, kind: Kind) -> Invocation {
+        Invocation {
             client: client.into(),
             op,
             kind,
@@ -310,7 +315,10 @@ pub(crate) mod tests {
     }
 
     /// A reconfiguration, and a read after it by a client that then knows `knows`; judged.
-    fn verdict_of_a_read_that_knows(knows: &Known, decided: &Known) -> Verdict {
+    fn verdict_of_a_read_that_knows(
+        knows: &KnownConfiguration,
+        decided: &KnownConfiguration,
+    ) -> Verdict {
         let memory = Memory::default();
         let mut recorder = Recorder::new(Box::new(memory.clone()), &["abd", "ec"]);
         let change = Change {
@@ -331,13 +339,14 @@ pub(crate) mod tests {
 
     #[test]
     fn what_clients_know_of_configurations_is_judged() {
-        let known = |index, servers: &[&str]| Known {
+        let known = |index, servers: &[&str]| KnownConfiguration {
             index,
             name: shape_name(Dap::Ec { k: 3 }, servers),
         };
         let decided = known(1, &["s1", "s2"]);
         assert_eq!(decided.name, "ec3 s1+s2");
-        let verdict = |knows: Known, decided| verdict_of_a_read_that_knows(&knows, decided);
+        let verdict =
+            |knows: KnownConfiguration, decided| verdict_of_a_read_that_knows(&knows, decided);
         assert_eq!(verdict(decided.clone(), &decided), Verdict::Holds);
         assert_eq!(verdict(known(2, &["s9"]), &decided), Verdict::Holds);
         assert_eq!(verdict(known(0, &["s9"]), &decided), Verdict::Violated);

@@ -19,13 +19,13 @@ pub enum Obstacle {
         /// The index.
         index: u32,
         /// The two; the one that was seen first comes first.
-        decided: Box<[Decided; 2]>,
+        decided: Box<[ForkBranch; 2]>,
     },
 }
 
 /// One of the configurations of a forked sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
+pub struct ForkBranch {
     /// What tells it from the other.
     pub digest: u64,
     /// Its shape.
@@ -45,7 +45,7 @@ impl Obstacle {
             },
             error::Obstacle::Forked(fork) => {
                 let [first, second] = &fork.configurations;
-                let decided = |c: &Configuration| Decided {
+                let decided = |c: &Configuration| ForkBranch {
                     digest: c.id().digest,
                     shape: Shape::of(c),
                     members: c.members().iter().map(|id| describe(*id).0).collect(),
@@ -80,9 +80,9 @@ impl fmt::Display for Obstacle {
     }
 }
 
-impl fmt::Display for Decided {
+impl fmt::Display for ForkBranch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Decided {
+        let ForkBranch {
             digest,
             shape,
             members,

@@ -5,7 +5,7 @@ use super::chunking;
 use super::error::{FileError, damaged, explain, local};
 use super::{File, Progress, walk};
 use crate::error::Operation;
-use crate::metrics::{Counted, Metrics, counted};
+use crate::metrics::{CountedOperation, Metrics, counted};
 use crate::session::Context;
 use crate::span;
 use areo_core::fragment::Digest;
@@ -30,7 +30,7 @@ pub struct PullOptions {
 
 /// What a pull came to; serialised without `base`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Pulled {
+pub struct PullReport {
     /// What the local file is based on from now on.
     #[serde(skip)]
     pub base: Base,
@@ -58,7 +58,7 @@ impl File {
         base: Option<&Base>,
         options: PullOptions,
         progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<Pulled, FileError> {
+    ) -> Result<PullReport, FileError> {
         let (path, base) = (path.to_owned(), base.cloned());
         let pull = move |context: Context| async move {
             let pull = pull(&context, &path, base, options, &progress);
@@ -66,7 +66,7 @@ impl File {
         };
         counted!(
             self.domain.metrics(),
-            Counted::FilePull,
+            CountedOperation::FilePull,
             self.work(Operation::Get, pull)
         )
     }
@@ -96,7 +96,7 @@ impl File {
         };
         counted!(
             self.domain.metrics(),
-            Counted::FileRead,
+            CountedOperation::FileRead,
             self.work(Operation::Get, read)
         )
     }
@@ -118,7 +118,7 @@ async fn pull(
     base: Option<Base>,
     options: PullOptions,
     progress: &dyn Fn(Progress),
-) -> Result<Pulled, FileError> {
+) -> Result<PullReport, FileError> {
     let chunking = base.as_ref().map(Base::chunking).unwrap_or_default();
     let chain = walk(context, base.as_ref().map(|base| &base.chain)).await?;
     span::record(chain.length(), chain.data().len());
@@ -135,7 +135,7 @@ async fn pull(
     {
         return Err(FileError::Modified { path: path.into() });
     }
-    let pulled = |chain: Chain, fetched: (usize, u64), unchanged| Pulled {
+    let pulled = |chain: Chain, fetched: (usize, u64), unchanged| PullReport {
         bytes: chain.length(),
         blocks: chain.data().iter().filter(|block| block.length > 0).count(),
         fetched: fetched.0,

@@ -5,13 +5,13 @@ use super::chunking::{self, Chunking};
 use super::error::{Conflict, FileError, check_no_object, explain, local};
 use super::{File, Progress};
 use crate::error::{Error, Operation};
-use crate::metrics::{Counted, Metrics, counted};
+use crate::metrics::{CountedOperation, Metrics, counted};
 use crate::object::now_ms;
 use crate::session::Context;
 use crate::span;
 use areo_core::fragment::file::{self as core_file, Chain};
 use areo_core::fragment::identify;
-use areo_core::fragment::update::{self, Chunk, Source, UpdateError, Updated};
+use areo_core::fragment::update::{self, Chunk, Source, UpdateError, UpdateReport};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fs;
@@ -32,7 +32,7 @@ pub struct PushOptions {
 
 /// What a push came to; serialised without `base` and `failed`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pushed {
+pub struct PushReport {
     /// What the local file is based on from now on.
     #[serde(skip)]
     pub base: Base,
@@ -68,7 +68,7 @@ impl File {
         base: Option<&Base>,
         options: PushOptions,
         progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<Pushed, FileError> {
+    ) -> Result<PushReport, FileError> {
         let (path, base) = (path.to_owned(), base.cloned());
         let push = move |context: Context| async move {
             let chunking = options.chunking.or(base.as_ref().map(Base::chunking));
@@ -83,7 +83,7 @@ impl File {
         };
         counted!(
             self.domain.metrics(),
-            Counted::FilePush,
+            CountedOperation::FilePush,
             self.work(Operation::Put, push)
         )
     }
@@ -97,7 +97,7 @@ struct Push<'a> {
 }
 
 impl Push<'_> {
-    async fn run(&self, base: Option<Chain>) -> Result<Pushed, FileError> {
+    async fn run(&self, base: Option<Chain>) -> Result<PushReport, FileError> {
         let scan = async {
             let scanned = scan(self.path, self.chunking, &*self.progress).await?;
             span::record(scanned.bytes, scanned.chunks.len());
@@ -136,7 +136,7 @@ impl Push<'_> {
         }
     }
 
-    fn pushed(&self, base: &Chain, bytes: u64, updated: Updated<FileError>) -> Pushed {
+    fn pushed(&self, base: &Chain, bytes: u64, updated: UpdateReport<FileError>) -> PushReport {
         let success_ratio = updated.success_ratio();
         let conflict = |conflict: &update::Conflict| Conflict {
             block: super::BlockInfo::from(&conflict.block).id,
@@ -154,7 +154,7 @@ impl Push<'_> {
             },
         });
         let full = |block: &&core_file::Block| block.length > 0;
-        Pushed {
+        PushReport {
             created: !base.exists && updated.chain.exists,
             bytes,
             blocks: updated.chain.data().iter().filter(full).count(),
@@ -172,7 +172,7 @@ impl Push<'_> {
 }
 
 /// A local file, cut.
-pub(super) struct Scanned {
+pub(super) struct ScannedFile {
     file: Arc<fs::File>,
     pub(super) chunks: Vec<Chunk>,
     pub(super) bytes: u64,
@@ -183,7 +183,7 @@ pub(super) async fn scan(
     path: &Path,
     chunking: Chunking,
     progress: &dyn Fn(Progress),
-) -> Result<Scanned, FileError> {
+) -> Result<ScannedFile, FileError> {
     let (sender, receiver) = mpsc::channel();
     let owned = path.to_owned();
     let mut scan = spawn_blocking(move || scan_here(&owned, chunking, &sender));
@@ -205,7 +205,7 @@ fn scan_here(
     path: &Path,
     chunking: Chunking,
     progress: &mpsc::Sender<Progress>,
-) -> Result<Scanned, FileError> {
+) -> Result<ScannedFile, FileError> {
     let file = fs::File::open(path).map_err(local("read", path))?;
     let before = file.metadata().map_err(local("read", path))?;
     if !before.is_file() {
@@ -223,7 +223,7 @@ fn scan_here(
     if !same_time || after.len() != bytes {
         return Err(FileError::Changed { path: path.into() });
     }
-    Ok(Scanned {
+    Ok(ScannedFile {
         file: Arc::new(file),
         chunks,
         bytes,
@@ -240,7 +240,7 @@ struct Local {
 }
 
 impl Local {
-    fn new(scanned: &Scanned, push: &Push<'_>) -> Local {
+    fn new(scanned: &ScannedFile, push: &Push<'_>) -> Local {
         let place = |start: &mut u64, chunk: &Chunk| {
             let place = *start;
             *start += chunk.length;

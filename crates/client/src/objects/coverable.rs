@@ -2,12 +2,12 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{Counted, counted};
+use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
 use crate::session::Context;
 use crate::stream::value_to_put;
 use crate::{Version, checksum};
-use areo_core::dsm::coverable::Covered;
+use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::limits;
 use areo_core::object::Name;
 use bytes::Bytes;
@@ -36,7 +36,7 @@ impl Domain {
     ) -> Result<Version, Error> {
         counted!(
             self.metrics(),
-            Counted::WriteIf,
+            CountedOperation::WriteIf,
             self.write_covering(key, value.into(), version, options)
         )
     }
@@ -63,8 +63,8 @@ impl Domain {
             covered.map_err(|error| context.write_error(&error))
         };
         let found = match self.run(Operation::Put, name, write).await? {
-            Covered::Changed(version) => return Ok(version),
-            Covered::Unchanged(found) => found,
+            CoverableOutcome::Changed(version) => return Ok(version),
+            CoverableOutcome::Unchanged(found) => found,
         };
         let latest = match self.known.opened(key, found) {
             Ok((version, metadata, value)) => {

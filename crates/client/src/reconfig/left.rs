@@ -1,6 +1,6 @@
 //! Changes that an experiment leaves off, as if the process that makes them died.
 
-use super::{ReconfigError, Reconfigured, failed, told};
+use super::{ReconfigError, ReconfigOutcome, failed, told};
 use crate::experimental::LeaveOff;
 use crate::session::Context;
 use areo_core::config::Configuration;
@@ -11,12 +11,12 @@ pub(super) async fn leave_off(
     known: &Arc<Configuration>,
     new: &Arc<Configuration>,
     after: LeaveOff,
-) -> Result<Reconfigured, ReconfigError> {
+) -> Result<ReconfigOutcome, ReconfigError> {
     let (client, wanted) = (&context.client, new.descriptor());
     let done = client.domain(known).leave_off(wanted, after).await;
     if let Some(done) = done.map_err(|error| failed(context, error))? {
         return Ok(told(context, &done).await);
     }
     let names = context.names_of(std::slice::from_ref(new)).await;
-    Ok(Reconfigured::LeftOff(names.configuration(new)))
+    Ok(ReconfigOutcome::LeftOff(names.configuration(new)))
 }

@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use areo_core::config::{Configuration, InvalidConfiguration, Members};
 use areo_core::dsm;
 use areo_core::error::{Unavailable, Undecided, WriteError};
-use areo_core::fragment::Fragmented;
+use areo_core::fragment::FragmentedObject;
 use areo_core::gather;
 use areo_core::manager::Root;
 use areo_core::message::{Reply, Request};
@@ -75,7 +75,7 @@ impl Context {
     }
 
     /// A handle on the file that it is about.
-    pub(crate) fn file(&self) -> Fragmented<NetEnv> {
+    pub(crate) fn file(&self) -> FragmentedObject<NetEnv> {
         self.handle().file(self.name())
     }
 

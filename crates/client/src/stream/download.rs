@@ -1,6 +1,6 @@
 //! The reading of one value in pieces.
 
-use super::{Streamed, Wanted};
+use super::{StreamReport, WantedRange};
 use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
@@ -25,7 +25,7 @@ use tracing::{Instrument, Span};
 pub struct ObjectStream {
     domain: Domain,
     key: String,
-    opened: Opened,
+    opened: OpenValue,
     parts: mpsc::Receiver<Part>,
     /// `None` once it has ended.
     work: Option<Started<Result<(), Error>>>,
@@ -39,7 +39,7 @@ pub struct ObjectStream {
 }
 
 /// What is known of a value before its bytes come.
-struct Opened {
+struct OpenValue {
     version: Version,
     metadata: Metadata,
     length: u64,
@@ -59,7 +59,7 @@ impl ObjectStream {
     pub(super) async fn open(
         domain: &Domain,
         key: &str,
-        wanted: Wanted,
+        wanted: WantedRange,
     ) -> Result<ObjectStream, Error> {
         let name = Name::user(key)?;
         let span = span::read(&name);
@@ -70,7 +70,7 @@ impl ObjectStream {
     pub(super) async fn open_within(
         domain: &Domain,
         key: &str,
-        wanted: Wanted,
+        wanted: WantedRange,
     ) -> Result<ObjectStream, Error> {
         ObjectStream::open_in(Span::none(), domain, Name::user(key)?, wanted).await
     }
@@ -79,7 +79,7 @@ impl ObjectStream {
         span: Span,
         domain: &Domain,
         name: Name,
-        wanted: Wanted,
+        wanted: WantedRange,
     ) -> Result<ObjectStream, Error> {
         let (sender, opened) = oneshot::channel();
         let (parts_sender, parts) = mpsc::channel(1);
@@ -130,8 +130,8 @@ impl ObjectStream {
     }
 
     /// What came up to now.
-    pub fn streamed(&self) -> Streamed {
-        Streamed {
+    pub fn streamed(&self) -> StreamReport {
+        StreamReport {
             version: self.opened.version,
             metadata: self.opened.metadata.clone(),
             bytes: self.bytes,
@@ -241,8 +241,8 @@ impl ObjectStream {
 /// The operation: the newest version, then what is wanted of it.
 async fn run(
     context: Context,
-    wanted: Wanted,
-    opened: oneshot::Sender<Opened>,
+    wanted: WantedRange,
+    opened: oneshot::Sender<OpenValue>,
     parts: mpsc::Sender<Part>,
 ) -> Result<(), Error> {
     loop {
@@ -252,7 +252,7 @@ async fn run(
         let length = value.length();
         let range = wanted.within(length)?;
         let blocks = metadata.blocks.clone();
-        let about = Opened {
+        let about = OpenValue {
             version,
             metadata,
             length,

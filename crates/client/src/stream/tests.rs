@@ -5,7 +5,7 @@ use Bound::{Excluded, Included, Unbounded};
 #[test]
 fn ranges_are_within_the_value() {
     let within = |range: (Bound<u64>, Bound<u64>), length| {
-        Wanted::new(&range).and_then(|wanted| wanted.within(length))
+        WantedRange::new(&range).and_then(|wanted| wanted.within(length))
     };
     assert_eq!(within((Unbounded, Unbounded), 0), Ok(0..0));
     assert_eq!(within((Included(3), Unbounded), 10), Ok(3..10));

@@ -118,7 +118,7 @@ impl Upload {
         let work = move |context: Context| async move {
             let span = span::upload(context.name().key());
             let ended = span::watch!(span, run(context, receiver, block_bytes));
-            ended.map_err(|(Stopped::Failed(error) | Stopped::GivenUp(error))| error)
+            ended.map_err(|(UploadError::Failed(error) | UploadError::GivenUp(error))| error)
         };
         let name = Name::user(&self.key)?;
         let work = self
@@ -164,23 +164,23 @@ impl Upload {
 }
 
 /// Why an upload came to no version.
-enum Stopped {
+enum UploadError {
     Failed(Error),
     /// Its source failed, or whoever waited for it has gone. Nobody sees the error.
     GivenUp(Error),
 }
 
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Stopped {
-        Stopped::Failed(error)
+impl From<Error> for UploadError {
+    fn from(error: Error) -> UploadError {
+        UploadError::Failed(error)
     }
 }
 
-impl ErrorType for Stopped {
+impl ErrorType for UploadError {
     fn error_type(&self) -> &'static str {
         match self {
-            Stopped::Failed(error) => error.error_type(),
-            Stopped::GivenUp(_) => span::CANCELLED,
+            UploadError::Failed(error) => error.error_type(),
+            UploadError::GivenUp(_) => span::CANCELLED,
         }
     }
 }
@@ -190,7 +190,7 @@ async fn run(
     context: Context,
     mut parts: mpsc::Receiver<Part>,
     block_bytes: u32,
-) -> Result<Version, Stopped> {
+) -> Result<Version, UploadError> {
     let client = context.client.clone();
     let upload = client.next_upload();
     let (window, mut sent) = (large::window(block_bytes), 0);
@@ -224,11 +224,11 @@ async fn run(
                     return Ok(publish(&context, blocks, metadata).await?);
                 }
                 // A process that ends has no time for more.
-                None => return Err(Stopped::GivenUp(context.swept())),
+                None => return Err(UploadError::GivenUp(context.swept())),
                 Some(Part::GiveUp) => {
                     puts.shutdown().await;
                     context.handle().remove_upload(upload, 0..sent).await;
-                    return Err(Stopped::GivenUp(context.swept()));
+                    return Err(UploadError::GivenUp(context.swept()));
                 }
             },
         }

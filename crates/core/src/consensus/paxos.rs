@@ -62,18 +62,18 @@ pub async fn propose<E: Env>(
             "a new ballot is above the one that others were promised"
         );
         let rejected = match prepare(env, at, cell, ballot).await? {
-            Prepared::Decided(decided) => return Ok(Outcome::Decided(decided)),
-            Prepared::Closed => return Ok(Outcome::Closed),
-            Prepared::Rejected(promised) => promised,
-            Prepared::Promised(accepted) => {
+            PrepareOutcome::Decided(decided) => return Ok(Outcome::Decided(decided)),
+            PrepareOutcome::Closed => return Ok(Outcome::Closed),
+            PrepareOutcome::Rejected(promised) => promised,
+            PrepareOutcome::Promised(accepted) => {
                 let accepted = accepted.map(|(_, accepted)| accepted);
                 let chosen = accepted.or_else(|| inherited.cloned());
                 let chosen = chosen.unwrap_or_else(|| value.clone());
                 match accept(env, at, cell, ballot, chosen.clone()).await? {
-                    Accepted::Decided(decided) => return Ok(Outcome::Decided(decided)),
-                    Accepted::Closed => return Ok(Outcome::Closed),
-                    Accepted::Rejected(promised) => promised,
-                    Accepted::Chosen => {
+                    AcceptOutcome::Decided(decided) => return Ok(Outcome::Decided(decided)),
+                    AcceptOutcome::Closed => return Ok(Outcome::Closed),
+                    AcceptOutcome::Rejected(promised) => promised,
+                    AcceptOutcome::Chosen => {
                         tell(env, at, cell, &chosen);
                         return Ok(Outcome::Decided(chosen));
                     }
@@ -106,9 +106,9 @@ pub async fn propose_as_owner<E: Env>(
     };
     assert!(ballot > Ballot::default(), "above what was never promised");
     Ok(match accept(env, at, cell, ballot, value.clone()).await? {
-        Accepted::Decided(decided) => Some(decided),
-        Accepted::Rejected(_) | Accepted::Closed => None,
-        Accepted::Chosen => {
+        AcceptOutcome::Decided(decided) => Some(decided),
+        AcceptOutcome::Rejected(_) | AcceptOutcome::Closed => None,
+        AcceptOutcome::Chosen => {
             tell(env, at, cell, value);
             Some(value.clone())
         }
@@ -156,15 +156,15 @@ impl State {
 pub async fn read<E: Env>(env: &E, at: &Visit, cell: &Bytes) -> Result<State, Failed> {
     let heard = call(env, at, cell, CellRequest::Query).await?;
     Ok(match heard {
-        Heard {
+        QuorumPromises {
             decided: Some(decided),
             ..
         } => State::Decided(decided),
-        Heard {
+        QuorumPromises {
             accepted: Some((_, value)),
             ..
         } => State::Accepted(value),
-        Heard { .. } => State::Empty,
+        QuorumPromises { .. } => State::Empty,
     })
 }
 
@@ -229,7 +229,7 @@ pub async fn list<E: Env>(
     Ok(page.expect("a quorum has a member"))
 }
 
-enum Prepared {
+enum PrepareOutcome {
     Promised(Option<(Ballot, Bytes)>),
     Rejected(Ballot),
     Decided(Bytes),
@@ -241,23 +241,23 @@ async fn prepare<E: Env>(
     at: &Visit,
     cell: &Bytes,
     ballot: Ballot,
-) -> Result<Prepared, Failed> {
+) -> Result<PrepareOutcome, Failed> {
     let heard = call(env, at, cell, CellRequest::Prepare { ballot }).await?;
     Ok(match heard {
-        Heard {
+        QuorumPromises {
             decided: Some(decided),
             ..
-        } => Prepared::Decided(decided),
-        Heard {
+        } => PrepareOutcome::Decided(decided),
+        QuorumPromises {
             rejected: Some(promised),
             ..
-        } => Prepared::Rejected(promised),
-        Heard { closed: true, .. } => Prepared::Closed,
-        Heard { accepted, .. } => Prepared::Promised(accepted),
+        } => PrepareOutcome::Rejected(promised),
+        QuorumPromises { closed: true, .. } => PrepareOutcome::Closed,
+        QuorumPromises { accepted, .. } => PrepareOutcome::Promised(accepted),
     })
 }
 
-enum Accepted {
+enum AcceptOutcome {
     Chosen,
     Rejected(Ballot),
     Decided(Bytes),
@@ -270,25 +270,25 @@ async fn accept<E: Env>(
     cell: &Bytes,
     ballot: Ballot,
     value: Bytes,
-) -> Result<Accepted, Failed> {
+) -> Result<AcceptOutcome, Failed> {
     let heard = call(env, at, cell, CellRequest::Accept { ballot, value }).await?;
     Ok(match heard {
-        Heard {
+        QuorumPromises {
             decided: Some(decided),
             ..
-        } => Accepted::Decided(decided),
-        Heard {
+        } => AcceptOutcome::Decided(decided),
+        QuorumPromises {
             rejected: Some(promised),
             ..
-        } => Accepted::Rejected(promised),
-        Heard { closed: true, .. } => Accepted::Closed,
-        Heard { .. } => Accepted::Chosen,
+        } => AcceptOutcome::Rejected(promised),
+        QuorumPromises { closed: true, .. } => AcceptOutcome::Closed,
+        QuorumPromises { .. } => AcceptOutcome::Chosen,
     })
 }
 
 /// What a quorum of acceptors said.
 #[derive(Default)]
-struct Heard {
+struct QuorumPromises {
     accepted: Option<(Ballot, Bytes)>,
     rejected: Option<Ballot>,
     decided: Option<Bytes>,
@@ -300,12 +300,12 @@ async fn call<E: Env>(
     at: &Visit,
     cell: &Bytes,
     step: CellRequest,
-) -> Result<Heard, Failed> {
+) -> Result<QuorumPromises, Failed> {
     let body = Body::Cell {
         cell: cell.clone(),
         step,
     };
-    let fold = |heard: &mut Heard, _from: usize, reply: Reply| match reply {
+    let fold = |heard: &mut QuorumPromises, _from: usize, reply: Reply| match reply {
         Reply::Cell(CellReply::Promised { accepted }) => {
             let ballot =
                 |accepted: &Option<(Ballot, Bytes)>| accepted.as_ref().map(|(ballot, _)| *ballot);
@@ -329,7 +329,7 @@ async fn call<E: Env>(
         }
         _ => Fold::Ignore,
     };
-    let tally = Quorum::of(at.c(), body, Heard::default(), fold);
+    let tally = Quorum::of(at.c(), body, QuorumPromises::default(), fold);
     gather::gather(env, at, tally).await
 }
 

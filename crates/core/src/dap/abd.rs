@@ -19,7 +19,7 @@
 
 use super::kind::Kind;
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use super::{Passed, Scope};
+use super::{PassedVersions, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::Env;
@@ -60,7 +60,7 @@ impl Kind for Abd {
         c: &Configuration,
         held: &[Option<HeldVersions>],
         have: Tag,
-        passed: &Passed,
+        passed: &PassedVersions,
     ) -> Option<Tag> {
         let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
         assert!(

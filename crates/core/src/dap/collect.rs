@@ -2,7 +2,7 @@
 //! says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
 
 use super::kind::of_kind;
-use super::{Passed, Scope, single};
+use super::{PassedVersions, Scope, single};
 use crate::config::Configuration;
 use crate::element::{Carried, Element, Form};
 use crate::env::{Env, Work};
@@ -22,7 +22,7 @@ pub(super) struct Collect {
     scope: Scope,
     /// The caller has the value of this tag.
     have: Tag,
-    passed: Passed,
+    passed: PassedVersions,
     members: Vec<Member>,
     /// Set once the rule has accepted a version; nothing changes it, so that all that is fetched is of one version.
     accepted: Option<Tag>,
@@ -82,7 +82,7 @@ pub(super) async fn collect<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
-    (have, scope, passed): (Tag, Scope, &Passed),
+    (have, scope, passed): (Tag, Scope, &PassedVersions),
 ) -> Result<Option<CollectedVersion>, Failed> {
     let passes = !passed.unplaced.is_empty();
     let mut attempt = 0;
@@ -132,7 +132,7 @@ impl Collect {
             name: name.clone(),
             scope,
             have,
-            passed: Passed::default(),
+            passed: PassedVersions::default(),
             members: wants.iter().map(member).collect(),
             accepted: None,
             ticks: 0,

@@ -39,7 +39,7 @@ pub mod published;
 use super::abd::{copy_element, copy_value};
 use super::kind::Kind;
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use super::{Passed, Scope};
+use super::{PassedVersions, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::{Env, Work};
@@ -82,7 +82,7 @@ impl Kind for Ec {
         c: &Configuration,
         held: &[Option<HeldVersions>],
         have: Tag,
-        passed: &Passed,
+        passed: &PassedVersions,
     ) -> Option<Tag> {
         let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
         let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);

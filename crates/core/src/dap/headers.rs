@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | get | 1 | tags; of versions that the caller does not have, metadata |
 
-use super::Passed;
+use super::PassedVersions;
 use super::collect::is_unaware;
 use super::kind::of_kind;
 use crate::config::Configuration;
@@ -86,7 +86,7 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<HeldVersions>>, have: Tag) 
     if held.iter().flatten().count() < quorum {
         return None;
     }
-    let tag = of_kind!(c, K => K::accepted(c, &held, have, &Passed::default()))?;
+    let tag = of_kind!(c, K => K::accepted(c, &held, have, &PassedVersions::default()))?;
     assert!(tag >= have, "no older version is found than the asker has");
     let answers = || held.iter().flatten();
     let holders = answers().filter(|held| held.stores(tag)).count();

@@ -14,7 +14,7 @@
 pub(crate) mod toy;
 
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use super::{Passed, Scope};
+use super::{PassedVersions, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
@@ -59,7 +59,7 @@ pub(crate) trait Kind {
         c: &Configuration,
         held: &[Option<HeldVersions>],
         have: Tag,
-        passed: &Passed,
+        passed: &PassedVersions,
     ) -> Option<Tag>;
 
     /// The value, of elements that are enough for it.

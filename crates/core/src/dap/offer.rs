@@ -31,7 +31,7 @@ enum State {
 
 /// What members say to a version that is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offered {
+pub enum OfferOutcome {
     /// A quorum has room for it; the largest tag of that quorum.
     Room(Tag),
     /// So many members hold too many unconfirmed versions, or have not answered for long, that no quorum is left.
@@ -60,7 +60,7 @@ impl Offer {
         self.members.iter().filter(|it| **it == state).count()
     }
 
-    fn evaluate(&self) -> Decision<Offered> {
+    fn evaluate(&self) -> Decision<OfferOutcome> {
         let (silent, busy) = (self.count(State::Asked), self.count(State::Busy));
         assert!(
             self.quorum <= self.members.len(),
@@ -68,7 +68,7 @@ impl Offer {
         );
         let have_room = self.count(State::HasRoom);
         if have_room >= self.quorum {
-            return Decision::Done(Offered::Room(self.largest));
+            return Decision::Done(OfferOutcome::Room(self.largest));
         }
         let is_hoped_for = busy == 0 || !self.late;
         if is_hoped_for && have_room + silent >= self.quorum {
@@ -76,7 +76,7 @@ impl Offer {
         }
         match busy {
             0 => Decision::Impossible,
-            _ => Decision::Done(Offered::Busy),
+            _ => Decision::Done(OfferOutcome::Busy),
         }
     }
 
@@ -93,7 +93,7 @@ impl Offer {
 }
 
 impl ConfiguredTally for Offer {
-    type Output = Offered;
+    type Output = OfferOutcome;
 
     fn needed(&self) -> usize {
         self.quorum
@@ -109,7 +109,7 @@ impl ConfiguredTally for Offer {
         is_asked.then(|| Body::Access(vec![(self.name.clone(), query)]))
     }
 
-    fn add(&mut self, from: usize, event: Event) -> Decision<Offered> {
+    fn add(&mut self, from: usize, event: Event) -> Decision<OfferOutcome> {
         let state = match event {
             Event::Unreachable => return self.evaluate(),
             Event::Refused(_) => State::Refused,
@@ -122,7 +122,7 @@ impl ConfiguredTally for Offer {
         self.evaluate()
     }
 
-    fn tick(&mut self) -> Decision<Offered> {
+    fn tick(&mut self) -> Decision<OfferOutcome> {
         self.late = true;
         self.evaluate()
     }
@@ -180,13 +180,14 @@ mod tests {
                 };
                 let (room, busy, full) = (said(0), said(1), said(2));
                 let expected = if room >= quorum {
-                    Decision::Done(Offered::Room(tag((0..=member)
+                    Decision::Done(OfferOutcome::Room(tag((0..=member)
                         .rfind(|it| answer(*it) == 0)
-                        .unwrap() as u64)))
+                        .unwrap()
+                        as u64)))
                 } else if 4 - busy - full >= quorum {
                     Decision::Pending
                 } else if busy > 0 {
-                    Decision::Done(Offered::Busy)
+                    Decision::Done(OfferOutcome::Busy)
                 } else {
                     Decision::Impossible
                 };
@@ -200,7 +201,7 @@ mod tests {
             let is_busy = (0..4).any(|it| answer(it) == 1);
             assert!(decided || tally.patience().is_some() == is_busy);
             let expected = match is_busy {
-                true => Decision::Done(Offered::Busy),
+                true => Decision::Done(OfferOutcome::Busy),
                 false => Decision::Pending,
             };
             assert!(decided || tally.tick() == expected, "{answers}");

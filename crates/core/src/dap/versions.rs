@@ -21,7 +21,7 @@ pub struct Versions {
     stable: Tag,
     /// The largest version whose record is damaged: the object abstains until that or a larger one is put
     /// (`[X-11 damage-abstains]`).
-    damaged: Option<Damaged>,
+    damaged: Option<DamagedVersion>,
     /// Few objects have one.
     fence: Option<Box<Fence>>,
     /// The record that holds floor, stable and fence, if they need one.
@@ -86,7 +86,7 @@ struct MarksRecord {
 /// A version that was lost. Its record is kept as long as the object abstains for its sake: a server that starts again
 /// must find the damage again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Damaged {
+struct DamagedVersion {
     tag: Tag,
     record: Option<Handle>,
 }
@@ -436,7 +436,7 @@ impl Versions {
             return record;
         }
         // An object abstains because of one version; a smaller one that was lost is remembered like any other.
-        let smaller = self.damaged.replace(Damaged { tag, record })?;
+        let smaller = self.damaged.replace(DamagedVersion { tag, record })?;
         self.raise_floor(smaller.tag);
         smaller.record
     }

@@ -19,13 +19,15 @@ use super::room::{Room, Unkept};
 use super::{Client, Domain, pause};
 use crate::config::Configuration;
 use crate::dap::kind::{Remembers, of_kind};
-use crate::dap::{self, CachedVersion, FoundVersion, Offered, Passed, PutError, Scope};
+use crate::dap::{
+    self, CachedVersion, FoundVersion, OfferOutcome, PassedVersions, PutError, Scope,
+};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable, WriteError};
 use crate::gather::Visit;
 use crate::object::Name;
-use crate::reconfig::walk::{Step, Walked};
+use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::span;
 use crate::tag::Tag;
 use std::convert::Infallible;
@@ -55,7 +57,7 @@ impl<E: Env> Domain<E> {
         name: &Name,
         known: Option<&CachedVersion>,
     ) -> Result<FoundVersion, Unavailable> {
-        let mut passed = Passed::default();
+        let mut passed = PassedVersions::default();
         let mut full = None;
         loop {
             let newest = self.newest_past(name, known, Scope::Whole, &passed);
@@ -73,11 +75,11 @@ impl<E: Env> Domain<E> {
             span::record_bytes(newest.found.length);
             match self.ensure_at_quorum(newest, name).await {
                 Ok(Ok(found)) => return Ok(found),
-                Ok(Err(Unsettled::Dropped)) => {
+                Ok(Err(UnsettledReason::Dropped)) => {
                     passed.dropped.push(tag);
                     continue;
                 }
-                Ok(Err(Unsettled::NoRoom)) => {}
+                Ok(Err(UnsettledReason::NoRoom)) => {}
                 Err(unavailable) if unavailable.lacks_room() => {
                     full = Some(unavailable);
                 }
@@ -91,7 +93,7 @@ impl<E: Env> Domain<E> {
 
 /// Why a version that a read found may not be returned: a later read may not see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unsettled {
+pub(super) enum UnsettledReason {
     /// Members have no room for it.
     NoRoom,
     /// It was decided that it never comes to a quorum.
@@ -104,7 +106,7 @@ impl<E: Env> Domain<E> {
         &self,
         newest: Newest,
         name: &Name,
-    ) -> Result<Result<FoundVersion, Unsettled>, Unavailable> {
+    ) -> Result<Result<FoundVersion, UnsettledReason>, Unavailable> {
         if newest.at_quorum(&self.client, name) {
             newest.confirm_again(&self.client, name);
             return Ok(Ok(newest.found));
@@ -159,8 +161,8 @@ impl<E: Env> Domain<E> {
                 let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
                 let (offered, last) = largest.map_err(WriteError::NotApplied)?;
                 match offered {
-                    Offered::Room(max) => break (max, last),
-                    Offered::Busy => {
+                    OfferOutcome::Room(max) => break (max, last),
+                    OfferOutcome::Busy => {
                         // Where the sequence ends is asked again.
                         let made = room.make(self, name, Tag::INITIAL).await;
                         made.map_err(WriteError::NotApplied)?;
@@ -217,12 +219,12 @@ impl<E: Env> Domain<E> {
         &self,
         name: &Name,
         announced: Option<(&Value, Duration)>,
-    ) -> Result<(Offered, Arc<Configuration>), Unavailable> {
+    ) -> Result<(OfferOutcome, Arc<Configuration>), Unavailable> {
         let env = &self.client.env;
         let get_tag = |at: Visit| async move {
             let offered = match announced {
                 Some((value, grace)) => dap::get_tag_for(env, &at, name, value, grace).await,
-                None => dap::get_tag(env, &at, name).await.map(Offered::Room),
+                None => dap::get_tag(env, &at, name).await.map(OfferOutcome::Room),
             };
             match offered {
                 Err(Failed::Unavailable(full)) if full.lacks_room() => Ok(Err(full)),
@@ -230,17 +232,17 @@ impl<E: Env> Domain<E> {
             }
         };
         let (mut max, mut no_room) = (Tag::INITIAL, None);
-        let visit = async |at: &Visit, asked: Option<Result<Offered, Unavailable>>| {
+        let visit = async |at: &Visit, asked: Option<Result<OfferOutcome, Unavailable>>| {
             let offered = match asked {
                 Some(offered) => offered,
                 None => get_tag(at.clone()).await?,
             };
             no_room = match offered {
-                Ok(Offered::Room(tag)) => {
+                Ok(OfferOutcome::Room(tag)) => {
                     max = max.max(tag);
                     None
                 }
-                Ok(Offered::Busy) => Some(NoRoom::Busy),
+                Ok(OfferOutcome::Busy) => Some(NoRoom::Busy),
                 Err(full) => Some(NoRoom::Full(full)),
             };
             // Room is needed only where the sequence ends; elsewhere the tag is. Members with full disks do not say which it is.
@@ -256,11 +258,11 @@ impl<E: Env> Domain<E> {
             Ok(Step::<Infallible>::GoOn)
         };
         let walk = self.walk().asking_ahead(Some(get_tag), visit);
-        let Walked::ToTheEnd(last) = walk.await?;
+        let WalkOutcome::ToTheEnd(last) = walk.await?;
         let last = last.c().clone();
         match no_room {
-            None => Ok((Offered::Room(max), last)),
-            Some(NoRoom::Busy) => Ok((Offered::Busy, last)),
+            None => Ok((OfferOutcome::Room(max), last)),
+            Some(NoRoom::Busy) => Ok((OfferOutcome::Busy, last)),
             Some(NoRoom::Full(full)) => Err(full),
         }
     }
@@ -311,7 +313,7 @@ impl<E: Env> Domain<E> {
                 Err(PutError::Fenced { unavailable, .. }) => Err(unavailable.into()),
             }
         };
-        let Walked::ToTheEnd(last) = self.walk_from(start).until(put_data).await?;
+        let WalkOutcome::ToTheEnd(last) = self.walk_from(start).until(put_data).await?;
         dap::confirm(&self.client.env, &last, name, tag);
         self.client
             .remember_propagated(last.c(), name, (tag, value));
@@ -333,7 +335,7 @@ impl<E: Env> Domain<E> {
         &self,
         newest: &Newest,
         name: &Name,
-    ) -> Result<Result<(), Unsettled>, Unavailable> {
+    ) -> Result<Result<(), UnsettledReason>, Unavailable> {
         let Newest {
             found,
             last,
@@ -359,19 +361,21 @@ impl<E: Env> Domain<E> {
                 stored = match self.keep(at, name, (found.tag, value), readable).await {
                     Ok(()) => Ok(()),
                     Err(Unkept::Put(error)) => Err(error),
-                    Err(Unkept::Dropped) => return Ok(Step::End(Unsettled::Dropped)),
+                    Err(Unkept::Dropped) => return Ok(Step::End(UnsettledReason::Dropped)),
                 };
             }
             match stored {
-                Err(PutError::Unconfirmed) if at.is_last() => Ok(Step::End(Unsettled::NoRoom)),
+                Err(PutError::Unconfirmed) if at.is_last() => {
+                    Ok(Step::End(UnsettledReason::NoRoom))
+                }
                 Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::GoOn),
                 Err(PutError::Failed(failed)) => Err(failed),
                 Err(PutError::Fenced { unavailable, .. }) => Err(unavailable.into()),
             }
         };
         match self.walk_from(last.c()).until(put_data).await? {
-            Walked::Ended(unsettled) => Ok(Err(unsettled)),
-            Walked::ToTheEnd(last) => {
+            WalkOutcome::Ended(unsettled) => Ok(Err(unsettled)),
+            WalkOutcome::ToTheEnd(last) => {
                 dap::confirm(&self.client.env, &last, name, found.tag);
                 self.client
                     .remember_propagated(last.c(), name, (found.tag, value));

@@ -28,9 +28,9 @@
 //! | cvr-read | [`Domain::read`] |
 //! | cvr-write | [`Domain::write_covering`], [`Domain::remove_covering`] |
 
-use super::atomic::Unsettled;
+use super::atomic::UnsettledReason;
 use super::{Domain, pause};
-use crate::dap::{CachedVersion, FoundVersion, Passed, Scope};
+use crate::dap::{CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::WriteError;
@@ -41,7 +41,7 @@ use bytes::Bytes;
 
 /// How a coverable write ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Covered {
+pub enum CoverableOutcome {
     /// chg: the value is written, as this version.
     Changed(Tag),
     /// unchg: another version is the newest, and nothing was written. What a read returns; it may be that nobody ever
@@ -60,7 +60,7 @@ impl<E: Env> Domain<E> {
         name: &Name,
         value: &Value,
         version: Tag,
-    ) -> Result<Covered, WriteError> {
+    ) -> Result<CoverableOutcome, WriteError> {
         let write = self.write_or_read(name, value, (version, Tag::next));
         span::watch!(span::of_object!(span::CVR_WRITE, name), write)
     }
@@ -71,7 +71,11 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// As [`Domain::write_covering`].
-    pub async fn remove_covering(&self, name: &Name, version: Tag) -> Result<Covered, WriteError> {
+    pub async fn remove_covering(
+        &self,
+        name: &Name,
+        version: Tag,
+    ) -> Result<CoverableOutcome, WriteError> {
         let tombstone = Value::tombstone(Bytes::new());
         let remove = self.write_or_read(name, &tombstone, (version, Tag::next_era));
         span::watch!(span::of_object!(span::CVR_WRITE, name), remove)
@@ -87,12 +91,12 @@ impl<E: Env> Domain<E> {
         name: &Name,
         value: &Value,
         (version, next): (Tag, NextTag),
-    ) -> Result<Covered, WriteError> {
+    ) -> Result<CoverableOutcome, WriteError> {
         let mut have = (!version.is_initial()).then_some(CachedVersion {
             tag: version,
             value: None,
         });
-        let mut passed = Passed::default();
+        let mut passed = PassedVersions::default();
         loop {
             let newest = self.newest_past(name, have.as_ref(), Scope::Whole, &passed);
             let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
@@ -111,7 +115,7 @@ impl<E: Env> Domain<E> {
                         "a new version is above the one that it covers, and above what members hold back"
                     );
                     let written = self.write_as(newest.last.c(), name, value, tag).await;
-                    return written.map(Covered::Changed);
+                    return written.map(CoverableOutcome::Changed);
                 }
                 // No server holds what the caller claims to have read: a version of another object, or of none. The answers were
                 // judged by that claim, so ask again without it.
@@ -121,9 +125,9 @@ impl<E: Env> Domain<E> {
             let tag = newest.found.tag;
             let settled = self.ensure_at_quorum(newest, name).await;
             match settled.map_err(WriteError::NotApplied)? {
-                Ok(found) => return Ok(Covered::Unchanged(found)),
-                Err(Unsettled::Dropped) => passed.dropped.push(tag),
-                Err(Unsettled::NoRoom) => pause(&self.client).await,
+                Ok(found) => return Ok(CoverableOutcome::Unchanged(found)),
+                Err(UnsettledReason::Dropped) => passed.dropped.push(tag),
+                Err(UnsettledReason::NoRoom) => pause(&self.client).await,
             }
         }
     }

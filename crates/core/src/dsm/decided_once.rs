@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::Visit;
 use crate::message::Note;
-use crate::reconfig::walk::{Step, Walked};
+use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::Writer;
 use bytes::Bytes;
 
@@ -20,7 +20,7 @@ impl<E: Env> Domain<E> {
     /// # Errors
     /// [`Unavailable`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
     pub async fn decide(&self, cell: &Bytes, value: &Bytes) -> Result<Bytes, Unavailable> {
-        let mut inherited = Inherited::default();
+        let mut inherited = InheritedValues::default();
         let mut start = self.start();
         loop {
             let propose = async |at: &Visit| {
@@ -34,9 +34,9 @@ impl<E: Env> Domain<E> {
                 })
             };
             match self.walk_from(&start).until(propose).await? {
-                Walked::Ended(decided) => return Ok(decided),
+                WalkOutcome::Ended(decided) => return Ok(decided),
                 // It was closed, and the next one is not seen yet: once more.
-                Walked::ToTheEnd(last) => start = last.c().clone(),
+                WalkOutcome::ToTheEnd(last) => start = last.c().clone(),
             }
         }
     }
@@ -71,7 +71,7 @@ impl<E: Env> Domain<E> {
     /// # Errors
     /// [`Unavailable`] without a quorum in time.
     pub async fn learn(&self, cell: &Bytes) -> Result<Option<Bytes>, Unavailable> {
-        let mut inherited = Inherited::default();
+        let mut inherited = InheritedValues::default();
         let read = async |at: &Visit| {
             inherited.carry_to(&self.client, at, cell).await?;
             Ok(match paxos::read(&self.client.env, at, cell).await? {
@@ -80,9 +80,9 @@ impl<E: Env> Domain<E> {
             })
         };
         let accepted = match self.walk().until(read).await? {
-            Walked::Ended(State::Decided(decided)) => return Ok(Some(decided)),
-            Walked::Ended(state) => state.value(),
-            Walked::ToTheEnd(_) => inherited.value,
+            WalkOutcome::Ended(State::Decided(decided)) => return Ok(Some(decided)),
+            WalkOutcome::Ended(state) => state.value(),
+            WalkOutcome::ToTheEnd(_) => inherited.value,
         };
         match accepted {
             Some(value) => self.decide(cell, &value).await.map(Some),
@@ -123,13 +123,13 @@ impl<E: Env> Domain<E> {
 
 /// What was accepted in the configurations that a walk has left.
 #[derive(Default)]
-struct Inherited {
+struct InheritedValues {
     value: Option<Bytes>,
     /// The visit before this one.
     left: Option<Visit>,
 }
 
-impl Inherited {
+impl InheritedValues {
     /// Takes along what was accepted in the configuration before this one, unless this one is final.
     async fn carry_to<E: Env>(
         &mut self,

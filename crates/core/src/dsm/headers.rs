@@ -9,7 +9,7 @@ use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::Refusal;
 use crate::object::Name;
-use crate::reconfig::walk::{Step, Walked};
+use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::Tag;
 
 impl<E: Env> Domain<E> {
@@ -57,7 +57,7 @@ impl<E: Env> Domain<E> {
             Ok(Step::GoOn)
         };
         // [F-4 last-configuration]: only where no server knew a later configuration, and said so with the same replies.
-        if let Walked::ToTheEnd(last) = self.walk().until(get).await?
+        if let WalkOutcome::ToTheEnd(last) = self.walk().until(get).await?
             && last.c().options().piggyback
             && let Some(found) = found
         {

@@ -23,7 +23,7 @@
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
 use super::{Domain, removal};
-use crate::dap::{FoundVersion, Offered};
+use crate::dap::{FoundVersion, OfferOutcome};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -116,8 +116,8 @@ impl<E: Env> Domain<E> {
     ) -> Result<Tag, PublishError> {
         // A manifest is short: it has room wherever one of its blocks had.
         let max = match self.largest_tag(name, None).await {
-            Ok((Offered::Room(max), _)) => max,
-            Ok((Offered::Busy, _)) => unreachable!("no version was announced"),
+            Ok((OfferOutcome::Room(max), _)) => max,
+            Ok((OfferOutcome::Busy, _)) => unreachable!("no version was announced"),
             Err(failed) => return Err(self.not_applied(blocks, failed).await),
         };
         // Unique: this upload is published once.

@@ -1,12 +1,12 @@
 //! Phase 1 of a read: the newest version of all configurations on the way.
 
 use super::{Client, Domain};
-use crate::dap::{self, CachedVersion, FoundVersion, Passed, Scope};
+use crate::dap::{self, CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::Visit;
 use crate::object::Name;
-use crate::reconfig::walk::{Step, Walked};
+use crate::reconfig::walk::{Step, WalkOutcome};
 
 /// What phase 1 of a read found.
 pub(super) struct Newest {
@@ -66,7 +66,7 @@ impl<E: Env> Domain<E> {
         scope: Scope,
     ) -> Result<Newest, Unavailable> {
         let newest = self
-            .newest_past(name, known, scope, &Passed::default())
+            .newest_past(name, known, scope, &PassedVersions::default())
             .await?;
         Ok(newest.expect("a read that passes nothing over asks again"))
     }
@@ -77,13 +77,13 @@ impl<E: Env> Domain<E> {
         name: &Name,
         known: Option<&CachedVersion>,
         scope: Scope,
-        passed: &Passed,
+        passed: &PassedVersions,
     ) -> Result<Option<Newest>, Unavailable> {
         let env = &self.client.env;
         // Most of the time it is the version that the configuration before has and gives.
         let get_version =
             |at: Visit| async move { dap::get_data(env, &at, name, None, Scope::Version).await };
-        let ask = (*passed == Passed::default()).then_some(get_version);
+        let ask = (*passed == PassedVersions::default()).then_some(get_version);
         let (mut best, mut exists, mut found_in): (Option<FoundVersion>, _, _) =
             (None, false, None);
         let get_data = async |at: &Visit, version: Option<FoundVersion>| {
@@ -110,8 +110,8 @@ impl<E: Env> Domain<E> {
             Ok(Step::GoOn)
         };
         match self.walk().asking_ahead(ask, get_data).await? {
-            Walked::Ended(()) => Ok(None),
-            Walked::ToTheEnd(last) => {
+            WalkOutcome::Ended(()) => Ok(None),
+            WalkOutcome::ToTheEnd(last) => {
                 let found = best.expect("a configuration without a successor does not withhold");
                 let in_last = found_in == Some(last.c().id());
                 assert!(

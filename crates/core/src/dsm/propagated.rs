@@ -16,13 +16,13 @@ const BYTES: u64 = 64 << 20;
 
 /// By configuration and object, because a put says nothing of any other configuration.
 #[derive(Default)]
-pub(super) struct Propagated {
+pub(super) struct PropagatedVersions {
     pairs: BTreeMap<(ConfigurationId, Name), (Tag, Option<Value>)>,
     /// Bytes of the values.
     bytes: u64,
 }
 
-impl Propagated {
+impl PropagatedVersions {
     /// Whether this tag, or a larger one, was put there.
     pub(super) fn has(&self, c: &Configuration, name: &Name, tag: Tag) -> bool {
         let pair = self.pairs.get(&(c.id(), name.clone()));
@@ -100,7 +100,7 @@ mod tests {
             (nothing, false, false),
             (pairs, true, true),
         ] {
-            let mut propagated = Propagated::default();
+            let mut propagated = PropagatedVersions::default();
             propagated.remember(&c, &name, (tag(2), &value(9)));
             propagated.remember(&c, &name, (tag(1), &value(8)));
             assert_eq!(propagated.has(&c, &name, tag(2)), tags, "{c:?}");
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn values_have_so_much_room_and_no_more() {
-        let ([_, _, c], mut propagated) = (remembering(), Propagated::default());
+        let ([_, _, c], mut propagated) = (remembering(), PropagatedVersions::default());
         let large = value(BYTES - 1);
         let [a, b] = ["a", "b"].map(|key| Name::user(key).unwrap());
         propagated.remember(&c, &a, (tag(1), &large));

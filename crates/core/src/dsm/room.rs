@@ -12,11 +12,11 @@
 //! | the fate of each version above, at once | 2 |
 //! | the drops | 1 |
 
-use super::atomic::Unsettled;
+use super::atomic::UnsettledReason;
 use super::{Domain, pause};
 use crate::config::Configuration;
 use crate::consensus::fate::{self, Fate};
-use crate::dap::{self, Passed, PutError, Scope};
+use crate::dap::{self, PassedVersions, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
@@ -73,7 +73,7 @@ impl<E: Env> Domain<E> {
     /// Finds the newest version that can be read, makes sure that it is at a quorum, and confirms it. Returns it, and the
     /// configuration where it is.
     async fn complete_newest(&self, name: &Name) -> Result<(Tag, Arc<Configuration>), Unavailable> {
-        let mut passed = Passed::default();
+        let mut passed = PassedVersions::default();
         loop {
             let found = self.newest_past(name, None, Scope::Whole, &passed).await?;
             let found = found.expect("only dropped versions are passed over");
@@ -86,8 +86,8 @@ impl<E: Env> Domain<E> {
             }
             match self.write_back(&found, name).await? {
                 Ok(()) => return Ok((tag, last)),
-                Err(Unsettled::Dropped) => passed.dropped.push(tag),
-                Err(Unsettled::NoRoom) => pause(&self.client).await,
+                Err(UnsettledReason::Dropped) => passed.dropped.push(tag),
+                Err(UnsettledReason::NoRoom) => pause(&self.client).await,
             }
         }
     }

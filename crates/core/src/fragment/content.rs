@@ -5,7 +5,7 @@
 //! delivered is connected by links that were read with the data (`[B-8 links-read-now]`), and is never taken back. A read of
 //! a file is as the papers have it: each block is read atomically, the file as a whole is not.
 
-use super::Fragmented;
+use super::FragmentedObject;
 use super::block::{self, Metadata};
 use super::file::{Block, Chain, FileError};
 use crate::dsm::large;
@@ -29,7 +29,7 @@ pub trait Sink {
     fn take(&mut self, block: &Block, data: Option<Vec<Bytes>>) -> Result<(), Self::Error>;
 }
 
-impl<E: Env> Fragmented<E> {
+impl<E: Env> FragmentedObject<E> {
     /// Delivers the blocks of a file to `sink`, in their order, without the genesis block. `chain`: as it was just walked. Returns
     /// the file as it was delivered.
     ///

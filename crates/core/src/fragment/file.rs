@@ -7,13 +7,13 @@
 //!
 //! | | rounds, quiet | bytes |
 //! |---|---|---|
-//! | [`Fragmented::walk`], nothing changed | 1 for each 1024 blocks, all at once | no data |
-//! | [`Fragmented::walk`], blocks changed | the same | their metadata |
-//! | [`Fragmented::walk`], nothing known | 1 more | metadata |
+//! | [`FragmentedObject::walk`], nothing changed | 1 for each 1024 blocks, all at once | no data |
+//! | [`FragmentedObject::walk`], blocks changed | the same | their metadata |
+//! | [`FragmentedObject::walk`], nothing known | 1 more | metadata |
 //! | a block that neither the reader nor the hint knew | + 1 | its metadata |
 
 use super::block::{self, Metadata};
-use super::{Digest, Fragmented};
+use super::{Digest, FragmentedObject};
 use crate::dap::headers::Header;
 use crate::element::Value;
 use crate::env::Env;
@@ -134,7 +134,7 @@ impl From<Unavailable> for FileError {
 /// Blocks by their ids.
 type Seen = BTreeMap<Option<Writer>, Block>;
 
-impl<E: Env> Fragmented<E> {
+impl<E: Env> FragmentedObject<E> {
     /// The list of the file's blocks. `known`: as it was before, whenever that was; it saves bytes and rounds, and decides
     /// nothing.
     ///

@@ -5,15 +5,15 @@
 //! reached again, whoever writes whatever; who finds one removes it ([`super::sweep`]).
 
 use super::file::FileError;
-use super::{Fragmented, block};
-use crate::dsm::coverable::Covered;
+use super::{FragmentedObject, block};
+use crate::dsm::coverable::CoverableOutcome;
 use crate::env::Env;
 use crate::gather;
 use crate::limits;
 use crate::tag::{Tag, Writer};
 use std::collections::BTreeSet;
 
-impl<E: Env> Fragmented<E> {
+impl<E: Env> FragmentedObject<E> {
     /// Removes the file and returns the version of its tombstone. Writers who go on with the file as it was are told; what
     /// they have written and not linked yet stays behind.
     ///
@@ -24,7 +24,7 @@ impl<E: Env> Fragmented<E> {
             let chain = self.walk(None).await?;
             let version = chain.blocks[0].version;
             let covered = self.domain.remove_covering(&self.name, version).await;
-            if let Covered::Changed(removed) = covered.map_err(FileError::Write)? {
+            if let CoverableOutcome::Changed(removed) = covered.map_err(FileError::Write)? {
                 assert!(removed.era() > chain.era(), "a removal begins another era");
                 break (chain, removed);
             }
@@ -57,8 +57,8 @@ impl<E: Env> Fragmented<E> {
             };
             let covered = self.domain.remove_covering(&name, found.tag).await;
             match covered.map_err(FileError::Write)? {
-                Covered::Unchanged(newer) => found = newer,
-                Covered::Changed(_) => {
+                CoverableOutcome::Unchanged(newer) => found = newer,
+                CoverableOutcome::Changed(_) => {
                     // What cannot be understood leads nowhere.
                     let metadata = block::Metadata::decode(&value.metadata);
                     return Ok(metadata.ok().and_then(|metadata| metadata.next));

@@ -16,8 +16,8 @@
 use super::block::{self, Home, Metadata};
 use super::file::{Block, Chain};
 use super::identify::Update;
-use super::{Digest, Fragmented};
-use crate::dsm::coverable::Covered;
+use super::{Digest, FragmentedObject};
+use crate::dsm::coverable::CoverableOutcome;
 use crate::dsm::removal;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -57,7 +57,7 @@ pub enum UpdateError<S> {
 
 /// What an update came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Updated<S> {
+pub struct UpdateReport<S> {
     /// The file as the writer's content is based on it now. Blocks in conflict are in it as they were, so that writing them
     /// again is told again; read the file first (`[B-6 reread-after-loss]`).
     pub chain: Chain,
@@ -71,7 +71,7 @@ pub struct Updated<S> {
     pub failed: Vec<(Block, UpdateError<S>)>,
 }
 
-impl<S> Updated<S> {
+impl<S> UpdateReport<S> {
     /// The papers' update success ratio (`[B-7 success-ratio]`): of the blocks that were to be written, new ones among them,
     /// those that were. 1 if there were none.
     pub fn success_ratio(&self) -> f64 {
@@ -97,7 +97,7 @@ pub struct Conflict {
     pub lost: usize,
 }
 
-impl<E: Env> Fragmented<E> {
+impl<E: Env> FragmentedObject<E> {
     /// Writes what `updates` say ([`super::identify::updates`] of `base` and `chunks`). `base`: the file as the new content was
     /// made from it.
     ///
@@ -108,7 +108,7 @@ impl<E: Env> Fragmented<E> {
         base: &Chain,
         (chunks, updates): (&[Chunk], &[Update]),
         (source, now_ms): (&S, Option<u64>),
-    ) -> Result<Updated<S::Error>, UpdateError<S::Error>> {
+    ) -> Result<UpdateReport<S::Error>, UpdateError<S::Error>> {
         let home = Home {
             file: self.name.clone(),
             era: base.era(),
@@ -152,12 +152,14 @@ impl<E: Env> Fragmented<E> {
         }
         let (linked, is_removed) = writer.link_all(base, &ready, &hint, window).await;
         assert_eq!(linked.len(), ready.len(), "each block was to be linked");
-        let results: Vec<Linked<S::Error>> = ready.into_iter().zip(linked).collect();
+        let results: Vec<LinkResult<S::Error>> = ready.into_iter().zip(linked).collect();
         let has_ended = matches!(is_removed, Ok(true));
         let lost = results.iter().filter(|(_, (_, link))| match link {
-            Ok(Covered::Unchanged(_)) => true,
+            Ok(CoverableOutcome::Unchanged(_)) => true,
             // What was written, or may have been, may be read, unless the file is gone.
-            Ok(Covered::Changed(_)) | Err(UpdateError::Write(WriteError::Unknown(_))) => has_ended,
+            Ok(CoverableOutcome::Changed(_)) | Err(UpdateError::Write(WriteError::Unknown(_))) => {
+                has_ended
+            }
             Err(error) => is_worth_it(error),
         });
         writer.take_back(lost.map(|((split, _), _)| split)).await;
@@ -219,7 +221,7 @@ struct New {
 }
 
 struct Write<'a, E, S> {
-    file: &'a Fragmented<E>,
+    file: &'a FragmentedObject<E>,
     home: Home,
     chunks: &'a [Chunk],
     source: &'a S,
@@ -321,7 +323,7 @@ impl<E: Env, S: Source> Write<'_, E, S> {
         if let [] | [(Split { place: 0, .. }, _), ..] = ready {
             let linked = links.await;
             let genesis = match linked.first() {
-                Some((_, Ok(Covered::Unchanged(newest)))) => newest.tag,
+                Some((_, Ok(CoverableOutcome::Unchanged(newest)))) => newest.tag,
                 _ => base.blocks[0].version,
             };
             return (linked, Ok(genesis.era() != base.era()));
@@ -362,17 +364,17 @@ impl<E: Env, S: Source> Write<'_, E, S> {
 }
 
 /// A block as it was to be written, and what became of that.
-type Link<S> = (Block, Result<Covered, UpdateError<S>>);
+type Link<S> = (Block, Result<CoverableOutcome, UpdateError<S>>);
 
-type Linked<S> = ((Split, Vec<Block>), Link<S>);
+type LinkResult<S> = ((Split, Vec<Block>), Link<S>);
 
 fn outcome<S>(
     base: &Chain,
-    results: Vec<Linked<S>>,
+    results: Vec<LinkResult<S>>,
     hinted: usize,
     is_removed: bool,
-) -> Updated<S> {
-    let mut updated = Updated {
+) -> UpdateReport<S> {
+    let mut updated = UpdateReport {
         chain: Chain {
             blocks: Vec::with_capacity(base.blocks.len()),
             hinted: base.hinted,
@@ -399,10 +401,10 @@ fn outcome<S>(
         };
         match covered {
             // Nothing leads there any more.
-            Ok(Covered::Changed(version)) if is_removed => {
+            Ok(CoverableOutcome::Changed(version)) if is_removed => {
                 updated.conflicts.push(conflict(version, true));
             }
-            Ok(Covered::Changed(version)) => {
+            Ok(CoverableOutcome::Changed(version)) => {
                 let written = Block { version, ..block };
                 updated.written += new.len() + usize::from(old.id.is_some());
                 updated.written_bytes += written.length;
@@ -415,8 +417,9 @@ fn outcome<S>(
                 continue;
             }
             // Only for its hint: others will write it again.
-            Ok(Covered::Unchanged(_)) if old.id.is_none() && new.is_empty() && base.exists => {}
-            Ok(Covered::Unchanged(found)) => {
+            Ok(CoverableOutcome::Unchanged(_))
+                if old.id.is_none() && new.is_empty() && base.exists => {}
+            Ok(CoverableOutcome::Unchanged(found)) => {
                 let is_removed = is_removed || found.value.is_none_or(|value| value.deleted);
                 updated.conflicts.push(conflict(found.tag, is_removed));
             }

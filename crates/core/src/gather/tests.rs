@@ -1,7 +1,7 @@
 //! Every order of replies, refusals and members out of reach: a call is decided exactly when a quorum is in, and given up
 //! only when none can come. [`explore`] serves the tallies of the data access primitives, too.
 
-use super::visit::Addressed;
+use super::visit::AddressedTally;
 use super::*;
 use crate::config::Descriptor;
 use crate::config::testing::replicated;
@@ -228,9 +228,9 @@ fn unknown_configurations_are_described_and_never_counted_as_refusals() {
     let body = Body::Access(Vec::new());
     let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
     let quorum = Quorum::new(3, 2, body, (), fold);
-    let mut tally = Addressed::new(&Visit::new(&c), quorum);
+    let mut tally = AddressedTally::new(&Visit::new(&c), quorum);
     let unknown = || Event::Refused(Refusal::UnknownConfiguration);
-    let described = |tally: &mut Addressed<_>, position| match Tally::ask(tally, position) {
+    let described = |tally: &mut AddressedTally<_>, position| match Tally::ask(tally, position) {
         Some(Request::Configured { descriptor, .. }) => descriptor.is_some(),
         _ => panic!("it asks"),
     };
@@ -285,7 +285,7 @@ fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
     for (at, event, expected) in cases {
         let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
         let quorum = Quorum::new(3, 2, Body::Access(Vec::new()), (), fold);
-        let mut tally = Addressed::new(at, quorum);
+        let mut tally = AddressedTally::new(at, quorum);
         assert_eq!(Tally::add(&mut tally, 0, event.clone()), Decision::Pending);
         assert_eq!(
             Tally::add(&mut tally, 1, event.clone()),
@@ -311,7 +311,7 @@ fn one_final_pointer_is_enough_where_the_others_refuse() {
         let at = Visit::new(&c);
         let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
         let quorum = Quorum::new(3, 2, Body::Access(Vec::new()), (), fold);
-        let mut tally = Addressed::new(&at, quorum);
+        let mut tally = AddressedTally::new(&at, quorum);
         let events = match first {
             true => [shown.clone(), refused(), refused()],
             false => [refused(), shown.clone(), refused()],
@@ -343,7 +343,7 @@ fn a_final_pointer_is_written_at_a_quorum() {
     let asked = |at: &Visit| {
         let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
         let quorum = Quorum::new(3, 2, Body::ReadConfig, (), fold);
-        Addressed::new(at, quorum)
+        AddressedTally::new(at, quorum)
     };
     for shown in [&written, &later] {
         let at = Visit::closing(&c, &written);
@@ -382,7 +382,7 @@ fn refusals_that_may_pass_are_asked_again() {
     let body = Body::Access(Vec::new());
     let fold = |(): &mut (), _: usize, _: Reply| Fold::Count;
     let quorum = Quorum::new(3, 2, body, (), fold);
-    check_refusals_that_pass(Addressed::new(&Visit::new(&c), quorum), Some(()));
+    check_refusals_that_pass(AddressedTally::new(&Visit::new(&c), quorum), Some(()));
     check_refusals_that_pass(Servers::new(3, 2, Request::Status, (), fold), ());
 }
 

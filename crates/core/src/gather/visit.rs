@@ -139,7 +139,7 @@ pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
 where
     T::Output: 'static,
 {
-    let addressed = Addressed::new(at, tally);
+    let addressed = AddressedTally::new(at, tally);
     let members = at.c().members();
     let span = span::of_call!(members, addressed.needed());
     let named = |unavailable| Unavailable {
@@ -155,7 +155,7 @@ where
 }
 
 /// Puts the envelope around a tally's bodies, and takes it off the replies.
-pub(super) struct Addressed<T> {
+pub(super) struct AddressedTally<T> {
     at: Visit,
     /// The server at this position needs the descriptor.
     describe: Vec<bool>,
@@ -172,10 +172,10 @@ pub(super) struct Addressed<T> {
     tally: T,
 }
 
-impl<T: ConfiguredTally> Addressed<T> {
-    pub(super) fn new(at: &Visit, tally: T) -> Addressed<T> {
+impl<T: ConfiguredTally> AddressedTally<T> {
+    pub(super) fn new(at: &Visit, tally: T) -> AddressedTally<T> {
         let n = at.c().n();
-        Addressed {
+        AddressedTally {
             at: at.clone(),
             describe: vec![false; n],
             forked: vec![false; n],
@@ -268,7 +268,7 @@ impl<T: ConfiguredTally> Addressed<T> {
     }
 }
 
-impl<T: ConfiguredTally> Tally for Addressed<T> {
+impl<T: ConfiguredTally> Tally for AddressedTally<T> {
     type Output = Option<T::Output>;
 
     fn needed(&self) -> usize {

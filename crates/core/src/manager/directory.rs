@@ -12,7 +12,7 @@ use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
 use crate::message::{Enrolment, Reply, Request, ServerRecord};
-use crate::starts::{Agreed, Starting, Starts};
+use crate::starts::{AgreedStep, Starting, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -159,8 +159,8 @@ impl<E: Env> Root<E> {
                 Err(unavailable) => return Err(StartError::Unavailable(unavailable)),
             }
             match starting.agreed(self.domain.client.env.random()) {
-                Agreed::GoOn(starts) => write(starts).map_err(StartError::Write)?,
-                Agreed::Serve(starts) => {
+                AgreedStep::GoOn(starts) => write(starts).map_err(StartError::Write)?,
+                AgreedStep::Serve(starts) => {
                     assert_eq!(
                         (starts.incarnation, starts.unconfirmed),
                         (next.incarnation, None),

@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
-use crate::reconfig::ares::{self, AresError, LeaveOff, Reconfigured, Reconfigurer};
+use crate::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use crate::reconfig::transfer::Progress;
 use crate::reconfig::walk;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl<E: Env> Domain<E> {
         root: &Arc<Configuration>,
         wanted: &Descriptor,
         progress: &dyn Fn(Progress),
-    ) -> Result<Reconfigured, AresError> {
+    ) -> Result<ReconfigOutcome, AresError> {
         let done = self.install(wanted, progress).await?;
         let c = done.clone().into_configuration();
         self.client.domain(&c).tell_directory(root).await;
@@ -47,7 +47,7 @@ impl<E: Env> Domain<E> {
         &self,
         wanted: &Descriptor,
         progress: &dyn Fn(Progress),
-    ) -> Result<Reconfigured, AresError> {
+    ) -> Result<ReconfigOutcome, AresError> {
         let by = Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),
@@ -72,7 +72,7 @@ impl<E: Env> Domain<E> {
         &self,
         wanted: &Descriptor,
         after: LeaveOff,
-    ) -> Result<Option<Reconfigured>, AresError> {
+    ) -> Result<Option<ReconfigOutcome>, AresError> {
         let by = Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),

@@ -19,7 +19,7 @@
 //! | gc-config | [`collect`] | 1 |
 
 use super::sequence::{self, Sequences};
-use super::transfer::{self, Progress, Transferred};
+use super::transfer::{self, Progress, TransferOutcome};
 use super::walk;
 use crate::config::{Configuration, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
@@ -46,7 +46,7 @@ pub struct Reconfigurer<'a, E, C> {
 
 /// How a reconfiguration ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Reconfigured {
+pub enum ReconfigOutcome {
     /// The configuration asked for is final.
     Installed(Arc<Configuration>),
     /// The domain has this configuration already; nothing was done.
@@ -57,14 +57,14 @@ pub enum Reconfigured {
     Superseded(Arc<Configuration>),
 }
 
-impl Reconfigured {
+impl ReconfigOutcome {
     /// The configuration that is final.
     pub fn into_configuration(self) -> Arc<Configuration> {
         match self {
-            Reconfigured::Installed(c)
-            | Reconfigured::Unchanged(c)
-            | Reconfigured::Lost(c)
-            | Reconfigured::Superseded(c) => c,
+            ReconfigOutcome::Installed(c)
+            | ReconfigOutcome::Unchanged(c)
+            | ReconfigOutcome::Lost(c)
+            | ReconfigOutcome::Superseded(c) => c,
         }
     }
 }
@@ -118,7 +118,7 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
     wanted: &Descriptor,
-) -> Result<Reconfigured, AresError> {
+) -> Result<ReconfigOutcome, AresError> {
     let append = append(by, known, wanted, None);
     let done = span::watch!(span::of_phase!(span::RECONFIG), append)?;
     Ok(done.expect("it is not left off"))
@@ -133,7 +133,7 @@ pub async fn leave_off<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
     after: LeaveOff,
-) -> Result<Option<Reconfigured>, AresError> {
+) -> Result<Option<ReconfigOutcome>, AresError> {
     append(by, known, wanted, Some(after)).await
 }
 
@@ -142,7 +142,7 @@ async fn append<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
     until: Option<LeaveOff>,
-) -> Result<Option<Reconfigured>, AresError> {
+) -> Result<Option<ReconfigOutcome>, AresError> {
     loop {
         let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(AresError::NotBegun)?;
@@ -154,13 +154,13 @@ async fn append<E: Env, C: Consensus<E>>(
         if is_same_but_for_index(last, &next) {
             let last = last.clone();
             if path.len() == 1 {
-                return Ok(Some(Reconfigured::Unchanged(last)));
+                return Ok(Some(ReconfigOutcome::Unchanged(last)));
             }
             // It is pending already.
             let finished = finish(by, path, until).await?;
             return Ok(finished.map(|installed| match installed == last {
-                true => Reconfigured::Installed(installed),
-                false => Reconfigured::Superseded(installed),
+                true => ReconfigOutcome::Installed(installed),
+                false => ReconfigOutcome::Superseded(installed),
             }));
         }
         (by.progress)(Progress::Deciding);
@@ -200,9 +200,9 @@ async fn append<E: Env, C: Consensus<E>>(
         let finished = finish(by, path, until).await?;
         return Ok(
             finished.map(|installed| match (installed == decided, is_wanted) {
-                (true, true) => Reconfigured::Installed(installed),
-                (true, false) => Reconfigured::Lost(installed),
-                (false, _) => Reconfigured::Superseded(installed),
+                (true, true) => ReconfigOutcome::Installed(installed),
+                (true, false) => ReconfigOutcome::Lost(installed),
+                (false, _) => ReconfigOutcome::Superseded(installed),
             }),
         );
     }
@@ -231,15 +231,15 @@ async fn removed<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: Vec<Arc<Configuration>>,
     (wanted, until): (&Descriptor, Option<LeaveOff>),
-) -> Result<Option<Reconfigured>, AresError> {
+) -> Result<Option<ReconfigOutcome>, AresError> {
     let is_removal = |c: &Arc<Configuration>| c.dap().is_removal();
     assert!(
         path.last().is_some_and(is_removal),
         "nothing comes after a removal"
     );
     let done: fn(_) -> _ = match path.len() {
-        1 => Reconfigured::Unchanged,
-        _ => Reconfigured::Installed,
+        1 => ReconfigOutcome::Unchanged,
+        _ => ReconfigOutcome::Installed,
     };
     let removal = match path.len() {
         1 => path.into_iter().next(),
@@ -302,15 +302,17 @@ async fn finish<E: Env, C: Consensus<E>>(
         );
         let transferred = if target.dap().is_removal() {
             // It keeps nothing.
-            Ok(Transferred::Complete)
+            Ok(TransferOutcome::Complete)
         } else {
             let span = span::in_configuration!(span::CONFIG_UPDATE, target);
             let transfer = transfer::transfer(by.env, sources, target, by.progress);
             span::watch!(span, transfer)
         };
         match transferred.map_err(AresError::Pending)? {
-            Transferred::Complete if until == Some(LeaveOff::Transferred) => return Ok(None),
-            Transferred::Complete => {
+            TransferOutcome::Complete if until == Some(LeaveOff::Transferred) => {
+                return Ok(None);
+            }
+            TransferOutcome::Complete => {
                 let predecessor = sources.last().expect("a pending one has a predecessor");
                 let finalize = finalize(by, predecessor, target);
                 let span = span::in_configuration!(span::CONFIG_FINALIZE, target);
@@ -321,14 +323,14 @@ async fn finish<E: Env, C: Consensus<E>>(
                 }
                 return Ok(Some(target.clone()));
             }
-            Transferred::Final(later) => {
+            TransferOutcome::Final(later) => {
                 assert!(later.id().index >= target.id().index, "it was superseded");
                 assert_eq!(later.id().domain, target.id().domain, "within its domain");
                 by.sequences.learn(&later);
                 return Ok(Some(later));
             }
             // Whoever goes on from there transfers from the same sources: help.
-            Transferred::Overtaken => {
+            TransferOutcome::Overtaken => {
                 let known = path.swap_remove(0);
                 path = walk::path(by.env, by.sequences, &known)
                     .await

@@ -54,7 +54,7 @@ pub enum Progress {
 
 /// How a transfer ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Transferred {
+pub enum TransferOutcome {
     /// Everything that the sources held is at quorums of the target.
     Complete,
     /// The target, or a later configuration, is final already.
@@ -80,7 +80,7 @@ pub async fn transfer<E: Env>(
     sources: &[Arc<Configuration>],
     target: &Arc<Configuration>,
     progress: &dyn Fn(Progress),
-) -> Result<Transferred, Unavailable> {
+) -> Result<TransferOutcome, Unavailable> {
     let ends = (sources.first(), sources.last());
     let (Some(first), Some(last)) = ends else {
         unreachable!("a pending configuration has a predecessor")
@@ -107,10 +107,10 @@ pub async fn transfer<E: Env>(
     ];
     let moved = gather::join(parts.len(), parts).await;
     match moved.into_iter().collect() {
-        Ok(()) => Ok(Transferred::Complete),
+        Ok(()) => Ok(TransferOutcome::Complete),
         Err(Stop::Unavailable(unavailable)) => Err(unavailable),
-        Err(Stop::Overtaken) => Ok(Transferred::Overtaken),
-        Err(Stop::Final(later)) => Ok(Transferred::Final(later)),
+        Err(Stop::Overtaken) => Ok(TransferOutcome::Overtaken),
+        Err(Stop::Final(later)) => Ok(TransferOutcome::Final(later)),
     }
 }
 

@@ -48,7 +48,7 @@ pub enum Step<B> {
 }
 
 /// How a walk ended.
-pub enum Walked<B> {
+pub enum WalkOutcome<B> {
     /// At the end of the sequence: this visit heard of no next configuration.
     ToTheEnd(Visit),
     /// Where the operation ended it.
@@ -67,8 +67,8 @@ impl<E: Env> Walk<'_, E> {
     ) -> Result<Visit, Unavailable> {
         let visit = async |at: &Visit| visit(at).await.map(|()| Step::<Infallible>::GoOn);
         match self.until(visit).await? {
-            Walked::ToTheEnd(last) => Ok(last),
-            Walked::Ended(never) => match never {},
+            WalkOutcome::ToTheEnd(last) => Ok(last),
+            WalkOutcome::Ended(never) => match never {},
         }
     }
 
@@ -79,7 +79,7 @@ impl<E: Env> Walk<'_, E> {
     pub async fn until<B>(
         self,
         mut visit: impl AsyncFnMut(&Visit) -> Result<Step<B>, Failed>,
-    ) -> Result<Walked<B>, Unavailable> {
+    ) -> Result<WalkOutcome<B>, Unavailable> {
         let nothing = None::<fn(Visit) -> Ready<Result<(), Failed>>>;
         let visit = async |at: &Visit, _ahead: Option<()>| visit(at).await;
         self.asking_ahead(nothing, visit).await
@@ -94,7 +94,7 @@ impl<E: Env> Walk<'_, E> {
         self,
         ask: Option<impl Fn(Visit) -> F>,
         mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, Failed>,
-    ) -> Result<Walked<B>, Unavailable> {
+    ) -> Result<WalkOutcome<B>, Unavailable> {
         let mut current = self.start;
         let mut ahead: Option<Ahead<F>> = None;
         loop {
@@ -132,7 +132,7 @@ impl<E: Env> Walk<'_, E> {
                     }
                     continue;
                 }
-                Ok(Step::End(output)) => return Ok(Walked::Ended(output)),
+                Ok(Step::End(output)) => return Ok(WalkOutcome::Ended(output)),
                 // What it held is in the configuration that the pointer leads to ([A-5 withheld-hop]), and was perhaps not
                 // there yet when that was asked.
                 Err(Failed::Moved) => ahead = None,
@@ -144,7 +144,7 @@ impl<E: Env> Walk<'_, E> {
                         at.is_last(),
                         "a walk ends where no next configuration was heard of"
                     );
-                    return Ok(Walked::ToTheEnd(at));
+                    return Ok(WalkOutcome::ToTheEnd(at));
                 }
                 Some(next) => {
                     assert_eq!(sequence_of(&next), sequence_of(&current), "one domain");

@@ -16,13 +16,13 @@ fn a_start_is_asked_about_begun_and_confirmed() {
         incarnation: 1,
         unconfirmed: Some(7),
     };
-    assert_eq!(starting.agreed(7), Agreed::GoOn(begun));
+    assert_eq!(starting.agreed(7), AgreedStep::GoOn(begun));
     assert_eq!(next(&starting), (Enrolment::Register, 1, 7, false));
     let confirmed = Starts {
         incarnation: 1,
         unconfirmed: None,
     };
-    assert_eq!(starting.agreed(8), Agreed::Serve(confirmed));
+    assert_eq!(starting.agreed(8), AgreedStep::Serve(confirmed));
 }
 
 /// A process that finds a start in its directory ends it and begins its own: it may be a copy.
@@ -34,12 +34,12 @@ fn what_an_earlier_process_left_is_resumed_and_not_served_under() {
     });
     let will_serve_as = starting.incarnation();
     assert_eq!(next(&starting), (Enrolment::Register, 4, 7, true));
-    assert!(matches!(starting.agreed(8), Agreed::GoOn(_)));
+    assert!(matches!(starting.agreed(8), AgreedStep::GoOn(_)));
     assert_eq!(next(&starting), (Enrolment::Ask, 5, ASKED, false));
-    assert!(matches!(starting.agreed(9), Agreed::GoOn(_)));
+    assert!(matches!(starting.agreed(9), AgreedStep::GoOn(_)));
     assert_eq!(next(&starting), (Enrolment::Register, 5, 9, false));
     assert_eq!(starting.incarnation(), will_serve_as);
-    assert!(matches!(starting.agreed(10), Agreed::Serve(_)));
+    assert!(matches!(starting.agreed(10), AgreedStep::Serve(_)));
 }
 
 /// What is refused leaves the directory as it was, however often it is started.

@@ -6,7 +6,7 @@ use areo_core::fragment::content::Sink;
 use areo_core::fragment::divide::{Divide, Rabin, Sizes};
 use areo_core::fragment::file::{Block, Chain, FileError};
 use areo_core::fragment::sweep::Swept;
-use areo_core::fragment::update::{Chunk, Source, UpdateError, Updated};
+use areo_core::fragment::update::{Chunk, Source, UpdateError, UpdateReport};
 use areo_core::fragment::{Digest, block, identify};
 use areo_core::hash::stable_hash;
 use areo_core::object::Name;
@@ -83,7 +83,8 @@ impl Source for Pieces {
     }
 }
 
-pub type Pushed = Result<Updated<std::convert::Infallible>, UpdateError<std::convert::Infallible>>;
+pub type Pushed =
+    Result<UpdateReport<std::convert::Infallible>, UpdateError<std::convert::Infallible>>;
 
 #[derive(Clone)]
 pub struct Editor {
@@ -134,7 +135,7 @@ impl Editor {
     }
 
     /// The same, to the end.
-    pub fn push(&self, content: &[u8]) -> Updated<std::convert::Infallible> {
+    pub fn push(&self, content: &[u8]) -> UpdateReport<std::convert::Infallible> {
         let pushed = self
             .world
             .run(self.writes(content))
@@ -144,7 +145,7 @@ impl Editor {
     }
 
     /// The same, and nobody else was in the way.
-    pub fn push_alone(&self, content: &[u8]) -> Updated<std::convert::Infallible> {
+    pub fn push_alone(&self, content: &[u8]) -> UpdateReport<std::convert::Infallible> {
         let updated = self.push(content);
         assert!(updated.conflicts.is_empty() && updated.failed.is_empty());
         assert_eq!(updated.success_ratio().to_bits(), 1_f64.to_bits());

@@ -6,7 +6,7 @@ use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::Members;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Count;
-use areo_core::reconfig::ares::{self, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{self, ReconfigOutcome, Reconfigurer};
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -41,7 +41,7 @@ fn reconfigure_telling<P: Fn(Progress)>(
             progress: &progress,
         };
         let ended = ares::reconfigure(&by, &c, &next).await;
-        matches!(ended, Ok(Reconfigured::Installed(_)))
+        matches!(ended, Ok(ReconfigOutcome::Installed(_)))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::large::uploader::{Upload, get, look, sweep_as};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
-use areo_core::dsm::coverable::Covered;
+use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Count;
 use areo_core::error::WriteError;
@@ -50,7 +50,10 @@ fn what_is_replaced_goes_with_the_write() {
         write(&world, &actor, "third value");
         let version = world.run(actor.stat("k")).unwrap().tag;
         let covered = world.run(actor.cover("k", "tiny", version)).unwrap();
-        assert!(matches!(covered, Covered::Changed(_)), "{covered:?}");
+        assert!(
+            matches!(covered, CoverableOutcome::Changed(_)),
+            "{covered:?}"
+        );
         assert_eq!(there(&world, &actor), (0, nothing), "a coverable write");
 
         write(&world, &actor, "fourth value");
@@ -96,7 +99,10 @@ fn a_conflict_removes_nothing() {
     let old = world.run(actor.stat("k")).unwrap().tag;
     write(&world, &actor, "second value");
     let covered = world.run(actor.cover("k", "tiny", old)).unwrap();
-    assert!(matches!(covered, Covered::Unchanged(_)), "{covered:?}");
+    assert!(
+        matches!(covered, CoverableOutcome::Unchanged(_)),
+        "{covered:?}"
+    );
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("second value"));
 }
 

@@ -5,7 +5,7 @@
 use crate::paper::reconfiguration::{announce, reconfigure};
 use crate::world::{Actor, Message, World, configuration, successor, text};
 use areo_core::config::Dap;
-use areo_core::dsm::coverable::Covered;
+use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::error::WriteError;
 use areo_core::pointer::Pointer;
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -21,7 +21,7 @@ fn world(dap: Dap) -> (World, Actor, Actor) {
 /// What a coverable write read instead of writing.
 fn unchanged(world: &World, actor: &Actor, version: Tag) -> (Tag, Option<String>) {
     match world.run(actor.cover("k", "this is not to be written", version)) {
-        Ok(Covered::Unchanged(found)) => (found.tag, found.value.as_ref().map(text)),
+        Ok(CoverableOutcome::Unchanged(found)) => (found.tag, found.value.as_ref().map(text)),
         other => panic!("{other:?}: {version} is not the newest"),
     }
 }
@@ -77,7 +77,7 @@ fn two_concurrent_writes_of_one_version_may_both_succeed() {
         world.release();
         world.settle();
         let won = writes.map(|write| match write.borrow_mut().take() {
-            Some(Ok(Covered::Changed(tag))) => tag,
+            Some(Ok(CoverableOutcome::Changed(tag))) => tag,
             other => panic!("{other:?}: neither saw the other"),
         });
         assert_eq!(won.map(|tag| tag.number), [read.number + 1; 2]);
@@ -118,7 +118,7 @@ fn a_version_of_another_object_covers_nothing() {
             assert_eq!(unchanged(&world, &b, version), newest);
         }
         let missing = b.cover("nobody wrote this", "a value", ours);
-        let Ok(Covered::Unchanged(found)) = world.run(missing) else {
+        let Ok(CoverableOutcome::Unchanged(found)) = world.run(missing) else {
             panic!("it has no version yet")
         };
         assert_eq!((found.tag, found.value), (Tag::INITIAL, None));

@@ -23,7 +23,7 @@ use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, AresError, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{self, AresError, ReconfigOutcome, Reconfigurer};
 use areo_core::reconfig::sequence;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub fn reconfigure<E: Env>(
     client: Client<E>,
     known: &Arc<Configuration>,
     next: &Arc<Configuration>,
-) -> impl Future<Output = Result<Reconfigured, AresError>> + use<E> {
+) -> impl Future<Output = Result<ReconfigOutcome, AresError>> + use<E> {
     let (known, next) = (known.clone(), next.clone());
     async move {
         let by = Reconfigurer {
@@ -73,7 +73,7 @@ pub fn announce(world: &World, c: &Arc<Configuration>, pointer: &Pointer) {
 /// A reconfiguration which must succeed.
 pub fn move_to(world: &World, actor: &Actor, next: &Arc<Configuration>) {
     let done = world.run(reconfigure(actor.client(), &actor.c, next));
-    assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));
+    assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
 }
 
 /// Everything moves: objects, deletions, and what was never written stays unwritten; the old servers keep nothing.
@@ -118,7 +118,7 @@ fn the_same_configuration_again_changes_nothing() {
     let world = World::new(&c, 1);
     let actor = world.actor(&c);
     let done = world.run(reconfigure(actor.client(), &c, &c));
-    assert_eq!(done, Ok(Reconfigured::Unchanged(c)));
+    assert_eq!(done, Ok(ReconfigOutcome::Unchanged(c)));
 }
 
 /// A client that starts at the first configuration after ten that were collected; a new one knows only that.

@@ -3,7 +3,7 @@
 use super::{World, WorldEnv, name, value};
 use areo_core::config::Configuration;
 use areo_core::dap::FoundVersion;
-use areo_core::dsm::coverable::{self, Covered};
+use areo_core::dsm::coverable::{self, CoverableOutcome};
 use areo_core::dsm::listing::Page;
 use areo_core::dsm::{Client, Domain, atomic};
 use areo_core::element::Value;
@@ -71,7 +71,7 @@ impl Actor {
         key: &str,
         text: &str,
         version: Tag,
-    ) -> impl Future<Output = Result<Covered, WriteError>> + use<> {
+    ) -> impl Future<Output = Result<CoverableOutcome, WriteError>> + use<> {
         let (domain, name, value) = (self.domain(), name(key), value(text));
         async move { domain.put_if(&name, &value, Some(version)).await }
     }
@@ -128,7 +128,7 @@ impl Actor {
     /// Writes the version after `version`, which must succeed.
     pub fn change(&self, key: &str, text: &str, version: Tag) -> Tag {
         match self.world.run(self.cover(key, text, version)) {
-            Ok(Covered::Changed(tag)) => tag,
+            Ok(CoverableOutcome::Changed(tag)) => tag,
             other => panic!("{other:?}: {version} is the newest"),
         }
     }

@@ -2,7 +2,7 @@
 
 use areo_core::element::{Element, Handle};
 use areo_core::server::record::{Header, Step};
-use areo_core::shard::{Heap, Lost, Shard};
+use areo_core::shard::{Heap, LostRecord, Shard};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -137,7 +137,7 @@ impl Disk {
 }
 
 impl Heap for Disk {
-    fn element(&self, handle: Handle, payload: bool) -> Result<Element, Lost> {
+    fn element(&self, handle: Handle, payload: bool) -> Result<Element, LostRecord> {
         let record = self
             .records
             .get(&handle)
@@ -146,7 +146,7 @@ impl Heap for Disk {
             panic!("a reply names an element")
         };
         if record.rotten {
-            return Err(Lost);
+            return Err(LostRecord);
         }
         let payload = if payload {
             record.payload.clone()

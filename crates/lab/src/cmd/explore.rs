@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// What `--json` prints of a case.
 #[derive(Serialize)]
-struct Listed {
+struct CaseEntry {
     name: &'static str,
     description: String,
     bound: String,
@@ -22,26 +22,26 @@ struct Listed {
 #[derive(Serialize)]
 struct Summary {
     #[serde(flatten)]
-    case: Listed,
+    case: CaseEntry,
     states: u64,
     transitions: u64,
     leaves: u64,
     outcomes: usize,
     seconds: f64,
     exhaustive: bool,
-    violation: Option<Violated>,
+    violation: Option<ViolationReport>,
 }
 
 #[derive(Serialize)]
-struct Violated {
+struct ViolationReport {
     rule: String,
     schedule: Vec<String>,
     history: PathBuf,
 }
 
-impl Listed {
-    fn of(case: &Case) -> Listed {
-        Listed {
+impl CaseEntry {
+    fn of(case: &Case) -> CaseEntry {
+        CaseEntry {
             name: case.name,
             description: case.description.clone(),
             bound: case.bound.clone(),
@@ -58,14 +58,14 @@ pub(super) fn run(lab: &Lab<'_>, args: &Explore) -> Outcome {
 
 fn list(lab: &Lab<'_>) -> Outcome {
     let out = lab.out;
-    let cases: Vec<Listed> = cases::ALL
+    let cases: Vec<CaseEntry> = cases::ALL
         .iter()
-        .map(|entry| Listed::of(&entry.case()))
+        .map(|entry| CaseEntry::of(&entry.case()))
         .collect();
     if out.json {
         return cases.iter().try_for_each(|case| out.object(case));
     }
-    let row = |case: &Listed| {
+    let row = |case: &CaseEntry| {
         vec![
             case.name.to_owned(),
             case.description.clone(),
@@ -85,7 +85,7 @@ fn one(lab: &Lab<'_>, name: &str, args: &Explore) -> Outcome {
             known.join(", ")
         ))
     })?;
-    let listed = Listed::of(&case);
+    let listed = CaseEntry::of(&case);
     let options = Options {
         states: args.states,
         ..Options::default()
@@ -100,7 +100,7 @@ fn one(lab: &Lab<'_>, name: &str, args: &Explore) -> Outcome {
     let seconds = began.elapsed().as_secs_f64();
     let violation = match &explored.violation {
         None => None,
-        Some(violation) => Some(Violated {
+        Some(violation) => Some(ViolationReport {
             rule: violation.rule.clone(),
             schedule: violation.schedule.clone(),
             history: write(&args.history, name, &violation.history)?,
@@ -126,10 +126,10 @@ fn write(directory: &Path, name: &str, history: &str) -> Result<PathBuf, Failure
 }
 
 fn summary(
-    case: Listed,
+    case: CaseEntry,
     explored: &Explored,
     seconds: f64,
-    violation: Option<Violated>,
+    violation: Option<ViolationReport>,
 ) -> Summary {
     Summary {
         case,
@@ -154,7 +154,7 @@ fn text(summary: &Summary) -> String {
         seconds,
         ..
     } = summary;
-    let Listed {
+    let CaseEntry {
         name,
         description,
         bound,

@@ -5,7 +5,7 @@ use crate::args::Nemesis;
 use areo::exit::{Code, Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::progress;
-use areo_bench::{Fired, Options, Progress, Report, Trouble};
+use areo_bench::{Options, Progress, Report, Trouble, TroubleCount};
 use areo_lab::shared::{data_directory, finish, history, random_seed};
 use std::path::Path;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn options(lab: &Lab<'_>, args: Nemesis) -> Outcome<Options> {
 
 fn print(out: Output, report: &Report) -> Outcome {
     let head = columns("trouble | > times | ");
-    let row = |fired: &Fired| {
+    let row = |fired: &TroubleCount| {
         let why = fired.not_run.as_ref();
         vec![
             fired.trouble.to_string(),

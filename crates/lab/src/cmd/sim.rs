@@ -27,11 +27,11 @@ struct Summary {
     events: u64,
     seconds: f64,
     faults: std::collections::BTreeMap<&'static str, u64>,
-    violations: Vec<Violated>,
+    violations: Vec<ViolationReport>,
 }
 
 #[derive(Serialize)]
-struct Violated {
+struct ViolationReport {
     seed: u64,
     violation: String,
     history: PathBuf,
@@ -93,7 +93,7 @@ fn many(lab: &Lab<'_>, run: &Options, directory: &Path) -> Outcome {
     let seconds = began.elapsed().as_secs_f64();
     let mut violations = Vec::new();
     for ended in &report.violations {
-        violations.push(Violated {
+        violations.push(ViolationReport {
             seed: ended.seed,
             violation: ended.violation.clone().unwrap_or_default(),
             history: write_history(directory, ended)?,
@@ -114,7 +114,7 @@ fn many(lab: &Lab<'_>, run: &Options, directory: &Path) -> Outcome {
     }
 }
 
-fn summary(report: &Report, seconds: f64, violations: Vec<Violated>) -> Summary {
+fn summary(report: &Report, seconds: f64, violations: Vec<ViolationReport>) -> Summary {
     let faults = areo_sim::fault::Fault::ALL.iter();
     Summary {
         commit: COMMIT,
@@ -131,7 +131,7 @@ fn summary(report: &Report, seconds: f64, violations: Vec<Violated>) -> Summary 
     }
 }
 
-fn text(report: &Report, seconds: f64, violations: &[Violated]) -> String {
+fn text(report: &Report, seconds: f64, violations: &[ViolationReport]) -> String {
     let Report {
         seeds,
         operations,
@@ -144,7 +144,7 @@ fn text(report: &Report, seconds: f64, violations: &[Violated]) -> String {
     let mut text = format!(
         "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {events} events in {seconds:.1} s\nfaults\n{fired}"
     );
-    for Violated {
+    for ViolationReport {
         seed,
         violation,
         history,

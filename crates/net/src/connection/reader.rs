@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use areo_wire::checksum::{Crc32c, crc32c};
-use areo_wire::frame::{self, Decoded, FrameError, Header, Limits, SegmentRow};
+use areo_wire::frame::{self, DecodeOutcome, FrameError, Header, Limits, SegmentRow};
 use bytes::Bytes;
 
 use crate::connection::outbox::GATHER_BYTES;
@@ -174,12 +174,12 @@ impl Reader {
         }
         let (header, head_bytes, body_bytes, payload_bytes) =
             match frame::decode(&self.window[self.start..self.end], &self.limits)? {
-                Decoded::Need { total_bytes } => {
+                DecodeOutcome::Need { total_bytes } => {
                     assert!(total_bytes > self.end - self.start);
                     self.needed = total_bytes;
                     return Ok(Next::More);
                 }
-                Decoded::Head(head) => {
+                DecodeOutcome::Head(head) => {
                     self.rows.clear();
                     self.rows.extend(head.segments.iter());
                     (

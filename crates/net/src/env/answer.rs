@@ -6,7 +6,7 @@ use areo_wire::codec;
 use bytes::Bytes;
 
 use crate::message::Segment;
-use crate::peer::{Answer, Refused};
+use crate::peer::{Answer, CallRefusal};
 
 /// What the tally is told.
 pub(super) fn event_of(answer: Answer<'_>) -> Event {
@@ -28,10 +28,10 @@ pub(super) fn event_of(answer: Answer<'_>) -> Event {
 }
 
 /// Why a call was not even queued, in the terms of the algorithms.
-pub(super) fn refusal_of(refused: Refused) -> Refusal {
+pub(super) fn refusal_of(refused: CallRefusal) -> Refusal {
     match refused {
-        Refused::QueueFull { .. } => Refusal::Busy,
-        Refused::ByServer { refusal } => refusal,
-        Refused::TooLarge { .. } => Refusal::TooLarge,
+        CallRefusal::QueueFull { .. } => Refusal::Busy,
+        CallRefusal::ByServer { refusal } => refusal,
+        CallRefusal::TooLarge { .. } => Refusal::TooLarge,
     }
 }

@@ -10,12 +10,12 @@ pub(crate) struct PeerKnowledge {
     pub(crate) address: RefCell<String>,
     /// The highest incarnation that anyone has told of.
     pub(crate) highest_incarnation: Cell<u64>,
-    pub(crate) answered: Cell<Answered>,
+    pub(crate) answered: Cell<HelloAnswer>,
 }
 
 /// Who answered the last hello.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Answered {
+pub(crate) struct HelloAnswer {
     pub(crate) server: u128,
     pub(crate) cluster: u128,
     pub(crate) incarnation: u64,
@@ -39,7 +39,7 @@ impl PeerKnowledge {
         *self.address.borrow_mut() = address;
     }
 
-    pub(crate) fn snapshot(&self) -> Answered {
+    pub(crate) fn snapshot(&self) -> HelloAnswer {
         self.answered.get()
     }
 }

@@ -16,9 +16,9 @@ use crate::handshake::{HandshakeError, greet};
 use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
-use crate::peer::known::{Answered, PeerKnowledge};
+use crate::peer::known::{HelloAnswer, PeerKnowledge};
 use crate::peer::standing::Standing;
-use crate::peer::{Answer, PeerConfig, Refused, Sink, Status, Traffic};
+use crate::peer::{Answer, CallRefusal, PeerConfig, Sink, Status, Traffic};
 
 /// How often deadlines and silence are looked at.
 const TICK_PERIOD: Duration = Duration::from_secs(1);
@@ -72,34 +72,34 @@ impl Link {
         message: Outgoing,
         sink: Rc<dyn Sink>,
         token: u64,
-    ) -> Result<(u64, bool), Refused> {
+    ) -> Result<(u64, bool), CallRefusal> {
         if let Status::Refused(refusal) = self.status.get() {
-            return Err(Refused::ByServer { refusal });
+            return Err(CallRefusal::ByServer { refusal });
         }
         let mut calls = self.calls.borrow_mut();
         let (count, held) = (calls.len(), calls.held_bytes());
         let over = count > 0 && held + message.queue_bytes() > self.config.max_bytes;
         if count >= self.config.max_calls || over {
-            return Err(Refused::QueueFull {
+            return Err(CallRefusal::QueueFull {
                 calls: count,
                 bytes: held,
             });
         }
         message
             .check(&Limits::default())
-            .map_err(|error| Refused::TooLarge { error })?;
+            .map_err(|error| CallRefusal::TooLarge { error })?;
         if let Some(connection) = self.connection.borrow().as_ref() {
             let header = message.header(Kind::Request, calls.next_id(), message.started);
             match connection.send(&header, &message.body, &message.payload) {
                 // One that closed a moment ago: its end will be told to the calls in the table.
                 Ok(()) | Err(SendError::Closed) => {}
                 Err(SendError::Full { queued_bytes }) => {
-                    return Err(Refused::QueueFull {
+                    return Err(CallRefusal::QueueFull {
                         calls: count,
                         bytes: queued_bytes,
                     });
                 }
-                Err(SendError::TooLarge { error }) => return Err(Refused::TooLarge { error }),
+                Err(SendError::TooLarge { error }) => return Err(CallRefusal::TooLarge { error }),
             }
         }
         if self.owed_since.get().is_none() {
@@ -275,7 +275,7 @@ impl Link {
             // Of whoever is at an address, an incarnation says nothing.
             self.known.learn(welcome.incarnation);
         }
-        self.known.answered.set(Answered {
+        self.known.answered.set(HelloAnswer {
             server: welcome.server,
             cluster: welcome.cluster,
             incarnation: welcome.incarnation,

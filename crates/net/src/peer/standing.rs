@@ -3,12 +3,12 @@
 use std::cell::{Cell, OnceCell};
 
 use super::Status;
-use crate::metrics::Shown;
+use crate::metrics::LinkMetrics;
 
 /// A status that somebody may look at from elsewhere.
 pub(crate) struct Standing {
     status: Cell<Status>,
-    shown: OnceCell<Shown>,
+    shown: OnceCell<LinkMetrics>,
     over: Cell<bool>,
 }
 
@@ -35,7 +35,7 @@ impl Standing {
     }
 
     /// From now on it is shown there. The first call counts.
-    pub(crate) fn show(&self, shown: impl FnOnce() -> Shown) {
+    pub(crate) fn show(&self, shown: impl FnOnce() -> LinkMetrics) {
         self.shown.get_or_init(shown);
         self.set(self.get());
     }

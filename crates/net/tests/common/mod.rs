@@ -19,7 +19,7 @@ use areo_net::{
     Answer, Identity, Incoming, Listener, ListenerConfig, Outgoing, Peer, PeerConfig, Pool,
     Responder, Segment, Service, Sink,
 };
-use areo_wire::frame::{self, BodyPlace, Decoded, Header, Kind, Limits, Refusal, SegmentRow};
+use areo_wire::frame::{self, BodyPlace, DecodeOutcome, Header, Kind, Limits, Refusal, SegmentRow};
 use areo_wire::hello::{Channel, Hello, Role, Welcome};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -353,7 +353,9 @@ impl Raw {
     /// The next frame, its payload skipped; `None` if the other side closes or resets.
     pub async fn receive(&mut self) -> Option<(Header, Vec<u8>)> {
         loop {
-            if let Decoded::Head(head) = frame::decode(&self.buffer, &Limits::default()).unwrap() {
+            if let DecodeOutcome::Head(head) =
+                frame::decode(&self.buffer, &Limits::default()).unwrap()
+            {
                 let end = head.head_bytes + head.payload_bytes as usize;
                 if self.buffer.len() >= end {
                     let found = (head.header, head.body.to_vec());

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A server after messages that no client waits for.
 #[derive(Clone)]
-pub(super) struct Belated {
+pub(super) struct BelatedServer {
     /// Its state.
     pub(super) at: u32,
     /// What it took: of whom, and which.
@@ -15,7 +15,7 @@ pub(super) struct Belated {
     pub(super) said: BTreeSet<(usize, u32)>,
 }
 
-impl Belated {
+impl BelatedServer {
     pub(super) fn apply(&self, state: &mut State, server: usize) {
         state.moves(server, self.at, self.said.iter());
         for (client, message) in &self.taken {
@@ -28,7 +28,11 @@ impl Belated {
 impl Engine {
     /// What may become of a server by messages that no client waits for, with the messages that it took: its state as it is
     /// among them. Of two ways to one state the one that took more is left out: what is on its way may stay there.
-    pub(super) fn belated(&mut self, state: &State, server: usize) -> Result<Vec<Belated>, String> {
+    pub(super) fn belated(
+        &mut self,
+        state: &State,
+        server: usize,
+    ) -> Result<Vec<BelatedServer>, String> {
         let mut waiting = Vec::new();
         for (client, part) in state.clients.iter().enumerate() {
             let seen = self.seen(state, client);
@@ -39,7 +43,7 @@ impl Engine {
                 }
             }
         }
-        let mut found = vec![Belated {
+        let mut found = vec![BelatedServer {
             at: state.servers[server],
             taken: Vec::new(),
             said: BTreeSet::new(),
@@ -64,22 +68,22 @@ impl Engine {
     fn found(
         &mut self,
         server: usize,
-        from: &Belated,
+        from: &BelatedServer,
         (message, whose): (u32, Option<(usize, u16)>),
-        found: &mut Vec<Belated>,
+        found: &mut Vec<BelatedServer>,
     ) -> Result<(), String> {
         let next = self.take(server, from.at, message)?;
         assert!(
             next.said.is_empty() || self.case.speaks,
             "the case says whether servers speak"
         );
-        let mut more = Belated {
+        let mut more = BelatedServer {
             at: next.next,
             ..from.clone()
         };
         more.taken.extend(whose);
         more.said.extend(next.said.iter().copied());
-        let covered = |other: &Belated| {
+        let covered = |other: &BelatedServer| {
             (other.at, &other.said) == (more.at, &more.said)
                 && other.taken.iter().all(|one| more.taken.contains(one))
         };

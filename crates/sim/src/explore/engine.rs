@@ -2,7 +2,7 @@
 
 use super::clients::{self, Input};
 use super::env::Message;
-use super::servers::{self, Taken};
+use super::servers::{self, ServerStep};
 use super::state::Reading;
 use super::table::{Table, Words};
 use super::{Case, Identity};
@@ -64,7 +64,7 @@ impl Engine {
         server: usize,
         state: u32,
         message: u32,
-    ) -> Result<Taken, String> {
+    ) -> Result<ServerStep, String> {
         self.servers[server].step(&self.case, &mut self.words, state, message)
     }
 

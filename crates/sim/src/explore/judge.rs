@@ -1,6 +1,6 @@
 //! What is judged: the operations as clients saw them, by the order of versions and by the judge of `crates/check`.
 
-use super::{Answered, Case, Ended, Judge, Kind};
+use super::{Answers, Case, Ended, Judge, Kind};
 use crate::history::{self, History};
 use crate::opinion;
 use areo_core::hash::stable_hash;
@@ -10,7 +10,7 @@ use areo_core::tag::Tag;
 
 /// An operation that has begun.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Observed {
+pub struct ObservedOperation {
     /// Whose.
     pub client: usize,
     /// Which of the client's, from 0.
@@ -34,10 +34,10 @@ pub fn linearizable() -> Judge {
 }
 
 /// No more servers crash than may, and nobody is told that time is over.
-fn failed(observed: &[Observed]) -> Option<String> {
+fn failed(observed: &[ObservedOperation]) -> Option<String> {
     observed.iter().find_map(|of| match &of.ended {
         Some(ended @ (Ended::Failed(_) | Ended::Unknown(_))) => {
-            let Observed { client, label, .. } = of;
+            let ObservedOperation { client, label, .. } = of;
             Some(format!("liveness: {label} of client {client} {ended}"))
         }
         _ => None,
@@ -45,7 +45,7 @@ fn failed(observed: &[Observed]) -> Option<String> {
 }
 
 /// The history of the operations as JSON lines, and the first rule that it breaks.
-pub(super) fn history_of(observed: &[Observed]) -> (String, Option<String>) {
+pub(super) fn history_of(observed: &[ObservedOperation]) -> (String, Option<String>) {
     let object = (0, "x".to_owned());
     let (mut history, mut time) = (History::default(), 0);
     let mut begun: Vec<Option<history::Operation>> = vec![None; observed.len()];
@@ -103,8 +103,8 @@ fn end(history: &mut History, now: Instant, operation: &history::Operation, ende
 }
 
 /// The judge that knows nothing of versions, with its general search. Nobody is asked before a read or a write has ended.
-fn second_opinion(observed: &[Observed], lines: &str) -> Option<String> {
-    let has_ended = |of: &Observed| {
+fn second_opinion(observed: &[ObservedOperation], lines: &str) -> Option<String> {
+    let has_ended = |of: &ObservedOperation| {
         let is_judged = matches!(of.kind, Kind::Read | Kind::Write(_));
         is_judged && matches!(of.ended, Some(Ended::Read(..) | Ended::Written(_)))
     };
@@ -113,7 +113,7 @@ fn second_opinion(observed: &[Observed], lines: &str) -> Option<String> {
 }
 
 /// What an operation has acknowledged, or returned, is at a quorum of its configuration: as that version or a newer one.
-fn is_held(case: &Case, observed: &Observed, views: &[&[Answered]]) -> Option<String> {
+fn is_held(case: &Case, observed: &ObservedOperation, views: &[&[Answers]]) -> Option<String> {
     let Some(Ended::Read(tag, _) | Ended::Written(tag)) = observed.ended else {
         return None;
     };
@@ -126,7 +126,7 @@ fn is_held(case: &Case, observed: &Observed, views: &[&[Answered]]) -> Option<St
     let holders = c.members().iter().filter(|server| holds(server)).count();
     let needed = c.quorums().quorum();
     (holders < needed).then(|| {
-        let Observed { client, label, .. } = observed;
+        let ObservedOperation { client, label, .. } = observed;
         format!(
             "quorum: {label} of client {client} ended with {tag}, and {holders} of {needed} needed servers hold it or a newer version"
         )
@@ -134,7 +134,7 @@ fn is_held(case: &Case, observed: &Observed, views: &[&[Answered]]) -> Option<St
 }
 
 /// The newest version of the first subject that a server holds.
-fn newest(view: &[Answered]) -> Tag {
+fn newest(view: &[Answers]) -> Tag {
     let answers = view.first().and_then(|answer| answer.as_ref().ok());
     match answers.and_then(Reply::answers).map(Vec::as_slice) {
         Some([Answer::Held(held)]) => held.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag),

@@ -2,9 +2,9 @@
 //! read on its own, every operation begun on its own, in every order; patience does not run out. Two moments are the same
 //! if every client did and was fed the same in the same order, and every server too.
 
-use super::judge::Observed;
+use super::judge::ObservedOperation;
 use super::node::{LiveClient, LiveServer};
-use super::{Answered, Case, Ended};
+use super::{Answers, Case, Ended};
 use std::collections::{BTreeSet, HashSet};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ struct Moment<'a> {
     clients: Vec<LiveClient>,
     servers: Vec<LiveServer>,
     /// By client and message: the answer, until it is read.
-    answers: Vec<Vec<Option<Answered>>>,
+    answers: Vec<Vec<Option<Answers>>>,
     taken: Vec<Vec<bool>>,
     after: Vec<Vec<Vec<usize>>>,
     /// By client, then by server.
@@ -108,12 +108,12 @@ impl Moment<'_> {
         choices
     }
 
-    fn observed(&self) -> Vec<Observed> {
+    fn observed(&self) -> Vec<ObservedOperation> {
         let mut observed = Vec::new();
         for (client, live) in self.clients.iter().enumerate() {
             for (number, after) in self.after[client].iter().enumerate() {
                 let operation = &self.case.clients[client][number];
-                observed.push(Observed {
+                observed.push(ObservedOperation {
                     client,
                     number,
                     label: operation.label.clone(),

@@ -2,7 +2,7 @@
 //! because a future cannot be copied; a script drives them directly.
 
 use super::env::{ExploreEnv, Message, World};
-use super::{Answered, Case, Ended, Operation};
+use super::{Answers, Case, Ended, Operation};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::instant::Instant;
@@ -60,7 +60,7 @@ impl LiveClient {
     }
 
     /// Feeds the answer to the message of this number.
-    pub(super) fn answer(&mut self, message: usize, answer: &Answered) {
+    pub(super) fn answer(&mut self, message: usize, answer: &Answers) {
         let event = match answer {
             Ok(reply) => Event::Reply(reply.clone()),
             Err(refusal) => Event::Refused(*refusal),
@@ -139,7 +139,7 @@ impl LiveServer {
     }
 
     /// Takes a message; everything that it changes is durable before the answer is given.
-    pub(super) fn take(&mut self, message: &Message) -> Option<Answered> {
+    pub(super) fn take(&mut self, message: &Message) -> Option<Answers> {
         let job = match message {
             Message::Request(request) => Job::Request {
                 request: request.clone(),
@@ -171,7 +171,7 @@ impl LiveServer {
 
     /// What can be seen of it: the answers to queries of every subject, what it knows of the configurations' successors,
     /// and the answers to the case's own questions.
-    pub(super) fn look(&mut self, subjects: &[Subject], probes: &[Request]) -> Vec<Answered> {
+    pub(super) fn look(&mut self, subjects: &[Subject], probes: &[Request]) -> Vec<Answers> {
         let mut seen = Vec::new();
         let of = |c: &Arc<Configuration>, body| Request::Configured {
             configuration: c.id(),
@@ -205,14 +205,14 @@ impl LiveServer {
         seen
     }
 
-    fn ask(&mut self, request: Request) -> Answered {
+    fn ask(&mut self, request: Request) -> Answers {
         let answer = self.take(&Message::Request(request));
         answer.expect("requests are answered")
     }
 }
 
 /// The bytes of an answer: equal bytes, equal answers.
-pub(super) fn bytes_of_answer(answer: &Answered) -> Vec<u8> {
+pub(super) fn bytes_of_answer(answer: &Answers) -> Vec<u8> {
     match answer {
         Ok(reply) => bytes(0, codec::encode_reply(reply)),
         Err(refusal) => vec![1, *refusal as u8],
@@ -228,7 +228,7 @@ pub(super) fn bytes_of_message(message: &Message) -> Vec<u8> {
     }
 }
 
-fn bytes(kind: u8, encoded: codec::Encoded) -> Vec<u8> {
+fn bytes(kind: u8, encoded: codec::EncodedMessage) -> Vec<u8> {
     let mut bytes = vec![kind];
     bytes.extend_from_slice(&encoded.body);
     for (payload, _) in encoded.payload {

@@ -1,6 +1,6 @@
 //! Schedules as people read them: one line for each thing that happens.
 
-use super::Answered;
+use super::Answers;
 use super::clients::Input;
 use super::engine::Engine;
 use super::env::Message;
@@ -63,7 +63,7 @@ fn one(key: &str, access: &Access) -> String {
 }
 
 /// What an answer says.
-pub(super) fn answer(answered: &Answered) -> String {
+pub(super) fn answer(answered: &Answers) -> String {
     match answered {
         Ok(Reply::Access(answers)) => {
             let answers = answers.iter().map(|answer| match answer {

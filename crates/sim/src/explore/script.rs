@@ -15,9 +15,9 @@
 //! ```
 
 use super::env::Message;
-use super::judge::Observed;
+use super::judge::ObservedOperation;
 use super::node::{LiveClient, LiveServer};
-use super::{Answered, Case, Ended, schedule};
+use super::{Answers, Case, Ended, schedule};
 
 /// A case under way.
 ///
@@ -25,23 +25,23 @@ use super::{Answered, Case, Ended, schedule};
 /// longer fits the code fails.
 pub struct Script {
     case: Case,
-    clients: Vec<Scripted>,
+    clients: Vec<ScriptedEnv>,
     servers: Vec<LiveServer>,
     lines: Vec<String>,
 }
 
-struct Scripted {
+struct ScriptedEnv {
     live: LiveClient,
     /// By message: whether a server took it, and its answer as long as that was not read.
     taken: Vec<bool>,
-    unread: Vec<Option<Answered>>,
+    unread: Vec<Option<Answers>>,
     after: Vec<Vec<usize>>,
 }
 
 impl Script {
     /// Nothing has happened.
     pub fn new(case: Case) -> Script {
-        let client = |(number, program)| Scripted {
+        let client = |(number, program)| ScriptedEnv {
             live: LiveClient::new(number, program),
             taken: Vec::new(),
             unread: Vec::new(),
@@ -175,7 +175,7 @@ impl Script {
     }
 
     /// What the server answers to a query of every subject, to a fetch of all that it lists, and to the case's probes.
-    pub fn view(&mut self, server: usize) -> Vec<Answered> {
+    pub fn view(&mut self, server: usize) -> Vec<Answers> {
         let Case {
             subjects, probes, ..
         } = &self.case;
@@ -195,7 +195,7 @@ impl Script {
         for (client, of) in self.clients.iter().enumerate() {
             for (number, after) in of.after.iter().enumerate() {
                 let operation = &self.case.clients[client][number];
-                observed.push(Observed {
+                observed.push(ObservedOperation {
                     client,
                     number,
                     label: operation.label.clone(),

@@ -1,7 +1,7 @@
 //! The search: breadth first, so that the first schedule that breaks a rule is a shortest one.
 
 use super::engine::Engine;
-use super::judge::{Observed, history_of};
+use super::judge::{ObservedOperation, history_of};
 use super::state::{CRASHED, State, Step};
 use super::{Case, Identity};
 use crate::random::mix;
@@ -42,7 +42,7 @@ pub struct Explored {
     /// States in which every operation has ended.
     pub leaves: u64,
     /// Different things that clients can see in the end: results, and which operations precede which.
-    pub outcomes: Vec<Vec<Observed>>,
+    pub outcomes: Vec<Vec<ObservedOperation>>,
     /// Whether all of it was seen, within the bound of the case.
     pub exhaustive: bool,
     /// What told states of clients apart in the end.
@@ -86,19 +86,19 @@ struct Search {
     /// Hashes of states by number, and the state from which each was first reached.
     hashes: Vec<u128>,
     parents: Vec<u32>,
-    known: HashSet<u128, BuildHasherDefault<Hashed>>,
+    known: HashSet<u128, BuildHasherDefault<KeptHash>>,
     frontier: VecDeque<(u32, State)>,
     verdicts: HashMap<Vec<u64>, Option<String>>,
-    outcomes: HashMap<Vec<u64>, Vec<Observed>>,
+    outcomes: HashMap<Vec<u64>, Vec<ObservedOperation>>,
     transitions: u64,
     leaves: u64,
 }
 
 /// Hashes are hashes already.
 #[derive(Default)]
-struct Hashed(u64);
+struct KeptHash(u64);
 
-impl Hasher for Hashed {
+impl Hasher for KeptHash {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -286,7 +286,7 @@ impl Engine {
         outcome
     }
 
-    fn observed(&self, state: &State) -> Vec<Observed> {
+    fn observed(&self, state: &State) -> Vec<ObservedOperation> {
         let of_client = |client: usize| {
             let invoked = self.seen(state, client).invoked;
             (0..invoked).map(move |number| self.observed_of(state, client, number))
@@ -294,11 +294,11 @@ impl Engine {
         (0..state.clients.len()).flat_map(of_client).collect()
     }
 
-    fn observed_of(&self, state: &State, client: usize, number: usize) -> Observed {
+    fn observed_of(&self, state: &State, client: usize, number: usize) -> ObservedOperation {
         let clients = state.clients.len();
         let operation = &self.case.clients[client][number];
         let after = &state.clients[client].after[number * clients..(number + 1) * clients];
-        Observed {
+        ObservedOperation {
             client,
             number,
             label: operation.label.clone(),
@@ -309,7 +309,7 @@ impl Engine {
     }
 
     /// What the servers hold; of one that has crashed, what it held before.
-    fn views(&self, state: &State) -> Vec<Rc<[super::Answered]>> {
+    fn views(&self, state: &State) -> Vec<Rc<[super::Answers]>> {
         let view = |server: usize| self.servers[server].view(state.servers[server] & !CRASHED);
         (0..self.servers.len())
             .map(|server| Rc::clone(view(server)))

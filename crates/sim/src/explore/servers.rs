@@ -3,7 +3,7 @@
 use super::env::Message;
 use super::node::{LiveServer, bytes_of_answer};
 use super::table::{Table, Words};
-use super::{Answered, Case};
+use super::{Answers, Case};
 use areo_core::config::ServerId;
 use areo_core::message::Note;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub(super) const OTHER_PASTS: usize = 8;
 pub(super) struct Automaton {
     id: ServerId,
     states: Table<State>,
-    steps: HashMap<(u32, u32), Taken>,
+    steps: HashMap<(u32, u32), ServerStep>,
     /// What it says before it takes anything.
     begins: ServerSends,
 }
@@ -30,7 +30,7 @@ pub(super) type ServerSends = Rc<[(usize, u32)]>;
 
 /// What becomes of a server by a message.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct ServerStep {
     /// Its state.
     pub(super) next: u32,
     pub(super) answer: Option<u32>,
@@ -38,16 +38,16 @@ pub(super) struct Taken {
 }
 
 /// What a live server did with the last of its messages, and what can be seen of it then.
-struct Lived {
-    answer: Option<Answered>,
+struct LastStep {
+    answer: Option<Answers>,
     said: Vec<(ServerId, Note)>,
-    view: Vec<Answered>,
+    view: Vec<Answers>,
 }
 
 struct State {
     /// The messages that lead here; the first past stands for all.
     pasts: Vec<Rc<[u32]>>,
-    view: Rc<[Answered]>,
+    view: Rc<[Answers]>,
     /// The messages whose steps were taken.
     taken: Vec<u32>,
 }
@@ -73,7 +73,7 @@ impl Automaton {
     }
 
     /// What can be seen of the server in this state.
-    pub(super) fn view(&self, state: u32) -> &Rc<[Answered]> {
+    pub(super) fn view(&self, state: u32) -> &Rc<[Answers]> {
         &self.states.get(state).view
     }
 
@@ -91,7 +91,7 @@ impl Automaton {
         words: &mut Words,
         state: u32,
         message: u32,
-    ) -> Result<Taken, String> {
+    ) -> Result<ServerStep, String> {
         if let Some(taken) = self.steps.get(&(state, message)) {
             return Ok(taken.clone());
         }
@@ -100,7 +100,7 @@ impl Automaton {
         let answer = lived.answer.map(|answer| words.answer(&answer));
         let said = said(case, words, lived.said);
         let (next, past_is_new) = self.state(lived.view, past);
-        let taken = Taken { next, answer, said };
+        let taken = ServerStep { next, answer, said };
         assert!(
             next == state || !words.is_question(message),
             "a question changed a server: {:?}",
@@ -143,26 +143,32 @@ impl Automaton {
         })
     }
 
-    fn follow(&self, case: &Case, words: &Words, past: &[u32], message: u32) -> (Lived, Rc<[u32]>) {
+    fn follow(
+        &self,
+        case: &Case,
+        words: &Words,
+        past: &[u32],
+        message: u32,
+    ) -> (LastStep, Rc<[u32]>) {
         let past: Vec<u32> = past.iter().copied().chain([message]).collect();
         (self.live(case, &past, words), past.into())
     }
 
-    fn live(&self, case: &Case, past: &[u32], words: &Words) -> Lived {
+    fn live(&self, case: &Case, past: &[u32], words: &Words) -> LastStep {
         let mut server = LiveServer::new(case, self.id);
         let mut answer = None;
         for message in past {
             server.said();
             answer = server.take(words.message_of(*message));
         }
-        Lived {
+        LastStep {
             answer,
             said: server.said(),
             view: server.look(&case.subjects, &case.probes),
         }
     }
 
-    fn state(&mut self, view: Vec<Answered>, past: Rc<[u32]>) -> (u32, bool) {
+    fn state(&mut self, view: Vec<Answers>, past: Rc<[u32]>) -> (u32, bool) {
         let bytes = bytes_of_view(&view);
         let make = || State {
             pasts: Vec::new(),
@@ -188,7 +194,7 @@ fn said(case: &Case, words: &mut Words, said: Vec<(ServerId, Note)>) -> ServerSe
     said.into_iter().filter_map(place).collect()
 }
 
-fn bytes_of_view(view: &[Answered]) -> Vec<u8> {
+fn bytes_of_view(view: &[Answers]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for answer in view {
         let answer = bytes_of_answer(answer);

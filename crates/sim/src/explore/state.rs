@@ -15,7 +15,7 @@
 
 use super::clients::{Input, Seen};
 use super::engine::Engine;
-use super::servers::{Automaton, Taken};
+use super::servers::{Automaton, ServerStep};
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
@@ -302,7 +302,7 @@ impl Engine {
             for belated in self.belated(state, sent.server)? {
                 let mut moved = state.clone();
                 belated.apply(&mut moved, sent.server);
-                let Taken { next, answer, said } =
+                let ServerStep { next, answer, said } =
                     self.take(sent.server, belated.at, sent.message)?;
                 moved.moves(sent.server, next, said.iter());
                 let mut taken = belated.taken;

@@ -1,6 +1,6 @@
 //! Things of which there are few and that occur often: kept once, named by numbers.
 
-use super::Answered;
+use super::Answers;
 use super::env::Message;
 use super::node::{bytes_of_answer, bytes_of_message, is_question};
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ impl<T> Table<T> {
 #[derive(Default)]
 pub(super) struct Words {
     messages: Table<(Message, bool)>,
-    answers: Table<Answered>,
+    answers: Table<Answers>,
 }
 
 impl Words {
@@ -58,7 +58,7 @@ impl Words {
         self.messages.number(bytes_of_message(message), make).0
     }
 
-    pub(super) fn answer(&mut self, answer: &Answered) -> u32 {
+    pub(super) fn answer(&mut self, answer: &Answers) -> u32 {
         let make = || answer.clone();
         self.answers.number(bytes_of_answer(answer), make).0
     }
@@ -72,7 +72,7 @@ impl Words {
         self.messages.get(number).1
     }
 
-    pub(super) fn answer_of(&self, number: u32) -> &Answered {
+    pub(super) fn answer_of(&self, number: u32) -> &Answers {
         self.answers.get(number)
     }
 }

@@ -46,7 +46,7 @@ impl Scene {
         let mut objects = Objects::default();
         let object = objects.number(KEY, &Bytes::from_static(b"\0k"));
         let element = |(handle, (number, damaged)): (usize, &(u64, bool))| {
-            let kept = Kept::Element {
+            let kept = KeptRecord::Element {
                 object,
                 tag: tag(*number),
                 floor: Tag::INITIAL,
@@ -133,7 +133,7 @@ fn acknowledged_versions_that_are_gone_are_caught() {
     assert!(!scene.tell(&mut rule, &acknowledged(2)));
     assert!(scene.tell(&mut rule, &acknowledged(3)), "not on disk");
     assert!(scene.shows(&mut rule, &held(&[2], 0)), "3 was acknowledged");
-    let missing = &[Kept::Configuration { key: KEY }];
+    let missing = &[KeptRecord::Configuration { key: KEY }];
     assert!(scene.tell(&mut rule, &Observation::Recovered { server, missing }));
 }
 
@@ -176,7 +176,7 @@ fn an_index_with_two_configurations_is_caught() {
 #[test]
 fn what_is_said_before_it_is_durable_is_caught() {
     let (mut scene, mut rule) = (Scene::new(&[]), told_is_durable::Rule);
-    let known = Kept::Server {
+    let known = KeptRecord::Server {
         id: ServerId(1),
         incarnation: 2,
     };

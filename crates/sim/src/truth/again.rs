@@ -1,6 +1,6 @@
 //! What recovery has found, joined as a server joins it: each record that was durable before must be covered by that.
 
-use super::{Kept, ObjectId};
+use super::{KeptRecord, ObjectId};
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::pointer::{self, Pointer};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The records of one disk, joined.
 #[derive(Default)]
-pub(super) struct Joined<'a> {
+pub(super) struct JoinedRecords<'a> {
     cells: BTreeMap<(ConfigurationId, &'a Bytes), Acceptor>,
     /// By object.
     marks: BTreeMap<ObjectId, JoinedMarks>,
@@ -28,27 +28,27 @@ struct JoinedMarks {
     fence: Option<(Tag, u64)>,
 }
 
-impl<'a> Joined<'a> {
-    pub(super) fn of(records: impl Iterator<Item = &'a Kept>) -> Joined<'a> {
-        let mut joined = Joined::default();
+impl<'a> JoinedRecords<'a> {
+    pub(super) fn of(records: impl Iterator<Item = &'a KeptRecord>) -> JoinedRecords<'a> {
+        let mut joined = JoinedRecords::default();
         records.for_each(|kept| joined.join(kept));
         joined
     }
 
-    fn join(&mut self, kept: &'a Kept) {
+    fn join(&mut self, kept: &'a KeptRecord) {
         match kept {
-            Kept::Element { object, floor, .. } => {
+            KeptRecord::Element { object, floor, .. } => {
                 let known = self.marks.entry(*object).or_default();
                 known.floor = known.floor.max(*floor);
             }
-            Kept::Marks { object, marks } => {
+            KeptRecord::Marks { object, marks } => {
                 let known = self.marks.entry(*object).or_default();
                 known.floor = known.floor.max(marks.floor);
                 known.stable = known.stable.max(marks.stable);
                 let fence = marks.fence.as_ref().map(|fence| (fence.upto, fence.turn));
                 known.fence = known.fence.max(fence);
             }
-            Kept::Cell {
+            KeptRecord::Cell {
                 key,
                 cell,
                 acceptor,
@@ -58,38 +58,38 @@ impl<'a> Joined<'a> {
                 known.accepted = known.accepted.clone().max(acceptor.accepted.clone());
                 known.decided |= acceptor.decided;
             }
-            Kept::Server { id, incarnation } => {
+            KeptRecord::Server { id, incarnation } => {
                 let known = self.servers.entry(*id).or_default();
                 *known = incarnation.max(known).to_owned();
             }
-            Kept::Configuration { key } => {
+            KeptRecord::Configuration { key } => {
                 self.configurations.insert(*key);
             }
-            Kept::Pointer { key, pointer } => {
+            KeptRecord::Pointer { key, pointer } => {
                 let known = self.pointers.entry(*key).or_insert(pointer);
                 if pointer::rises(Some(known), pointer) {
                     *known = pointer;
                 }
             }
-            Kept::Final { .. } => {}
+            KeptRecord::Final { .. } => {}
         }
     }
 
     /// Whether what was found states all that this record states.
-    pub(super) fn covers(&self, kept: &Kept) -> bool {
+    pub(super) fn covers(&self, kept: &KeptRecord) -> bool {
         match kept {
-            Kept::Element { object, floor, .. } => {
+            KeptRecord::Element { object, floor, .. } => {
                 let found = self.marks.get(object);
                 floor.is_initial() || found.is_some_and(|found| found.floor >= *floor)
             }
-            Kept::Marks { object, marks } => self.marks.get(object).is_some_and(|found| {
+            KeptRecord::Marks { object, marks } => self.marks.get(object).is_some_and(|found| {
                 let fence = marks.fence.as_ref().map(|fence| (fence.upto, fence.turn));
                 // A confirmed version ends the fence below it.
                 let is_over = fence.is_some_and(|(upto, _)| upto <= found.stable);
                 let fenced = found.fence >= fence || is_over;
                 found.floor >= marks.floor && found.stable >= marks.stable && fenced
             }),
-            Kept::Cell {
+            KeptRecord::Cell {
                 key,
                 cell,
                 acceptor,
@@ -98,15 +98,15 @@ impl<'a> Joined<'a> {
                     && found.decided >= acceptor.decided
                     && (found.decided || found.accepted >= acceptor.accepted)
             }),
-            Kept::Server { id, incarnation } => {
+            KeptRecord::Server { id, incarnation } => {
                 self.servers.get(id).is_some_and(|it| it >= incarnation)
             }
-            Kept::Configuration { key } => self.configurations.contains(key),
-            Kept::Pointer { key, pointer } => self
+            KeptRecord::Configuration { key } => self.configurations.contains(key),
+            KeptRecord::Pointer { key, pointer } => self
                 .pointers
                 .get(key)
                 .is_some_and(|found| !pointer::rises(Some(found), pointer)),
-            Kept::Final { .. } => true,
+            KeptRecord::Final { .. } => true,
         }
     }
 }

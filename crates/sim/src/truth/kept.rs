@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 /// A record that is durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kept {
+pub(crate) enum KeptRecord {
     Element {
         object: ObjectId,
         tag: Tag,
@@ -55,10 +55,10 @@ pub(crate) enum Identity {
     Pointer(ConfigurationId),
 }
 
-impl Kept {
-    pub(crate) fn of(header: &Header, damaged: bool, objects: &mut Objects) -> Kept {
+impl KeptRecord {
+    pub(crate) fn of(header: &Header, damaged: bool, objects: &mut Objects) -> KeptRecord {
         match header {
-            Header::Element(element) => Kept::Element {
+            Header::Element(element) => KeptRecord::Element {
                 object: objects.number(element.key, element.name.as_bytes()),
                 tag: element.tag,
                 floor: element.floor,
@@ -70,22 +70,22 @@ impl Kept {
                 key,
                 cell,
                 acceptor,
-            } => Kept::Cell {
+            } => KeptRecord::Cell {
                 key: *key,
                 cell: cell.clone(),
                 acceptor: Box::new(acceptor.clone()),
             },
-            Header::Registry(record) => Kept::Server {
+            Header::Registry(record) => KeptRecord::Server {
                 id: record.id,
                 incarnation: record.incarnation,
             },
-            Header::Final(c) => Kept::Final { key: c.id() },
-            Header::Marks { key, name, marks } => Kept::Marks {
+            Header::Final(c) => KeptRecord::Final { key: c.id() },
+            Header::Marks { key, name, marks } => KeptRecord::Marks {
                 object: objects.number(*key, name.as_bytes()),
                 marks: Box::new(marks.clone()),
             },
-            Header::Configuration(c) => Kept::Configuration { key: c.id() },
-            Header::Pointer { key, pointer } => Kept::Pointer {
+            Header::Configuration(c) => KeptRecord::Configuration { key: c.id() },
+            Header::Pointer { key, pointer } => KeptRecord::Pointer {
                 key: *key,
                 pointer: Box::new(pointer.clone()),
             },
@@ -94,24 +94,26 @@ impl Kept {
 
     pub(crate) fn identity(&self) -> Identity {
         match self {
-            Kept::Element { object, tag, .. } => Identity::Element(*object, *tag),
-            Kept::Cell { key, cell, .. } => Identity::Cell(*key, cell.clone()),
-            Kept::Final { key } => Identity::Final(domain_of(key)),
-            Kept::Marks { object, .. } => Identity::Marks(*object),
-            Kept::Server { id, .. } => Identity::Server(*id),
-            Kept::Configuration { key } => Identity::Configuration(*key),
-            Kept::Pointer { key, .. } => Identity::Pointer(*key),
+            KeptRecord::Element { object, tag, .. } => Identity::Element(*object, *tag),
+            KeptRecord::Cell { key, cell, .. } => Identity::Cell(*key, cell.clone()),
+            KeptRecord::Final { key } => Identity::Final(domain_of(key)),
+            KeptRecord::Marks { object, .. } => Identity::Marks(*object),
+            KeptRecord::Server { id, .. } => Identity::Server(*id),
+            KeptRecord::Configuration { key } => Identity::Configuration(*key),
+            KeptRecord::Pointer { key, .. } => Identity::Pointer(*key),
         }
     }
 
     /// The configuration that the record belongs to, if it belongs to one.
     pub(crate) fn key(&self, objects: &Objects) -> Option<ConfigurationId> {
         match self {
-            Kept::Element { object, .. } | Kept::Marks { object, .. } => Some(objects.key(*object)),
-            Kept::Cell { key, .. } | Kept::Configuration { key } | Kept::Pointer { key, .. } => {
-                Some(*key)
+            KeptRecord::Element { object, .. } | KeptRecord::Marks { object, .. } => {
+                Some(objects.key(*object))
             }
-            Kept::Final { .. } | Kept::Server { .. } => None,
+            KeptRecord::Cell { key, .. }
+            | KeptRecord::Configuration { key }
+            | KeptRecord::Pointer { key, .. } => Some(*key),
+            KeptRecord::Final { .. } | KeptRecord::Server { .. } => None,
         }
     }
 }

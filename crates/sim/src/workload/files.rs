@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::world::call::SimEnv;
 use areo_core::dap::FoundVersion;
 use areo_core::dsm::Client;
-use areo_core::dsm::coverable::Covered;
+use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::fragment::block::{Home, Metadata};
 use areo_core::fragment::content::Sink;
 use areo_core::fragment::file::{Block, Chain, FileError};
@@ -84,9 +84,9 @@ impl Source for Pieces {
 
 /// What was delivered of a file.
 #[derive(Default)]
-struct Delivered(Vec<(Block, Bytes)>);
+struct DeliveredBlocks(Vec<(Block, Bytes)>);
 
-impl Sink for Delivered {
+impl Sink for DeliveredBlocks {
     type Error = FileError;
 
     fn has(&self, _block: &Block) -> bool {
@@ -209,7 +209,7 @@ impl One<'_> {
         let known = known.map(|(chain, _)| chain).filter(|chain| chain.exists);
         let (floors, began) = (self.floors(), self.work.world.now());
         let file = self.domain().file(&name(None));
-        let mut content = Delivered::default();
+        let mut content = DeliveredBlocks::default();
         let delivered = match file.walk(known.as_ref()).await {
             Ok(chain) => file.deliver(chain, &mut content).await,
             Err(error) => Err(error),
@@ -330,7 +330,7 @@ impl One<'_> {
             .write_covering(&name, &value, tag)
             .await;
         match written.map_err(|_| End::TimedOut)? {
-            Covered::Changed(version) => {
+            CoverableOutcome::Changed(version) => {
                 self.block_is(&Block {
                     version,
                     metadata,
@@ -338,7 +338,7 @@ impl One<'_> {
                 });
                 Ok(true)
             }
-            Covered::Unchanged(found) => {
+            CoverableOutcome::Unchanged(found) => {
                 self.version_is(id, found.tag);
                 Ok(false)
             }

@@ -6,13 +6,13 @@ use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{Change, Ended, Operation};
 use areo_core::config::{Configuration, Descriptor};
-use areo_core::reconfig::ares::{AresError, Reconfigured};
+use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
 use std::sync::Arc;
 
 /// A configuration that is final, if it is not the one that the domain had already; or why there is none.
-type Installed = Result<Option<Arc<Configuration>>, AresError>;
+type InstallResult = Result<Option<Arc<Configuration>>, AresError>;
 
 /// The root domain's number in histories.
 pub(super) const ROOT: usize = DOMAINS.len();
@@ -47,7 +47,7 @@ impl One<'_> {
         let (domain, root) = (self.domain(), &self.work.root);
         let moved = domain.reconfigure(root, &wanted, &progress).await;
         let installed = moved.map(|moved| match moved {
-            Reconfigured::Unchanged(_) => None,
+            ReconfigOutcome::Unchanged(_) => None,
             moved => Some(moved.into_configuration()),
         });
         self.end_change(&operation, &installed, finalized.get())
@@ -80,7 +80,7 @@ impl One<'_> {
 
     /// `finalized`: this client itself has made a quorum know that the configuration is final. Otherwise it heard of it
     /// from somebody, and there may be quorums that have not, as yet (decision record 0007).
-    fn end_change(&self, operation: &Operation, installed: &Installed, finalized: bool) -> End {
+    fn end_change(&self, operation: &Operation, installed: &InstallResult, finalized: bool) -> End {
         let work = self.work;
         let (ended, change) = match installed {
             Ok(Some(c)) if finalized => (self.ended(), Change::Decided(c)),

@@ -7,7 +7,7 @@ use crate::history::{Ended, History, Kind, Object, Operation};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
-use areo_core::dsm::coverable::Covered;
+use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::dsm::{self, Client};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -127,7 +127,7 @@ impl One<'_> {
         let written = self.domain().put_if(&self.name(), &value, Some(base)).await;
         let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {
-            Ok(Covered::Changed(tag)) => {
+            Ok(CoverableOutcome::Changed(tag)) => {
                 let domain = domain_of(&self.c.id());
                 let name = self.name();
                 let fences = self.work.world.fences(domain, name.as_bytes());
@@ -137,7 +137,7 @@ impl One<'_> {
                     }
                 });
             }
-            Ok(Covered::Unchanged(found)) => {
+            Ok(CoverableOutcome::Unchanged(found)) => {
                 plan.note(Fault::NotCovered);
                 self.end(Some(found.tag), |history| {
                     history.end_uncovered(&ended, &operation, found.tag, hash(&found));

@@ -186,7 +186,7 @@ impl<T: Tally + 'static> Gather<T> {
         if let Some(watch) = &self.env.watch {
             watch.asks(&next.request);
         }
-        let codec::Encoded { body, payload } = codec::encode_request(&next.request);
+        let codec::EncodedMessage { body, payload } = codec::encode_request(&next.request);
         let outstanding = Outstanding {
             sink: self.myself.upgrade().expect("the operation holds it"),
             position: next.position,
@@ -286,7 +286,7 @@ impl Env for SimEnv {
         if let Some(watch) = &self.watch {
             watch.tells(&note);
         }
-        let codec::Encoded { body, payload } = codec::encode_note(&note);
+        let codec::EncodedMessage { body, payload } = codec::encode_note(&note);
         let body = Body { body, payload };
         for server in to.iter() {
             self.world.send_note(self.client, *server, body.clone());

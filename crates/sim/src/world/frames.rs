@@ -6,11 +6,11 @@ use super::network::{Body, Content, Message};
 use crate::fault::Fault;
 use areo_core::message::Refusal;
 use areo_wire::checksum::crc32c;
-use areo_wire::frame::{self, BodyPlace, Decoded, Header, Kind, Limits, SegmentRow};
+use areo_wire::frame::{self, BodyPlace, DecodeOutcome, Header, Kind, Limits, SegmentRow};
 use bytes::Bytes;
 
 /// What a receiver makes of bytes.
-enum Received {
+enum FrameOutcome {
     /// A whole message, verified.
     Content(Content),
     /// A message whose head is right and whose payload is not.
@@ -25,7 +25,7 @@ impl World {
         if self.strikes(Fault::CutFrame) {
             let mut bytes = frame_of(&message.content);
             bytes.truncate(self.random().index(bytes.len()));
-            if !matches!(receive(&bytes, &message.content), Received::Nothing) {
+            if !matches!(receive(&bytes, &message.content), FrameOutcome::Nothing) {
                 self.violate("frame: a part of a frame was taken for a whole one".to_owned());
             }
             self.break_connection(&message);
@@ -43,13 +43,13 @@ impl World {
     fn arrive_flipped(&self, message: Message, bytes: &[u8]) -> Option<Message> {
         match receive(bytes, &message.content) {
             // Whatever is taken for a message is one.
-            Received::Content(content) => Some(message.with(content)),
-            Received::Nothing => {
+            FrameOutcome::Content(content) => Some(message.with(content)),
+            FrameOutcome::Nothing => {
                 self.break_connection(&message);
                 None
             }
             // As in `net`: whoever asked is told, both sides go on.
-            Received::DamagedPayload => {
+            FrameOutcome::DamagedPayload => {
                 let call = message.content.call()?;
                 Some(message.with(Content::Reply(call, Err(Refusal::Damaged))))
             }
@@ -94,23 +94,23 @@ fn frame_of(content: &Content) -> Vec<u8> {
 }
 
 /// As the reader of `net`: the head by the decoder, then each segment by the checksum in its row.
-fn receive(bytes: &[u8], sent: &Content) -> Received {
-    let Ok(Decoded::Head(head)) = frame::decode(bytes, &Limits::default()) else {
-        return Received::Nothing;
+fn receive(bytes: &[u8], sent: &Content) -> FrameOutcome {
+    let Ok(DecodeOutcome::Head(head)) = frame::decode(bytes, &Limits::default()) else {
+        return FrameOutcome::Nothing;
     };
     let mut rest = &bytes[head.head_bytes..];
     let mut payload = Vec::new();
     let mut is_whole = true;
     for row in head.segments.iter() {
         let Some((segment, after)) = rest.split_at_checked(row.bytes as usize) else {
-            return Received::Nothing;
+            return FrameOutcome::Nothing;
         };
         is_whole &= crc32c(segment) == row.crc32c;
         payload.push((Bytes::copy_from_slice(segment), row.crc32c));
         rest = after;
     }
     if !is_whole {
-        return Received::DamagedPayload;
+        return FrameOutcome::DamagedPayload;
     }
     let body = Body {
         body: Bytes::copy_from_slice(head.body),
@@ -118,18 +118,18 @@ fn receive(bytes: &[u8], sent: &Content) -> Received {
     };
     let call = head.header.call_id;
     match (head.header.kind, sent) {
-        (Kind::Request, Content::Request { .. }) => Received::Content(Content::Request {
+        (Kind::Request, Content::Request { .. }) => FrameOutcome::Content(Content::Request {
             call,
             deadline_ms: head.header.deadline_ms,
             body,
         }),
-        (Kind::Note, Content::Note(_)) => Received::Content(Content::Note(body)),
-        (Kind::Reply, Content::Reply(..)) => Received::Content(Content::Reply(call, Ok(body))),
+        (Kind::Note, Content::Note(_)) => FrameOutcome::Content(Content::Note(body)),
+        (Kind::Reply, Content::Reply(..)) => FrameOutcome::Content(Content::Reply(call, Ok(body))),
         (Kind::Refusal, Content::Reply(_, Err(refusal))) => {
-            Received::Content(Content::Reply(call, Err(*refusal)))
+            FrameOutcome::Content(Content::Reply(call, Err(*refusal)))
         }
         // Nobody sends that in this direction.
-        _ => Received::Nothing,
+        _ => FrameOutcome::Nothing,
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
             unreachable!("it is a reply");
         };
         match receive(&frame_of(&content()), &content()) {
-            Received::Content(Content::Reply(7, Ok(body))) => assert!(body == sent),
+            FrameOutcome::Content(Content::Reply(7, Ok(body))) => assert!(body == sent),
             _ => panic!("it did not arrive"),
         }
     }
@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn no_flipped_bit_and_no_cut_goes_unnoticed() {
         let bytes = frame_of(&content());
-        let is_noticed = |bytes: &[u8]| !matches!(receive(bytes, &content()), Received::Content(_));
+        let is_noticed =
+            |bytes: &[u8]| !matches!(receive(bytes, &content()), FrameOutcome::Content(_));
         for place in 0..bytes.len() {
             assert!(is_noticed(&bytes[..place]), "cut at {place}");
             for bit in 0..8 {

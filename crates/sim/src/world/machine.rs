@@ -382,7 +382,7 @@ impl World {
             let note = &note;
             self.observe(&machines, &Observation::Told { server, note });
             drop(machines);
-            let codec::Encoded { body, payload } = codec::encode_note(note);
+            let codec::EncodedMessage { body, payload } = codec::encode_note(note);
             self.send_note(self.caller_of(server), to, Body { body, payload });
         }
         let machines = self.0.machines.borrow();

@@ -189,9 +189,9 @@ impl World {
         &self,
         (client, server): (usize, usize),
         call: u64,
-        reply: Result<codec::Encoded, Refusal>,
+        reply: Result<codec::EncodedMessage, Refusal>,
     ) {
-        let body = reply.map(|codec::Encoded { body, payload }| Body { body, payload });
+        let body = reply.map(|codec::EncodedMessage { body, payload }| Body { body, payload });
         self.send(client, server, Content::Reply(call, body));
     }
 

@@ -3,7 +3,7 @@
 use super::machine::{Machines, SEGMENT_BYTES};
 use super::{Watch, World};
 use crate::invariant;
-use crate::truth::{Identity, Kept, Truth, domain_of};
+use crate::truth::{Identity, KeptRecord, Truth, domain_of};
 use areo_core::config::{Collect, ConfigurationId};
 use areo_core::consensus::fate;
 use areo_core::dsm::large;
@@ -128,7 +128,7 @@ impl<'a> Rest<'a> {
 
     /// Of a configuration with a final successor nothing is left but what its options say (`[A-11 drop-when-final]`).
     fn superseded(&self, _: usize, truth: &Truth) -> Option<String> {
-        let is_left = |kept: &&Kept| {
+        let is_left = |kept: &&KeptRecord| {
             let Some(key) = kept.key(&self.watch.objects) else {
                 return false;
             };
@@ -138,8 +138,10 @@ impl<'a> Rest<'a> {
                 && match shape.map(|c| c.options().collect) {
                     Some(Collect::Off) => false,
                     Some(Collect::Paper) => {
-                        let is_needed =
-                            matches!(kept, Kept::Configuration { .. } | Kept::Pointer { .. });
+                        let is_needed = matches!(
+                            kept,
+                            KeptRecord::Configuration { .. } | KeptRecord::Pointer { .. }
+                        );
                         truth.is_left(&key) && !is_needed
                     }
                     Some(Collect::On) | None => true,
@@ -157,7 +159,7 @@ impl<'a> Rest<'a> {
     fn swept(&self, _: usize, truth: &Truth) -> Option<String> {
         let truths = self.machines.truths();
         truth.records().find_map(|kept| match kept {
-            Kept::Cell {
+            KeptRecord::Cell {
                 key,
                 cell,
                 acceptor,
@@ -174,7 +176,7 @@ impl<'a> Rest<'a> {
                 let cell = String::from_utf8_lossy(cell);
                 (!is_needed).then(|| format!("keeps the cell {cell}: {acceptor:?}"))
             }
-            Kept::Element {
+            KeptRecord::Element {
                 object,
                 deleted: false,
                 ..
@@ -197,7 +199,7 @@ impl<'a> Rest<'a> {
         let truths = self.machines.truths();
         let mut fates: BTreeMap<ConfigurationId, BTreeSet<&[u8]>> = BTreeMap::new();
         for kept in truth.records() {
-            if let Kept::Cell { key, cell, .. } = kept
+            if let KeptRecord::Cell { key, cell, .. } = kept
                 && fate::is_fate(cell)
                 && is_current(truths, key)
             {
@@ -220,7 +222,7 @@ impl<'a> Rest<'a> {
 
     /// The registry has one entry for each server that ever was.
     fn registered(&self, server: usize, truth: &Truth) -> Option<String> {
-        let is_server = |kept: &&Kept| matches!(kept, Kept::Server { .. });
+        let is_server = |kept: &&KeptRecord| matches!(kept, KeptRecord::Server { .. });
         let entries = truth.records().filter(is_server).count();
         let known = self.machines.list[server].registered_servers();
         let is_bounded = entries <= self.identities && known <= self.identities;
@@ -233,15 +235,15 @@ impl<'a> Rest<'a> {
 
 /// Memory holds the elements that the server needs, and no other.
 fn unused_in_memory(records: &MemoryRecords, truth: &Truth) -> Option<String> {
-    let is_element = |kept: &&Kept| matches!(kept, Kept::Element { .. });
+    let is_element = |kept: &&KeptRecord| matches!(kept, KeptRecord::Element { .. });
     let needed = truth.records().filter(is_element).count();
     let kept = records.elements();
     (kept != needed).then(|| format!("needs {needed} elements, its memory has {kept}"))
 }
 
 /// The cell, if it decided that its upload is aborted.
-fn aborted(kept: &Kept) -> Option<(ConfigurationId, &[u8])> {
-    let Kept::Cell {
+fn aborted(kept: &KeptRecord) -> Option<(ConfigurationId, &[u8])> {
+    let KeptRecord::Cell {
         key,
         cell,
         acceptor,

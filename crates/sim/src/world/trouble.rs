@@ -4,7 +4,7 @@ use super::{Event as Happening, World};
 use crate::fault::Fault;
 use crate::truth::Harm;
 use areo_store::Disk;
-use areo_store::disk::{Survive, Unsynced};
+use areo_store::disk::{Survive, UnsyncedChange};
 use std::time::Duration;
 
 /// Something that happens to the world at a time of its own.
@@ -296,11 +296,11 @@ impl World {
     pub(super) fn lose_power(&self, server: usize) {
         self.stop(server, |unsynced| {
             let length = match unsynced {
-                Unsynced::Write { length, .. } => length,
-                Unsynced::Names { changes } => changes,
-                Unsynced::Length { .. } => 1,
+                UnsyncedChange::Write { length, .. } => length,
+                UnsyncedChange::Names { changes } => changes,
+                UnsyncedChange::Length { .. } => 1,
             };
-            let written = matches!(unsynced, Unsynced::Write { .. });
+            let written = matches!(unsynced, UnsyncedChange::Write { .. });
             let note = |fault| {
                 if written {
                     self.plan().note(fault);

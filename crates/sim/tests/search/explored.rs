@@ -8,7 +8,8 @@ use areo_core::tag::Tag;
 use areo_sim::explore::cases::reconfigure::Transfer;
 use areo_sim::explore::script::Script;
 use areo_sim::explore::{
-    Case, Ended, Explored, Identity, Kind, Observed, Operation, Options, cases, explore, naive,
+    Case, Ended, Explored, Identity, Kind, ObservedOperation, Operation, Options, cases, explore,
+    naive,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -154,7 +155,7 @@ fn the_small_cases_hold() {
         assert!(explored.exhaustive && explored.leaves > 0, "{name}");
         assert_eq!(explored.identity, Identity::Said, "{name}");
         let reads = |value: Option<&str>| {
-            let reads = |of: &Observed| match &of.ended {
+            let reads = |of: &ObservedOperation| match &of.ended {
                 Some(Ended::Read(_, read)) => read.as_deref() == value,
                 _ => false,
             };
@@ -312,7 +313,7 @@ fn two_reconfigurers_lose_nothing_and_one_may_find_the_domain_moved() {
     let explored = all(cases::find("two-reconfigure").expect("it is in the table"));
     assert_eq!(explored.violation, None);
     assert!(explored.exhaustive && explored.leaves > 0);
-    let finds = |of: &Observed| matches!(&of.ended, Some(Ended::Other(what)) if what.contains("finds the domain moved"));
+    let finds = |of: &ObservedOperation| matches!(&of.ended, Some(Ended::Other(what)) if what.contains("finds the domain moved"));
     let found = explored.outcomes.iter().any(|seen| seen.iter().any(finds));
     assert!(found, "a reconfigurer that comes too late");
     // A writer of two servers asks both: of three it may miss the one that knows.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::disk::{MemoryDisk, Survive, Unsynced};
+use crate::disk::{MemoryDisk, Survive, UnsyncedChange};
 
 fn temporary_path() -> (tempfile::TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ fn a_crash_leaves_the_old_file_or_the_new_one_and_the_new_one_once_that_was_said
                 changes += 1;
                 let mask = fate >> (2 * (changes - 1));
                 match unsynced {
-                    Unsynced::Names { .. } => Survive::Sectors { size: 1, mask },
+                    UnsyncedChange::Names { .. } => Survive::Sectors { size: 1, mask },
                     _ if mask & 3 == 3 => Survive::Prefix(500),
                     _ if mask & 1 == 1 => Survive::All,
                     _ => Survive::Nothing,

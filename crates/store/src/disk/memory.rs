@@ -33,7 +33,7 @@ pub struct MemoryFile {
 
 /// One change that was not synced when the power went, in the order in which they were made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unsynced<'a> {
+pub enum UnsyncedChange<'a> {
     /// Bytes written to a file.
     Write {
         /// The file's name, empty if it has none.
@@ -56,7 +56,7 @@ pub enum Unsynced<'a> {
     },
 }
 
-/// What survives of one [`Unsynced`] change.
+/// What survives of one [`UnsyncedChange`] change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survive {
     /// It never happened.
@@ -137,7 +137,7 @@ impl MemoryDisk {
 
     /// A crash of the machine: every unsynced change survives as `survive` says, older ones first, then the power is
     /// back. Open files are stale afterwards.
-    pub fn crash(&self, mut survive: impl FnMut(Unsynced<'_>) -> Survive) {
+    pub fn crash(&self, mut survive: impl FnMut(UnsyncedChange<'_>) -> Survive) {
         let mut state = self.lock();
         state.is_off = false;
         state.power_off_at = None;
@@ -267,12 +267,12 @@ impl State {
         self.name_changes.push(change);
     }
 
-    fn crash_names(&mut self, survive: &mut impl FnMut(Unsynced<'_>) -> Survive) {
+    fn crash_names(&mut self, survive: &mut impl FnMut(UnsyncedChange<'_>) -> Survive) {
         let changes = std::mem::take(&mut self.name_changes);
         if changes.is_empty() {
             return;
         }
-        let fate = survive(Unsynced::Names {
+        let fate = survive(UnsyncedChange::Names {
             changes: changes.len(),
         });
         let is_kept = |place: usize| match fate {

@@ -27,7 +27,7 @@ pub(super) const WINDOW_BYTES: usize = 1 << 20;
 
 /// One record that was found, in no particular order.
 #[derive(Clone, Copy, Debug)]
-pub struct Recovered<'a> {
+pub struct RecoveredRecord<'a> {
     /// Names the record from now on.
     pub handle: Handle,
     /// The record's header, verified.
@@ -91,7 +91,7 @@ pub struct OpenReport {
 pub(super) struct Opener<'a, D: Disk> {
     pub(super) log: Log<D>,
     pub(super) report: OpenReport,
-    each: &'a mut dyn FnMut(Recovered<'_>),
+    each: &'a mut dyn FnMut(RecoveredRecord<'_>),
     pub(super) unjudged: Vec<Unjudged>,
     /// Per segment the last sequence that it is known to have held.
     pub(super) required: BTreeMap<u64, u64>,
@@ -123,7 +123,7 @@ impl<D: Disk> Log<D> {
     pub fn open(
         disk: D,
         options: LogOptions,
-        mut each: impl FnMut(Recovered<'_>),
+        mut each: impl FnMut(RecoveredRecord<'_>),
     ) -> Result<(Self, OpenReport), OpenError> {
         let mut opener = Opener {
             log: Self::empty(disk, options),
@@ -378,7 +378,7 @@ impl<D: Disk> Opener<'_, D> {
         }
         self.report.records += 1;
         self.report.damaged_payloads += u64::from(is_damaged);
-        (self.each)(Recovered {
+        (self.each)(RecoveredRecord {
             handle,
             header: record.header,
             payload_length: record.payload_length.into(),

@@ -260,7 +260,7 @@ fn an_empty_payload_with_a_wrong_checksum_is_never_called_intact() {
     log.append(b"a", &[], 7);
     log.close().unwrap();
     let mut states = Vec::new();
-    let each = |record: Recovered<'_>| states.push(record.state);
+    let each = |record: RecoveredRecord<'_>| states.push(record.state);
     Log::open(disk, options(), each).unwrap();
     assert_eq!(states, [PayloadState::PayloadUnverified]);
 }

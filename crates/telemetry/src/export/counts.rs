@@ -10,7 +10,7 @@ const QUIET: Duration = Duration::from_mins(1);
 
 /// What became of the spans that were to be exported.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Exported {
+pub struct ExportCounts {
     /// A collector has them.
     pub delivered: u64,
     /// Too many were waiting.
@@ -23,7 +23,7 @@ pub struct Exported {
     pub why: Option<String>,
 }
 
-impl Exported {
+impl ExportCounts {
     /// Nobody will see these.
     pub fn lost(&self) -> u64 {
         self.overflowed + self.refused
@@ -89,8 +89,8 @@ impl Counts {
     }
 
     /// As they stand, without the reason.
-    fn now(&self) -> Exported {
-        Exported {
+    fn now(&self) -> ExportCounts {
+        ExportCounts {
             delivered: self.delivered.load(Ordering::Relaxed),
             overflowed: self.overflowed.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
@@ -100,9 +100,9 @@ impl Counts {
     }
 
     /// As they stand.
-    pub(super) fn exported(&self) -> Exported {
+    pub(super) fn exported(&self) -> ExportCounts {
         let trouble = self.trouble.lock().expect("no holder of the lock panics");
-        Exported {
+        ExportCounts {
             why: trouble.why.clone(),
             ..self.now()
         }

@@ -142,7 +142,7 @@ fn servers_and_clients_are_services_unless_the_variables_say_otherwise() {
 }
 
 /// Spans of so many operations, exported to this endpoint; what became of them.
-fn export(endpoint: &str, queue: usize, operations: usize, patience: Duration) -> Exported {
+fn export(endpoint: &str, queue: usize, operations: usize, patience: Duration) -> ExportCounts {
     let recorder = Recorder::new(Sampler::Always, false, Limits::default());
     recorder.export_to(Settings {
         protocol: Protocol::Http,
@@ -219,9 +219,9 @@ fn a_collector_that_hangs_holds_up_nobody_and_its_queue_is_bounded() {
 #[test]
 fn nothing_begins_without_a_span() {
     let recorder = Recorder::new(Sampler::Always, false, Limits::default());
-    assert_eq!(recorder.finish_export(PATIENCE), Exported::default());
+    assert_eq!(recorder.finish_export(PATIENCE), ExportCounts::default());
     assert_eq!(
         export("http://nowhere", 100, 0, PATIENCE),
-        Exported::default()
+        ExportCounts::default()
     );
 }

@@ -6,7 +6,7 @@
 
 use super::{Context, KEY, REMOTE_SPAN, REMOTE_TRACE, Shared};
 use crate::record::{SpanId, SpanRecord, TraceId};
-use crate::ring::Ended;
+use crate::ring::EndedSpan;
 use crate::span_attributes::SpanAttributes;
 use std::cell::RefCell;
 use std::fmt;
@@ -145,7 +145,7 @@ impl Watcher {
     /// Remembers it. What is returned is to be exported, when no lock is held.
     fn close(&self, slots: &mut Slots, id: &Id) -> Option<SpanRecord> {
         let open = slots.of(id);
-        let ended = Ended {
+        let ended = EndedSpan {
             trace: open.context.trace,
             span: open.context.span,
             parent: open.parent,

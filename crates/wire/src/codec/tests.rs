@@ -17,17 +17,17 @@ use proptest::prelude::*;
 mod refused;
 
 fn request_again(request: &Request) -> Result<Request, DecodeError> {
-    let Encoded { body, payload } = encode_request(request);
+    let EncodedMessage { body, payload } = encode_request(request);
     decode_request(&body, payload)
 }
 
 fn reply_again(reply: &Reply) -> Result<Reply, DecodeError> {
-    let Encoded { body, payload } = encode_reply(reply);
+    let EncodedMessage { body, payload } = encode_reply(reply);
     decode_reply(&body, payload)
 }
 
 fn note_again(note: &Note) -> Result<Note, DecodeError> {
-    let Encoded { body, payload } = encode_note(note);
+    let EncodedMessage { body, payload } = encode_note(note);
     decode_note(&body, payload)
 }
 
@@ -40,7 +40,7 @@ fn example(name: &str) -> Request {
 }
 
 /// A message with what reads it.
-type Input = (Encoded, fn(&[u8]) -> bool);
+type Input = (EncodedMessage, fn(&[u8]) -> bool);
 
 /// Each example.
 fn inputs() -> Vec<Input> {
@@ -69,7 +69,7 @@ fn copy() -> Element {
     }
 }
 
-fn lengths(encoded: &Encoded) -> Vec<u16> {
+fn lengths(encoded: &EncodedMessage) -> Vec<u16> {
     let segments = encoded.payload.iter();
     segments.map(|(bytes, _)| bytes.len() as u16).collect()
 }
@@ -230,7 +230,7 @@ fn no_payload_is_copied_and_a_body_is_one_allocation() {
     let buffer = request.to_vec();
     assert_eq!(buffer.capacity(), buffer.len());
 
-    let Encoded {
+    let EncodedMessage {
         body,
         payload: segments,
     } = encode_request(&request);

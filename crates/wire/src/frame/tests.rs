@@ -23,8 +23,8 @@ fn encoded(header: &Header, segments: &[Vec<u8>], body: &[u8]) -> Vec<u8> {
 
 fn head<'a>(bytes: &'a [u8], limits: &Limits) -> Head<'a> {
     match decode(bytes, limits).unwrap() {
-        Decoded::Head(head) => head,
-        Decoded::Need { total_bytes } => panic!("needs {total_bytes} of {}", bytes.len()),
+        DecodeOutcome::Head(head) => head,
+        DecodeOutcome::Need { total_bytes } => panic!("needs {total_bytes} of {}", bytes.len()),
     }
 }
 
@@ -99,10 +99,10 @@ fn every_prefix_asks_for_more_and_never_for_more_than_the_head() {
     );
     for length in 0..bytes.len() {
         match decode(&bytes[..length], &Limits::default()).unwrap() {
-            Decoded::Need { total_bytes } => {
+            DecodeOutcome::Need { total_bytes } => {
                 assert!(total_bytes > length && total_bytes <= bytes.len());
             }
-            Decoded::Head(_) => panic!("a head from {length} of {} bytes", bytes.len()),
+            DecodeOutcome::Head(_) => panic!("a head from {length} of {} bytes", bytes.len()),
         }
     }
 }
@@ -122,7 +122,7 @@ fn every_flipped_bit_of_a_head_is_noticed() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         match decode(&flipped, &Limits::default()) {
             // A length that grew: the checksum is looked at once that much has arrived.
-            Ok(Decoded::Need { total_bytes }) => {
+            Ok(DecodeOutcome::Need { total_bytes }) => {
                 assert!(total_bytes > flipped.len());
                 flipped.resize(total_bytes, 0);
                 assert!(
@@ -130,7 +130,7 @@ fn every_flipped_bit_of_a_head_is_noticed() {
                     "bit {bit} passed"
                 );
             }
-            Ok(Decoded::Head(_)) => panic!("bit {bit} passed"),
+            Ok(DecodeOutcome::Head(_)) => panic!("bit {bit} passed"),
             Err(_) => {}
         }
     }
@@ -315,10 +315,10 @@ proptest! {
         }
         let limits = Limits { max_body_bytes: 4096, max_payload_bytes: 1 << 16, max_segments: 16 };
         match decode(&bytes, &limits) {
-            Ok(Decoded::Need { total_bytes }) => {
+            Ok(DecodeOutcome::Need { total_bytes }) => {
                 prop_assert!(total_bytes > bytes.len() && total_bytes <= limits.max_head_bytes());
             }
-            Ok(Decoded::Head(head)) => prop_assert!(head.head_bytes <= bytes.len()),
+            Ok(DecodeOutcome::Head(head)) => prop_assert!(head.head_bytes <= bytes.len()),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::codec::Encoded;
+use crate::codec::EncodedMessage;
 use crate::fuzzing;
 use crate::testing::{examples, golden, header_name, strategies};
 use areo_core::element::Form;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 #[test]
 fn released_bytes_never_change() {
-    let encoded = |header| Encoded {
+    let encoded = |header| EncodedMessage {
         body: encode_header(header).into(),
         payload: Vec::new(),
     };

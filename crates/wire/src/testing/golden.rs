@@ -1,6 +1,6 @@
 //! Golden files: the bytes of every example, pinned for every version that was ever written.
 
-use crate::codec::Encoded;
+use crate::codec::EncodedMessage;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 const WRITE: &str = "AREO_WRITE_GOLDEN";
 
 /// Compares these examples with the golden file of that name, line by line.
-pub(crate) fn check(file: &str, examples: &[(&str, Encoded)]) {
+pub(crate) fn check(file: &str, examples: &[(&str, EncodedMessage)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(file);

@@ -8,7 +8,7 @@ use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
 use areo_client::Statistics;
-use areo_client::file::{Progress, PullOptions, Pulled};
+use areo_client::file::{Progress, PullOptions, PullReport};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ struct Report<'a> {
     domain: &'a str,
     name: &'a str,
     #[serde(flatten)]
-    pulled: &'a Pulled,
+    pulled: &'a PullReport,
     #[serde(flatten)]
     cost: Option<&'a Statistics>,
 }

@@ -9,7 +9,7 @@ use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
 use areo_client::Statistics;
-use areo_client::file::{Conflict, Progress, PushOptions, Pushed};
+use areo_client::file::{Conflict, Progress, PushOptions, PushReport};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ struct Report<'a> {
     domain: &'a str,
     name: &'a str,
     #[serde(flatten)]
-    pushed: &'a Pushed,
+    pushed: &'a PushReport,
     #[serde(flatten)]
     cost: Option<&'a Statistics>,
 }
@@ -68,7 +68,7 @@ fn report(
     out: Output,
     domain: &str,
     name: &str,
-    pushed: &Pushed,
+    pushed: &PushReport,
     cost: Option<&Statistics>,
 ) -> Outcome {
     if out.json {
@@ -105,7 +105,7 @@ fn report(
     }
 }
 
-fn ending(name: &str, pushed: Pushed) -> Outcome {
+fn ending(name: &str, pushed: PushReport) -> Outcome {
     if let Some(error) = pushed.failed {
         return Err(failure(error));
     }

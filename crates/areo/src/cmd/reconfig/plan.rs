@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
-struct Planned<'a> {
+struct PlanReport<'a> {
     domain: &'a str,
     #[serde(flatten)]
     plan: &'a Plan,
@@ -24,7 +24,7 @@ pub(super) async fn run(session: &Session, args: &ChangeArgs) -> Outcome {
     let plan = domain.plan(&args.change()).await;
     let plan = plan.map_err(|error| reconfig_failure(&args.name, error))?;
     if session.out.json {
-        session.out.object(&Planned {
+        session.out.object(&PlanReport {
             domain: &args.name,
             plan: &plan,
         })?;

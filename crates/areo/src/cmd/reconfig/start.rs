@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::Session;
 use crate::units::{show_count, show_size};
-use areo_client::{ConfigurationInfo, Domain, Progress, Reconfigured, Statistics};
+use areo_client::{ConfigurationInfo, Domain, Progress, ReconfigOutcome, Statistics};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
-struct Ended<'a> {
+struct ReconfigReport<'a> {
     domain: &'a str,
     outcome: &'static str,
     /// The configuration that is final now; nothing if nothing was pending.
@@ -29,7 +29,7 @@ struct Ended<'a> {
 }
 
 /// What was moved so far.
-struct Moved {
+struct TransferReport {
     objects: AtomicU64,
     bytes: AtomicU64,
     cost: Arc<Statistics>,
@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
 }
 
 async fn resume(out: Output, name: &str, domain: &Domain) -> Outcome {
-    let (domain, moved) = Moved::measured(domain);
+    let (domain, moved) = TransferReport::measured(domain);
     let bar = progress::spinner(out, "resuming");
     let resumed = domain.resume(follow(&bar, &moved)).await;
     bar.finish_and_clear();
@@ -69,7 +69,7 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
     let change = args.change.change();
     let failed = |error| reconfig_failure(name, error);
     let planned = domain.plan(&change).await.map_err(failed)?;
-    let (domain, moved) = Moved::measured(domain);
+    let (domain, moved) = TransferReport::measured(domain);
     if planned.unchanged && planned.pending.is_empty() {
         report(out, name, "unchanged", Some(&planned.old), &moved)?;
         return say(
@@ -87,7 +87,10 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
     let ended = loop {
         let ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
         let ended = ended.map_err(failed)?;
-        let is_mine = !matches!(ended, Reconfigured::Lost(_) | Reconfigured::Superseded(_));
+        let is_mine = !matches!(
+            ended,
+            ReconfigOutcome::Lost(_) | ReconfigOutcome::Superseded(_)
+        );
         if is_mine || !args.until_mine {
             break ended;
         }
@@ -96,18 +99,18 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
     conclude(out, name, &ended, &moved)
 }
 
-fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Outcome {
+fn conclude(out: Output, name: &str, ended: &ReconfigOutcome, moved: &TransferReport) -> Outcome {
     let (outcome, c) = match ended {
-        Reconfigured::Installed(c) => ("installed", c),
-        Reconfigured::Unchanged(c) => ("unchanged", c),
-        Reconfigured::Lost(c) => ("lost", c),
-        Reconfigured::Superseded(c) => ("superseded", c),
-        Reconfigured::LeftOff(c) => ("left-off", c),
+        ReconfigOutcome::Installed(c) => ("installed", c),
+        ReconfigOutcome::Unchanged(c) => ("unchanged", c),
+        ReconfigOutcome::Lost(c) => ("lost", c),
+        ReconfigOutcome::Superseded(c) => ("superseded", c),
+        ReconfigOutcome::LeftOff(c) => ("left-off", c),
     };
     report(out, name, outcome, Some(c), moved)?;
     let how_to_insist = "--until-mine makes this one after it";
     match ended {
-        Reconfigured::Installed(_) => {
+        ReconfigOutcome::Installed(_) => {
             let (objects, bytes) = moved.sums();
             let size = show_size(bytes);
             say(
@@ -119,25 +122,25 @@ fn conclude(out: Output, name: &str, ended: &Reconfigured, moved: &Moved) -> Out
                 ),
             )
         }
-        Reconfigured::Unchanged(_) => say(
+        ReconfigOutcome::Unchanged(_) => say(
             out,
             &format!("'{name}' has this configuration already, {}", called(c)),
         ),
-        Reconfigured::Lost(_) => Err(Failure::new(
+        ReconfigOutcome::Lost(_) => Err(Failure::new(
             Code::Precondition,
             format!(
                 "another change of '{name}' was decided first and is installed, {}: {how_to_insist}",
                 called(c)
             ),
         )),
-        Reconfigured::LeftOff(_) => say(
+        ReconfigOutcome::LeftOff(_) => say(
             out,
             &format!(
                 "the change of '{name}' to {} is left pending: `areo reconfig start {name} --resume` finishes it",
                 called(c)
             ),
         ),
-        Reconfigured::Superseded(_) => Err(Failure::new(
+        ReconfigOutcome::Superseded(_) => Err(Failure::new(
             Code::Precondition,
             format!(
                 "others changed '{name}' further meanwhile, to {}: {how_to_insist}",
@@ -162,13 +165,13 @@ fn report(
     name: &str,
     outcome: &'static str,
     c: Option<&ConfigurationInfo>,
-    moved: &Moved,
+    moved: &TransferReport,
 ) -> Outcome {
     if !out.json {
         return Ok(());
     }
     let (objects, bytes) = moved.sums();
-    out.object(&Ended {
+    out.object(&ReconfigReport {
         domain: name,
         outcome,
         configuration: c,
@@ -187,11 +190,11 @@ fn say(out: Output, sentence: &str) -> Outcome {
     }
 }
 
-impl Moved {
+impl TransferReport {
     /// The domain, and what will be moved through it.
-    fn measured(domain: &Domain) -> (Domain, Arc<Moved>) {
+    fn measured(domain: &Domain) -> (Domain, Arc<TransferReport>) {
         let (domain, cost) = domain.measured();
-        let moved = Moved {
+        let moved = TransferReport {
             objects: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             cost,
@@ -206,7 +209,7 @@ impl Moved {
 }
 
 /// Keeps the bar up to date.
-fn follow(bar: &ProgressBar, moved: &Arc<Moved>) -> impl Fn(Progress) + Send + 'static {
+fn follow(bar: &ProgressBar, moved: &Arc<TransferReport>) -> impl Fn(Progress) + Send + 'static {
     let (bar, moved) = (bar.clone(), moved.clone());
     move |progress| {
         let word = match progress {

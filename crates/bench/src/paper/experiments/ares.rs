@@ -1,6 +1,6 @@
 //! Ares II: figures 2 to 14, tables 2 and 3 (`docs/spec` 7.1).
 
-use crate::paper::experiment::{Experiment, Parameter, Procedure, Variants, Varied};
+use crate::paper::experiment::{Experiment, Parameter, Procedure, Variants, Variation};
 use crate::paper::published::Table;
 use crate::paper::scale::{KIB, MIB, Parameters};
 use crate::paper::variant::{Algorithm, Extras};
@@ -49,19 +49,19 @@ pub(super) const ROWS: &[Experiment] = &[
             ..Parameters::COMMON
         },
         varied: &[
-            Varied {
+            Variation {
                 what: Parameter::Servers,
                 quick: &[3, 5],
                 default: &[3, 11],
                 full: &[3, 5, 7, 9, 11],
             },
-            Varied {
+            Variation {
                 what: Parameter::Readers,
                 quick: &[1, 2],
                 default: &[5, 15],
                 full: &[5, 15, 50],
             },
-            Varied {
+            Variation {
                 what: Parameter::Writers,
                 quick: &[1],
                 default: &[5, 10],
@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Experiment] = &[
             sizes: &[512 * MIB],
             ..Parameters::COMMON
         },
-        varied: &[Varied {
+        varied: &[Variation {
             what: Parameter::BlockBytes,
             quick: &[8 * KIB, 16 * KIB],
             default: &[512 * KIB, MIB, 2 * MIB],
@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Experiment] = &[
             sizes: &[4 * MIB],
             ..Parameters::COMMON
         },
-        varied: &[Varied {
+        varied: &[Variation {
             what: Parameter::K,
             quick: &[2, 4],
             default: &[2, 6, 10],
@@ -132,7 +132,7 @@ pub(super) const ROWS: &[Experiment] = &[
             sizes: &[4 * MIB],
             ..Parameters::COMMON
         },
-        varied: &[Varied {
+        varied: &[Variation {
             what: Parameter::Reconfigurers,
             quick: &[1, 2],
             default: &[1, 5],

@@ -13,7 +13,7 @@ use super::published::EcPublished;
 use crate::config::Configuration;
 use crate::dap::kind::{Kind, Remembers};
 use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use crate::dap::{Passed, Scope};
+use crate::dap::{PassedVersions, Scope};
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
 use crate::message::{HeldVersions, Want};
@@ -43,7 +43,7 @@ impl Kind for EcOptimized {
         c: &Configuration,
         held: &[Option<HeldVersions>],
         have: Tag,
-        passed: &Passed,
+        passed: &PassedVersions,
     ) -> Option<Tag> {
         EcPublished::accepted(c, held, have, passed)
     }

@@ -19,7 +19,7 @@ use super::Ec;
 use crate::config::Configuration;
 use crate::dap::kind::{Kind, Remembers};
 use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use crate::dap::{Passed, Scope};
+use crate::dap::{PassedVersions, Scope};
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::Env;
 use crate::limits;
@@ -42,7 +42,7 @@ impl Kind for EcPublished {
         c: &Configuration,
         held: &[Option<HeldVersions>],
         have: Tag,
-        _: &Passed,
+        _: &PassedVersions,
     ) -> Option<Tag> {
         let lists: Vec<&HeldVersions> = held.iter().flatten().collect();
         assert!(

@@ -70,7 +70,7 @@ fn trim(versions: &mut Versions, delta: u16, quiet: bool) -> Vec<StoredVersion> 
 type Rule = dyn Fn(&Configuration, &[Option<HeldVersions>]) -> Option<Tag>;
 
 fn ours(c: &Configuration, held: &[Option<HeldVersions>]) -> Option<Tag> {
-    Ec::accepted(c, held, Tag::INITIAL, &Passed::default())
+    Ec::accepted(c, held, Tag::INITIAL, &PassedVersions::default())
 }
 
 /// EC-DAP II: the largest tag in at least k lists, whatever was trimmed (2.5).
@@ -207,9 +207,9 @@ fn copies_and_fragments_support_a_tag_alike() {
 fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
     let c = configuration(5, 3, 1);
     let (old, new) = (tag(1), tag(2));
-    let passed = Passed {
+    let passed = PassedVersions {
         unplaced: vec![new],
-        ..Passed::default()
+        ..PassedVersions::default()
     };
     let at_three = |position| {
         held(
@@ -222,11 +222,11 @@ fn more_answers_than_a_quorum_show_that_a_version_is_not_complete() {
     };
     let mut lists: Vec<Option<HeldVersions>> =
         (0..5).map(|position| Some(at_three(position))).collect();
-    let judge = |lists: &[Option<HeldVersions>], passed: &Passed| {
+    let judge = |lists: &[Option<HeldVersions>], passed: &PassedVersions| {
         Ec::accepted(&c, lists, Tag::INITIAL, passed)
     };
     assert_eq!(
-        judge(&lists, &Passed::default()),
+        judge(&lists, &PassedVersions::default()),
         Some(new),
         "it is readable"
     );
@@ -253,16 +253,16 @@ fn a_known_version_needs_no_elements_but_may_be_outdated() {
         None,
     ];
     assert_eq!(
-        Ec::accepted(&c, &lists, Tag::INITIAL, &Passed::default()),
+        Ec::accepted(&c, &lists, Tag::INITIAL, &PassedVersions::default()),
         None,
         "t1 may be complete"
     );
     assert_eq!(
-        Ec::accepted(&c, &lists, tag(1), &Passed::default()),
+        Ec::accepted(&c, &lists, tag(1), &PassedVersions::default()),
         Some(tag(1))
     );
     assert_eq!(
-        Ec::accepted(&c, &lists, tag(9), &Passed::default()),
+        Ec::accepted(&c, &lists, tag(9), &PassedVersions::default()),
         Some(tag(9))
     );
 }

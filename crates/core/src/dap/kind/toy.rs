@@ -4,7 +4,7 @@
 use super::Kind;
 use crate::config::Configuration;
 use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use crate::dap::{Passed, Scope, abd};
+use crate::dap::{PassedVersions, Scope, abd};
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
 use crate::message::{HeldVersions, Want};
@@ -33,7 +33,7 @@ impl Kind for All {
         _: &Configuration,
         held: &[Option<HeldVersions>],
         have: Tag,
-        _: &Passed,
+        _: &PassedVersions,
     ) -> Option<Tag> {
         let stored = held.iter().flatten().flat_map(|held| &held.stored);
         stored.map(|(tag, _)| *tag).chain([have]).max()
@@ -71,7 +71,7 @@ impl Kind for All {
 mod tests {
     use crate::config::{Configuration, Dap};
     use crate::consensus::AsDescribed;
-    use crate::reconfig::ares::{self, Reconfigured, Reconfigurer};
+    use crate::reconfig::ares::{self, ReconfigOutcome, Reconfigurer};
     use crate::world::{Message, World, configuration, successor};
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
                 };
                 ares::reconfigure(&by, &known, wanted.descriptor()).await
             });
-            assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));
+            assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
             for reader in [&actor, &world.actor(&next)] {
                 assert_eq!(reader.get("k"), (tag, Some(text.clone())));
             }

@@ -4,7 +4,7 @@ use super::{Actor, World, announce, configuration, resume, successor};
 use crate::world::Message;
 use areo_core::config::{Configuration, Dap};
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::transfer::{Transferred, transfer};
+use areo_core::reconfig::transfer::{TransferOutcome, transfer};
 use std::sync::Arc;
 
 /// A domain of which the next configuration is pending, and a client that knows that. `k` was written before.
@@ -78,7 +78,7 @@ fn a_version_that_was_transferred_is_read_in_one_go() {
     let (world, actor, [c, next]) = pending();
     let (env, sources, target) = (world.env(), [c], next);
     let moved = async move { transfer(&env, &sources, &target, &|_| {}).await };
-    assert_eq!(world.run(moved), Ok(Transferred::Complete));
+    assert_eq!(world.run(moved), Ok(TransferOutcome::Complete));
     world.settle();
     let (rounds, bytes) = (world.gathers(), world.element_bytes());
     assert_eq!(actor.get("k").1.as_deref(), Some("old"));

@@ -9,7 +9,7 @@ use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::Members;
 use areo_core::dsm::Client;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, AresError, LeaveOff, Reconfigured, Reconfigurer};
+use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn assert_all_is_there(world: &World, known: &[&Arc<Configuration>], operated: b
     world.assert_one_chain();
 }
 
-type Ended = Rc<RefCell<Option<Result<Reconfigured, AresError>>>>;
+type Ended = Rc<RefCell<Option<Result<ReconfigOutcome, AresError>>>>;
 
 /// Begins a reconfiguration that stops before its call number `limit`. Returns whether it got there.
 fn begin(
@@ -97,7 +97,7 @@ fn others(world: &World, c: &Arc<Configuration>, next: &Arc<Configuration>, what
         let done = world.run(reconfigure(actor.client(), c, &other));
         assert!(matches!(
             done,
-            Ok(Reconfigured::Installed(_) | Reconfigured::Lost(_))
+            Ok(ReconfigOutcome::Installed(_) | ReconfigOutcome::Lost(_))
         ));
     };
     match what {
@@ -162,20 +162,20 @@ fn a_slow_reconfigurer_does_no_harm() {
                 }
                 world.settle();
                 let result = ended.borrow_mut().take().expect("it has ended");
-                superseded += usize::from(matches!(result, Ok(Reconfigured::Superseded(_))));
+                superseded += usize::from(matches!(result, Ok(ReconfigOutcome::Superseded(_))));
                 let last = match result {
                     Ok(
-                        Reconfigured::Installed(c)
-                        | Reconfigured::Lost(c)
-                        | Reconfigured::Superseded(c)
-                        | Reconfigured::Unchanged(c),
+                        ReconfigOutcome::Installed(c)
+                        | ReconfigOutcome::Lost(c)
+                        | ReconfigOutcome::Superseded(c)
+                        | ReconfigOutcome::Unchanged(c),
                     ) => c,
                     Err(error) => panic!("{case}: {error:?}"),
                 };
                 assert_all_is_there(&world, &[&c, &last], true, &case);
                 let after = successor(&last, 5 * N, N, from);
                 let done = world.run(reconfigure(world.actor(&c).client(), &c, &after));
-                let Ok(Reconfigured::Installed(after)) = done else {
+                let Ok(ReconfigOutcome::Installed(after)) = done else {
                     panic!("{case}: {done:?}")
                 };
                 assert_all_is_there(&world, &[&c, &last, &after], true, &case);
@@ -250,7 +250,7 @@ fn reconfigurers_that_die_leave_nothing_behind_that_others_cannot_finish() {
                 let three = successor(&two, 3 * N, N, dap);
                 let done = world.run(reconfigure(world.actor(&c).client(), &c, &three));
                 let last = match done {
-                    Ok(Reconfigured::Installed(last) | Reconfigured::Lost(last)) => last,
+                    Ok(ReconfigOutcome::Installed(last) | ReconfigOutcome::Lost(last)) => last,
                     other => panic!("{case}: {other:?}"),
                 };
                 if !early {
@@ -311,13 +311,13 @@ fn who_finishes_a_pending_configuration_is_told_if_another_took_its_place() {
         gate.open();
         world.settle();
         match ended.borrow_mut().take().expect("it has ended") {
-            Ok(Reconfigured::Installed(last)) => {
+            Ok(ReconfigOutcome::Installed(last)) => {
                 // Its own at the time, or once more after the later one.
                 let again = last.id().index == 3;
                 assert!(last == next || again, "before call {limit}: {last:?}");
                 installed += 1;
             }
-            Ok(Reconfigured::Superseded(last)) => {
+            Ok(ReconfigOutcome::Superseded(last)) => {
                 assert_eq!(last, later, "before call {limit}");
                 superseded += 1;
             }
@@ -356,7 +356,7 @@ fn what_is_left_off_leads_on_step_by_step() {
                 };
                 ares::leave_off(&by, &known, wanted.descriptor(), after).await
             });
-            let installed = Reconfigured::Installed(next.clone());
+            let installed = ReconfigOutcome::Installed(next.clone());
             let expected = (after == LeaveOff::Finalized).then_some(installed);
             assert_eq!(done, Ok(expected));
             world.settle();

@@ -6,7 +6,7 @@ use crate::world::{Actor, Reached, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor};
 use areo_core::consensus::outside::key_after;
 use areo_core::manager::domains;
-use areo_core::reconfig::ares::{AresError, Reconfigured};
+use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ fn of_two_reconfigurers_one_wins() {
             let end = end.borrow().clone().expect("it has ended");
             let end = end.expect("everybody is there");
             match end {
-                Reconfigured::Installed(c) => assert!(who == winner && c == wanted[winner]),
-                Reconfigured::Lost(c) => {
+                ReconfigOutcome::Installed(c) => assert!(who == winner && c == wanted[winner]),
+                ReconfigOutcome::Lost(c) => {
                     assert!(who != winner && c == wanted[winner]);
                     lost += 1;
                 }
@@ -123,7 +123,7 @@ fn what_was_decided_unheard_is_installed_by_the_next() {
     world.outside().reached = Reached::Answered;
     let wanted = successor(&c, 6, 3, Dap::Abd);
     let end = world.run(reconfigure(world.actor(&c).client(), &c, &wanted));
-    assert_eq!(end, Ok(Reconfigured::Lost(unheard.clone())));
+    assert_eq!(end, Ok(ReconfigOutcome::Lost(unheard.clone())));
     move_to(
         &world,
         &world.actor(&c),

@@ -8,7 +8,7 @@ use areo_core::manager::{Creation, Registration};
 use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::Reconfigured;
+use areo_core::reconfig::ares::ReconfigOutcome;
 use areo_core::server::record::Header;
 use areo_core::timing;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
             .reconfigure(&root, wanted, &|_| {})
             .await
     });
-    assert_eq!(done, Ok(Reconfigured::Installed(next.clone())));
+    assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
 }
 
 /// What a server says of the root domain to whoever asks it first.

@@ -7,7 +7,7 @@ use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dap::{CachedVersion, FoundVersion};
 use areo_core::message::Note;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::Reconfigured;
+use areo_core::reconfig::ares::ReconfigOutcome;
 use areo_core::reconfig::sequence;
 use areo_core::tag::Tag;
 use std::sync::Arc;
@@ -298,7 +298,7 @@ fn a_late_final_pointer_leads_on_all_the_same() {
             let aside = world.set_aside(|m| m.at(&[3]));
             let two = successor(&one, 8, 4, dap);
             let done = world.run(reconfigure(world.actor(&c).client(), &c, &two));
-            assert_eq!(done, Ok(Reconfigured::Installed(two.clone())));
+            assert_eq!(done, Ok(ReconfigOutcome::Installed(two.clone())));
             announce(&world, &c, &Pointer::finalized(&two));
             actor.put("k", "new");
             // Late pointers at everybody.
@@ -374,7 +374,7 @@ fn restarts_between_all_steps_of_a_reconfiguration_lose_nothing() {
                 }
             }
             let ended = done.borrow_mut().take();
-            assert_eq!(ended, Some(Ok(Reconfigured::Installed(next.clone()))));
+            assert_eq!(ended, Some(Ok(ReconfigOutcome::Installed(next.clone()))));
             last = next;
             known.push(last.clone());
             for number in 0..12 {

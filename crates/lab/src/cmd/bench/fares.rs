@@ -7,7 +7,7 @@ use areo::exit::Outcome;
 use areo::output::{Column, Output, columns};
 use areo::units::show_size;
 use areo_bench::Setup;
-use areo_bench::reconfig::Fared;
+use areo_bench::reconfig::PhaseReport;
 use areo_lab::shared::{data_directory, random_seed};
 use std::time::Duration;
 
@@ -47,13 +47,17 @@ pub(super) fn announce(out: Output, setup: &Setup, disturbances: &str) {
 }
 
 /// A table: how they fare without the disturbance, and with it.
-pub(super) fn print(out: Output, without: &Fared, (what, with): (&'static str, &Fared)) -> Outcome {
+pub(super) fn print(
+    out: Output,
+    without: &PhaseReport,
+    (what, with): (&'static str, &PhaseReport),
+) -> Outcome {
     let head = [
         Column::Text("readers and writers"),
         Column::Number("without"),
         Column::Number(what),
     ];
-    let row = |what: &str, of: fn(&Fared) -> f64, unit: &str| {
+    let row = |what: &str, of: fn(&PhaseReport) -> f64, unit: &str| {
         let show = |fared| match of(fared) {
             small if small < 100.0 => format!("{small:.1}{unit}"),
             large => format!("{large:.0}{unit}"),

@@ -6,7 +6,7 @@ use crate::cmd::Lab;
 use areo::exit::Outcome;
 use areo::output::{Output, columns};
 use areo::progress;
-use areo_bench::reconfig::{self, Moved, Options, PerObject, ReadCost, Report, Stage};
+use areo_bench::reconfig::{self, MovedBytes, Options, PerObject, ReadCost, Report, Stage};
 use areo_lab::shared::{finish, history, none_failed};
 use std::time::Duration;
 
@@ -86,9 +86,9 @@ fn costs(out: Output, report: &Report) -> Outcome {
     out.table(&head, &rows)
 }
 
-fn bytes(out: Output, moved: &[Moved]) -> Outcome {
+fn bytes(out: Output, moved: &[MovedBytes]) -> Outcome {
     let head = columns("change | > bytes moved | > needed | > ratio");
-    let row = |moved: &Moved| {
+    let row = |moved: &MovedBytes| {
         vec![
             moved.change.clone(),
             moved.moved_bytes.to_string(),

@@ -1,7 +1,7 @@
 //! Starts of a member of the root domain from a directory that is not the only one, or not the latest (decision records 0002
 //! and 0017).
 
-use super::super::{Case, Ended, Judge, Kind, Observed, Operation};
+use super::super::{Case, Ended, Judge, Kind, ObservedOperation, Operation};
 use super::{configuration, object};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
@@ -136,8 +136,8 @@ fn start(c: &Arc<Configuration>) -> Operation {
     })
 }
 
-fn confirmed(observed: &[Observed]) -> usize {
+fn confirmed(observed: &[ObservedOperation]) -> usize {
     let is_confirmed =
-        |of: &&Observed| matches!(&of.ended, Some(Ended::Other(how)) if how == CONFIRMED);
+        |of: &&ObservedOperation| matches!(&of.ended, Some(Ended::Other(how)) if how == CONFIRMED);
     observed.iter().filter(is_confirmed).count()
 }

@@ -7,7 +7,7 @@ use crate::truth::domain_of;
 use crate::workload::operation::One;
 use areo_core::fragment::block;
 use areo_core::fragment::file::{Block, Chain};
-use areo_core::fragment::update::Updated;
+use areo_core::fragment::update::UpdateReport;
 use areo_core::instant::Instant;
 use areo_core::tag::{Tag, Writer};
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ impl One<'_> {
         }
     }
 
-    pub(super) fn judge_push<S>(&self, base: &Chain, updated: &Updated<S>, floors: &Floors) {
+    pub(super) fn judge_push<S>(&self, base: &Chain, updated: &UpdateReport<S>, floors: &Floors) {
         // Who could not look is told that nobody knows.
         let unknown = updated.failed.iter().any(|(block, _)| block.id.is_none());
         if updated.written > 0 && !unknown && floors.of(None).era() > base.era() {

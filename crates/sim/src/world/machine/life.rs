@@ -3,7 +3,7 @@
 use super::{Caller, Live, SEGMENT_BYTES};
 use crate::fault::Fault;
 use crate::invariant::Observation;
-use crate::truth::{Kept, Objects};
+use crate::truth::{KeptRecord, Objects};
 use crate::world::identity::Platter;
 use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::Configuration;
@@ -11,21 +11,21 @@ use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::Starting;
 use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep, may_start};
-use areo_store::disk::{Survive, Unsynced};
+use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{LogOptions, MemoryDisk, OpenError};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The records that recovery found, each with its handle, and whether some cannot be read.
-type Found = (bool, Vec<(u32, Kept)>);
+type FoundRecords = (bool, Vec<(u32, KeptRecord)>);
 
 /// Opens the store and recovers the shard from it.
 fn open(
     platter: &Platter,
     shard: &mut Shard<Caller>,
     objects: &mut Objects,
-) -> Result<(Durable<MemoryDisk>, Found), OpenError> {
+) -> Result<(Durable<MemoryDisk>, FoundRecords), OpenError> {
     if platter.in_memory {
         let empty = Durable::Memory(MemoryRecords::default());
         return Ok((empty, (false, Vec::new())));
@@ -37,7 +37,7 @@ fn open(
         reclaim_dead_percent: 50,
     };
     let recover = |header, damaged| {
-        let kept = Kept::of(&header, damaged, objects);
+        let kept = KeptRecord::of(&header, damaged, objects);
         let handle = shard.recover(header, damaged);
         found.push((handle.0, kept));
         handle
@@ -108,7 +108,7 @@ impl World {
         server: usize,
         shard: Shard<Caller>,
         records: Durable<MemoryDisk>,
-        (unreadable, found): Found,
+        (unreadable, found): FoundRecords,
     ) {
         let life = {
             let machines = &mut *self.0.machines.borrow_mut();
@@ -232,7 +232,7 @@ impl World {
     pub(in crate::world) fn stop(
         &self,
         server: usize,
-        survive: impl FnMut(Unsynced<'_>) -> Survive,
+        survive: impl FnMut(UnsyncedChange<'_>) -> Survive,
     ) {
         let registering = {
             let machines = &mut *self.0.machines.borrow_mut();

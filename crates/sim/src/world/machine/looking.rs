@@ -13,13 +13,13 @@ use areo_node::Watch;
 use std::sync::Arc;
 
 /// An element that a server took from an earlier configuration (`[X-17 adopted-elements]`).
-pub(super) type Adopted = (ObjectId, Tag, Element);
+pub(super) type AdoptedElement = (ObjectId, Tag, Element);
 
 /// Takes down what a node does while the world is not at hand.
 pub(super) struct Looking<'a> {
     pub(super) truth: &'a mut Truth,
     pub(super) watch: &'a mut Invariants,
-    pub(super) adopted: Vec<Adopted>,
+    pub(super) adopted: Vec<AdoptedElement>,
 }
 
 impl Watch<Caller> for Looking<'_> {
@@ -58,7 +58,7 @@ fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
 
 impl World {
     /// Shows the invariants elements that were made without a client.
-    pub(super) fn show_adopted(&self, adopted: &[Adopted]) {
+    pub(super) fn show_adopted(&self, adopted: &[AdoptedElement]) {
         let machines = self.0.machines.borrow();
         for &(object, tag, ref element) in adopted {
             let submitted = Observation::Submitted {

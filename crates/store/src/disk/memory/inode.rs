@@ -1,6 +1,6 @@
 //! The content of one file and what of it is not durable yet.
 
-use super::{Survive, Unsynced};
+use super::{Survive, UnsyncedChange};
 
 /// The present bytes, and for every unsynced change what is needed to undo it.
 #[derive(Clone, Default)]
@@ -157,7 +157,11 @@ impl Inode {
     }
 
     /// Back to what is durable, then forward with what survives.
-    pub(super) fn crash(&mut self, name: &str, survive: &mut impl FnMut(Unsynced<'_>) -> Survive) {
+    pub(super) fn crash(
+        &mut self,
+        name: &str,
+        survive: &mut impl FnMut(UnsyncedChange<'_>) -> Survive,
+    ) {
         let pending = std::mem::take(&mut self.pending);
         let length = self.length;
         for change in pending.iter().rev() {
@@ -171,7 +175,7 @@ impl Inode {
         for Pending { change, is_lost } in pending {
             match change {
                 Change::Length => {
-                    if is_lost || survive(Unsynced::Length { name }) == Survive::Nothing {
+                    if is_lost || survive(UnsyncedChange::Length { name }) == Survive::Nothing {
                         self.cut(0);
                     }
                 }
@@ -179,7 +183,7 @@ impl Inode {
                     let fate = if is_lost {
                         Survive::Nothing
                     } else {
-                        survive(Unsynced::Write {
+                        survive(UnsyncedChange::Write {
                             name,
                             offset: offset as u64,
                             length: new.len(),

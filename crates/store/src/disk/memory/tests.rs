@@ -61,7 +61,7 @@ fn unsynced_names_and_lengths_can_vanish() {
     disk.crash(|unsynced| {
         seen.push(format!("{unsynced:?}"));
         match unsynced {
-            Unsynced::Names { changes: 2 } => Survive::Prefix(1),
+            UnsyncedChange::Names { changes: 2 } => Survive::Prefix(1),
             _ => Survive::Nothing,
         }
     });

@@ -16,7 +16,7 @@ fn every_truncation_is_refused() {
     ];
     let may_end_early = |name| early.contains(&name);
     for request in examples::requests() {
-        let Encoded { body, payload } = encode_request(&request);
+        let EncodedMessage { body, payload } = encode_request(&request);
         for end in 0..body.len() {
             let cut = decode_request(&body.slice(..end), payload.clone());
             assert!(
@@ -33,7 +33,7 @@ fn every_truncation_is_refused() {
         }
     }
     for reply in examples::replies() {
-        let Encoded { body, payload } = encode_reply(&reply);
+        let EncodedMessage { body, payload } = encode_reply(&reply);
         for end in 0..body.len() {
             let cut = decode_reply(&body.slice(..end), payload.clone());
             assert!(
@@ -70,7 +70,7 @@ fn every_flipped_bit_is_read_or_refused() {
 fn nothing_may_be_left_over() {
     let segment = (Bytes::from_static(b"surplus"), 0);
     for request in examples::requests() {
-        let Encoded { body, mut payload } = encode_request(&request);
+        let EncodedMessage { body, mut payload } = encode_request(&request);
         let longer = Bytes::from([&body[..], &[0]].concat());
         assert!(
             decode_request(&longer, payload.clone()).is_err(),
@@ -81,7 +81,7 @@ fn nothing_may_be_left_over() {
         assert_eq!(decode_request(&body, payload), Err(unused));
     }
     for reply in examples::replies() {
-        let Encoded { body, mut payload } = encode_reply(&reply);
+        let EncodedMessage { body, mut payload } = encode_reply(&reply);
         let longer = Bytes::from([&body[..], &[0]].concat());
         assert!(decode_reply(&longer, payload.clone()).is_err(), "{reply:?}");
         payload.push(segment.clone());
@@ -100,7 +100,7 @@ fn nothing_may_be_left_over() {
 }
 
 /// Sets each of these bits of one byte in turn; the flags of `what` must be refused each time.
-fn refuses_flags(encoded: &Encoded, at: usize, bits: Range<u32>, expected: &str) {
+fn refuses_flags(encoded: &EncodedMessage, at: usize, bits: Range<u32>, expected: &str) {
     for bit in bits {
         let mut body = encoded.body.to_vec();
         body[at] |= 1 << bit;
@@ -252,7 +252,7 @@ fn elements_that_cannot_be_are_refused() {
         element: copy(),
         write_back: false,
     };
-    let Encoded { body, payload } = encode_request(&Request::Configured {
+    let EncodedMessage { body, payload } = encode_request(&Request::Configured {
         configuration,
         descriptor: None,
         pointer: None,

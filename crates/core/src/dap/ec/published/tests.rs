@@ -36,7 +36,8 @@ fn list(position: usize, numbers: &[i64]) -> HeldVersions {
 fn decoded(lists: &[&[i64]]) -> Option<u64> {
     let held: Vec<Option<HeldVersions>> =
         (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
-    EcPublished::accepted(&c(), &held, Tag::INITIAL, &Passed::default()).map(|tag| tag.number)
+    EcPublished::accepted(&c(), &held, Tag::INITIAL, &PassedVersions::default())
+        .map(|tag| tag.number)
 }
 
 #[test]
@@ -72,11 +73,16 @@ fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
         ]
     };
     assert_eq!(
-        EcPublished::accepted(&c, &lists(&[1]), Tag::INITIAL, &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[1]), Tag::INITIAL, &PassedVersions::default()),
         Some(tag(1))
     );
     assert_eq!(
-        EcPublished::accepted(&c, &lists(&[1, 2]), Tag::INITIAL, &Passed::default()),
+        EcPublished::accepted(
+            &c,
+            &lists(&[1, 2]),
+            Tag::INITIAL,
+            &PassedVersions::default()
+        ),
         None
     );
 }
@@ -86,19 +92,19 @@ fn whoever_has_a_version_is_told_of_larger_ones_only() {
     let c = c();
     let lists = |numbers: &[i64]| (0..4).map(|i| Some(list(i, numbers))).collect::<Vec<_>>();
     assert_eq!(
-        EcPublished::accepted(&c, &lists(&[]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[]), tag(5), &PassedVersions::default()),
         Some(tag(5))
     );
     assert_eq!(
-        EcPublished::accepted(&c, &lists(&[5]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[5]), tag(5), &PassedVersions::default()),
         Some(tag(5))
     );
     assert_eq!(
-        EcPublished::accepted(&c, &lists(&[5, 6]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[5, 6]), tag(5), &PassedVersions::default()),
         Some(tag(6))
     );
     assert_eq!(
-        EcPublished::accepted(&c, &lists(&[5, -6]), tag(5), &Passed::default()),
+        EcPublished::accepted(&c, &lists(&[5, -6]), tag(5), &PassedVersions::default()),
         None
     );
 }
