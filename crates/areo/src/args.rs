@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Get(Get),
     /// List objects
     Ls(Ls),
-    /// Show version, size, metadata and placement of an object
+    /// Show version, size, metadata and placement of an object, and what each server holds
     Stat(Stat),
     /// Delete an object
     Rm(Rm),
@@ -302,6 +302,9 @@ pub(crate) struct Stat {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
+    /// Show where elements belong, and do not ask the servers what they hold
+    #[arg(long)]
+    pub(crate) rule: bool,
     #[command(flatten)]
     pub(crate) stats: Stats,
 }

@@ -104,8 +104,8 @@ pub use domain::Domain;
 pub use error::{Damage, Error, ForkBranch, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
 pub use metrics::Metrics;
 pub use object::{
-    Blocks, ElementRole, Entry, Etag, ListOptions, Metadata, Object, ObjectInfo, Page, Placement,
-    PutOptions,
+    Blocks, ElementRole, Entry, Etag, Holds, ListOptions, Metadata, Object, ObjectInfo, Page,
+    Placement, PutOptions,
 };
 pub use reconfig::{
     Change, DapKind, Plan, Progress, ReconfigError, ReconfigOutcome, UnreachableServer,

@@ -2,6 +2,7 @@
 
 use crate::view;
 use crate::{ServerId, Shape, Version};
+use areo_core::dsm::holdings::Holding;
 use areo_core::limits;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
@@ -83,8 +84,8 @@ pub struct ObjectInfo {
     /// Shape of that configuration.
     #[serde(flatten, serialize_with = "dap_n_k")]
     pub shape: Shape,
-    /// What each server of the configuration is to hold of it, in the order of the member list. Computed, not asked: a
-    /// server that was down during the write may not hold it yet.
+    /// What each server of the configuration is to hold of it, in the order of the member list; after [`Domain::inspect`](
+    /// crate::Domain::inspect) with what it holds.
     pub placement: Vec<Placement>,
 }
 
@@ -159,6 +160,57 @@ pub struct Placement {
     pub element: u8,
     /// What that element is.
     pub role: ElementRole,
+    /// What the server holds; `None` if it was not asked.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<Holds>,
+}
+
+/// What a server holds of a version. Serialised as `holds`, and as `version` where it is of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "holds", rename_all = "lowercase")]
+pub enum Holds {
+    /// Its element of the version.
+    Element,
+    /// No element of it; the newest element is of another version.
+    Other {
+        /// Which.
+        #[serde(serialize_with = "view::text")]
+        version: Version,
+    },
+    /// No element of any version: it was away when the object was written, or its disk was replaced.
+    Missing,
+    /// A damaged version: the server abstains until a read or a write repairs it.
+    Damaged,
+    /// Nothing of this configuration any more: it knows a later one.
+    Superseded,
+    /// Unknown: it did not answer in time, or refused.
+    Unknown,
+}
+
+impl From<Holding> for Holds {
+    fn from(holding: Holding) -> Holds {
+        match holding {
+            Holding::Version => Holds::Element,
+            Holding::Other(version) => Holds::Other { version },
+            Holding::Nothing => Holds::Missing,
+            Holding::Damaged => Holds::Damaged,
+            Holding::Superseded => Holds::Superseded,
+            Holding::Silent | Holding::Refused(_) => Holds::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holds::Element => f.write_str("held"),
+            Holds::Other { version } => write!(f, "MISSING, holds version {version}"),
+            Holds::Missing => f.write_str("MISSING"),
+            Holds::Damaged => f.write_str("DAMAGED"),
+            Holds::Superseded => f.write_str("has a later configuration"),
+            Holds::Unknown => f.write_str("no answer"),
+        }
+    }
 }
 
 /// What an element is of its value.

@@ -13,11 +13,15 @@ use areo_core::object::{Kind, Name};
 use areo_core::span::{self, watch};
 use bytes::Bytes;
 use placement::placement;
+use std::time::Duration;
 
 mod coverable;
 mod placement;
 #[cfg(test)]
 mod tests;
+
+/// How long [`Domain::inspect`] waits for silent members.
+const HOLDINGS_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Domain {
     /// Writes the object and returns its new version, which a quorum then has (on disk, unless the servers keep nothing
@@ -93,30 +97,59 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
-        counted!(self.metrics(), CountedOperation::Stat, self.read_info(key))
+        counted!(
+            self.metrics(),
+            CountedOperation::Stat,
+            self.read_info(key, false)
+        )
     }
 
-    async fn read_info(&self, key: &str) -> Result<ObjectInfo, Error> {
+    /// The same, and asks every member what it holds ([`Placement::holds`](crate::Placement::holds)). Waits for silent members, a
+    /// second at most.
+    ///
+    /// # Errors
+    /// As [`Domain::get`].
+    pub async fn inspect(&self, key: &str) -> Result<ObjectInfo, Error> {
+        counted!(
+            self.metrics(),
+            CountedOperation::Stat,
+            self.read_info(key, true)
+        )
+    }
+
+    async fn read_info(&self, key: &str, asks_all: bool) -> Result<ObjectInfo, Error> {
         let name = Name::user(key)?;
-        let read = |context: Context| async move {
+        let read = move |context: Context| async move {
             let found = context.handle().stat(context.name()).await;
-            found.map_err(|error| context.not_applied(&error))
+            let found = found.map_err(|error| context.not_applied(&error))?;
+            let latest = context.latest();
+            let holdings = if asks_all {
+                let patience = context.timeout().min(HOLDINGS_PATIENCE);
+                let domain = context.within(patience).domain(&latest);
+                let holdings = domain.holdings(&latest, context.name(), found.tag).await;
+                Some(holdings)
+            } else {
+                None
+            };
+            Ok::<_, Error>((found, latest, holdings))
         };
-        let found = self.run(Operation::Stat, name.clone(), read).await?;
+        let read = self.run(Operation::Stat, name.clone(), read).await?;
+        let (found, configuration, holdings) = read;
         let length = found.length;
         let (version, metadata, _) = self.known.opened(key, found)?;
-        let configuration = &*self.known.noted();
         let names = self.names();
+        // Of the manifest, where there is one: each block has its own.
+        let placed = if metadata.blocks.is_some() { 0 } else { length };
+        let mut placement = placement(&configuration, &names, &name, placed);
+        for (place, holding) in placement.iter_mut().zip(holdings.into_iter().flatten()) {
+            place.holds = Some(holding.into());
+        }
         Ok(ObjectInfo {
             version,
             length,
             configuration: configuration.id().index,
-            shape: Shape::of(configuration),
-            placement: match metadata.blocks {
-                // Of the manifest: each block has its own.
-                Some(_) => placement(configuration, &names, &name, 0),
-                None => placement(configuration, &names, &name, length),
-            },
+            shape: Shape::of(&configuration),
+            placement,
             metadata,
         })
     }

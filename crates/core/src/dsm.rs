@@ -7,6 +7,7 @@ pub mod atomic;
 pub mod coverable;
 pub mod decided_once;
 pub mod headers;
+pub mod holdings;
 pub mod large;
 pub mod listing;
 pub(crate) mod newest;

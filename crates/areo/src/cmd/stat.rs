@@ -21,14 +21,20 @@ struct StatReport<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::Stat) -> Outcome {
-    session::run(stat(session, &args.key, args.stats), "")
+    session::run(stat(session, args), "")
 }
 
-async fn stat(session: &Session, key: &str, stats: args::Stats) -> Outcome {
+async fn stat(session: &Session, args: &args::Stat) -> Outcome {
+    let key = args.key.as_str();
     let (client, domain) = session.domain().await?;
     let (domain, statistics) = domain.measured();
-    let info = domain.stat(key).await.map_err(failure)?;
-    let cost = stats.stats.then_some(&*statistics);
+    let info = if args.rule {
+        domain.stat(key).await
+    } else {
+        domain.inspect(key).await
+    };
+    let info = info.map_err(failure)?;
+    let cost = args.stats.stats.then_some(&*statistics);
     if session.out.json {
         session.out.object(&StatReport {
             domain: domain.name(),
@@ -99,7 +105,13 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
     );
     for placement in &info.placement {
         let (server, element, role) = (&placement.name, placement.element, placement.role);
-        line("placement", format!("{server} element {element} ({role})"));
+        let holds = placement
+            .holds
+            .map_or(String::new(), |holds| format!(": {holds}"));
+        line(
+            "placement",
+            format!("{server} element {element} ({role}){holds}"),
+        );
     }
     lines
 }
@@ -108,7 +120,7 @@ fn lines(people: bool, domain: &str, key: &str, info: &ObjectInfo) -> Vec<(Strin
 mod tests {
     use super::*;
     use areo_client::{
-        Blocks, Dap, ElementRole, Etag, Metadata, Placement, ServerId, Shape, Version,
+        Blocks, Dap, ElementRole, Etag, Holds, Metadata, Placement, ServerId, Shape, Version,
     };
 
     fn info() -> ObjectInfo {
@@ -130,6 +142,9 @@ mod tests {
                 name: "s1".into(),
                 element: 4,
                 role: ElementRole::Parity,
+                holds: Some(Holds::Other {
+                    version: Version::INITIAL,
+                }),
             }],
         }
     }
@@ -151,7 +166,8 @@ mod tests {
                 "content_type": "text/plain", "etag": "e-1", "metadata": { "colour": "blue" }, "checksum": "000000ab",
                 "written_at_ms": 1000, "configuration": 0, "dap": "ec", "n": 5, "k": 3,
                 "placement": [{
-                    "server": "s1", "id": "00000000000000000000000000000001", "element": 4, "role": "parity"
+                    "server": "s1", "id": "00000000000000000000000000000001", "element": 4, "role": "parity",
+                    "holds": "other", "version": "0-00000000000000000"
                 }],
             })
         );
@@ -172,6 +188,7 @@ mod tests {
             Some("1970-01-01 00:00:01 UTC by the writer's clock")
         );
         assert_eq!(value("configuration"), Some("0, ec [5,3]"));
-        assert_eq!(value("placement"), Some("s1 element 4 (parity)"));
+        let missing = "s1 element 4 (parity): MISSING, holds version 0-00000000000000000";
+        assert_eq!(value("placement"), Some(missing));
     }
 }

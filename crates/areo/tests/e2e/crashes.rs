@@ -245,3 +245,40 @@ fn a_server_that_dies_is_restarted_if_asked_for() {
         ended.stderr
     );
 }
+
+/// A server that was away when an object was written does not hold it, and `stat` shows that.
+#[test]
+fn stat_shows_what_each_server_holds() {
+    let mut cluster = Cluster::start(&["--servers", "5"]);
+    cluster.run_with(&["put", "old", "-"], b"before").done();
+    cluster.kill("s2");
+    cluster.run_with(&["put", "k", "-"], b"without s2").done();
+    cluster.run_with(&["put", "old", "-"], b"after").done();
+    let of_s2 = |cluster: &Cluster, key: &str| {
+        let mut info = cluster.run(&["stat", key, "--json"]).done().objects();
+        let placement = info.remove(0)["placement"].take();
+        let places = placement.as_array().unwrap().iter();
+        for other in places.clone().filter(|place| place["server"] != "s2") {
+            assert_eq!(other["holds"], "element", "{other}");
+        }
+        let mut mine = places.filter(|place| place["server"] == "s2");
+        mine.next().unwrap().clone()
+    };
+    assert_eq!(of_s2(&cluster, "k")["holds"], "unknown");
+    cluster.restart("s2");
+    assert_eq!(of_s2(&cluster, "k")["holds"], "missing");
+    let older = of_s2(&cluster, "old");
+    assert_eq!(older["holds"], "other", "{older}");
+    assert!(
+        older["version"].as_str().unwrap().starts_with("1-"),
+        "{older}"
+    );
+    let shown = cluster.run(&["stat", "k"]).done();
+    assert!(shown.text().contains("): MISSING"), "{}", shown.text());
+    // Where it belongs, without asking.
+    let rule = cluster.run(&["stat", "k", "--rule"]).done();
+    assert!(!rule.text().contains("MISSING") && rule.text().contains("s2 element"));
+    // What is written from now on it holds.
+    cluster.run_with(&["put", "k", "-"], b"with s2").done();
+    wait_until(|| of_s2(&cluster, "k")["holds"] == "element");
+}

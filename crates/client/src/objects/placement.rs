@@ -28,6 +28,7 @@ pub(super) fn placement(
             name: names.name(server),
             element,
             role,
+            holds: None,
         }
     };
     let members = configuration.members().iter().copied();

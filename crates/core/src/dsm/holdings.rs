@@ -1,0 +1,120 @@
+//! What each member holds of an object. It is for people and for repair: no quorum decides anything by it, and a member may
+//! hold something else by the time the answer arrives.
+
+use super::Domain;
+use crate::config::Configuration;
+use crate::env::Env;
+use crate::gather;
+use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Reply, Request, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+use std::sync::Arc;
+
+/// What a member holds of a version of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holding {
+    /// An element of the version.
+    Version,
+    /// No element of it; the newest element is of this version.
+    Other(Tag),
+    /// No element of any version.
+    Nothing,
+    /// Its newest version is damaged: it abstains (`[X-11 damage-abstains]`).
+    Damaged,
+    /// It refused for another reason.
+    Refused(Refusal),
+    /// Nothing: it knows a final configuration after this one.
+    Superseded,
+    /// It did not answer in time.
+    Silent,
+}
+
+impl<E: Env> Domain<E> {
+    /// What the members of this configuration hold of the version `tag`, in their order. Waits for all of them, no longer than
+    /// the operation may take.
+    pub async fn holdings(&self, c: &Arc<Configuration>, name: &Name, tag: Tag) -> Vec<Holding> {
+        let query = Access::Query {
+            want: Want::Tags,
+            have: Tag::INITIAL,
+            announced: None,
+        };
+        let request = Request::Configured {
+            configuration: c.id(),
+            descriptor: Some(c.clone()),
+            pointer: None,
+            body: Body::Access(vec![(name.clone(), query)]),
+        };
+        let replies = gather::survey(&self.client.env, c.members(), request).await;
+        let holdings = replies.into_iter().map(|reply| holding(reply, tag));
+        holdings.collect()
+    }
+}
+
+fn holding(reply: Option<Reply>, tag: Tag) -> Holding {
+    // What no execution produces is damaged there ([N-1 bounded-numbers]).
+    let Some(reply) = reply.filter(Reply::is_possible) else {
+        return Holding::Silent;
+    };
+    let (pointer, reply) = reply.open();
+    let mut answers = match reply {
+        Some(Reply::Access(answers)) => answers,
+        _ if pointer.is_some() => return Holding::Superseded,
+        _ => return Holding::Silent,
+    };
+    match answers.pop() {
+        Some(Answer::Held(held)) => of_versions(&held, tag),
+        Some(Answer::Refused(Refusal::Damaged)) => Holding::Damaged,
+        Some(Answer::Refused(refusal)) => Holding::Refused(refusal),
+        _ => Holding::Silent,
+    }
+}
+
+fn of_versions(held: &HeldVersions, tag: Tag) -> Holding {
+    let mut newest = held.stored.iter().rev().map(|(tag, _)| *tag);
+    match newest.find(|tag| held.stores(*tag)) {
+        _ if held.stores(tag) => Holding::Version,
+        Some(other) => Holding::Other(other),
+        None => Holding::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Form;
+    use crate::tag::{ClientId, Writer};
+
+    fn tag(number: u64) -> Tag {
+        let client = ClientId(1);
+        Tag {
+            number,
+            writer: Writer { client, counter: 1 },
+        }
+    }
+
+    fn held(stored: &[(u64, Form)]) -> Reply {
+        let stored = stored.iter().map(|(number, form)| (tag(*number), *form));
+        Reply::Access(vec![Answer::Held(HeldVersions {
+            stored: stored.collect(),
+            ..HeldVersions::default()
+        })])
+    }
+
+    #[test]
+    fn a_reply_shows_what_a_member_holds() {
+        let of = |reply| holding(reply, tag(2));
+        assert_eq!(of(None), Holding::Silent);
+        assert_eq!(of(Some(held(&[]))), Holding::Nothing);
+        let both = [(1, Form::Copy), (2, Form::Copy)];
+        assert_eq!(of(Some(held(&both))), Holding::Version);
+        // Of a trimmed version the tag alone is there.
+        let trimmed = [(1, Form::Copy), (2, Form::Trimmed)];
+        assert_eq!(of(Some(held(&trimmed))), Holding::Other(tag(1)));
+        let later = [(2, Form::Trimmed), (3, Form::Copy)];
+        assert_eq!(of(Some(held(&later))), Holding::Other(tag(3)));
+        assert_eq!(of(Some(held(&[(2, Form::Trimmed)]))), Holding::Nothing);
+        let refused = |refusal| Some(Reply::Access(vec![Answer::Refused(refusal)]));
+        assert_eq!(of(refused(Refusal::Damaged)), Holding::Damaged);
+        assert_eq!(of(refused(Refusal::Full)), Holding::Refused(Refusal::Full));
+    }
+}
