@@ -70,7 +70,9 @@ pub(crate) enum Command {
     Get(Get),
     /// List objects
     Ls(Ls),
-    /// Show version, size, metadata and placement of an object, and what each server holds
+    /// Show version, size, metadata and placement of an object
+    ///
+    /// With what each server holds of it.
     Stat(Stat),
     /// Delete an object
     Rm(Rm),
