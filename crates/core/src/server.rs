@@ -5,12 +5,14 @@
 //! |---|---|
 //! | [`record`] | what it keeps on disk |
 //! | `state` | its part of one configuration: objects and cells |
+//! | `access` | what is asked of one object |
 //! | `envelope` | what it knows of the sequence: put around every answer |
 //! | `finals` | how far each domain has come |
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `registry` | the servers it knows |
 //! | `standing` | how it is, and what it says of itself |
 
+mod access;
 pub(crate) mod adoption;
 mod envelope;
 mod finals;
@@ -20,13 +22,10 @@ mod standing;
 mod state;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
-use crate::dap::versions::Arrival;
-use crate::element::{Element, Form, Handle};
+use crate::element::Handle;
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{
-    Access, Answer, Body, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
-};
+use crate::message::{Body, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
@@ -269,109 +268,6 @@ impl Server {
         }
     }
 
-    fn access(
-        &mut self,
-        now: Instant,
-        key: ConfigurationId,
-        name: &Name,
-        access: Access,
-        (answer, reads): (usize, &mut Vec<Read>),
-    ) -> Answer {
-        if !access.is_possible() {
-            return Answer::Refused(Refusal::TooLarge);
-        }
-        let state = self.states.get_mut(&key).expect("admitted");
-        let read = |tag| Read {
-            answer,
-            key,
-            name: name.clone(),
-            tag,
-        };
-        match access {
-            Access::Query {
-                announced: Some(announced),
-                ..
-            } if announced.length > self.identity.max_value_bytes => {
-                Answer::Refused(Refusal::TooLarge)
-            }
-            Access::Query {
-                announced: Some(_), ..
-            } if state.is_busy(name, self.identity.max_unconfirmed) => {
-                Answer::Refused(Refusal::Busy)
-            }
-            Access::Query { want, have, .. } => match state.query(name, want, have) {
-                Ok(held) => {
-                    reads.extend(held.element.as_ref().map(|(tag, _)| read(*tag)));
-                    Answer::Held(held)
-                }
-                Err(refusal) => Answer::Refused(refusal),
-            },
-            Access::Fetch { tag, payload } => match state.fetch(name, tag, payload) {
-                Ok(Some(carried)) => {
-                    reads.push(read(tag));
-                    Answer::Fetched(carried)
-                }
-                Ok(None) => Answer::Evicted,
-                Err(refusal) => Answer::Refused(refusal),
-            },
-            Access::Put {
-                tag,
-                element,
-                write_back,
-            } => {
-                let arrival = if write_back {
-                    Arrival::WriteBack
-                } else {
-                    Arrival::New
-                };
-                self.put(now, (key, name), (tag, element), arrival)
-            }
-            Access::Keep { tag, element } => {
-                self.put(now, (key, name), (tag, element), Arrival::Kept)
-            }
-            Access::Fence { upto, spared } => {
-                match state.fence((key, name), (upto, spared), &mut self.ledger) {
-                    Ok(held) => Answer::Held(held),
-                    Err(refusal) => Answer::Refused(refusal),
-                }
-            }
-            Access::Drop(tag) => match state.drop_version((key, name), tag, &mut self.ledger) {
-                Ok(()) => Answer::Dropped,
-                Err(refusal) => Answer::Refused(refusal),
-            },
-            // What can be adopted came here as a put.
-            Access::Adopt(tag) => match state.supersedes(name, tag) {
-                Ok(true) => Answer::Stored,
-                Ok(false) => Answer::Needed,
-                Err(refusal) => Answer::Refused(refusal),
-            },
-        }
-    }
-
-    fn put(
-        &mut self,
-        now: Instant,
-        (key, name): (ConfigurationId, &Name),
-        (tag, element): (Tag, Element),
-        arrival: Arrival,
-    ) -> Answer {
-        // What a manifest stands for came in blocks.
-        let is_here = element.form != Form::Manifest;
-        let too_large = is_here && element.length > self.identity.max_value_bytes;
-        if too_large || tag.is_initial() {
-            return Answer::Refused(Refusal::TooLarge);
-        }
-        let arrival = (arrival, self.identity.max_unconfirmed);
-        let state = self.states.get_mut(&key).expect("admitted");
-        match state.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
-            Ok(newest) => {
-                self.await_quiet(now, key, name, newest);
-                Answer::Stored
-            }
-            Err(refusal) => Answer::Refused(refusal),
-        }
-    }
-
     /// Handles a one-way note. Its loss, or that of its effect, costs time only, so that nothing of it needs to be
     /// durable at once.
     pub(crate) fn note(&mut self, now: Instant, note: Note) {
@@ -428,7 +324,7 @@ impl Server {
     }
 
     /// Puts an object with superseded versions, and `newest` as its newest, into the queue for [`Server::tick`].
-    fn await_quiet(
+    pub(super) fn await_quiet(
         &mut self,
         now: Instant,
         key: ConfigurationId,

@@ -12,8 +12,11 @@ use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
+use member::{Asks, FETCH_PATIENCE, Member, QUERY_PATIENCE, REFUSED};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod member;
 
 /// What get-data needs to know.
 pub(super) struct Collect {
@@ -32,25 +35,6 @@ pub(super) struct Collect {
     hope: u32,
     /// A member could not speak for the object: it is to be repaired by the write-back (`[X-11 damage-abstains]`).
     damaged: bool,
-}
-
-/// What is known of one member.
-struct Member {
-    asks: Asks,
-    /// Its one answer to the query (`[X-5 single-reply]`: by one single reply).
-    held: Option<HeldVersions>,
-    element: Option<(Tag, Element)>,
-    /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
-    /// still welcome.
-    patience: u32,
-    /// It refused or is out of reach: nothing more is to be expected of it, for now.
-    gone: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asks {
-    Query(Want),
-    Fetch(Tag),
 }
 
 /// How a collection ends.
@@ -395,50 +379,10 @@ pub(super) fn is_unaware(held: &HeldVersions, tag: Tag) -> bool {
     keeps_older && held.stable < tag
 }
 
-/// Marks a member that refused; it is not asked again in this collection.
-const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
-/// Ticks after which a member that did not answer a query is late.
-const QUERY_PATIENCE: u32 = 1;
-/// The same for a fetch: what is fetched is large, or rare.
-const FETCH_PATIENCE: u32 = 7;
 /// Ticks for which a read that passes versions over waits for more than a quorum: two to this power.
 const PASSING_HOPE: u32 = 4;
 /// So many times longer are members hoped for that were asked for an element that nobody else has.
 const FETCH_HOPE: u32 = 8 * FETCH_PATIENCE;
-
-impl Member {
-    fn has(&self, tag: Tag) -> bool {
-        self.element.as_ref().is_some_and(|(held, _)| *held == tag)
-    }
-
-    /// Whether an element of `tag` may still come without asking for it.
-    fn will_give(&self, tag: Tag, is_copy: bool, scope: Scope) -> bool {
-        if self.gone || self.patience == 0 || self.has(tag) {
-            return false;
-        }
-        match self.asks {
-            Asks::Fetch(fetched) => fetched == tag,
-            Asks::Query(Want::Tags) => false,
-            Asks::Query(Want::Metadata) => self.held.is_none() && scope == Scope::Metadata,
-            Asks::Query(Want::Fragment) => self.held.is_none() && !is_copy,
-            Asks::Query(Want::Element) => self.held.is_none(),
-        }
-    }
-
-    /// It lists `tag` as stored, has not given the element, and was not asked for it yet.
-    fn may_be_asked_for(&self, tag: Tag) -> bool {
-        let holds = self.held.as_ref().is_some_and(|held| held.stores(tag));
-        holds && !self.has(tag) && !matches!(self.asks, Asks::Fetch(_))
-    }
-
-    /// An answer is to come that it has not given.
-    fn owes(&self) -> bool {
-        match self.asks {
-            Asks::Query(_) => self.held.is_none(),
-            Asks::Fetch(tag) => !self.has(tag),
-        }
-    }
-}
 
 impl ConfiguredTally for Collect {
     type Output = Outcome;

@@ -6,8 +6,10 @@ use crate::limits;
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
 
+mod marks;
 mod stored;
 
+pub use marks::{Fence, Marks};
 pub use stored::StoredVersion;
 
 /// All versions held of an object, and what is remembered of those that are not.
@@ -30,47 +32,6 @@ pub struct Versions {
     pub queued: bool,
     /// The second in which its newest version was taken in, by this server's clock; 0 if it was there at the start.
     pub taken_in_s: u32,
-}
-
-/// Tags that are remembered of an object beside its versions.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Marks {
-    /// The largest tag evicted.
-    pub floor: Tag,
-    /// The largest tag confirmed.
-    pub stable: Tag,
-    /// The fence, if it has one.
-    pub fence: Option<Fence>,
-}
-
-impl Marks {
-    /// Whether they say a floor and nothing else.
-    fn only_floor(&self) -> bool {
-        self.fence.is_none() && self.stable.is_initial()
-    }
-
-    /// Whether some execution produces these (`[N-1 bounded-numbers]`).
-    pub fn is_possible(&self) -> bool {
-        let fence = self.fence.iter();
-        let fenced = fence.flat_map(|fence| fence.held.iter().chain([&fence.upto, &fence.spared]));
-        fenced
-            .chain([&self.floor, &self.stable])
-            .all(Tag::is_possible)
-    }
-}
-
-/// A limit to what is taken in (`[X-3 unconfirmed-cap]`): versions up to a tag only if they are confirmed or decided to be
-/// kept.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Fence {
-    /// Up to which tag. A later fence of the object reaches further, because the one before ended at a confirmed version.
-    pub upto: Tag,
-    /// Counts the changes behind it: of two records that say how far it reaches, the later is true.
-    pub turn: u64,
-    /// A version up to it that is let through.
-    pub spared: Tag,
-    /// The versions up to it that are here, ascending: one that was dropped and whose record comes back is not among them.
-    pub held: Vec<Tag>,
 }
 
 /// The record beside the elements' own.

@@ -1,0 +1,66 @@
+//! What get-data knows of one member.
+
+use crate::dap::Scope;
+use crate::element::Element;
+use crate::message::{HeldVersions, Want};
+use crate::tag::Tag;
+
+/// What is known of one member.
+pub(super) struct Member {
+    pub(super) asks: Asks,
+    /// Its one answer to the query (`[X-5 single-reply]`: by one single reply).
+    pub(super) held: Option<HeldVersions>,
+    pub(super) element: Option<(Tag, Element)>,
+    /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
+    /// still welcome.
+    pub(super) patience: u32,
+    /// It refused or is out of reach: nothing more is to be expected of it, for now.
+    pub(super) gone: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    Query(Want),
+    Fetch(Tag),
+}
+
+/// Marks a member that refused; it is not asked again in this collection.
+pub(super) const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
+/// Ticks after which a member that did not answer a query is late.
+pub(super) const QUERY_PATIENCE: u32 = 1;
+/// The same for a fetch: what is fetched is large, or rare.
+pub(super) const FETCH_PATIENCE: u32 = 7;
+
+impl Member {
+    pub(super) fn has(&self, tag: Tag) -> bool {
+        self.element.as_ref().is_some_and(|(held, _)| *held == tag)
+    }
+
+    /// Whether an element of `tag` may still come without asking for it.
+    pub(super) fn will_give(&self, tag: Tag, is_copy: bool, scope: Scope) -> bool {
+        if self.gone || self.patience == 0 || self.has(tag) {
+            return false;
+        }
+        match self.asks {
+            Asks::Fetch(fetched) => fetched == tag,
+            Asks::Query(Want::Tags) => false,
+            Asks::Query(Want::Metadata) => self.held.is_none() && scope == Scope::Metadata,
+            Asks::Query(Want::Fragment) => self.held.is_none() && !is_copy,
+            Asks::Query(Want::Element) => self.held.is_none(),
+        }
+    }
+
+    /// It lists `tag` as stored, has not given the element, and was not asked for it yet.
+    pub(super) fn may_be_asked_for(&self, tag: Tag) -> bool {
+        let holds = self.held.as_ref().is_some_and(|held| held.stores(tag));
+        holds && !self.has(tag) && !matches!(self.asks, Asks::Fetch(_))
+    }
+
+    /// An answer is to come that it has not given.
+    pub(super) fn owes(&self) -> bool {
+        match self.asks {
+            Asks::Query(_) => self.held.is_none(),
+            Asks::Fetch(tag) => !self.has(tag),
+        }
+    }
+}
