@@ -99,7 +99,7 @@ fn failed_write(view: &View<'_>, read: usize) -> Option<usize> {
 
 fn describe(flaw: &Flaw, steps: &[Step]) -> String {
     let what = match flaw {
-        Flaw::NeverWritten { .. } => "a value was read that nobody wrote",
+        Flaw::NeverWritten { .. } => "a read returned a value that no operation wrote",
         Flaw::ReadBeforeWritten { .. } => "a value was read before its write was invoked",
         Flaw::TwoAtOnce { .. } => "two values both had to be there at one instant",
         Flaw::NoInstant { inside, .. } => match steps[inside[0]].action {

@@ -1,21 +1,17 @@
 //! Planted violations: every rule of every judge is shown a history that breaks it, beside one that does not.
 //!
-//! A history is written as a table, one operation per line:
+//! The cases are the pages beside this file: `holds` or `violated PROPERTY by LINES: WORDS`, then a history as a table, one
+//! operation per line:
 //! `client start..end kind [value] [@version] [<based_on] [k=key] [file=name] [next=key] [seq=0:a!,1:b] [fail|unknown]`
-//! where `-` is absence and `!` marks a final configuration.
-
-mod configurations;
-mod coverable;
-mod fragmented;
-mod register;
-mod winner;
+//! where `-` is absence and `!` marks a final configuration. Lines of the table count from 1.
 
 use areo_check::{
-    Configuration, Event, EventKind, History, Kind, Property, Report, Verdict, judge,
+    Configuration, Event, EventKind, History, Kind, Property, PropertyReport, Report, Verdict,
+    judge,
 };
 
 /// The events of one line of a table.
-fn events(number: u64, line: &str) -> Vec<Event<'_>> {
+fn events_of(number: u64, line: &str) -> Vec<Event<'_>> {
     let mut words = line.split_whitespace();
     let mut word = || words.next().expect("client, times, kind");
     let (client, times, kind) = (word(), word(), word());
@@ -90,36 +86,96 @@ fn configuration(text: &str) -> Configuration<'_> {
 }
 
 fn report(table: &str) -> Report {
-    let lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
-    let events = (1_u64..)
-        .zip(lines)
-        .flat_map(|(number, line)| events(number, line));
+    let events = (1_u64..).zip(table.lines());
+    let events = events.flat_map(|(number, line)| events_of(number, line));
     judge(&History::from_events(events).expect("a history"))
 }
 
-/// Everything holds.
-fn holds(table: &str) {
-    let report = report(table);
-    assert_eq!(report.verdict, Verdict::Holds, "{report}");
+/// Judges every case of a page, of which there are so many.
+fn judged(page: &str, cases: usize) {
+    let (mut begin, mut expected, mut table) = (String::new(), None, String::new());
+    let mut found = 0;
+    for line in page.lines().chain(["# the end"]) {
+        if let Some(operation) = line.strip_prefix("    ") {
+            table.push_str(operation);
+            table.push('\n');
+            continue;
+        }
+        if line.is_empty() {
+            continue;
+        }
+        match expected.take() {
+            Some(expected) => {
+                is_judged(expected, &format!("{begin}{table}"));
+                found += 1;
+            }
+            None => begin.push_str(&table),
+        }
+        table.clear();
+        expected = Some(line).filter(|line| *line == "holds" || line.starts_with("violated "));
+    }
+    assert_eq!(found, cases);
 }
 
-/// The property is violated, `what` is in the sentence, and exactly these lines of the table (from 1) show it.
-fn violated(property: Property, what: &str, lines: &[u64], table: &str) {
+/// Everything holds; or this property is violated, the words are in the sentence, and exactly these lines show it.
+fn is_judged(expected: &str, table: &str) {
     let report = report(table);
-    assert_eq!(
-        report.property(property).verdict,
-        Verdict::Violated,
-        "{report}"
-    );
-    let [violation] = report.property(property).violations.as_slice() else {
-        panic!("one violation is planted: {report}");
+    let Some(violated) = expected.strip_prefix("violated ") else {
+        assert_eq!(report.verdict, Verdict::Holds, "{table}{report}");
+        return;
     };
-    assert!(violation.what.contains(what), "{report}");
-    let mut shown: Vec<u64> = violation
-        .operations
-        .iter()
-        .map(|operation| operation.op)
-        .collect();
+    let (violated, words) = violated.split_once(": ").unwrap_or((violated, ""));
+    let (property, lines) = violated.split_once(" by ").expect("PROPERTY by LINES");
+    let named = |judged: &&PropertyReport| format!("{:?}", judged.property) == property;
+    let judged = report.properties.iter().find(named).expect("a property");
+    assert_eq!(
+        judged.verdict,
+        Verdict::Violated,
+        "{expected}\n{table}{report}"
+    );
+    let [violation] = judged.violations.as_slice() else {
+        panic!("one violation is planted: {expected}\n{table}{report}");
+    };
+    assert!(violation.what.contains(words), "{expected}\n{report}");
+    let mut shown: Vec<u64> = violation.operations.iter().map(|shown| shown.op).collect();
     shown.sort_unstable();
-    assert_eq!(shown, lines, "{report}");
+    let shown: Vec<String> = shown.iter().map(u64::to_string).collect();
+    assert_eq!(shown.join(", "), lines, "{expected}\n{table}{report}");
+}
+
+#[test]
+fn registers() {
+    judged(include_str!("register.md"), 30);
+}
+
+#[test]
+fn coverable_writes() {
+    judged(include_str!("coverable.md"), 12);
+}
+
+#[test]
+fn conditional_writes() {
+    judged(include_str!("winner.md"), 10);
+}
+
+#[test]
+fn files_of_blocks() {
+    judged(include_str!("fragmented.md"), 13);
+}
+
+#[test]
+fn configurations_of_a_domain() {
+    judged(include_str!("configurations.md"), 10);
+}
+
+#[test]
+fn values_written_twice_are_not_judged_if_they_are_many() {
+    let many: Vec<String> = (0..80)
+        .map(|i| format!("a {}..{} write x", i * 2, i * 2 + 1))
+        .collect();
+    let report = report(&many.join("\n"));
+    assert_eq!(report.verdict, Verdict::Unjudged);
+    assert_eq!(report.property(Property::Linearizable).unjudged, 1);
+    let sentence = "a value was written twice, by operations 1 and 2";
+    assert!(report.to_string().contains(sentence), "{report}");
 }
