@@ -3,7 +3,9 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -148,4 +150,46 @@ pub(crate) fn help_fits_a_screen() {
     for line in lines {
         assert!(line.chars().count() <= 80, "too long: {line}");
     }
+}
+
+/// Fails unless the program knows each command that the documents show, with its options. `--help` behind them keeps it from
+/// being run. Decision records and the changelog name commands of their time.
+#[track_caller]
+pub(crate) fn documented_commands_are_known(name: &str, least: usize) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = |folder: &str| fs::read_dir(root.join(folder)).expect("a folder of documents");
+    let documents = files("").chain(files("docs"));
+    let documents = documents.map(|file| file.expect("an entry of the folder").path());
+    let mut known = 0;
+    for document in documents.filter(|path| path.extension().is_some_and(|end| end == "md")) {
+        if document.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        let text = fs::read_to_string(&document).expect("a document");
+        let shown = text.split(['`', '\n', ';']);
+        let shown = shown.map(|code| code.strip_prefix("$ ").unwrap_or(code));
+        for code in shown.map(|code| code.strip_prefix("target/release/").unwrap_or(code)) {
+            let code = code.split(" #").next().expect("the first part");
+            let code = code.split("  ").next().expect("the first part");
+            let code = code.split(" | ").next().expect("the first part");
+            let Some((program, words)) = code.split_once(' ') else {
+                continue;
+            };
+            // Choices and gaps are for people.
+            if program != name || words.contains(['|', '$']) || words.contains("...") {
+                continue;
+            }
+            let words: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
+            let error = run(&words, b"").stderr;
+            // `ID` stands for something that is no id.
+            let stands_for_another = |word: &&str| {
+                let is_name = word.bytes().all(|byte| byte.is_ascii_uppercase());
+                is_name && error.contains(&format!("invalid value '{word}'"))
+            };
+            let is_known = error.is_empty() || words.iter().any(stands_for_another);
+            assert!(is_known, "{}: {code}: {error}", document.display());
+            known += 1;
+        }
+    }
+    assert!(known >= least, "only {known} commands of {name} were found");
 }

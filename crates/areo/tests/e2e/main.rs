@@ -31,3 +31,8 @@ fn program() -> &'static str {
 fn the_help_fits_a_screen() {
     command::help_fits_a_screen();
 }
+
+#[test]
+fn commands_of_the_documents_are_known() {
+    command::documented_commands_are_known("areo", 80);
+}

@@ -39,3 +39,8 @@ fn lab_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Ended {
 fn the_help_fits_a_screen() {
     command::help_fits_a_screen();
 }
+
+#[test]
+fn commands_of_the_documents_are_known() {
+    command::documented_commands_are_known("areo-lab", 50);
+}
