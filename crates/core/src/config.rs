@@ -175,6 +175,8 @@ pub enum InvalidConfiguration {
         /// The number of members.
         members: usize,
     },
+    /// The index is not below [`limits::INDEX`]: the domain has had all the configurations that it can have.
+    Index,
     /// The bytes are no descriptor.
     Encoding(TlvError),
 }
@@ -197,6 +199,9 @@ impl fmt::Display for InvalidConfiguration {
                     f,
                     "k = {k} with {members} servers: k must be between 1 and the number of servers"
                 )
+            }
+            InvalidConfiguration::Index => {
+                write!(f, "no configuration has index {} or more", limits::INDEX)
             }
             InvalidConfiguration::Encoding(error) => {
                 write!(f, "the descriptor cannot be read: {error}")
@@ -244,6 +249,9 @@ impl Configuration {
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(InvalidConfiguration::MemberTwice { member: pair[0] });
+        }
+        if descriptor.index >= limits::INDEX {
+            return Err(InvalidConfiguration::Index);
         }
         let k = descriptor.dap.k();
         if k == 0 || usize::from(k) > members {
@@ -385,6 +393,24 @@ mod tests {
             tlv::put_field(&mut wrong, encoding::OPTIONS, &[bits]);
             assert!(Configuration::decode(wrong.freeze()).is_err());
         }
+    }
+
+    /// Nothing could come after it: a final pointer that led there ended each process that reconfigured the domain.
+    #[test]
+    fn each_index_has_one_after_it() {
+        let at = |index| Descriptor {
+            index,
+            ..descriptor(3, Dap::Abd)
+        };
+        let last = Configuration::new(at(limits::INDEX - 1)).unwrap();
+        let beyond = Configuration::new(at(limits::INDEX));
+        assert_eq!(beyond, Err(InvalidConfiguration::Index));
+        let mut encoded = last.encoded().to_vec();
+        let bytes = (limits::INDEX - 1).to_le_bytes();
+        let place = encoded.windows(4).position(|window| window == bytes);
+        encoded[place.unwrap()..][..4].copy_from_slice(&limits::INDEX.to_le_bytes());
+        let beyond = Configuration::decode(encoded.into());
+        assert_eq!(beyond, Err(InvalidConfiguration::Index));
     }
 
     #[test]

@@ -111,6 +111,15 @@ pub struct Element {
     pub checksum: Option<u32>,
 }
 
+impl Element {
+    /// Whether the two state the same of their value, as all elements of a version do: its length, its metadata, whether it is
+    /// a tombstone.
+    pub fn is_alike(&self, other: &Element) -> bool {
+        (self.length, self.deleted) == (other.length, other.deleted)
+            && self.metadata == other.metadata
+    }
+}
+
 /// Names a record in a server's store. Drawn by the server; the store maps it to a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Handle(pub u32);

@@ -40,6 +40,8 @@ pub const UNCONFIRMED_ELEMENTS: usize = 64;
 /// Numbers of tags and ballots are below this (`[N-1 bounded-numbers]`): so many writes of one object do not happen, so that
 /// a larger number is a mistake or an attack, after which no write could follow.
 pub const NUMBER: u64 = 1 << 62;
+/// Indices of configurations are below this (`[N-1 bounded-numbers]`), so that each has one after it.
+pub const INDEX: u32 = 1 << 31;
 /// Versions of one object whose fate is being decided at once.
 pub const FATE_WINDOW: usize = 16;
 /// Tags that the list of one object has in EC-DAP as published, which forgets none: as many as a reply has room for. A put

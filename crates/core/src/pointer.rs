@@ -219,7 +219,8 @@ mod tests {
         }
         let elsewhere = Pointer::finalized(&configuration(2, 5));
         assert!(!elsewhere.leads_on_from(&four));
-        let last = configuration(1, u32::MAX).id();
+        let index = u32::MAX;
+        let last = ConfigurationId { index, ..four };
         assert!(!Pointer::pending(&configuration(1, 0)).leads_on_from(&last));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use areo_core::message::Refusal;
+use areo_core::message::{Refusal, Request};
 use areo_net::listener::{Identity, Service};
 use areo_net::{Incoming, Responder, Segment};
 use areo_wire::codec;
@@ -31,6 +31,8 @@ impl Service for NodeService {
         let (remaining, trace) = (request.remaining(), request.header.trace);
         let body = Bytes::copy_from_slice(request.body);
         match codec::decode_request(&body, pairs(request.payload)) {
+            // What a server knows of others comes from the registry and from themselves: decision record 0033.
+            Ok(Request::Know(_)) => responder.refuse(Refusal::Unauthorised, &[][..]),
             Ok(decoded) => {
                 let caller = Caller::connection(responder, &decoded, self.worker.arrival(), trace);
                 self.worker.request(decoded, caller, remaining);

@@ -17,7 +17,8 @@ use crate::batch::{Commit, CommitProof, Content, Piece, Poison, Target};
 use crate::disk::Disk;
 use crate::error::{CommitError, StepError};
 use crate::format::{
-    GRAIN, KIND_USER, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, PAGE, Place, align, footprint,
+    GRAIN, KIND_USER, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, MAX_SEQUENCE, PAGE, Place, align,
+    footprint,
 };
 use crate::index::{Entry, Handle, Index, NONE, Slot, SlotState};
 
@@ -374,6 +375,9 @@ impl<D: Disk> Log<D> {
 
     /// Makes the active segment one that takes `size` bytes of records.
     fn prepare(&mut self, size: u64) -> io::Result<()> {
+        if self.sequence >= MAX_SEQUENCE {
+            return Err(io::Error::other("the numbers of batches are used up"));
+        }
         if self.room_in_active() >= size {
             return Ok(());
         }

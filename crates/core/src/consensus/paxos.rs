@@ -388,9 +388,9 @@ impl Acceptor {
                     changed,
                 )
             }
-            CellRequest::Accept { ballot, value } if ballot >= self.promised => {
-                // Ballots are unique per attempt, so that one ballot brings one value, however often it comes
-                // ([R-10 one-value-per-ballot]).
+            CellRequest::Accept { ballot, value }
+                if ballot >= self.promised && !self.has_another(ballot, &value) =>
+            {
                 let accepted = Some((ballot, value));
                 let changed = self.accepted != accepted;
                 (self.promised, self.accepted) = (ballot, accepted);
@@ -403,6 +403,13 @@ impl Acceptor {
                 false,
             ),
         }
+    }
+
+    /// Whether the ballot brought another value. Ballots are unique per attempt, so that one brings one value, however often it
+    /// comes (`[R-10 one-value-per-ballot]`): a proposer that breaks this gets no second value in.
+    fn has_another(&self, ballot: Ballot, value: &Bytes) -> bool {
+        let accepted = self.accepted.as_ref();
+        accepted.is_some_and(|(accepted, known)| *accepted == ballot && known != value)
     }
 
     /// Somebody saw a quorum accept the value. Returns whether the state changed.

@@ -196,8 +196,7 @@ impl Collect {
         };
         let gives = |member: &&Member| member.will_give(tag, is_copy, self.scope);
         let expected = self.members.iter().filter(gives).count();
-        let have = self.members.iter().filter(|member| member.has(tag)).count();
-        let missing = needed.saturating_sub(have + expected);
+        let missing = needed.saturating_sub(self.alike(tag).len() + expected);
         let mut fetch: Vec<usize> = (0..self.members.len())
             .filter(|position| self.members[*position].may_be_asked_for(tag))
             .collect();
@@ -241,23 +240,40 @@ impl Collect {
         tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }
 
-    /// Whether the elements here make the value of `tag`: one copy, or k distinct fragments of this configuration's form.
+    /// Whether the elements here make the value of `tag`: one copy, or k distinct fragments of this configuration's form, of one
+    /// value.
     fn enough(&self, tag: Tag) -> bool {
-        let mut fragments = 0;
-        for member in self.members.iter().filter(|member| member.has(tag)) {
-            let (_, element) = member.element.as_ref().expect("it has one");
-            match element.form {
-                Form::Copy | Form::Manifest => return true,
-                Form::Fragment { .. } => fragments += 1,
-                Form::Trimmed => {}
-            }
+        let alike = self.alike(tag);
+        let mut elements = alike.iter().filter_map(|position| self.element(*position));
+        let needed = match self.scope == Scope::Metadata {
+            true => 1,
+            false => usize::from(self.configuration.dap().k()),
+        };
+        alike.len() >= needed || elements.any(|element| element.form.is_whole())
+    }
+
+    fn element(&self, position: usize) -> Option<&Element> {
+        let element = self.members[position].element.as_ref();
+        element.map(|(_, element)| element)
+    }
+
+    /// Of the members that gave an element of `tag`, those whose elements can be of one value: as many as there are that
+    /// state the same of it ([`Element::is_alike`]). In an execution all do; a member that does not is out of order, and
+    /// must not keep others from being read.
+    fn alike(&self, tag: Tag) -> Vec<usize> {
+        let has = |position: &usize| self.members[*position].has(tag);
+        let mut alike: Vec<usize> = (0..self.members.len()).filter(has).collect();
+        let are_alike = |a: usize, b: usize| match (self.element(a), self.element(b)) {
+            (Some(a), Some(b)) => a.is_alike(b),
+            _ => false,
+        };
+        if alike.iter().all(|position| are_alike(alike[0], *position)) {
+            return alike;
         }
-        fragments
-            >= if self.scope == Scope::Metadata {
-                1
-            } else {
-                usize::from(self.configuration.dap().k())
-            }
+        let like = |position: &usize| alike.iter().filter(|it| are_alike(**it, *position)).count();
+        let most = alike.iter().copied().max_by_key(like);
+        alike.retain(|position| most.is_some_and(|most| are_alike(most, *position)));
+        alike
     }
 
     fn collected(&mut self, tag: Tag) -> CollectedVersion {
@@ -274,15 +290,13 @@ impl Collect {
             "a version is returned after a quorum answered"
         );
         let at_quorum = holders.iter().filter(|holds| **holds).count() >= self.quorum();
-        let elements = match self.needs_none(tag) {
+        let alike = match self.needs_none(tag) {
             true => Vec::new(),
-            false => self
-                .members
-                .iter_mut()
-                .filter(|m| m.has(tag))
-                .filter_map(|m| m.element.take())
-                .collect(),
+            false => self.alike(tag),
         };
+        let elements = alike.into_iter();
+        let elements = elements.filter_map(|position| self.members[position].element.take());
+        let elements = elements.map(|(_, element)| element).collect();
         let fences = self.members.iter().flat_map(|member| &member.held);
         let fence = fences.map(|held| held.fence).max().unwrap_or_default();
         // What nobody wrote is at every quorum.
@@ -293,7 +307,7 @@ impl Collect {
             .filter_map(|member| member.held.as_ref());
         CollectedVersion {
             tag,
-            elements: elements.into_iter().map(|(_, element)| element).collect(),
+            elements,
             complete,
             holders,
             damaged: self.damaged,

@@ -235,6 +235,12 @@ fn decodable(c: &Configuration, replies: &[&HeldVersions], tag: Tag) -> bool {
 fn joined(c: &Configuration, elements: &[Element]) -> Value {
     let k = usize::from(c.dap().k());
     let length = usize::try_from(elements[0].length).expect("values fit into memory");
+    assert!(
+        elements
+            .iter()
+            .all(|element| element.is_alike(&elements[0])),
+        "they are of one value"
+    );
     let mut data: Vec<Option<Bytes>> = vec![None; k];
     let mut present: Vec<(u8, &[u8])> = Vec::with_capacity(elements.len());
     for element in elements {

@@ -124,6 +124,9 @@ impl<E: Env> Root<E> {
     async fn tell_servers(&self) {
         if let Ok(servers) = self.servers().await {
             let servers: Members = servers.into_keys().collect();
+            if servers.is_empty() {
+                return;
+            }
             let known = &self.domain.known;
             let id = known.id();
             let latest = Request::Latest {

@@ -375,3 +375,25 @@ fn of_two_copies_of_a_server_at_most_one_is_registered() {
     }
     assert!(registered > 100, "mostly one of them: {registered}");
 }
+
+/// `[R-10 one-value-per-ballot]`: a second value in a ballot could be decided beside the first.
+#[test]
+fn an_acceptor_takes_one_value_in_a_ballot() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&c, 1);
+    let ballot = Ballot {
+        number: 3,
+        ..Ballot::default()
+    };
+    let accept = |value: &'static str| {
+        let value = Bytes::from_static(value.as_bytes());
+        step_at(&world, 0, CellRequest::Accept { ballot, value })
+    };
+    assert_eq!(accept("one"), CellReply::Accepted);
+    let rejected = CellReply::Rejected { promised: ballot };
+    assert_eq!(accept("two"), rejected);
+    assert_eq!(accept("one"), CellReply::Accepted, "it came twice");
+    let accepted = Some((ballot, Bytes::from_static(b"one")));
+    let promised = CellReply::Promised { accepted };
+    assert_eq!(step_at(&world, 0, CellRequest::Query), promised);
+}

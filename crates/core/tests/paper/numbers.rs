@@ -1,12 +1,14 @@
 //! Numbers of tags and ballots are bounded (`docs/spec` `[N-1 bounded-numbers]`): what no execution produces is taken from
 //! no client, and found on a disk it is damage.
 
+use crate::paper::reconfiguration::reconfigure;
 use crate::world::{Actor, World, configuration, name, server};
-use areo_core::config::Dap;
+use areo_core::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
 use areo_core::element::{Element, Form};
 use areo_core::error::{Obstacle, WriteError};
 use areo_core::limits;
 use areo_core::message::{Access, Answer, Ballot, Body, CellRequest, Note, Refusal, Reply, Want};
+use areo_core::reconfig::ares::AresError;
 use areo_core::server::record::Header;
 use areo_core::tag::{ClientId, Tag, Writer};
 use areo_core::timing;
@@ -228,4 +230,21 @@ fn ballots_are_bounded() {
     world.restart(0, true);
     assert_eq!(ask(0, CellRequest::Query), Err(Refusal::Damaged));
     assert!(ask(1, CellRequest::Query).is_ok());
+}
+
+/// A domain that was led to the last index, by a pointer that no execution produces, has no further configuration: the
+/// reconfigurer gets an error, and its process does not end.
+#[test]
+fn after_the_last_index_comes_no_configuration() {
+    let at = |index| {
+        let first = configuration(3, Dap::Abd, 1, 0);
+        Configuration::new(Descriptor {
+            index,
+            ..first.descriptor().clone()
+        })
+    };
+    let last = at(limits::INDEX - 1).expect("the last one");
+    let world = World::new(&last, 1);
+    let moved = world.run(reconfigure(world.actor(&last).client(), &last, &last));
+    assert_eq!(moved, Err(AresError::Invalid(InvalidConfiguration::Index)));
 }

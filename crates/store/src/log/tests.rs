@@ -338,3 +338,21 @@ fn scrubbing_goes_round_within_its_budget() {
     assert!(log.scrub(1, |_| ()).is_round_complete);
     assert_eq!(log.scrub(1, |_| ()).records, 1);
 }
+
+/// What a start believes has a largest number: a batch beyond it would be acknowledged, and lost with the next start.
+#[test]
+fn no_batch_is_written_that_the_next_start_does_not_believe() {
+    let disk = MemoryDisk::new();
+    let (mut log, _, _) = open(&disk);
+    (log.sequence, log.durable) = (MAX_SEQUENCE - 1, MAX_SEQUENCE - 1);
+    append(&mut log, b"last", &[]);
+    log.commit().unwrap();
+    log.append(b"beyond", &[], 0);
+    assert!(log.commit().is_err());
+    assert!(log.failure().is_some_and(|cause| cause.contains("used up")));
+    disk.crash(|_| Survive::Nothing);
+    let (_, found, report) = open(&disk);
+    let headers: Vec<&[u8]> = found.iter().map(|f| &f.1[..]).collect();
+    assert_eq!(headers, [b"last"]);
+    assert_eq!(report.unknown_damaged, 0);
+}

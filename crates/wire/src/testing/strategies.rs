@@ -354,7 +354,7 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
         let descriptor = Descriptor {
             domain: DomainId(domain),
             partition,
-            index,
+            index: index % limits::INDEX,
             dap: match (dap.index(members.len() + 1) as u8, kind) {
                 (0, _) => Dap::Abd,
                 (k, 0) => Dap::EcPublished { k },

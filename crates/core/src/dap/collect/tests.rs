@@ -422,3 +422,44 @@ fn an_element_that_was_not_asked_for_is_not_read() {
     // One of three that make the value: nothing can be decoded.
     assert_eq!((collected.tag, collected.elements), (tag(1), Vec::new()));
 }
+
+/// A member that states another length than the others of a version does not prevent a read, and nothing of it is read.
+#[test]
+fn fragments_that_state_different_lengths_are_not_joined() {
+    let c = configuration(4, Dap::Ec { k: 2 });
+    let members = Members {
+        c: c.clone(),
+        hold: vec![vec![3]; 4],
+        does: vec![Does::Answer; 4],
+    };
+    let mut tally = members.collect(Tag::INITIAL);
+    let answers: Vec<Event> = (0..4)
+        .map(|position| {
+            let body = tally.ask(position).expect("asked");
+            members.answer(position, &body).remove(0)
+        })
+        .collect();
+    // Of a shorter value, and right for that.
+    let shorter = Value::new(Bytes::new(), Bytes::from(vec![3; 40]));
+    let element = crate::dap::elements(&c, &name(), &shorter)[0].clone();
+    let held = HeldVersions {
+        stored: vec![(tag(3), element.form)],
+        element: Some((tag(3), Carried::Whole(element))),
+        ..HeldVersions::default()
+    };
+    let out_of_order = Event::Reply(Reply::Access(vec![Answer::Held(held)]));
+    assert_eq!(tally.add(0, out_of_order), Decision::Pending);
+    assert_eq!(tally.add(1, answers[1].clone()), Decision::Pending);
+    assert_eq!(tally.add(2, answers[2].clone()), Decision::Ask(vec![2]));
+    let fetched = members.answer(2, &tally.ask(2).expect("asked")).remove(0);
+    let Decision::Done(Outcome::Found(collected)) = tally.add(2, fetched) else {
+        panic!("two fragments of two")
+    };
+    check(&c, &collected, 3);
+    assert!(
+        collected
+            .elements
+            .iter()
+            .all(|element| element.length == 100)
+    );
+}

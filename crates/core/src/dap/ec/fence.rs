@@ -8,7 +8,7 @@ use crate::dap::{self, PutError, single};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::Failed;
-use crate::gather::{self, Fold, Quorum, Visit};
+use crate::gather::{self, ConfiguredTally, Fold, Quorum, Visit};
 use crate::limits;
 use crate::message::{Access, Answer, Body, HeldVersions, Reply};
 use crate::object::Name;
@@ -54,14 +54,24 @@ pub async fn drop_versions<E: Env>(
     name: &Name,
     tags: &[Tag],
 ) -> Result<(), Failed> {
+    gather::gather(env, at, drops(at.c(), name, tags)).await
+}
+
+/// The call that drops: a member counts that answers for each version that it has dropped it.
+pub(super) fn drops(
+    c: &Configuration,
+    name: &Name,
+    tags: &[Tag],
+) -> impl ConfiguredTally<Output = ()> + use<> {
     assert!(!tags.is_empty(), "it was decided to drop something");
     let drops = tags.iter().map(|tag| (name.clone(), Access::Drop(*tag)));
-    let body = Body::Access(drops.take(limits::ACCESSES).collect());
-    let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
-        Reply::Access(answers) if answers.iter().all(|it| *it == Answer::Dropped) => Fold::Count,
+    let drops: Vec<_> = drops.take(limits::ACCESSES).collect();
+    let dropped = vec![Answer::Dropped; drops.len()];
+    let fold = move |(): &mut (), _from: usize, reply: Reply| match reply {
+        Reply::Access(answers) if answers == dropped => Fold::Count,
         _ => Fold::Ignore,
     };
-    gather::gather(env, at, Quorum::of(at.c(), body, (), fold)).await
+    Quorum::of(c, Body::Access(drops), (), fold)
 }
 
 /// As [`dap::put_data`], of a version that was decided to be kept: members take it in although it is behind their fence.

@@ -5,7 +5,9 @@ use super::*;
 use crate::config::Descriptor;
 use crate::config::testing::coded;
 use crate::element::Handle;
+use crate::gather::{ConfiguredTally as _, Decision, Event};
 use crate::limits;
+use crate::message::{Answer, Reply};
 use crate::tag::{ClientId, Writer};
 use std::sync::Arc;
 
@@ -481,6 +483,22 @@ fn weaker_rules_are_convicted_by_the_same_runs() {
     assert!(!caught(&|c, held| {
         weakened(c, held, c.quorums().intersection(), HeldVersions::supports)
     }));
+}
+
+/// A member that answers for fewer versions than it was asked to drop has not dropped them.
+#[test]
+fn a_drop_counts_with_an_answer_for_each_version() {
+    let c = configuration(4, 2, 0);
+    let name = Name::user("k").unwrap();
+    let reply = |answers: usize| Event::Reply(Reply::Access(vec![Answer::Dropped; answers]));
+    for answers in [0, 1, 3] {
+        let mut tally = fence::drops(&c, &name, &[tag(1), tag(2)]);
+        assert_eq!(tally.add(0, reply(2)), Decision::Pending);
+        assert_eq!(tally.add(1, reply(2)), Decision::Pending);
+        let short = tally.add(2, reply(answers));
+        assert_eq!(short, Decision::Pending, "{answers} answers");
+        assert_eq!(tally.add(3, reply(2)), Decision::Done(()));
+    }
 }
 
 // ---- values ---------------------------------------------------------------------------------------------------------

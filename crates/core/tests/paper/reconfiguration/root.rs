@@ -88,6 +88,18 @@ fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
     assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
 }
 
+/// There is no server to tell where the root domain is now: clients find out by its members.
+#[test]
+fn a_root_domain_moves_though_no_server_is_registered() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&root, 6, 1);
+    let actor = world.actor(&root);
+    move_with_directory(&world, &actor, &successor(&root, 3, 3, Dap::Abd));
+    let (client, c) = (actor.client(), root);
+    let servers = world.run(async move { client.root(&c).servers().await });
+    assert_eq!(servers.expect("a quorum is up").len(), 0);
+}
+
 /// What a server says of the root domain to whoever asks it first.
 fn root_known_to(world: &World, number: usize) -> Arc<Configuration> {
     match world.ask(number, Request::Directory) {
