@@ -108,7 +108,8 @@ pub use object::{
     Placement, PutOptions,
 };
 pub use reconfig::{
-    Change, DapKind, Plan, Progress, ReconfigError, ReconfigOutcome, UnreachableServer,
+    Change, Contradiction, DapKind, Plan, Progress, ReconfigError, ReconfigOutcome,
+    UnreachableServer,
 };
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;

@@ -23,10 +23,13 @@ use std::sync::Arc;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
+pub use conflict::Contradiction;
+use conflict::rest;
 use left::leave_off;
 pub use plan::{Plan, UnreachableServer};
 
 mod change;
+mod conflict;
 mod left;
 mod plan;
 
@@ -43,9 +46,7 @@ pub enum ReconfigOutcome {
     Installed(ConfigurationInfo),
     /// The domain has this configuration already; nothing was done.
     Unchanged(ConfigurationInfo),
-    /// Another change was decided for the place; it is done now.
-    Lost(ConfigurationInfo),
-    /// Others went on meanwhile, to this configuration.
+    /// It was done, and others went on from it meanwhile, to this configuration.
     Superseded(ConfigurationInfo),
     /// An experiment left it pending, as it wanted ([`crate::experimental`]). [`Domain::resume`] finishes it.
     LeftOff(ConfigurationInfo),
@@ -65,6 +66,15 @@ pub enum ReconfigError {
         domain: String,
         /// Which, and why.
         servers: Vec<UnreachableServer>,
+    },
+    /// Another change came first, and the two contradict each other; nothing was done.
+    Conflict {
+        /// The domain.
+        domain: String,
+        /// Its configuration by that other change.
+        configuration: Box<ConfigurationInfo>,
+        /// What both changes are about.
+        about: Contradiction,
     },
     /// No quorum, before anybody could see anything of the change: the domain is as it was.
     NotBegun {
@@ -96,6 +106,15 @@ impl fmt::Display for ReconfigError {
                     servers.join(", ")
                 )
             }
+            ReconfigError::Conflict {
+                domain,
+                configuration,
+                about,
+            } => write!(
+                f,
+                "another change of '{domain}' came first, to configuration {}, {}, and {about}; nothing was done: look at `areo domain show {domain}`, and say again what is to be different",
+                configuration.index, configuration.shape
+            ),
             ReconfigError::NotBegun { call } => write!(f, "{call}; the domain is as it was"),
             // It is not for others to go on with.
             ReconfigError::Pending { call } if call.obstacle.is_some() => {
@@ -116,6 +135,7 @@ impl ErrorType for ReconfigError {
     fn error_type(&self) -> &'static str {
         match self {
             ReconfigError::Choice { .. } => "invalid",
+            ReconfigError::Conflict { .. } => "conflict",
             ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => "not_begun",
             ReconfigError::Pending { .. } => "pending",
             ReconfigError::Other { error } => error.error_type(),
@@ -150,8 +170,9 @@ impl Domain {
         self.work(Operation::Reconfigure, None, plan).await
     }
 
-    /// Brings the domain to another configuration while clients read and write. `progress` is told what goes on, on the
-    /// client's own thread: it must not wait for anything.
+    /// Brings the domain to another configuration while clients read and write. If another change is decided first, this one is
+    /// made after it, unless the two contradict each other. `progress` is told what goes on, on the client's own thread: it must
+    /// not wait for anything.
     ///
     /// # Errors
     /// [`ReconfigError`].
@@ -251,9 +272,7 @@ async fn path(context: &Context) -> Result<Vec<Arc<Configuration>>, Error> {
 
 async fn plan(context: &Context, change: &Change) -> Result<Plan, ReconfigError> {
     let chosen = choose(context, change).await?;
-    if !change.force {
-        chosen.check(context)?;
-    }
+    chosen.check(context, change)?;
     let names = context.names_of(&chosen.path).await;
     let old = chosen.path.last().expect("a sequence has an end");
     let pending = chosen.path[1..].iter();
@@ -350,8 +369,8 @@ async fn unreachable(
 
 impl PlannedChange {
     /// Refuses a change to servers that do not serve.
-    fn check(&self, context: &Context) -> Result<(), ReconfigError> {
-        if self.unreachable.is_empty() {
+    fn check(&self, context: &Context, change: &Change) -> Result<(), ReconfigError> {
+        if change.force || self.unreachable.is_empty() {
             return Ok(());
         }
         Err(ReconfigError::Unreachable {
@@ -366,25 +385,49 @@ async fn reconfigure(
     change: &Change,
     progress: &dyn Fn(Progress),
 ) -> Result<ReconfigOutcome, ReconfigError> {
-    let chosen = choose(context, change).await?;
-    if !change.force {
-        chosen.check(context)?;
-    }
-    let PlannedChange { path, new, .. } = chosen;
-    let (root, known, wanted) = (context.root(), &path[0], new.descriptor());
+    let first = choose(context, change).await?;
     if let Some(after) = change.experimental.leave_off {
-        return leave_off(context, known, &new, after).await;
+        first.check(context, change)?;
+        return leave_off(context, &first.path[0], &first.new, after).await;
     }
-    let done = context
-        .client
-        .domain(known)
-        .reconfigure(root, wanted, progress)
-        .await;
-    let done = done.map_err(|error| failed(context, error))?;
-    Ok(told(context, &done).await)
+    let base = first.path.last().expect("a sequence has an end").clone();
+    let (made, mut chosen) = (first.new.clone(), first);
+    loop {
+        chosen.check(context, change)?;
+        let PlannedChange { path, new, .. } = chosen;
+        let (root, known) = (context.root(), &path[0]);
+        let last = path.last().expect("a sequence has an end");
+        let domain = context.client.domain(known);
+        let done = domain.reconfigure(root, last, new.descriptor(), progress);
+        match done.await.map_err(|error| failed(context, error))? {
+            ares::ReconfigOutcome::Lost(_) => {
+                chosen = choose_again(context, change, (&base, &made)).await?;
+            }
+            done => return Ok(reported(context, &done).await),
+        }
+    }
 }
 
-async fn told(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
+/// The configuration that the change makes now that another one came first. `made` is what it made of `base`.
+async fn choose_again(
+    context: &Context,
+    change: &Change,
+    (base, made): (&Configuration, &Configuration),
+) -> Result<PlannedChange, ReconfigError> {
+    let path = path(context).await?;
+    let last = path.last().expect("a sequence has an end");
+    let names = context.names_of(&path).await;
+    match rest(change, (base, made), last, &names) {
+        Ok(rest) => choose(context, &rest).await,
+        Err(about) => Err(ReconfigError::Conflict {
+            domain: context.domain.name().into(),
+            configuration: Box::new(names.configuration(last)),
+            about,
+        }),
+    }
+}
+
+async fn reported(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
     let (ares::ReconfigOutcome::Installed(c)
     | ares::ReconfigOutcome::Unchanged(c)
     | ares::ReconfigOutcome::Lost(c)
@@ -394,8 +437,9 @@ async fn told(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcom
     match done {
         ares::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
         ares::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
-        ares::ReconfigOutcome::Lost(_) => ReconfigOutcome::Lost(info),
-        ares::ReconfigOutcome::Superseded(_) => ReconfigOutcome::Superseded(info),
+        ares::ReconfigOutcome::Lost(_) | ares::ReconfigOutcome::Superseded(_) => {
+            ReconfigOutcome::Superseded(info)
+        }
     }
 }
 

@@ -14,8 +14,9 @@ pub(crate) enum Reconfig {
     },
     /// Change a domain while clients read and write
     ///
-    /// If this process dies, reads and writes go on, and any client finishes it with --resume. Ends with 4 if another change
-    /// was decided first (that one is installed then), with 5 if nothing was begun, with 8 if the change may be pending.
+    /// If this process dies, reads and writes go on, and any client finishes it with --resume. If another change is decided first, this
+    /// one is made after it. Ends with 4 if the two contradict each other, with 5 if nothing was begun, with 8 if the change may be
+    /// pending.
     Start(Start),
     /// Show the configurations of a domain, pending ones included
     Status {
@@ -29,11 +30,8 @@ pub(crate) struct Start {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
     /// Finish a change that another client left pending, and change nothing else
-    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "experimental", "consensus", "until_mine", "force", "allow_f0"])]
+    #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "experimental", "consensus", "force", "allow_f0"])]
     pub(crate) resume: bool,
-    /// If another change is decided first, make this one after it
-    #[arg(long)]
-    pub(crate) until_mine: bool,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,

@@ -187,12 +187,7 @@ fn what_papers_compare_with_is_no_choice_that_is_shown() {
 
 #[test]
 fn what_is_resumed_is_not_changed() {
-    for flag in [
-        "--k 2",
-        "--add s6",
-        "--until-mine",
-        "--experimental protocol=ares",
-    ] {
+    for flag in ["--k 2", "--add s6", "--experimental protocol=ares"] {
         let sentence = refused(&format!("reconfig start photos --resume {flag}"));
         assert!(sentence.contains("cannot be used with"), "{sentence}");
     }

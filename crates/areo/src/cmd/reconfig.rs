@@ -77,6 +77,7 @@ fn how_to_go_on(name: &str) -> String {
 fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
     match error {
         ReconfigError::Choice { error } => choice_failure(&error),
+        ReconfigError::Conflict { .. } => Failure::new(Code::Precondition, error.to_string()),
         ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => {
             Failure::new(Code::Unavailable, error.to_string())
         }

@@ -215,7 +215,7 @@ impl Life<'_> {
 
     fn failed(&self, error: &ReconfigError) -> Changed {
         match error {
-            ReconfigError::NotBegun { .. } => Changed::Nothing,
+            ReconfigError::NotBegun { .. } | ReconfigError::Conflict { .. } => Changed::Nothing,
             ReconfigError::Pending { .. } => Changed::Unknown,
             // What is asked for can be, and nothing here damages what is stored.
             other => {
@@ -257,11 +257,9 @@ impl Life<'_> {
     fn changed(&self, watch: &Watch, done: &Result<ReconfigOutcome, ReconfigError>) -> Changed {
         match done {
             Ok(ReconfigOutcome::Unchanged(_)) => Changed::Nothing,
-            Ok(
-                ReconfigOutcome::Installed(c)
-                | ReconfigOutcome::Lost(c)
-                | ReconfigOutcome::Superseded(c),
-            ) => watch.changed(c.into()),
+            Ok(ReconfigOutcome::Installed(c) | ReconfigOutcome::Superseded(c)) => {
+                watch.changed(c.into())
+            }
             Ok(ReconfigOutcome::LeftOff(_)) => unreachable!("no change here is an experiment"),
             Err(error) => self.failed(error),
         }

@@ -1,6 +1,6 @@
 //! Changes that an experiment leaves off, as if the process that makes them died.
 
-use super::{ReconfigError, ReconfigOutcome, failed, told};
+use super::{ReconfigError, ReconfigOutcome, failed, reported};
 use crate::experimental::LeaveOff;
 use crate::session::Context;
 use areo_core::config::Configuration;
@@ -15,7 +15,7 @@ pub(super) async fn leave_off(
     let (client, wanted) = (&context.client, new.descriptor());
     let done = client.domain(known).leave_off(wanted, after).await;
     if let Some(done) = done.map_err(|error| failed(context, error))? {
-        return Ok(told(context, &done).await);
+        return Ok(reported(context, &done).await);
     }
     let names = context.names_of(std::slice::from_ref(new)).await;
     Ok(ReconfigOutcome::LeftOff(names.configuration(new)))

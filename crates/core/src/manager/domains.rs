@@ -217,7 +217,8 @@ impl<E: Env> Root<E> {
         let mut last = found.clone();
         while !last.dap().is_removal() {
             let wanted = last.descriptor().removal();
-            let done = client.domain(&last).install(&wanted, &|_| {}).await;
+            let domain = client.domain(&found);
+            let done = domain.install(&last, &wanted, &|_| {}).await;
             // Another reconfigurer may have won: then once more after its configuration.
             last = done.map_err(RemovalError::Reconfig)?.into_configuration();
         }

@@ -23,17 +23,19 @@ impl<E: Env> Domain<E> {
         walk::path(&self.client.env, self.client.sequences(), &self.known).await
     }
 
-    /// Appends `wanted`, but for its index, to the domain's sequence, while clients read and write; then tells the directory.
+    /// Appends `wanted`, but for its index, to the domain's sequence if that ends with `after`, from which it was made, while clients
+    /// read and write; then tells the directory.
     ///
     /// # Errors
     /// [`AresError`].
     pub async fn reconfigure(
         &self,
         root: &Arc<Configuration>,
+        after: &Configuration,
         wanted: &Descriptor,
         progress: &dyn Fn(Progress),
     ) -> Result<ReconfigOutcome, AresError> {
-        let done = self.install(wanted, progress).await?;
+        let done = self.install(after, wanted, progress).await?;
         let c = done.clone().into_configuration();
         self.client.domain(&c).tell_directory(root).await;
         Ok(done)
@@ -45,6 +47,7 @@ impl<E: Env> Domain<E> {
     /// [`AresError`].
     pub(super) async fn install(
         &self,
+        after: &Configuration,
         wanted: &Descriptor,
         progress: &dyn Fn(Progress),
     ) -> Result<ReconfigOutcome, AresError> {
@@ -54,7 +57,7 @@ impl<E: Env> Domain<E> {
             consensus: &consensus::AsDescribed(|| self.client.next_writer()),
             progress,
         };
-        let done = ares::reconfigure(&by, &self.known, wanted).await?;
+        let done = ares::reconfigure_after(&by, &self.known, after, wanted).await?;
         let c = done.clone().into_configuration();
         assert!(
             c.id().domain == self.known.id().domain && c.id().index >= self.known.id().index,

@@ -21,7 +21,7 @@
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, TransferOutcome};
 use super::walk;
-use crate::config::{Configuration, Descriptor, InvalidConfiguration};
+use crate::config::{Configuration, ConfigurationId, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
 use crate::error::{Failed, Unavailable, Undecided};
@@ -51,9 +51,9 @@ pub enum ReconfigOutcome {
     Installed(Arc<Configuration>),
     /// The domain has this configuration already; nothing was done.
     Unchanged(Arc<Configuration>),
-    /// Another reconfigurer's proposal was decided for the place. It is final now.
+    /// Another reconfigurer's proposal was decided instead. This configuration, which is that one or a later one, is final.
     Lost(Arc<Configuration>),
-    /// Others went on meanwhile: this later configuration is final.
+    /// The configuration asked for was decided, and others went on from it: this later one is final.
     Superseded(Arc<Configuration>),
 }
 
@@ -109,8 +109,25 @@ impl ErrorType for AresError {
     }
 }
 
-/// Appends a configuration to the domain's sequence: `wanted`, but for its index. `known`: any final configuration of the
-/// domain.
+/// What a reconfigurer wants to append.
+#[derive(Clone, Copy, Debug)]
+struct Goal<'a> {
+    /// The configuration, but for its index.
+    wanted: &'a Descriptor,
+    /// The one that it is made from, if it may follow no other.
+    after: Option<ConfigurationId>,
+    until: Option<LeaveOff>,
+}
+
+impl Goal<'_> {
+    /// Whether it may follow this configuration.
+    fn may_follow(&self, last: &Configuration) -> bool {
+        self.after.is_none_or(|after| last.id() == after)
+    }
+}
+
+/// Appends a configuration to the domain's sequence, wherever that ends: `wanted`, but for its index. `known`: any final
+/// configuration of the domain.
 ///
 /// # Errors
 /// [`AresError`].
@@ -119,7 +136,39 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
 ) -> Result<ReconfigOutcome, AresError> {
-    let append = append(by, known, wanted, None);
+    to_the_end(by, known, (wanted, None)).await
+}
+
+/// The same, but only if the sequence ends with `after`, from which `wanted` was made (`[A-13 change-after-its-base]`). Otherwise the
+/// wanted configuration would undo the change of another reconfigurer: the outcome is [`ReconfigOutcome::Lost`].
+///
+/// # Errors
+/// [`AresError`].
+pub async fn reconfigure_after<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+    after: &Configuration,
+    wanted: &Descriptor,
+) -> Result<ReconfigOutcome, AresError> {
+    assert!(
+        precedes(known, after) || **known == *after,
+        "a change is made from a configuration of its domain, final or later"
+    );
+    to_the_end(by, known, (wanted, Some(after.id()))).await
+}
+
+async fn to_the_end<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+    (wanted, after): (&Descriptor, Option<ConfigurationId>),
+) -> Result<ReconfigOutcome, AresError> {
+    let until = None;
+    let goal = Goal {
+        wanted,
+        after,
+        until,
+    };
+    let append = append(by, known, goal);
     let done = span::watch!(span::of_phase!(span::RECONFIG), append)?;
     Ok(done.expect("it is not left off"))
 }
@@ -134,34 +183,29 @@ pub async fn leave_off<E: Env, C: Consensus<E>>(
     wanted: &Descriptor,
     after: LeaveOff,
 ) -> Result<Option<ReconfigOutcome>, AresError> {
-    append(by, known, wanted, Some(after)).await
+    let goal = Goal {
+        wanted,
+        after: None,
+        until: Some(after),
+    };
+    append(by, known, goal).await
 }
 
 async fn append<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
-    wanted: &Descriptor,
-    until: Option<LeaveOff>,
+    goal: Goal<'_>,
 ) -> Result<Option<ReconfigOutcome>, AresError> {
     loop {
         let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(AresError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         if last.dap().is_removal() {
-            return removed(by, path, (wanted, until)).await;
+            return removed(by, path, goal).await;
         }
-        let next = after(last, wanted).map_err(AresError::Invalid)?;
-        if is_same_but_for_index(last, &next) {
-            let last = last.clone();
-            if path.len() == 1 {
-                return Ok(Some(ReconfigOutcome::Unchanged(last)));
-            }
-            // It is pending already.
-            let finished = finish(by, path, until).await?;
-            return Ok(finished.map(|installed| match installed == last {
-                true => ReconfigOutcome::Installed(installed),
-                false => ReconfigOutcome::Superseded(installed),
-            }));
+        let next = after(last, goal.wanted).map_err(AresError::Invalid)?;
+        if is_same_but_for_index(last, &next) || !goal.may_follow(last) {
+            return conclude(by, path, &next, goal).await;
         }
         (by.progress)(Progress::Deciding);
         let at = Visit::new(last);
@@ -190,22 +234,47 @@ async fn append<E: Env, C: Consensus<E>>(
         if shown.is_final() {
             by.sequences.learn(&shown.configuration);
         }
-        let is_wanted = decided == next;
-        // Only what is one's own is left off.
-        let until = until.filter(|_| is_wanted);
         let path = [path, vec![decided.clone()]].concat();
+        // Only what is one's own is left off.
+        let until = goal.until.filter(|_| decided == next);
+        let goal = Goal { until, ..goal };
         if decided.dap().is_removal() {
-            return removed(by, path, (wanted, until)).await;
+            return removed(by, path, goal).await;
         }
-        let finished = finish(by, path, until).await?;
-        return Ok(
-            finished.map(|installed| match (installed == decided, is_wanted) {
-                (true, true) => ReconfigOutcome::Installed(installed),
-                (true, false) => ReconfigOutcome::Lost(installed),
-                (false, _) => ReconfigOutcome::Superseded(installed),
-            }),
-        );
+        return conclude(by, path, &next, goal).await;
     }
+}
+
+/// The sequence ends with the wanted configuration, or with another one: the reconfigurer finishes it, if it is pending.
+async fn conclude<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    path: Vec<Arc<Configuration>>,
+    wanted: &Configuration,
+    goal: Goal<'_>,
+) -> Result<Option<ReconfigOutcome>, AresError> {
+    let last = path.last().expect("a sequence has an end").clone();
+    let is_wanted = is_same_but_for_index(&last, wanted);
+    if path.len() == 1 {
+        return Ok(Some(if is_wanted {
+            ReconfigOutcome::Unchanged(last)
+        } else {
+            ReconfigOutcome::Lost(last)
+        }));
+    }
+    let until = goal.until.filter(|_| is_wanted);
+    assert_eq!(
+        wanted.id().domain,
+        last.id().domain,
+        "of the domain that is reconfigured"
+    );
+    let finished = finish(by, path, until).await?;
+    Ok(
+        finished.map(|installed| match (installed == last, is_wanted) {
+            (true, true) => ReconfigOutcome::Installed(installed),
+            (_, false) => ReconfigOutcome::Lost(installed),
+            (false, true) => ReconfigOutcome::Superseded(installed),
+        }),
+    )
 }
 
 /// What is wanted, in the place after this configuration.
@@ -229,7 +298,7 @@ fn after(
 async fn removed<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: Vec<Arc<Configuration>>,
-    (wanted, until): (&Descriptor, Option<LeaveOff>),
+    goal: Goal<'_>,
 ) -> Result<Option<ReconfigOutcome>, AresError> {
     let is_removal = |c: &Arc<Configuration>| c.dap().is_removal();
     assert!(
@@ -242,9 +311,9 @@ async fn removed<E: Env, C: Consensus<E>>(
     };
     let removal = match path.len() {
         1 => path.into_iter().next(),
-        _ => finish(by, path, until).await?,
+        _ => finish(by, path, goal.until).await?,
     };
-    if wanted.dap.is_removal() {
+    if goal.wanted.dap.is_removal() {
         Ok(removal.map(done))
     } else {
         Err(AresError::Removed)

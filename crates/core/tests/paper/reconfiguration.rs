@@ -3,6 +3,7 @@
 
 mod adoption;
 mod ahead;
+mod at_once;
 mod cells;
 mod forks;
 pub mod gate;

@@ -37,15 +37,26 @@ impl One<'_> {
 
     async fn change(&self) -> End {
         self.client.env.goes_over_many();
+        let (domain, root) = (self.domain(), &self.work.root);
+        let Ok(path) = domain.path().await else {
+            return End::TimedOut;
+        };
+        let last = path.last().expect("a sequence has an end");
         let wanted = match self.is_of_root() {
             true => self.work.any_root(),
-            false => self.work.any_configuration(&self.c),
+            false => self.work.any_configuration(last),
         };
         let operation = self.begin_change(Some(&wanted));
         let finalized = Cell::new(false);
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
-        let (domain, root) = (self.domain(), &self.work.root);
-        let moved = domain.reconfigure(root, &wanted, &progress).await;
+        let moved = domain.reconfigure(root, last, &wanted, &progress).await;
+        if let Ok(ReconfigOutcome::Installed(c)) = &moved {
+            let (index, base) = (c.id().index, last.id().index);
+            if index > base + 1 {
+                let sentence = format!("undone: configuration {index} was made from {base}");
+                self.work.world.violate(sentence);
+            }
+        }
         let installed = moved.map(|moved| match moved {
             ReconfigOutcome::Unchanged(_) => None,
             moved => Some(moved.into_configuration()),

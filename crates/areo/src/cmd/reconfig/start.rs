@@ -84,31 +84,19 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
         }
     }
     let bar = progress::count(out, "starting", planned.objects.max(1));
-    let ended = loop {
-        let ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
-        let ended = ended.map_err(failed)?;
-        let is_mine = !matches!(
-            ended,
-            ReconfigOutcome::Lost(_) | ReconfigOutcome::Superseded(_)
-        );
-        if is_mine || !args.until_mine {
-            break ended;
-        }
-    };
+    let ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
     bar.finish_and_clear();
-    conclude(out, name, &ended, &moved)
+    conclude(out, name, &ended.map_err(failed)?, &moved)
 }
 
 fn conclude(out: Output, name: &str, ended: &ReconfigOutcome, moved: &TransferReport) -> Outcome {
     let (outcome, c) = match ended {
         ReconfigOutcome::Installed(c) => ("installed", c),
         ReconfigOutcome::Unchanged(c) => ("unchanged", c),
-        ReconfigOutcome::Lost(c) => ("lost", c),
         ReconfigOutcome::Superseded(c) => ("superseded", c),
         ReconfigOutcome::LeftOff(c) => ("left-off", c),
     };
     report(out, name, outcome, Some(c), moved)?;
-    let how_to_insist = "--until-mine makes this one after it";
     match ended {
         ReconfigOutcome::Installed(_) => {
             let (objects, bytes) = moved.sums();
@@ -126,13 +114,6 @@ fn conclude(out: Output, name: &str, ended: &ReconfigOutcome, moved: &TransferRe
             out,
             &format!("'{name}' has this configuration already, {}", called(c)),
         ),
-        ReconfigOutcome::Lost(_) => Err(Failure::new(
-            Code::Precondition,
-            format!(
-                "another change of '{name}' was decided first and is installed, {}: {how_to_insist}",
-                called(c)
-            ),
-        )),
         ReconfigOutcome::LeftOff(_) => say(
             out,
             &format!(
@@ -140,13 +121,13 @@ fn conclude(out: Output, name: &str, ended: &ReconfigOutcome, moved: &TransferRe
                 called(c)
             ),
         ),
-        ReconfigOutcome::Superseded(_) => Err(Failure::new(
-            Code::Precondition,
-            format!(
-                "others changed '{name}' further meanwhile, to {}: {how_to_insist}",
+        ReconfigOutcome::Superseded(_) => say(
+            out,
+            &format!(
+                "the change of '{name}' was made, and others went on from it, to {}",
                 called(c)
             ),
-        )),
+        ),
     }
 }
 

@@ -82,7 +82,7 @@ fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
         let wanted = wanted.descriptor();
         client
             .domain(&root)
-            .reconfigure(&root, wanted, &|_| {})
+            .reconfigure(&root, &root, wanted, &|_| {})
             .await
     });
     assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
@@ -127,7 +127,7 @@ fn the_directory_says_where_a_domain_is() {
         let wanted = wanted.descriptor();
         client
             .domain(&from)
-            .reconfigure(&root_of, wanted, &|_| {})
+            .reconfigure(&root_of, &from, wanted, &|_| {})
             .await
     });
     done.expect("quorums are up");
