@@ -4,7 +4,7 @@
 use crate::cluster::{ConfigurationInfo, Names};
 use crate::error::Operation;
 use crate::metrics::Metrics;
-use crate::session::{Context, Deadline, KnownDomain, Session, Started, Subject};
+use crate::session::{Context, Deadline, KnownDomain, RunningJob, Session, Subject};
 use crate::statistics::Statistics;
 use areo_core::object::Name;
 use std::fmt;
@@ -139,7 +139,7 @@ impl Domain {
         operation: Operation,
         name: Option<Name>,
         work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> Started<T>
+    ) -> RunningJob<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,

@@ -12,7 +12,7 @@ pub(crate) use cluster::KnownCluster;
 pub(crate) use context::{Context, later_version};
 pub(crate) use domain::KnownDomain;
 pub use domain::ROOT_DOMAIN;
-pub(crate) use thread::Started;
+pub(crate) use thread::RunningJob;
 
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::error::Operation;
@@ -141,7 +141,7 @@ impl Session {
         subject: Subject,
         deadline: Deadline,
         work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> Started<T>
+    ) -> RunningJob<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,

@@ -187,7 +187,7 @@ impl ErrorType for WriteError {
 #[macro_export]
 macro_rules! watch {
     ($span:expr, $work:expr) => {{
-        let watched = $crate::span::Watched::new($span);
+        let watched = $crate::span::SpanGuard::new($span);
         let span = watched.span();
         // Where it stands: `Instrument` would move it twice, which is most of what a read costs.
         let mut work = ::core::pin::pin!($work);
@@ -204,12 +204,12 @@ macro_rules! watch {
 pub use watch;
 
 /// Work in a span. Dropped before its end it was given up: whoever waited for it did not wait any longer, or did not need it.
-pub struct Watched(Option<Span>);
+pub struct SpanGuard(Option<Span>);
 
-impl Watched {
+impl SpanGuard {
     /// It begins.
-    pub fn new(span: Span) -> Watched {
-        Watched(Some(span))
+    pub fn new(span: Span) -> SpanGuard {
+        SpanGuard(Some(span))
     }
 
     /// The span.
@@ -229,7 +229,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for SpanGuard {
     fn drop(&mut self) {
         if let Some(span) = self.0.take() {
             span.record("error.type", CANCELLED);

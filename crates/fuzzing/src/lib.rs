@@ -66,7 +66,7 @@ impl Driver<'_> {
     }
 
     fn try_one(&self, input: &[u8]) -> bool {
-        let _shown = Shown(input);
+        let _shown = InputReport(input);
         (self.target)(input)
     }
 }
@@ -87,9 +87,9 @@ pub fn kept(target: &str) -> Vec<Vec<u8>> {
 }
 
 /// Says which input it was when the target panics.
-struct Shown<'a>(&'a [u8]);
+struct InputReport<'a>(&'a [u8]);
 
-impl Drop for Shown<'_> {
+impl Drop for InputReport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the input was: {}", shown(self.0));

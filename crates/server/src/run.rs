@@ -379,7 +379,7 @@ fn open(
     Ok((shard, Durable::Disk(Box::new(records))))
 }
 
-fn report(opened: &areo_store::records::Opened) {
+fn report(opened: &areo_store::records::OpeningReport) {
     let log = &opened.log;
     tracing::info!(
         records = log.records,

@@ -80,7 +80,7 @@ impl Watch<Caller> for Looking<'_> {
 const SAYING: Duration = Duration::from_secs(10);
 
 /// What goes to a server that was not connected.
-struct Unsaid {
+struct PendingNote {
     to: ServerId,
     note: Note,
     until: Instant,
@@ -94,7 +94,7 @@ pub(crate) struct Worker {
     metrics: Arc<Metrics>,
     /// The cluster, this server, and how the others are reached: where they are follows what the node hears.
     others: OnceCell<(u128, ServerId, Network)>,
-    unsaid: RefCell<Vec<Unsaid>>,
+    unsaid: RefCell<Vec<PendingNote>>,
     /// When the first request since the last turn came.
     arrived: Cell<Option<Instant>>,
     started: Instant,
@@ -246,7 +246,7 @@ impl Worker {
         let unsaid = sends
             .into_iter()
             .filter(|(to, note)| !network.tell(*to, note))
-            .map(|(to, note)| Unsaid { to, note, until });
+            .map(|(to, note)| PendingNote { to, note, until });
         self.unsaid.borrow_mut().extend(unsaid);
     }
 

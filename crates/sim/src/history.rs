@@ -16,7 +16,7 @@ pub(crate) use changes::Change;
 
 mod blocks;
 
-pub(crate) use blocks::Written;
+pub(crate) use blocks::BlockVersion;
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

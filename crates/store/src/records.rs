@@ -34,14 +34,14 @@ pub struct Records<D: Disk> {
 
 /// What opening found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpeningReport {
     /// What the log says.
     pub log: OpenReport,
     /// Records whose headers are intact and of no kind that this version knows.
     pub unknown_records: u64,
 }
 
-impl Opened {
+impl OpeningReport {
     /// Records were lost of which not even the key is known: nothing may be answered for any object
     /// (`[X-11 damage-abstains]`).
     pub fn is_unreadable(&self) -> bool {
@@ -69,7 +69,7 @@ impl<D: Disk> Records<D> {
         disk: D,
         options: LogOptions,
         mut recover: impl FnMut(Header, bool) -> RecordHandle,
-    ) -> Result<(Records<D>, Opened), OpenError> {
+    ) -> Result<(Records<D>, OpeningReport), OpenError> {
         let mut places = Vec::new();
         let mut unknown_records = 0;
         let (log, report) = Log::open(disk, options, |found| {
@@ -90,7 +90,7 @@ impl<D: Disk> Records<D> {
             report.records,
             "every record has a place of its own"
         );
-        let opened = Opened {
+        let opened = OpeningReport {
             log: report,
             unknown_records,
         };

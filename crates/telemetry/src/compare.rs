@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How often something was done in one trace, and how long it took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Spent {
+pub struct WorkTotal {
     /// How often.
     pub count: usize,
     /// Nanoseconds, all of them together; of servers, which work side by side, the longest.
@@ -22,9 +22,9 @@ pub struct Row {
     /// What it is.
     pub span: String,
     /// In the first trace; nothing if it is not there.
-    pub first: Option<Spent>,
+    pub first: Option<WorkTotal>,
     /// In the second one.
-    pub second: Option<Spent>,
+    pub second: Option<WorkTotal>,
 }
 
 /// What of a trace's time went where.
@@ -108,7 +108,7 @@ fn parts<'a>(nodes: &[&'a Node]) -> Vec<&'a Node> {
     nodes.iter().flat_map(|node| &node.parts).collect()
 }
 
-fn spent(nodes: &[&Node]) -> Option<Spent> {
+fn spent(nodes: &[&Node]) -> Option<WorkTotal> {
     let name = &nodes.first()?.span.name;
     let durations = nodes.iter().map(|node| node.span.duration_ns);
     let ns = match name.starts_with("server.") || name.starts_with("store.") {
@@ -116,7 +116,7 @@ fn spent(nodes: &[&Node]) -> Option<Spent> {
         false => durations.sum(),
     };
     let count = nodes.len();
-    Some(Spent { count, ns })
+    Some(WorkTotal { count, ns })
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
         let shown: Vec<String> = rows
             .iter()
             .map(|row| {
-                let of = |spent: Option<Spent>| {
+                let of = |spent: Option<WorkTotal>| {
                     spent.map_or("-".into(), |spent| {
                         format!("{}x{}", spent.count, spent.ns / 1000)
                     })

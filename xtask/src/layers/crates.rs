@@ -183,10 +183,10 @@ mod tests {
     use super::{CRATES, check};
 
     /// A crate with its dependencies and their kind, as `cargo metadata` names it.
-    type Planted<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
+    type PlantedCrate<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
 
-    fn metadata(packages: &[Planted]) -> Value {
-        let describe = |(name, dependencies): &Planted| {
+    fn metadata(packages: &[PlantedCrate]) -> Value {
+        let describe = |(name, dependencies): &PlantedCrate| {
             let dependencies: Vec<Value> = dependencies
                 .iter()
                 .map(|(name, kind)| json!({ "name": name, "kind": kind }))
@@ -197,7 +197,7 @@ mod tests {
         json!({ "workspace_members": members, "packages": packages.iter().map(describe).collect::<Vec<_>>() })
     }
 
-    fn messages(packages: &[Planted]) -> Vec<String> {
+    fn messages(packages: &[PlantedCrate]) -> Vec<String> {
         let findings = check(&metadata(packages)).expect("well formed");
         findings.iter().map(ToString::to_string).collect()
     }
@@ -267,7 +267,7 @@ mod tests {
             let arrow = format!("areo -> {part}");
             assert!(found.iter().any(|one| one.contains(&arrow)), "{found:?}");
         }
-        let judged: Planted = ("areo", &[("areo-check", Some("dev"))]);
+        let judged: PlantedCrate = ("areo", &[("areo-check", Some("dev"))]);
         assert_eq!(messages(&[judged, ("areo-check", &[])]), [""; 0]);
         let (mut shipped, mut seen) = (vec!["areo"], 0);
         while let Some(&name) = shipped.get(seen) {

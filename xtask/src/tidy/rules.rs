@@ -15,7 +15,7 @@ const PAGES: &str = "docs/spec/";
 const NOT_IN_CODE: &[&str] = &[concat!("A", "-1")];
 
 /// A rule in brackets.
-struct Cited<'a> {
+struct Citation<'a> {
     /// Family and number.
     id: &'a str,
     /// `None`: what follows the number is no name.
@@ -58,7 +58,7 @@ fn is_searched(path: &str) -> bool {
     extensions.iter().any(|it| has_extension(path, it))
 }
 
-fn what_is_wrong(cited: &Cited<'_>, definition: Option<&Definition<'_>>) -> Option<String> {
+fn what_is_wrong(cited: &Citation<'_>, definition: Option<&Definition<'_>>) -> Option<String> {
     let id = cited.id;
     let Some(Definition { name, .. }) = definition else {
         return Some(format!("{id} is no heading of a page in {PAGES}"));
@@ -98,11 +98,11 @@ fn definitions<'a>(
     defined
 }
 
-fn citations(text: &str) -> impl Iterator<Item = Cited<'_>> {
+fn citations(text: &str) -> impl Iterator<Item = Citation<'_>> {
     text.match_indices('[').filter_map(|(at, _)| {
         let (id, name) = cited_at(&text[at..])?;
         let line = line_of(text, at);
-        Some(Cited { id, name, line })
+        Some(Citation { id, name, line })
     })
 }
 

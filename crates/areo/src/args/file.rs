@@ -16,11 +16,11 @@ pub(crate) enum File {
     /// Make a local file what the file is; it appears complete or not at all
     Pull(Pull),
     /// Print the content
-    Cat(Named),
+    Cat(FileName),
     /// Show how a local file differs from the file, chunk by chunk
     Diff(Diff),
     /// Show the blocks of a file: ids, versions, sizes, who wrote them
-    Blocks(Named),
+    Blocks(FileName),
     /// List files
     Ls {
         /// Only names that begin with this
@@ -28,11 +28,11 @@ pub(crate) enum File {
         prefix: String,
     },
     /// Remove a file with its blocks
-    Rm(Named),
+    Rm(FileName),
 }
 
 #[derive(Args, Debug, Clone)]
-pub(crate) struct Named {
+pub(crate) struct FileName {
     /// Name of the file: 1 to 1024 bytes of UTF-8
     #[arg(value_parser = KeyParser)]
     pub(crate) name: String,

@@ -29,7 +29,7 @@ const SWEEP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
-struct Written<'a> {
+struct PutReport<'a> {
     domain: &'a str,
     key: &'a str,
     version: String,
@@ -80,7 +80,7 @@ async fn put(
         StreamError::Store(error) => failure(error),
         StreamError::Local(error) => Failure::file("read", Path::new(&source.name), &error),
     })?;
-    let written = Written {
+    let written = PutReport {
         domain: domain.name(),
         key,
         version: version.to_string(),
@@ -127,7 +127,7 @@ fn to_send(configuration: &ConfigurationInfo, length: u64) -> u64 {
     length.div_ceil(pieces) * shape.n() as u64
 }
 
-fn report(out: Output, written: &Written, version: Version) -> Outcome {
+fn report(out: Output, written: &PutReport, version: Version) -> Outcome {
     if out.json {
         return out.object(written);
     }

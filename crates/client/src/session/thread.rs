@@ -109,7 +109,7 @@ impl Thread {
     pub(crate) fn begin<T, F>(
         &self,
         operation: impl FnOnce(Rc<World>) -> F + Send + 'static,
-    ) -> Started<T>
+    ) -> RunningJob<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,
@@ -124,14 +124,14 @@ impl Thread {
         };
         let sent = self.jobs.send(Box::new(job));
         assert!(sent.is_ok(), "the thread lives as long as its handle");
-        Started(receiver)
+        RunningJob(receiver)
     }
 }
 
 /// An operation on the thread. Dropping it gives the operation up.
-pub(crate) struct Started<T>(oneshot::Receiver<T>);
+pub(crate) struct RunningJob<T>(oneshot::Receiver<T>);
 
-impl<T> Started<T> {
+impl<T> RunningJob<T> {
     /// Waits for what it returns.
     pub(crate) async fn end(self) -> T {
         self.0

@@ -7,7 +7,7 @@ use crate::domain::Domain;
 use crate::error::{Damage, Error, Operation};
 use crate::metrics::Running;
 use crate::object::{Blocks, Metadata, Object};
-use crate::session::{Context, Deadline, Started};
+use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::large;
 use areo_core::element::Value;
@@ -28,7 +28,7 @@ pub struct ObjectStream {
     opened: OpenValue,
     parts: mpsc::Receiver<Part>,
     /// `None` once it has ended.
-    work: Option<Started<Result<(), Error>>>,
+    work: Option<RunningJob<Result<(), Error>>>,
     /// Pieces of a block that was verified.
     pieces: VecDeque<Bytes>,
     /// Of all that came, if all of the value comes.

@@ -6,7 +6,7 @@ use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
-use crate::session::{Context, Deadline, Started};
+use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::element::Value;
@@ -36,7 +36,7 @@ pub(super) struct Upload {
 /// The operation on the network thread.
 struct Sending {
     parts: mpsc::Sender<Part>,
-    work: Started<Result<Version, Error>>,
+    work: RunningJob<Result<Version, Error>>,
 }
 
 enum Part {

@@ -15,7 +15,7 @@
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
 use super::newest::Newest;
-use super::room::{Room, Unkept};
+use super::room::{KeepError, Room};
 use super::{Client, Domain, pause};
 use crate::config::Configuration;
 use crate::dap::kind::{Remembers, of_kind};
@@ -297,9 +297,9 @@ impl<E: Env> Domain<E> {
             {
                 stored = match self.keep(at, name, (tag, value), readable).await {
                     Ok(()) => Ok(()),
-                    Err(Unkept::Put(error)) => Err(error),
+                    Err(KeepError::Put(error)) => Err(error),
                     // It may be on its way to the next configuration.
-                    Err(Unkept::Dropped) => return Err(unavailable.into()),
+                    Err(KeepError::Dropped) => return Err(unavailable.into()),
                 };
             }
             match stored {
@@ -360,8 +360,8 @@ impl<E: Env> Domain<E> {
             if let Err(PutError::Fenced { readable, .. }) = stored {
                 stored = match self.keep(at, name, (found.tag, value), readable).await {
                     Ok(()) => Ok(()),
-                    Err(Unkept::Put(error)) => Err(error),
-                    Err(Unkept::Dropped) => return Ok(Step::End(UnsettledReason::Dropped)),
+                    Err(KeepError::Put(error)) => Err(error),
+                    Err(KeepError::Dropped) => return Ok(Step::End(UnsettledReason::Dropped)),
                 };
             }
             match stored {

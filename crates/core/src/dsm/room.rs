@@ -146,23 +146,23 @@ impl<E: Env> Domain<E> {
         name: &Name,
         (tag, value): (Tag, &Value),
         readable: bool,
-    ) -> Result<(), Unkept> {
+    ) -> Result<(), KeepError> {
         let env = &self.client.env;
         let proposed = if readable { Fate::Kept } else { Fate::Dropped };
         let decided = fate::decide(env, at, (name, tag), proposed, || self.client.next_writer());
         let decided = decided.await;
-        match decided.map_err(|failed| Unkept::Put(failed.into()))? {
-            Fate::Dropped => Err(Unkept::Dropped),
+        match decided.map_err(|failed| KeepError::Put(failed.into()))? {
+            Fate::Dropped => Err(KeepError::Dropped),
             Fate::Kept => {
                 let kept = dap::keep_data(env, at, name, tag, value).await;
-                kept.map_err(Unkept::Put)
+                kept.map_err(KeepError::Put)
             }
         }
     }
 }
 
 /// Why a version did not come to a quorum, where members had raised a fence above it.
-pub(super) enum Unkept {
+pub(super) enum KeepError {
     /// It was decided that it is dropped.
     Dropped,
     /// As a put-data.

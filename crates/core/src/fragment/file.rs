@@ -132,7 +132,7 @@ impl From<Unavailable> for FileError {
 }
 
 /// Blocks by their ids.
-type Seen = BTreeMap<Option<Writer>, Block>;
+type BlocksById = BTreeMap<Option<Writer>, Block>;
 
 impl<E: Env> FragmentedObject<E> {
     /// The list of the file's blocks. `known`: as it was before, whenever that was; it saves bytes and rounds, and decides
@@ -210,7 +210,7 @@ impl<E: Env> FragmentedObject<E> {
     }
 
     /// Goes along the links from the first block to the end.
-    async fn along(&self, first: Block, mut seen: Seen) -> Result<Vec<Block>, FileError> {
+    async fn along(&self, first: Block, mut seen: BlocksById) -> Result<Vec<Block>, FileError> {
         let mut blocks = vec![first];
         let mut passed: BTreeSet<Writer> = BTreeSet::new();
         while let Some(id) = blocks.last().and_then(|block| block.metadata.next) {
@@ -235,14 +235,14 @@ impl<E: Env> FragmentedObject<E> {
     }
 
     /// Asks for blocks that were seen before.
-    async fn ask_again(&self, known: &[Block]) -> Result<Seen, FileError> {
+    async fn ask_again(&self, known: &[Block]) -> Result<BlocksById, FileError> {
         let objects: Vec<(Name, Tag)> = known
             .iter()
             .map(|block| (block.name(&self.name), block.version))
             .collect();
         let found = self.domain.headers(&objects).await?;
         assert_eq!(found.len(), known.len(), "each was asked for");
-        let mut seen = Seen::new();
+        let mut seen = BlocksById::new();
         for (block, header) in known.iter().zip(found) {
             let Some(Header {
                 tag, value, length, ..
@@ -261,7 +261,7 @@ impl<E: Env> FragmentedObject<E> {
     }
 
     /// Reads the genesis block, and asks for the blocks that its hint names.
-    async fn ask_for_hinted(&self) -> Result<(usize, Seen), FileError> {
+    async fn ask_for_hinted(&self) -> Result<(usize, BlocksById), FileError> {
         let found = self.domain.read(&self.name, None).await?;
         let genesis = self.block(None, found.tag, found.value.as_ref(), 0)?;
         let hint = found.value.map(|value| value.contiguous());

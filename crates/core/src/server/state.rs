@@ -25,7 +25,7 @@ use keeping::{
     admission, bounds, enqueue, forget, forget_fates, handles, has_fence, is_removed_block, mark,
     object, tag_alone, take_in, trim,
 };
-use recovery::Unjudged;
+use recovery::RecoveryFindings;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) struct ConfigurationState {
     /// Since when something comes next; the start, of a server that knew it before.
     next_since: Instant,
     /// Empty but in recovery.
-    found: Unjudged,
+    found: RecoveryFindings,
 }
 
 impl ConfigurationState {

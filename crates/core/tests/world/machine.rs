@@ -1,4 +1,5 @@
-//! A server of the tiny world: a shard and its disk. Every request is a batch of its own.
+//! A server of the tiny world: a shard and its disk. Every request is a batch of its own, so that a loop like that of `node`,
+//! which gathers requests for a batch and reserves room for it, has nothing to do here: `Machine::batch` is all there is of one.
 
 use super::call::Origin;
 use super::{Disk, World, name, server};

@@ -311,9 +311,9 @@ mod tests {
     use crate::connection::outbox::Outbox;
     use crate::message::Body;
 
-    type Owned = (u64, Vec<u8>, Vec<Vec<u8>>);
+    type OwnedFrame = (u64, Vec<u8>, Vec<Vec<u8>>);
 
-    fn stream_of(frames: &[Owned]) -> Vec<u8> {
+    fn stream_of(frames: &[OwnedFrame]) -> Vec<u8> {
         let mut out = Vec::new();
         for (id, body, segments) in frames {
             let mut outbox = Outbox::default();
@@ -342,7 +342,7 @@ mod tests {
         reader: &mut Reader,
         mut stream: &[u8],
         step: usize,
-    ) -> (Vec<Owned>, Option<FrameError>) {
+    ) -> (Vec<OwnedFrame>, Option<FrameError>) {
         let mut frames = Vec::new();
         loop {
             loop {
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    fn sample() -> Vec<Owned> {
+    fn sample() -> Vec<OwnedFrame> {
         vec![
             (1, b"small".to_vec(), vec![]),
             (2, vec![2; 100], vec![vec![1; 10], vec![], vec![2; 4000]]),

@@ -32,11 +32,11 @@ pub(super) struct Automaton {
 pub(super) struct Node {
     pasts: Vec<Rc<[Input]>>,
     taken: Vec<Input>,
-    pub(super) seen: Seen,
+    pub(super) seen: ClientView,
 }
 
 /// What others see of it.
-pub(super) struct Seen {
+pub(super) struct ClientView {
     pub(super) sent: Vec<Sent>,
     /// Quorum calls that are not decided, and those of them whose patience may run out.
     pub(super) open: Vec<u16>,
@@ -58,7 +58,7 @@ pub(super) struct Sent {
     pub(super) is_question: bool,
 }
 
-impl Seen {
+impl ClientView {
     pub(super) fn is_open(&self, call: u16) -> bool {
         self.open.contains(&call)
     }
@@ -70,7 +70,7 @@ impl Seen {
     }
 
     /// Whether something became visible since `before`.
-    pub(super) fn shows_more_than(&self, before: &Seen) -> bool {
+    pub(super) fn shows_more_than(&self, before: &ClientView) -> bool {
         (self.visible, self.ended.len(), self.invoked)
             != (before.visible, before.ended.len(), before.invoked)
     }
@@ -95,7 +95,7 @@ impl Automaton {
         automaton
     }
 
-    pub(super) fn seen(&self, node: u32) -> &Seen {
+    pub(super) fn seen(&self, node: u32) -> &ClientView {
         &self.nodes.get(node).seen
     }
 
@@ -156,13 +156,13 @@ impl Automaton {
         words: &mut Words,
         (node, past): (u32, usize),
         input: Input,
-    ) -> (Seen, Rc<[Input]>) {
+    ) -> (ClientView, Rc<[Input]>) {
         let past = &self.nodes.get(node).pasts[past];
         let past: Rc<[Input]> = past.iter().copied().chain([input]).collect();
         (self.live(case, words, &past), past)
     }
 
-    fn live(&self, case: &Case, words: &mut Words, past: &[Input]) -> Seen {
+    fn live(&self, case: &Case, words: &mut Words, past: &[Input]) -> ClientView {
         let mut client = LiveClient::new(self.number, &case.clients[self.number]);
         let mut ticks = 0;
         for input in past {
@@ -191,7 +191,7 @@ impl Automaton {
                 is_question: words.is_question(number),
             });
         }
-        Seen {
+        ClientView {
             sent,
             open: client.world.open().into_iter().map(small).collect(),
             impatient: client.world.impatient().into_iter().map(small).collect(),
@@ -203,7 +203,7 @@ impl Automaton {
         }
     }
 
-    fn node(&mut self, seen: Seen, past: Rc<[Input]>) -> (u32, bool) {
+    fn node(&mut self, seen: ClientView, past: Rc<[Input]>) -> (u32, bool) {
         let bytes = self.bytes(&seen, &past);
         let make = || Node {
             pasts: Vec::new(),
@@ -220,7 +220,7 @@ impl Automaton {
     }
 
     /// Two pasts with equal bytes are taken for one node.
-    fn bytes(&self, seen: &Seen, past: &[Input]) -> Vec<u8> {
+    fn bytes(&self, seen: &ClientView, past: &[Input]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut put = |numbers: &[u32]| {
             for number in numbers {

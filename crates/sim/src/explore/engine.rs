@@ -16,7 +16,7 @@ const LONG: usize = 200;
 type Place = (usize, u32, Vec<(u16, u32)>, Option<u16>);
 
 /// Where a client was on the way, what it had not read, and what it had to read.
-type Been = (u32, Vec<(u16, u32)>, Option<u16>);
+type ClientJourney = (u32, Vec<(u16, u32)>, Option<u16>);
 
 pub(super) struct Engine {
     pub(super) case: Rc<Case>,
@@ -74,7 +74,7 @@ impl Engine {
         &mut self,
         client: usize,
         (node, unread, newest): (u32, &[(u16, u32)], Option<u16>),
-        (fed, been): (&mut Vec<Input>, &mut HashSet<Been>),
+        (fed, been): (&mut Vec<Input>, &mut HashSet<ClientJourney>),
         found: &mut Vec<Reading>,
     ) -> Result<(), String> {
         if !been.insert((node, unread.to_vec(), newest)) {

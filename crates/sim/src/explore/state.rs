@@ -13,7 +13,7 @@
 //!   meanwhile, and an earlier end of an operation only forbids more.
 //! - *An operation begins* when the first of its messages is taken: that, too, only forbids more.
 
-use super::clients::{Input, Seen};
+use super::clients::{ClientView, Input};
 use super::engine::Engine;
 use super::servers::{Automaton, ServerStep};
 use std::collections::{BTreeSet, HashSet};
@@ -121,7 +121,13 @@ impl Hash {
 
 impl Part {
     /// The client is at `node` now: new messages are on their way, and what nobody needs any more goes.
-    fn move_to(&mut self, before: usize, node: u32, seen: &Seen, lost: impl Fn(usize) -> bool) {
+    fn move_to(
+        &mut self,
+        before: usize,
+        node: u32,
+        seen: &ClientView,
+        lost: impl Fn(usize) -> bool,
+    ) {
         self.node = node;
         for message in before..seen.sent.len() {
             if !lost(message) {
@@ -406,7 +412,7 @@ impl Engine {
         Ok(true)
     }
 
-    pub(super) fn seen(&self, state: &State, client: usize) -> &Seen {
+    pub(super) fn seen(&self, state: &State, client: usize) -> &ClientView {
         self.clients[client].seen(state.clients[client].node)
     }
 

@@ -6,7 +6,7 @@ use areo_core::instant::Instant;
 use areo_core::tag::Tag;
 
 /// What a version of a block is.
-pub(crate) struct Written {
+pub(crate) struct BlockVersion {
     /// A hash of it, unique per write.
     pub(crate) value: u64,
     /// The key of the next block.
@@ -26,7 +26,7 @@ impl History {
         began: Instant,
         (client, base): (usize, Tag),
         object: Object,
-        (file, written): (&str, &Written),
+        (file, written): (&str, &BlockVersion),
     ) -> Operation {
         let (kind, value) = (Kind::CvrWrite(base), Some(written.value));
         let operation = self.block(client, kind, object, value);
@@ -60,7 +60,7 @@ impl History {
         (began, now): (Instant, Instant),
         client: usize,
         object: Object,
-        (version, file, written): (Tag, &str, &Written),
+        (version, file, written): (Tag, &str, &BlockVersion),
     ) {
         let operation = self.block(client, Kind::Read, object, None);
         let link = link(file, written.next.as_deref());

@@ -73,7 +73,7 @@ pub(super) struct Exchange {
 }
 
 /// A start that the root domain has decided about.
-pub(super) struct Started {
+pub(super) struct DecidedStart {
     id: ServerId,
     registration: Registration,
     /// The last configuration of the root domain in which it was registered.
@@ -148,7 +148,7 @@ impl World {
         server: usize,
         (id, starts): (ServerId, Starts),
         mut write: impl FnMut(Starts),
-    ) -> Started {
+    ) -> DecidedStart {
         let (caller, root) = (self.caller_of(server), self.root());
         let record = ServerRecord::at_address(id, self.address(server));
         let (since, mut number) = (self.now(), None);
@@ -167,7 +167,7 @@ impl World {
                 if root.id().index > 0 {
                     self.plan().note(Fault::RegisteredElsewhere);
                 }
-                return Started {
+                return DecidedStart {
                     id,
                     registration,
                     root,
@@ -186,7 +186,7 @@ impl World {
         &self,
         machines: &Machines,
         server: usize,
-        started: &Started,
+        started: &DecidedStart,
     ) -> Option<usize> {
         let caller = self.caller_of(server);
         let members = started.root.members().iter().copied();
@@ -206,7 +206,7 @@ impl World {
         })
     }
 
-    fn confirm(&self, server: usize, life: u64, started: &Started) {
+    fn confirm(&self, server: usize, life: u64, started: &DecidedStart) {
         let is_copy = {
             let machines = &mut *self.0.machines.borrow_mut();
             if machines.list[server].life != life {
@@ -391,7 +391,7 @@ impl World {
     }
 
     /// If the copy was confirmed, a person ends it, and the true directory goes on from where the copy has come to.
-    fn twin_ended(&self, server: usize, started: &Started) {
+    fn twin_ended(&self, server: usize, started: &DecidedStart) {
         let is_confirmed = started.registration == Registration::Registered;
         {
             let machines = &mut *self.0.machines.borrow_mut();

@@ -6,7 +6,7 @@ use crate::disk::{Disk, File, write_all_at};
 use crate::error::OpenError;
 use crate::format::{PAGE, align, segment_name};
 
-use super::open::{Opener, TornTail, Unjudged, WINDOW_BYTES, failed};
+use super::open::{Opener, ScannedSegment, TornTail, WINDOW_BYTES, failed};
 use super::reader::Reader;
 use super::scan::{Scan, Tail};
 use super::segment::SegmentState;
@@ -27,8 +27,8 @@ impl<D: Disk> Opener<'_, D> {
         Ok(())
     }
 
-    fn judge_segment(&mut self, judged: &Unjudged) -> io::Result<()> {
-        let Unjudged { at, scan, .. } = judged;
+    fn judge_segment(&mut self, judged: &ScannedSegment) -> io::Result<()> {
+        let ScannedSegment { at, scan, .. } = judged;
         let number = self.log.segments.get(*at).number;
         let required = self.required.get(&number).copied().unwrap_or(0);
         let lacks_batches = required > scan.last_sequence;

@@ -18,7 +18,7 @@ use crate::format::{
 use crate::index::{Entry, Handle, SlotState};
 
 use super::reader::Reader;
-use super::scan::{Batch, Found, Scan, Subject};
+use super::scan::{Batch, FoundRecord, Scan, Subject};
 use super::segment::{Segment, SegmentState};
 use super::{Log, LogOptions, grain};
 
@@ -92,7 +92,7 @@ pub(super) struct Opener<'a, D: Disk> {
     pub(super) log: Log<D>,
     pub(super) report: OpenReport,
     each: &'a mut dyn FnMut(RecoveredRecord<'_>),
-    pub(super) unjudged: Vec<Unjudged>,
+    pub(super) unjudged: Vec<ScannedSegment>,
     /// Per segment the last sequence that it is known to have held.
     pub(super) required: BTreeMap<u64, u64>,
     censuses: Vec<Handle>,
@@ -101,7 +101,7 @@ pub(super) struct Opener<'a, D: Disk> {
 }
 
 /// A segment that was scanned.
-pub(super) struct Unjudged {
+pub(super) struct ScannedSegment {
     pub(super) at: u32,
     pub(super) scan: Scan,
     /// It has a hint file: nothing in it can be torn.
@@ -317,7 +317,7 @@ impl<D: Disk> Opener<'_, D> {
             self.require(number, hint.last_sequence);
             self.log.sequence = self.log.sequence.max(hint.last_sequence);
         }
-        self.unjudged.push(Unjudged {
+        self.unjudged.push(ScannedSegment {
             at,
             scan,
             was_sealed,
@@ -462,7 +462,7 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    fn of(found: &Found, batch: &'a Batch) -> Self {
+    fn of(found: &FoundRecord, batch: &'a Batch) -> Self {
         Self {
             offset: found.offset,
             kind: found.kind,

@@ -20,7 +20,7 @@ use super::reader::Reader;
 const SECTOR: u64 = 512;
 
 /// A record that was found. Its header bytes are in the [`Batch`] it came with.
-pub(crate) struct Found {
+pub(crate) struct FoundRecord {
     pub(crate) offset: u64,
     pub(crate) kind: u32,
     pub(crate) payload_length: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Found {
 /// Records read together.
 #[derive(Default)]
 pub(crate) struct Batch {
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<FoundRecord>,
     headers: Vec<u8>,
     /// Records, at least so many, of which nothing is known.
     pub(crate) unknown: u32,
@@ -74,7 +74,7 @@ pub(crate) struct Subject<'a, F> {
 }
 
 impl Batch {
-    pub(crate) fn header(&self, found: &Found) -> &[u8] {
+    pub(crate) fn header(&self, found: &FoundRecord) -> &[u8] {
         &self.headers[found.header.clone()]
     }
 
@@ -216,7 +216,7 @@ impl<F: File> Subject<'_, F> {
         let checksum = self
             .reader
             .checksum(payload, record.payload_length.into())?;
-        batch.found.push(Found {
+        batch.found.push(FoundRecord {
             offset: at,
             kind: record.kind,
             payload_length: record.payload_length,

@@ -16,9 +16,9 @@ fn options() -> LogOptions {
     }
 }
 
-type Found = Vec<(Handle, Vec<u8>)>;
+type OpenedRecords = Vec<(Handle, Vec<u8>)>;
 
-fn open(disk: &MemoryDisk) -> (Log<MemoryDisk>, Found, OpenReport) {
+fn open(disk: &MemoryDisk) -> (Log<MemoryDisk>, OpenedRecords, OpenReport) {
     let mut found = Vec::new();
     let opened = Log::open(disk.clone(), options(), |record| {
         found.push((record.handle, record.header.to_vec()));

@@ -3,7 +3,7 @@
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use areo_telemetry::Trace;
-use areo_telemetry::compare::{Spent, rows, went};
+use areo_telemetry::compare::{WorkTotal, rows, went};
 use areo_telemetry::waterfall::duration;
 
 /// Spans of both, then where the time of both went.
@@ -32,7 +32,7 @@ pub(super) fn show(out: Output, first: &Trace, second: &Trace) -> Outcome {
             let name = format!("{}{}", "  ".repeat(row.depth), row.span);
             let both = [row.first, row.second];
             let count =
-                |spent: Option<Spent>| spent.map_or_else(String::new, |s| s.count.to_string());
+                |spent: Option<WorkTotal>| spent.map_or_else(String::new, |s| s.count.to_string());
             line(
                 name,
                 both.map(count),

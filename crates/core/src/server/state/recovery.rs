@@ -18,14 +18,14 @@ use std::collections::btree_map::{Entry, OccupiedEntry};
 
 /// What recovery came across and can judge only when it has seen everything.
 #[derive(Default)]
-pub(super) struct Unjudged {
+pub(super) struct RecoveryFindings {
     /// Elements with damaged records.
     damaged: Vec<(Name, StoredVersion)>,
     /// Further records that say a floor: they go once one says everything.
     marks: BTreeMap<Name, Vec<Handle>>,
 }
 
-impl Unjudged {
+impl RecoveryFindings {
     /// Nothing is left to judge.
     pub(super) fn is_empty(&self) -> bool {
         self.damaged.is_empty() && self.marks.is_empty()
@@ -127,7 +127,7 @@ impl ConfigurationState {
     }
 
     pub(in crate::server) fn recovered(&mut self, key: ConfigurationId, ledger: &mut Ledger) {
-        let Unjudged { damaged, marks } = std::mem::take(&mut self.found);
+        let RecoveryFindings { damaged, marks } = std::mem::take(&mut self.found);
         for (name, stored) in damaged {
             let (tag, record) = (stored.tag, stored.handle);
             let versions = object(&mut self.objects, &name);

@@ -2,7 +2,7 @@
 
 use super::{FILE, Id, value_of};
 use crate::fault::Fault;
-use crate::history::Written;
+use crate::history::BlockVersion;
 use crate::truth::domain_of;
 use crate::workload::operation::One;
 use areo_core::fragment::block;
@@ -70,7 +70,7 @@ impl One<'_> {
         }
         self.block_is(read);
         let next = read.metadata.next.map(block::name);
-        let written = Written {
+        let written = BlockVersion {
             value: value_of(&read.metadata),
             next: next.map(|next| next.key().to_owned()),
         };

@@ -5,7 +5,7 @@
 //! that the version is at a quorum; removals as well. What was never put has had no effect, and is not written down.
 
 use super::{FILE, value_of};
-use crate::history::{History, Operation, Written};
+use crate::history::{BlockVersion, History, Operation};
 use crate::world::World;
 use crate::world::call::Watch;
 use areo_core::element::Element;
@@ -53,7 +53,7 @@ impl Recorder {
             return;
         }
         let metadata = Metadata::decode(&element.metadata).expect("of a block");
-        let written = Written {
+        let written = BlockVersion {
             value: value_of(&metadata),
             next: metadata.next.map(|next| block::name(next).key().to_owned()),
         };
