@@ -63,13 +63,6 @@ impl History {
         self.operations[id].forgotten = true;
     }
 
-    /// A write of which its writer was told that it never took effect: nobody may read its value.
-    pub fn never(&mut self, id: usize) {
-        self.operations[id].kind = Kind::Delete;
-        self.operations[id].forgotten = true;
-        self.operations[id].begin = u64::MAX;
-    }
-
     /// Of the last so many operations.
     pub fn failed_reads_at_the_end(&self, last: usize) -> usize {
         let ended = self.operations.iter().rev().take(last);

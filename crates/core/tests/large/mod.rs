@@ -4,7 +4,6 @@
 mod cells;
 mod left;
 mod moving;
-mod race;
 mod removal;
 mod slow;
 mod steps;
