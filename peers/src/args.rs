@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Put and get at Areo and at other stores on this machine, in turn, each through its usual client.
 ///
-/// All clusters run all the time and take turns in every run, so that what else the machine does hits all of them. Ends with 1
-/// if any operation failed. `peers/README.md` says what each store needs.
+/// All clusters run all the time and take turns in every run, so that other work on the machine affects all of them. Ends
+/// with 1 if any operation failed. `peers/README.md` lists the needs of each store.
 #[derive(Parser, Debug)]
 #[command(name = "areo-peers", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -47,7 +47,7 @@ pub(crate) struct Compare {
     /// Numbers of clients that work at the same time
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) clients: Vec<u16>,
-    /// What clients do
+    /// Operations of the clients
     #[arg(
         long,
         value_name = "put,get",
@@ -61,7 +61,7 @@ pub(crate) struct Compare {
     /// How Areo keeps values; the others replicate
     #[arg(long, default_value = "abd")]
     pub(crate) dap: DapWord,
-    /// Fragments that make a value, of erasure coding [default: as many as one failure allows]
+    /// Data fragments of erasure coding: any K of the servers make the value [default: servers - 2, so that f = 1]
     #[arg(long, value_name = "K")]
     pub(crate) k: Option<u8>,
     /// What an acknowledgement means; the report says what it means to each store
@@ -70,50 +70,50 @@ pub(crate) struct Compare {
     /// Objects of each size [default: 1000, or 256MiB of them, but at least 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) objects: Option<u64>,
-    /// Which objects are wanted: uniform, or zipf:EXPONENT
+    /// Distribution of keys: uniform, or zipf:EXPONENT
     #[arg(long, default_value = "uniform")]
     pub(crate) popularity: Popularity,
-    /// Operations in a second of all clients together, however long they take: latency then counts from when each was due
-    /// [default: each client begins its next when its last has ended]
+    /// Operations per second of all clients together (open loop); latency counts from the time at which each was due [default:
+    /// closed loop, each client begins an operation when its last one has ended]
     #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) rate: Option<u32>,
-    /// Each client waits a random time of at most this between its operations
+    /// Longest random wait of a client between its operations
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate", value_parser = parse_time)]
     pub(crate) wait: Duration,
     /// Clients that reconfigure Areo while it is measured, beside the others: replication and erasure coding take turns, on
     /// the same servers
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=100))]
     pub(crate) reconfigurers: u16,
-    /// Each reconfigurer waits a random time of at most this between its changes
+    /// Longest random wait of a reconfigurer between its changes
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_time)]
     pub(crate) reconfigure_wait: Duration,
-    /// Record what all clients do and see in this file, as `areo-lab check` reads it, each store as a domain; values are made and
-    /// looked at byte by byte then, which takes time of the clients
+    /// Write the history of all clients to this file, for `areo-lab check`, each store as a domain; clients then make and compare
+    /// values byte by byte, which takes them time
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: Option<PathBuf>,
-    /// How long each measurement is
+    /// Duration of each measurement
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_timeout)]
     pub(crate) time: Duration,
-    /// What is not measured before each
+    /// Time before each measurement that is not measured
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
     pub(crate) warm_up: Duration,
-    /// How often everything is measured
+    /// Number of measurements
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
-    /// In the end kill a member of each store (kill -9) under load: the one that leads, where there is one. Half of the
-    /// largest number of clients get, the others put; completions per 10 ms are taken down for so long before and after it
+    /// At the end kill a member of each store (kill -9) under load: the leader, if there is one. Half of the largest number of
+    /// clients get, the others put; completions per 10 ms are recorded for this time before and after
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5s", value_parser = parse_timeout)]
     pub(crate) kill: Option<Duration>,
-    /// What everything is drawn from [default: random, and printed]
+    /// Seed of keys and operations [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Write every run into this file, a line each
+    /// Write a line for each run to this file
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) csv: Option<PathBuf>,
     /// Write a page with tables and plots into this file
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
-    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    /// Directory for the servers' data during the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
 }

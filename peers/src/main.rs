@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 fn run(session: &Session, recorder: &Recorder, mut args: args::Compare) -> Outcome {
     let out = session.out;
-    // That they cannot be written is told now.
+    // An error about them comes now.
     let csv = args.csv.take().map(create).transpose()?;
     let html = args.html.take().map(create).transpose()?;
     let stores = Stores::new(&args, session.timeout_or(TIMEOUT)?)?;

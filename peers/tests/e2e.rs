@@ -243,7 +243,7 @@ fn a_cassandra_that_runs_is_measured_and_its_transactions_are_linearizable() {
         assert_eq!(points.len(), 2 * 2 * 2);
         for point in points {
             let measured = &point["runs"][0];
-            // Transactions that meet may be answered before anybody knows what becomes of them.
+            // Transactions that meet may be answered before their outcome is known.
             let failures = measured["failures"].as_array().unwrap().iter();
             let mut failures = failures.map(|sentence| sentence.as_str().unwrap());
             let is_unknown = |why: &str| way == "cassandra-serial" && why.contains("timeout");

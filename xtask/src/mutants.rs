@@ -76,7 +76,7 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), Strin
             let judge = |mutant: Mutant| {
                 println!("planting {}: {}", mutant.name, mutant.description);
                 let verdict = judge(workspace, &copy, &target, mutant);
-                // Told at once: a run takes long, and may be stopped.
+                // Printed at once: a run takes long, and may be stopped.
                 println!("{}", row(&verdict));
                 verdict
             };

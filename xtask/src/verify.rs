@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::workspace::Workspace;
 use crate::{deny, layers, mutants, tidy};
 
-/// One thing to check. Cheap steps first, so that a slip is told in seconds.
+/// One thing to check. Cheap steps first, so that a slip is found in seconds.
 struct Step {
     name: &'static str,
     run: fn(&Workspace) -> Result<(), String>,

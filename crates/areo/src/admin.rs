@@ -15,7 +15,7 @@ const ANSWER_BYTES: usize = 64 << 20;
 /// The answer to `GET path`, as text; or why there is none, in a few words.
 ///
 /// # Errors
-/// Nobody answers in time, or not with what was asked for.
+/// No server answers in time, or the answer is not the requested one.
 pub async fn get(address: &str, path: &str, patience: Duration) -> Result<String, String> {
     match timeout(patience, ask(address, path)).await {
         Ok(answered) => answered,

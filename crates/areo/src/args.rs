@@ -60,7 +60,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a whole cluster on this machine
     ///
-    /// Each server is a process. Run again, the cluster comes back with its data.
+    /// Each server is a process. Another run continues with the data of the last one.
     Up(Up),
     /// Run one server in the foreground
     Server(Server),
@@ -72,18 +72,18 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show version, size, metadata and placement of an object
     ///
-    /// With what each server holds of it.
+    /// Also show what each server holds of it.
     Stat(Stat),
     /// Delete an object
     Rm(Rm),
     /// Push, pull and compare files that many people edit
     ///
-    /// A file is a list of blocks: edits of different parts all prevail, and only what changed travels.
+    /// A file is a list of blocks: edits of different parts are all kept, and only changed blocks travel.
     #[command(subcommand, arg_required_else_help = true)]
     File(File),
     /// Remove blocks that are no longer needed
     ///
-    /// They are left of large objects that were replaced or deleted, of removed files, and of writes that never ended.
+    /// Such blocks remain of replaced or deleted large objects, of removed files, and of writes that never ended.
     Sweep(Sweep),
     /// Create, list, show and remove domains
     ///
@@ -97,12 +97,12 @@ pub(crate) enum Command {
     Reconfig(Reconfig),
     /// Show servers and domains
     Status(Status),
-    /// Show what was going on in an operation
+    /// Show the steps of an operation, and their times
     ///
     /// A trace leads from the client through the servers to their disks.
     ///
     /// Commands remember their operations in `areo/traces.jsonl` of `$XDG_STATE_HOME` (`~/.local/state`), servers in memory.
-    /// `areo --trace VERB ...` shows the operation at once. `docs/tracing.md` says what the spans are.
+    /// `areo --trace VERB ...` shows the operation at once. `docs/tracing.md` explains the spans.
     Trace(Trace),
     /// Print a completion script for a shell
     Completion {
@@ -131,7 +131,7 @@ pub enum DapWord {
 pub enum DurabilityWord {
     /// On disk at a quorum
     Fsync,
-    /// In memory at a quorum; nothing outlives the process
+    /// In memory at a quorum; lost when the process ends
     Memory,
 }
 
@@ -146,10 +146,10 @@ pub(crate) enum LogWord {
 
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct Up {
-    /// Number of servers [default: 5, or what the directory holds]
+    /// Number of servers [default: 5, or those of the directory]
     #[arg(long, value_name = "N")]
     pub(crate) servers: Option<u8>,
-    /// Where everything is kept [default: ./areo-data]
+    /// Directory of the cluster [default: ./areo-data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Port of the first server; the others follow, admin ports begin 90 above [default: 7400]
@@ -161,7 +161,7 @@ pub(crate) struct Up {
     /// Data fragments of `ec`: any K of the servers make the value [default: servers - 2, so that f = 1]
     #[arg(long)]
     pub(crate) k: Option<u8>,
-    /// What an acknowledgement means [default: fsync, or what the directory was made with]
+    /// What an acknowledgement means [default: fsync, or that of the directory]
     #[arg(long)]
     pub(crate) durability: Option<DurabilityWord>,
     /// Restart servers that die
@@ -173,20 +173,20 @@ pub(crate) struct Up {
     /// Accept a domain `default` that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,
-    /// How the servers' log lines look [default: text]
+    /// Format of the servers' log lines [default: text]
     #[arg(long)]
     pub(crate) log: Option<LogWord>,
 }
 
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct Server {
-    /// Where the server keeps its identity and its data
+    /// Directory of the server's identity and data
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1:7400]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: Option<String>,
-    /// Address at which others reach this server [default: the one it listens on]
+    /// Address at which others reach this server [default: that of --listen]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) advertise: Option<String>,
     /// Address for health and administration [default: loopback, port 90 above]
@@ -198,8 +198,7 @@ pub(crate) struct Server {
     /// Join the cluster of a server
     #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
     pub(crate) join: Vec<String>,
-    /// Name for people, which no other server of the cluster has [default: s1 with --init, the next free of s1, s2, ... with
-    /// --join]
+    /// Name of the server, unique in the cluster [default: s1 with --init, the next free of s1, s2, ... with --join]
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// What an acknowledgement means [default: fsync]
@@ -211,7 +210,7 @@ pub(crate) struct Server {
     /// Listen on an address that other machines reach, although there is no authentication yet
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// How log lines look [default: text]
+    /// Format of log lines [default: text]
     #[arg(long)]
     pub(crate) log: Option<LogWord>,
     /// Stop when standard input ends: `areo up` holds the other end, however it dies
@@ -221,8 +220,8 @@ pub(crate) struct Server {
 
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct Status {
-    /// Wait at most so long until the cluster is ready: the domain (`--domain`, or `default`) exists, and a quorum of the servers of
-    /// every domain serves. Ends with 3 if the domain is missing when the time is up, with 5 if a quorum is
+    /// Wait until the cluster is ready, at most for this time: the domain (`--domain`, or `default`) exists, and a quorum of the
+    /// servers of every domain serves. Then ends with 3 if the domain is missing, with 5 if a quorum is missing
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub(crate) wait: Option<Duration>,
 }
@@ -237,7 +236,7 @@ pub(crate) struct Put {
     /// MIME type [default: guessed from the file's extension]
     #[arg(long, value_name = "TYPE")]
     pub(crate) content_type: Option<String>,
-    /// A pair of metadata, kept with the version; may be repeated
+    /// Metadata of the version; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) meta: Vec<(String, String)>,
     /// Write only if this is the newest version, as `get --version-only` and `stat` print it; `none`: only if there is no
@@ -247,7 +246,7 @@ pub(crate) struct Put {
     /// Values longer than this are written in blocks of this length, 4KiB to 64MiB [default: 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub(crate) block_size: Option<usize>,
-    /// Leave the blocks of the large value that this replaces to a later `areo sweep`, for those who are reading it
+    /// Keep the blocks of the replaced large value for clients that read it now; a later `areo sweep` removes them
     #[arg(long)]
     pub(crate) keep_replaced: bool,
     #[command(flatten)]
@@ -257,7 +256,7 @@ pub(crate) struct Put {
 /// Whether to say what an operation cost.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct Stats {
-    /// Say what the operation cost: rounds, configurations, bytes sent and received
+    /// Print the cost of the operation: rounds, configurations, bytes sent and received
     #[arg(long)]
     pub(crate) stats: bool,
 }
@@ -282,19 +281,19 @@ pub(crate) struct Get {
 
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct Ls {
-    /// Only keys that begin with this
+    /// Only keys with this prefix
     #[arg(default_value = "")]
     pub(crate) prefix: String,
     /// Size, time of the write (by the writer's clock) and version before the key
     #[arg(short, long)]
     pub(crate) long: bool,
-    /// At most so many
+    /// Largest number of keys
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Only keys after this one
     #[arg(long, value_name = "KEY", default_value = "")]
     pub(crate) after: String,
-    /// Show what keys have in common up to this, once, and not the keys: `--delimiter /` shows folders
+    /// Group keys by their part up to this text: `--delimiter /` shows folders
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) delimiter: String,
 }
@@ -304,7 +303,7 @@ pub(crate) struct Stat {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
-    /// Show where elements belong, and do not ask the servers what they hold
+    /// Show the servers of the elements, and do not ask these servers
     #[arg(long)]
     pub(crate) rule: bool,
     #[command(flatten)]
@@ -316,7 +315,7 @@ pub(crate) struct Rm {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
-    /// Leave the blocks of the large value that this deletes to a later `areo sweep`, for those who are reading it
+    /// Keep the blocks of the deleted large value for clients that read it now; a later `areo sweep` removes them
     #[arg(long)]
     pub(crate) keep_replaced: bool,
     #[command(flatten)]
@@ -329,11 +328,11 @@ pub(crate) enum Domain {
     Create(DomainCreate),
     /// List domains
     Ls,
-    /// Remove a domain and everything in it; its name may be used again then
+    /// Remove a domain and everything in it; its name can be used again
     Rm {
         /// Name of the domain
         name: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -354,10 +353,10 @@ pub(crate) struct DomainCreate {
     /// Data fragments of `ec`: any K of the servers make the value [default: servers - 2, so that f = 1]
     #[arg(long)]
     pub(crate) k: Option<u8>,
-    /// Servers that hold it, by name or id [default: all of the cluster]
+    /// Servers of the domain, by name or id [default: all of the cluster]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) servers: Vec<String>,
-    /// Concurrent writers of one object that a read of `ec` surely gets past [default: 5]
+    /// Concurrent writers of one object with which a read of `ec` still ends [default: 5]
     #[arg(long)]
     pub(crate) delta: Option<u16>,
     /// Values up to this size are kept as full copies [default: 16KiB]
@@ -365,8 +364,7 @@ pub(crate) struct DomainCreate {
     pub(crate) copy_limit: Option<u32>,
     #[command(flatten)]
     pub(crate) experimental: ExperimentalArgs,
-    /// Who decides which configuration comes next: `members`, or `etcd=HOST:PORT` with commas between several members of etcd
-    /// [default: members]
+    /// Consensus on the next configuration: `members`, or `etcd=HOST:PORT[,HOST:PORT...]` [default: members]
     #[arg(long, value_name = "WHO")]
     pub(crate) consensus: Option<Decider>,
     /// Accept a domain that does not survive the crash of any server

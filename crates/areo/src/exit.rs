@@ -7,7 +7,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Code {
-    /// What was left is wanted by nobody: the reader of the output went away.
+    /// The reader of the output is gone, so that the rest is not needed.
     Done = 0,
     /// Anything without a code of its own: a local file, a failing disk.
     Other = 1,

@@ -1,4 +1,4 @@
-//! What must hold for whatever a person types or writes into a file. Each function takes one input and panics if a promise
+//! What must hold for all words on the command line, and for all files. Each function takes one input and panics if a promise
 //! is broken: nothing panics on the way, and what is refused is refused in words. It says whether the input was taken, so
 //! that a driver notices when it only ever meets the first check.
 //!
@@ -24,7 +24,7 @@ pub fn configuration(input: &[u8]) -> bool {
     let file = parts.next().unwrap_or_default();
     let variables: Vec<(OsString, OsString)> = parts.filter_map(variable).collect();
     let Ok(file) = std::str::from_utf8(file) else {
-        // Refused by whoever reads the file.
+        // Refused by the reader of the file.
         return false;
     };
     let mut settings = Settings::default();

@@ -63,7 +63,7 @@ fn listen(address: SocketAddr, metrics: Metrics) -> io::Result<SocketAddr> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         axum::serve(listener, router).await
     };
-    // Nothing rests on it: it ends with the process, and whoever looks sees if it ended before.
+    // Nothing depends on it: it ends with the process, and Prometheus notices if it ended before.
     let thread = thread::Builder::new().name("areo-metrics".into());
     thread.spawn(move || runtime.block_on(serve))?;
     Ok(bound)

@@ -84,7 +84,7 @@ impl Output {
         self.line(&line)
     }
 
-    /// Whether the person agrees. Where nobody can be asked, whoever runs the command has agreed.
+    /// Whether the user agrees. Without a terminal the user agrees by running the command.
     ///
     /// # Errors
     /// The answer cannot be read.

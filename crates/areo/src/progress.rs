@@ -63,7 +63,7 @@ pub(crate) async fn sending<T>(
     result
 }
 
-/// Runs the operation and, if anybody can see the bar, what keeps it up to date from the count before it began.
+/// Runs the operation and, if the bar is visible, updates it from the count before the operation began.
 async fn watched<T>(
     bar: &ProgressBar,
     counter: impl AsyncFn() -> u64,

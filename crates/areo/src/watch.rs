@@ -75,7 +75,7 @@ fn file() -> Option<PathBuf> {
 /// Keeps what the process remembers. Nothing rests on it: where that cannot be, it is not.
 pub(crate) fn keep(recorder: &Recorder) {
     if recorder.rests() {
-        // Nobody asked for what it has.
+        // The user did not ask for its spans.
         return;
     }
     recorder.settle(ENDS);
@@ -109,7 +109,7 @@ pub(crate) fn kept() -> Vec<SpanRecord> {
     parse(&text)
 }
 
-/// Spans, one on each line. Whatever is none is left out: a line may be cut off by a crash.
+/// Spans, one on each line. Other lines are skipped: a crash may cut a line off.
 pub fn parse(lines: &str) -> Vec<SpanRecord> {
     let parsed = lines.lines().map(serde_json::from_str);
     parsed.filter_map(Result::ok).collect()

@@ -24,7 +24,7 @@ const AFTERWARDS: Duration = Duration::from_millis(500);
 pub enum Failing {
     /// Their processes are killed: connections to them end at once.
     Killed,
-    /// Their processes are stopped: connections to them stay, and nobody answers.
+    /// Their processes are stopped: connections to them stay, and no answer comes.
     Stopped,
 }
 
@@ -84,7 +84,7 @@ pub struct Report {
     pub total_ms: u64,
 }
 
-/// Starts a cluster and measures; `observe` is told how many failures are over. Dropping the future ends the processes and
+/// Starts a cluster and measures; `observe` gets the number of failures so far. Dropping the future ends the processes and
 /// removes what they left.
 ///
 /// # Errors

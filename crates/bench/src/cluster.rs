@@ -276,7 +276,7 @@ impl Cluster {
         self.processes[server].signal(Signal::CONT);
     }
 
-    /// A server that ended although nobody told it to, and how. Each is reported once.
+    /// A server that ended by itself, and how. Each is reported once.
     pub fn ended(&mut self) -> Option<(usize, ExitStatus)> {
         let mut processes = self.processes.iter_mut().enumerate();
         processes.find_map(|(server, process)| Some((server, process.ended()?)))

@@ -28,7 +28,7 @@
 //! | `peers` | the stores side by side |
 //! | `wide_area` | what puts and gets take when servers are far apart, in round trips |
 //! | `limits` | what the machine can do at most |
-//! | `system` | what the operating system says of processes and of the machine |
+//! | `system` | figures of the operating system about processes and the machine |
 
 pub mod availability;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! What the machine can do at most, whatever a store does: what its figures are to be set against.
+//! The limits of the machine, which bound every store.
 
 use crate::peers::Spread;
 use crate::system::{self, Machine};

@@ -1,4 +1,4 @@
-//! Servers in network namespaces of their own, so that packets between them and everybody else can be dropped: what a
+//! Servers in network namespaces of their own, so that packets between them and all others can be dropped: what a
 //! proxy cannot do, because it ends connections and acknowledges for the other side.
 //!
 //! ```text

@@ -81,7 +81,7 @@ pub(crate) async fn processes(
     }
 }
 
-/// Reports servers that ended although nobody told them to, and starts them again.
+/// Reports servers that ended by themselves, and starts them again.
 pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), ClusterError> {
     while let Some((server, status)) = cluster.ended() {
         let (name, end) = (cluster.name(server), last_lines(&cluster.log(server)));
@@ -147,7 +147,7 @@ async fn trouble_process(
     Ok(())
 }
 
-/// A server that was told to stop does, with exit code 0.
+/// A server that gets the signal to stop ends with exit code 0.
 pub(crate) fn check_stopped(shared: &Shared, name: &str, ended: Option<ExitStatus>) {
     match ended {
         Some(status) if status.success() => {}

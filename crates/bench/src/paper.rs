@@ -14,7 +14,8 @@
 //! | `collected` | E7: reading after twelve reconfigurations |
 //! | `law` | counts that do not depend on the machine |
 //! | `published` | the figures of the publication |
-//! | `compare`, `figures` | ratios, and whether their order is the published one |
+//! | `compare` | ratios, and whether their order is the published one |
+//! | `figures` | means, and how figures are printed |
 //! | `report` | what came of it |
 
 mod actor;
@@ -163,7 +164,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     })
 }
 
-/// Every variant at every size, and whatever else is varied.
+/// Every variant at every size, and at every step of the other parameter.
 fn points(experiment: &'static Experiment, scale: Scale) -> Vec<Measured> {
     let mut points = Vec::new();
     for step in scale::steps(experiment, scale) {

@@ -62,7 +62,7 @@ pub struct Options {
     pub runs: u32,
     /// In the end a member of each store is killed under load, and so long is looked at before it and after.
     pub kill: Option<Duration>,
-    /// What watches operations, beside what is measured: then it is told where their time goes.
+    /// What traces operations beside the measurements, for a breakdown of their time.
     pub watch: Option<Watch>,
     /// What everything is drawn from.
     pub seed: u64,

@@ -48,7 +48,7 @@ impl Proxy {
         self.rules.add(rule)
     }
 
-    /// Clients that nobody has seen yet are at this site from now on; see [`Rule::callers`].
+    /// Clients that are new to the proxy are at this site from now on; see [`Rule::callers`].
     pub(crate) fn newcomers_are_at(&self, site: usize) {
         self.rules.newcomers_are_at(site);
     }

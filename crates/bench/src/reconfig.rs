@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | `ring` | which configuration comes next |
-//! | `still` | what is measured while nobody else reads or writes |
+//! | `still` | what is measured without other clients |
 //! | `report` | what came of it |
 
 mod report;
@@ -49,7 +49,7 @@ pub enum Stage {
     Preparing,
     /// So many operations and reconfigurations under load so far.
     Loaded(u64, u32),
-    /// All objects in one domain, nobody else.
+    /// All objects in one domain, without other clients.
     Batched,
     /// So many domains of one object each so far.
     Single(u64),

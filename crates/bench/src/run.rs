@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 pub(crate) const SERVE: Duration = Duration::from_mins(1);
 /// How long clients may take for their last operations.
 const FINISH: Duration = Duration::from_mins(3);
-/// How often somebody hears how it goes.
+/// How often the progress is reported.
 const TICK: Duration = Duration::from_millis(200);
 
 /// What to do.
@@ -412,7 +412,7 @@ async fn finish(shared: &Shared, mut clients: JoinSet<()>) {
     }
 }
 
-/// No server has ended, panicked or found damage; all of them stop when they are told to.
+/// No server has ended, panicked or found damage; all of them stop at the signal.
 async fn check_servers(world: &World, cluster: &mut Cluster) -> Result<(), RunError> {
     let shared = &world.shared;
     nemesis::notice_deaths(world, cluster)?;

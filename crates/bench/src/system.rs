@@ -1,4 +1,4 @@
-//! What the operating system says of processes, and of the machine.
+//! Figures of the operating system about processes, and about the machine.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;

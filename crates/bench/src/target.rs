@@ -32,7 +32,7 @@ pub enum TargetName {
     Redis,
     /// Redis whose writers wait for a majority: the papers' `Redis_W`.
     RedisWait,
-    /// Whatever answers at an S3 endpoint.
+    /// Any store with an S3 endpoint.
     S3,
     /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
     Cassandra,
@@ -199,7 +199,7 @@ pub trait Caller {
 
 /// One that reconfigures, one change after the other.
 pub trait Reconfigurer {
-    /// Makes a change; `false` if another one was made instead, by somebody else.
+    /// Makes a change; `false` if another client made another one first.
     ///
     /// # Errors
     /// What went wrong, as a sentence.

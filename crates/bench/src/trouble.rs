@@ -23,9 +23,9 @@ pub enum Trouble {
     Cut,
     /// Bytes of some links arrive in one direction only.
     OneWay,
-    /// Up to f servers are separated from everybody.
+    /// Up to f servers are separated from all others.
     Partition,
-    /// A majority of the servers is separated from everybody.
+    /// A majority of the servers is separated from all others.
     Majority,
     /// Bytes of some links arrive later.
     Delay,

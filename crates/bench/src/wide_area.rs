@@ -32,7 +32,7 @@ const SERVERS: [usize; 5] = [0, 0, 1, 1, 2];
 const NOWHERE: usize = SITES.len();
 /// When TCP sends a packet again, at the earliest, if nothing that came after it tells that it was lost.
 const RETRANSMISSION: Duration = Duration::from_millis(200);
-/// Beside two round trips, how long what nobody waits for may be under way.
+/// Beside two round trips, the time for messages that no operation waits for.
 const SETTLE: Duration = Duration::from_millis(50);
 /// Gets beside a writer, for each of the others: some meet what is not yet everywhere, some do not.
 const RACES: u32 = 4;
@@ -127,7 +127,7 @@ impl Layout {
     }
 }
 
-/// Starts the servers and measures; `observe` is told how many of how many parts are over. Dropping the future ends the
+/// Starts the servers and measures; `observe` gets the number of parts so far, and of all parts. Dropping the future ends the
 /// processes and removes what they left.
 ///
 /// # Errors
@@ -291,7 +291,7 @@ impl Seat {
     }
 }
 
-/// Puts and then gets, from all sites at once, of an object each: nobody gets what somebody puts.
+/// Puts and then gets, from all sites at once, of an object each: no client gets an object while another puts it.
 async fn quiet(report: &mut Report, options: &Rc<Options>, layout: &Layout, seats: &[Seat]) {
     for operation in [Operation::Put, Operation::Get] {
         let mut workers = JoinSet::new();

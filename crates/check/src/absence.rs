@@ -9,7 +9,7 @@
 //! - A read of absence is served at once when the object is absent.
 //! - At a wall, all open backward zones happen too: the object is present there anyway.
 //! - A backward zone at its deadline happens, and all other open ones with it.
-//! - Just before a delete all open backward zones happen: until the delete, nobody else can tell.
+//! - Just before a delete all open backward zones happen: until the delete, no other operation depends on them.
 //! - A delete waits until its deadline, or until the deadline of a read that needs one; then the open delete with the
 //!   earliest deadline is used (any other is usable for longer). Waiting serves no fewer reads, since a read that is
 //!   open now and not at its deadline is still open then.

@@ -61,7 +61,7 @@ pub enum EventKind {
     /// It did not take effect and never will. A coverable or conditional write that lost also ends so, and with the
     /// version (and value) that it found it counts as a read of them.
     Fail,
-    /// Nobody knows: a write may take effect at any later time, or never.
+    /// Unknown: a write may take effect at any later time, or never.
     Unknown,
 }
 

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 struct Block {
     /// When it was first known to exist: the end of the first operation that wrote or read it.
     exists: Option<u32>,
-    /// The first write of it in the history, whatever became of it.
+    /// The first write of it in the history, with any outcome.
     attempt: Option<usize>,
     /// The writes that took effect, by version.
     writes: BTreeMap<Version, usize>,
@@ -62,7 +62,7 @@ impl<'v, 'h> File<'v, 'h> {
                 continue;
             };
             links_agree(&block_view)?;
-            // A deleted block links to nothing, and nobody says that it drops the rest.
+            // A deleted block links to nothing, and does not count as dropping the rest.
             let links = |&(_, &index): &(&Version, &usize)| {
                 block_view.get(index).input.is_some() && versions.took_effect(&block_view, index)
             };

@@ -7,12 +7,12 @@
 //! must be there all the time from `f` to `s` if `f < s` (a *forward* zone), and otherwise (a *backward* zone) at some
 //! instant from `s` to `f`, where the whole cluster can take effect at once. Without absence the history is
 //! linearizable iff every read starts no later than its write allows, no two forward zones overlap, and no backward
-//! zone lies inside a forward one. An unknown write that nobody read never took effect; one that was read has no end
+//! zone lies inside a forward one. An unknown write whose value no read returned never took effect; one that was read has no end
 //! of its own.
 //!
 //! # Absence
 //!
-//! Deletes cannot be told apart by value, so they form no clusters. Module `absence` decides where they take effect.
+//! Deletes cannot be distinguished by value, so they form no clusters. Module `absence` decides where they take effect.
 
 use std::collections::HashMap;
 use std::hash::Hash;

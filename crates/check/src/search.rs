@@ -37,7 +37,7 @@ pub(crate) fn search(steps: &[Step], states_max: usize) -> Option<bool> {
                 .enumerate()
                 .filter(|&(index, _)| done & bit(index) == 0)
         };
-        // Whoever ends first bounds who may be next.
+        // The operation that ends first bounds the candidates for the next one.
         let first_end = rest().map(|(_, step)| step.end).min().unwrap_or(OPEN);
         for (index, step) in rest().filter(|(_, step)| step.start <= first_end) {
             match step.action {

@@ -21,7 +21,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version of an object that nobody has written: `t0`.
+    /// The version of an object that was never written: `t0`.
     pub const INITIAL: Version = Version::plain(0);
 
     /// A number without writer.

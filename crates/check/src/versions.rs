@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The versions of one object.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    /// Per operation, what it wrote or returned. Unknown writes have one if somebody read their value.
+    /// Per operation, what it wrote or returned. Unknown writes have one if a read returned their value.
     pub(crate) of: Vec<Option<Version>>,
     /// Who wrote it.
     pub(crate) creator: BTreeMap<Version, usize>,
@@ -45,7 +45,7 @@ impl Versions {
             }
     }
 
-    /// Whether the operation surely wrote: it succeeded, or somebody saw what it wrote.
+    /// Whether the operation surely wrote: it succeeded, or an operation saw its version.
     pub(crate) fn took_effect(&self, view: &View<'_>, index: usize) -> bool {
         let operation = view.get(index);
         let seen = self.of[index].is_some_and(|version| self.seen.contains(&version));

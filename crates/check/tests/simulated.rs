@@ -24,7 +24,7 @@ fn what_the_memory_did_holds() {
     }
 }
 
-/// The places of the events that pass, which is what a lie is told about.
+/// The places of the events that pass, one of which is then falsified.
 fn places(events: &[Event<'static>], pass: impl Fn(&Event<'static>) -> bool) -> Vec<usize> {
     (0..events.len())
         .filter(|&place| pass(&events[place]))
@@ -63,7 +63,7 @@ fn a_read_of_something_old_is_caught() {
 fn a_lost_write_is_caught() {
     for seed in 0..40 {
         let mut events = memory::simulate(seed, 1_000, 2);
-        // It says that it failed, but somebody read its value.
+        // It says that it failed, but a read returned its value.
         let reads = places(&events, |e| {
             e.kind == Kind::Read && e.event == EventKind::Ok && e.value.is_some()
         });

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = wait(Client::connect(addresses.as_str()))?;
     let domain = wait(client.domain("default"))?;
 
-    // Nobody sees any of it before all of it is there.
+    // No reader sees a part of it.
     let source = Local(io::repeat(b'x').take(LENGTH));
     let put = domain.put_stream("examples/large", source, PutOptions::default());
     let written = wait(put)?;

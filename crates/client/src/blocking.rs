@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn an_address_that_nobody_listens_at_is_named() {
-        // Bound and dropped: nobody listens there now.
+        // Bound and dropped: no process listens there now.
         let address = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .unwrap()

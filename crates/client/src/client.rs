@@ -173,7 +173,7 @@ impl Client {
     }
 
     /// What this client, all of its clones together, has exchanged with servers so far: to show how an operation on a
-    /// large value gets on. Asks nobody.
+    /// large value gets on. Sends no message.
     pub async fn traffic(&self) -> Traffic {
         self.session.traffic().await
     }

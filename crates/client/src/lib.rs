@@ -47,7 +47,7 @@
 //!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
 //!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
-//!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that nobody needs
+//!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that are not needed
 //!   async orphans(&self) -> Result<Swept, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!

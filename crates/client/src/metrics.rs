@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// What somebody asked of the store; the label `operation`.
+/// An operation of a caller; the label `operation`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CountedOperation {
     Put,

@@ -45,7 +45,7 @@ pub struct Object {
     pub metadata: Metadata,
     /// The length of the value in bytes.
     pub length: u64,
-    /// The value, in order, in the pieces that it came in: nobody copied them. Of a small or replicated value there is
+    /// The value, in order, in the pieces that it came in, without a copy. Of a small or replicated value there is
     /// one (none if it is empty), of an erasure-coded one usually `k`.
     pub content: Vec<Bytes>,
 }

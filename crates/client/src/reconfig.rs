@@ -2,7 +2,7 @@
 //!
 //! A change is relative to the end of the domain's sequence as it is when the change is begun. It may take any time, and
 //! goes on as long as it gets on; it ends with an error when none of its calls was answered by a quorum for as long as the
-//! client's timeout. Whatever happens to whoever runs it, reads and writes go on, and any client can resume it.
+//! client's timeout. If the client that runs it dies, reads and writes go on, and any client can resume it.
 
 use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
@@ -76,7 +76,7 @@ pub enum ReconfigError {
         /// What both changes are about.
         about: Contradiction,
     },
-    /// No quorum, before anybody could see anything of the change: the domain is as it was.
+    /// No quorum, before any process could see the change: the domain is as it was.
     NotBegun {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
@@ -171,8 +171,8 @@ impl Domain {
     }
 
     /// Brings the domain to another configuration while clients read and write. If another change is decided first, this one is
-    /// made after it, unless the two contradict each other. `progress` is told what goes on, on the client's own thread: it must
-    /// not wait for anything.
+    /// made after it, unless the two contradict each other. `progress` is called with each step, on the
+    /// client's own thread: it must not wait for anything.
     ///
     /// # Errors
     /// [`ReconfigError`].
@@ -191,7 +191,7 @@ impl Domain {
         )
     }
 
-    /// Finishes what somebody left pending, and returns the configuration that is final by then; `None` if nothing is
+    /// Finishes a change that another client left pending, and returns the configuration that is final by then; `None` if nothing is
     /// pending.
     ///
     /// # Errors

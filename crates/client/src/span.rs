@@ -36,7 +36,7 @@ pub(crate) fn download(key: &str, bytes: u64) -> Span {
     debug_span!(span::DOWNLOAD, key, bytes)
 }
 
-/// A sweep, which may be done beside what somebody asked for.
+/// A sweep, which may be done beside an operation of the caller.
 pub(crate) fn sweep(aside: bool) -> Span {
     debug_span!(
         span::SWEEP,
@@ -75,7 +75,7 @@ pub(crate) fn identify(blocks: usize) -> Span {
     debug_span!(span::IDENTIFY, blocks)
 }
 
-/// Says of the current span how much it is about.
+/// Records the number of bytes and blocks in the current span.
 pub(crate) fn record(bytes: u64, blocks: usize) {
     let span = Span::current();
     span.record("bytes", bytes);

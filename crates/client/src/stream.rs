@@ -216,7 +216,7 @@ async fn read_block(
     Ok(block.freeze())
 }
 
-/// The bytes of a value that somebody wants.
+/// The requested bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WantedRange {
     start: u64,

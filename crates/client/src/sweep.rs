@@ -1,4 +1,4 @@
-//! Blocks that nobody needs: how much they are, and their removal, of large values (`areo_core::dsm::sweep`) and of files
+//! Blocks that are not needed: how much they are, and their removal, of large values (`areo_core::dsm::sweep`) and of files
 //! (`areo_core::fragment::sweep`).
 
 use crate::domain::Domain;
@@ -111,7 +111,7 @@ impl Swept {
         sum(self.values.live, self.files.live)
     }
 
-    /// What nobody needs: all but that.
+    /// Blocks that are not needed: all others.
     pub fn orphans(&self) -> Count {
         sum(self.values.orphans(), self.files.removed)
     }
@@ -135,7 +135,7 @@ pub struct SweepOptions {
     /// they are not told otherwise ([`Domain::keeping_replaced`]), and get to it. A reader that is still at them
     /// fails with [`Error::VersionConflict`].
     pub replaced: Duration,
-    /// Nobody asked for it: it is done beside something else, and its span says so.
+    /// The caller did not ask for it: it is done beside another operation, and its span says so.
     pub aside: bool,
 }
 
@@ -150,7 +150,7 @@ impl Default for SweepOptions {
 }
 
 impl Domain {
-    /// Removes blocks that nobody needs, as far as writers have not done so: of large values that were written over or
+    /// Removes blocks that are not needed, as far as writers have not done so: of large values that were written over or
     /// deleted, or whose writers ended half way, and of removed files, whoever left them. Blocks of a file that is there stay, even if nothing leads to them. May be
     /// called at any time, and by several at once. It goes over all blocks of the domain, and has no deadline as long as it
     /// gets on.
@@ -180,7 +180,7 @@ impl Domain {
             unfinished_ms: options.map(|options| ms(options.unfinished)),
             replaced_ms: options.map(|options| ms(options.replaced)),
         };
-        // To look how much there is, is not what anybody does either.
+        // The count is no operation of the caller either.
         let aside = options.is_none_or(|options| options.aside);
         let sweep = move |context: Context| async move {
             let (domain, removes) = (context.handle(), options.is_some());

@@ -88,7 +88,7 @@ impl Kernel {
     }
 }
 
-/// The name of the kernel that codes use on this machine unless told otherwise.
+/// The name of the default kernel of this machine.
 pub fn kernel() -> &'static str {
     Kernel::best().name()
 }

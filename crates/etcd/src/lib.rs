@@ -75,7 +75,7 @@ impl Etcd {
         Ok(Etcd { channel })
     }
 
-    /// Creates the key with this value, if it is not there. Returns the value that it has then: the same one to everybody
+    /// Creates the key with this value, if it is not there. Returns the value that it has then: the same one to all clients
     /// who ever asks.
     ///
     /// # Errors

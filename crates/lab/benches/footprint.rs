@@ -1,6 +1,6 @@
 //! What many small objects cost a server: resident memory, and the time from starting to serving.
 //!
-//! `cargo bench -p areo-lab --bench footprint [-- OBJECTS]`, 100 000 objects of 100 bytes unless told otherwise, durable, [5,3].
+//! `cargo bench -p areo-lab --bench footprint [-- OBJECTS]`, by default 100 000 objects of 100 bytes, durable, [5,3].
 
 mod common;
 

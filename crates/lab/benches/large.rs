@@ -1,6 +1,6 @@
 //! Values in blocks, and files: how fast they come and go, beside what that consists of.
 //!
-//! `cargo bench -p areo-lab --bench large [-- MIB]...`, values of 1, 64 and 1024 MiB unless told otherwise, durable, at [5,3] and
+//! `cargo bench -p areo-lab --bench large [-- MIB]...`, by default values of 1, 64 and 1024 MiB, durable, at [5,3] and
 //! three replicas. In each of five rounds, in turn: the value is put from a local file, got into another, copied as `cp`
 //! does, and as many bytes as its elements have are sent through one connection on loopback (what encoding costs beside
 //! that: `cargo bench -p areo-erasure`). Then a file

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p areo-lab --bench tracing [-- memory|fsync]`. Client processes do the same in turn, a slice each of a fraction of
 //! a second, so that what else the machine does meets all of them, with: *none*, no subscriber at all, which is as near to a build
-//! without tracing as one binary comes; *off*, the recorder without sampling; *ring*, what a program watches unless told
+//! without tracing as one binary comes; *off*, the recorder without sampling; *ring*, what a program traces unless configured
 //! otherwise, recorded here and at the servers; *all*, every operation recorded; and by itself, at the end of each round,
 //! *export*, the same delivered by OTLP to a process that throws it away, whose time does not count: batches leave when
 //! they are full, not in the slice that filled them. Each figure is the median of the rounds with minimum and
@@ -112,7 +112,7 @@ impl Drop for Part {
     }
 }
 
-/// Takes whatever comes over HTTP and forgets it.
+/// Accepts every request over HTTP and drops it.
 fn sink() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     println!("http://{}", listener.local_addr().expect("it listens"));
@@ -144,7 +144,7 @@ fn forget(mut stream: &TcpStream) -> Option<()> {
         .ok()
 }
 
-/// Does operations when it is told to, and says what CPU time they took here, in microseconds.
+/// Does operations on request, and prints their CPU time in this process, in microseconds.
 fn client(mode: &str, addresses: &str, operations: &str) {
     let operations: usize = operations.parse().expect("it is a number");
     let recorder = (mode != "none").then(|| {
@@ -293,7 +293,7 @@ fn round(
         .collect();
     for (at, operation) in OPERATIONS.iter().enumerate() {
         for turn in 0..SLICES {
-            // Whoever comes after another finds its caches: each comes after each.
+            // A mode finds the caches of the one before it: each comes after each.
             for place in 0..subjects.len() {
                 let mode = (place + turn) % subjects.len();
                 spent[mode][at] += subjects[mode].slice(operation);

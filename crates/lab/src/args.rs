@@ -41,7 +41,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Simulate a cluster with everything that can go wrong
+    /// Simulate a cluster with every kind of fault
     #[command(subcommand, arg_required_else_help = true)]
     Sim(Sim),
     /// Follow every schedule of a small case
@@ -61,15 +61,15 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Disturb real servers under load, and judge what clients saw
     ///
-    /// Servers are killed, stopped and cut off; then everything is mended. While there is trouble an operation may take 2 s,
-    /// unless `--timeout` says otherwise. Some troubles need root; where they cannot be had, the report says so.
+    /// Servers are killed, stopped and cut off; then everything is repaired. The deadline of an operation is 2 s, or that of
+    /// `--timeout`. Some kinds of trouble need root; the report names those that were not possible.
     Nemesis(Nemesis),
     /// Repeat an experiment of the papers with real servers
     ///
-    /// Every variant of ARES and CoARES that there is, objects and files, measured in turn: latency, rounds, configurations, bytes. Ratios
-    /// of variants stand beside the published ones, with whether their order is the same, and why not. Counts that depend on no
-    /// machine are asserted: ends with 1 if one is another, or if any operation failed. `areo-lab paper list` says which
-    /// experiments there are; `docs/paper-results.md` has what was measured.
+    /// All variants of ARES and CoARES, for objects and files, are measured in turn: latency, rounds, configurations, bytes.
+    /// Ratios of variants stand beside the published ones, with a verdict on their order and the reason of a difference. Counts
+    /// that do not depend on the machine are asserted: ends with 1 if a count is wrong or an operation failed. `areo-lab paper
+    /// list` lists the experiments; `docs/paper-results.md` has results.
     Paper(Paper),
     /// Print a completion script for a shell
     Completion {

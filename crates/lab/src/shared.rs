@@ -26,7 +26,7 @@ pub fn servers(areo: Option<&Path>) -> Outcome<Program> {
     })
 }
 
-/// Bytes of an object, from 16 on: values are told from each other by their first 16.
+/// Bytes of an object, from 16 on: the first 16 identify a value.
 ///
 /// # Errors
 /// A sentence with what is allowed.
@@ -60,7 +60,7 @@ pub fn data_directory(data: Option<PathBuf>) -> Outcome<PathBuf> {
     Ok(data)
 }
 
-/// Where the history goes; that it cannot be written is told now, and not when servers run already.
+/// Creates the file of the history, so that an error comes now, and not when servers run already.
 ///
 /// # Errors
 /// It cannot be written.
@@ -72,7 +72,7 @@ pub fn history(history: Option<PathBuf>) -> Outcome<Option<PathBuf>> {
     Ok(history)
 }
 
-/// A new file; that it cannot be written is told before anything is measured.
+/// A new file, so that an error comes before anything is measured.
 ///
 /// # Errors
 /// It cannot be.

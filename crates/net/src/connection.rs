@@ -195,7 +195,7 @@ impl Connection {
         }
     }
 
-    /// Queues one message. It leaves with the driver's next turn, together with whatever else is queued.
+    /// Queues one message. It leaves with the driver's next turn, together with all that is queued.
     ///
     /// # Errors
     /// The connection is closed, its queue is full, or the message is too large. Nothing was queued.

@@ -244,7 +244,7 @@ impl<T: Tally + 'static> Gather<T> {
         }
     }
 
-    /// Waits for the decision, the deadline, and whatever the tally is impatient for.
+    /// Waits for the decision, the deadline, and the tally's patience.
     async fn wait(self: Rc<Self>) -> Result<T::Output, Unavailable> {
         let _over = Abandon(&self);
         let network = &self.env.network;
@@ -300,7 +300,7 @@ impl<T: Tally + 'static> Gather<T> {
     }
 }
 
-/// Ends a quorum call that nobody waits for any more: decided, out of time, or dropped.
+/// Ends a quorum call without a waiting caller: decided, out of time, or dropped.
 struct Abandon<'a, T: Tally + 'static>(&'a Rc<Gather<T>>);
 
 impl<T: Tally + 'static> Drop for Abandon<'_, T> {

@@ -18,8 +18,8 @@
 //!
 //! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
 //! [`LocalSet`](tokio::task::LocalSet) or a local runtime, and there is no lock on the path of a small call, and of
-//! atomics only counters that nobody else writes. Work happens where the bytes are: a reply is counted on the task that read it, and what
-//! that makes the caller send goes out with whatever else is queued by then, in one system call.
+//! atomics only counters with one writer. Work happens where the bytes are: a reply is counted on the task that read it, and what
+//! that makes the caller send goes out with all that is queued by then, in one system call.
 
 #![allow(
     clippy::missing_panics_doc,

@@ -8,7 +8,7 @@
 //!
 //! What one client can take up is bounded: requests taken and not answered, bytes of answers not read. At the
 //! first bound the server stops reading from that client; a client that then reads nothing for a while, or
-//! that reaches the second bound, loses its connection. Nobody else notices.
+//! that reaches the second bound, loses its connection. No other caller notices.
 
 mod identity;
 mod responder;
@@ -37,7 +37,7 @@ pub use responder::Responder;
 
 /// How long to wait when the operating system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Callers beyond the limit of connections that are still told "busy"; further ones are just closed.
+/// Callers beyond the limit of connections that still get "busy"; further ones are just closed.
 const REFUSING_ROOM: usize = 64;
 /// How often connections are looked at for progress.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
@@ -73,7 +73,7 @@ pub trait Service: 'static {
 pub struct ListenerConfig {
     /// What is accepted in one frame.
     pub limits: Limits,
-    /// Connections at once; a caller beyond it is told "busy".
+    /// Connections at once; a caller beyond it gets "busy".
     pub max_connections: usize,
     /// Requests of one connection of small calls that are taken and not answered.
     pub max_unanswered_calls: usize,
@@ -222,7 +222,7 @@ impl<S: Service> Listener<S> {
     }
 
     /// Goes down in order: new callers and new requests are refused as "draining" (the latter by the
-    /// service), present ones are told goodbye, and each connection is closed once what it asked is answered and
+    /// service), present ones get a goodbye, and each connection is closed once what it asked is answered and
     /// written, or after `patience`. [`Listener::run`] returns.
     pub async fn drain(&self, patience: Duration) {
         let until = Instant::now() + patience;

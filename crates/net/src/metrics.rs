@@ -1,6 +1,6 @@
 //! What operations cost, as Prometheus reads it: counters of a whole process, where `Meter` has those of one operation.
 //!
-//! Whoever has a registry makes its counters with [`Adding`], and has those of its calls counted by a [`Calls`] of them
+//! The owner of a registry makes its counters with [`Adding`], and has those of its calls counted by a [`Calls`] of them
 //! ([`crate::network::Network::count`]). Counting is adding to atomics that are found without looking anything up.
 
 use std::cell::Cell;
@@ -223,7 +223,7 @@ pub struct Peers(IntGaugeVec);
 const STATES: [&str; 4] = ["connecting", "connected", "unreachable", "refused"];
 
 impl Peers {
-    /// Nobody asked yet.
+    /// No server was asked yet.
     pub fn new(add: &Adding<'_>, name: &str, help: &str) -> Peers {
         Peers(add.gauges(name, help, &["server", "state"]))
     }

@@ -41,7 +41,7 @@ struct Shared {
     random: Cell<u64>,
     pool: Pool,
     peers: RefCell<BTreeMap<ServerId, Peer>>,
-    /// Of the peers, those of which nobody has said where they are: what is asked of them waits.
+    /// Peers without a known address: calls to them wait.
     strangers: RefCell<BTreeSet<ServerId>>,
     /// A stranger was asked something.
     strangers_asked: Notify,
@@ -69,17 +69,17 @@ pub struct Bootstrap {
 /// Why an address did not say who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapError {
-    /// Nobody answers there.
+    /// No process answers there.
     Unreachable {
         /// What the operating system, or the handshake, said.
         error: String,
     },
-    /// Somebody does, and refuses.
+    /// A process answers, and refuses.
     Refused {
         /// Why.
         refusal: Refusal,
     },
-    /// Nobody answered in time.
+    /// No answer came in time.
     TimedOut,
     /// What answered made no sense.
     Malformed,
@@ -254,20 +254,20 @@ impl Network {
         is_told
     }
 
-    /// What is known about a server's connections; nothing if nobody has said where it is.
+    /// What is known about a server's connections; nothing if its address is not known.
     pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
         let known = !self.is_stranger(server);
         let peer = self.peer(server).filter(|_| known);
         peer.map(|peer| peer.state())
     }
 
-    /// Waits until a server is asked something of which nobody has said where it is. Whoever can should find out then, and
+    /// Waits until a call is made to a server without a known address. The caller of this should find the address then, and
     /// [`Network::learn`] it: the calls go on.
     pub async fn stranger_asked(&self) {
         self.shared.strangers_asked.notified().await;
     }
 
-    /// Whether calls wait for servers of which nobody has said where they are.
+    /// Whether calls wait for servers without a known address.
     pub fn strangers_wanted(&self) -> bool {
         let peers = self.shared.peers.borrow();
         let strangers = self.shared.strangers.borrow();
@@ -348,7 +348,7 @@ impl Network {
     }
 }
 
-/// Hands the first answer to whoever waits.
+/// Hands the first answer to the waiting caller.
 struct Once(RefCell<Option<oneshot::Sender<Result<Reply, BootstrapError>>>>);
 
 impl Sink for Once {
@@ -366,7 +366,7 @@ impl Sink for Once {
                 error: String::new(),
             }),
         };
-        // Whoever waited may have run out of time.
+        // The caller may have run out of time.
         let _ = sender.send(result);
     }
 }

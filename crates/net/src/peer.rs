@@ -11,8 +11,8 @@
 //!                                                  └─ Unreachable { false } gone ◄┘  (deadline passed)
 //! ```
 //!
-//! Resending is safe because handlers are idempotent. A server that cannot be reached delays nobody: its calls
-//! are told at once and go on waiting in the background, up to their deadlines. A server that is the wrong one (another
+//! Resending is safe because handlers are idempotent. A server that cannot be reached delays no other call: its calls
+//! learn it at once and go on waiting in the background, up to their deadlines. A server that is the wrong one (another
 //! cluster, another server at its address, an old copy of its data) refuses every call until that has changed.
 
 mod backoff;
@@ -56,7 +56,7 @@ pub enum Answer<'a> {
     },
 }
 
-/// Who is told what becomes of a call: usually the tally of a fan-out, one for all its servers.
+/// The receiver of a call's events: usually the tally of a fan-out, one for all its servers.
 pub trait Sink {
     /// Called on the task that reads, once per final answer and once per failed attempt. May make and forget
     /// calls. `token` is what the caller gave with the call.
@@ -150,7 +150,7 @@ pub struct PeerConfig {
 }
 
 impl PeerConfig {
-    /// The usual limits, for a client with id `own_id` of whatever server is at `address`.
+    /// The usual limits, for a client with id `own_id` of any server at `address`.
     pub fn new(address: String, own_id: u128, pool: Pool) -> PeerConfig {
         PeerConfig {
             address,
@@ -291,7 +291,7 @@ impl Peer {
         Ok(Call { key, reachable })
     }
 
-    /// Removes a call from the table, and nothing else: what was sent is not recalled, an answer finds nobody.
+    /// Removes a call from the table, and nothing else: what was sent is not recalled, an answer finds no call.
     pub fn forget(&self, key: CallKey) {
         match key.channel {
             Channel::Calls => self.links.calls.forget(key.id),
@@ -300,7 +300,7 @@ impl Peer {
     }
 
     /// Queues a one-way note if there is a connection and room in its queue; says whether it did. It leaves
-    /// with whatever goes to this server next, or within a second, and is lost with the connection.
+    /// with the next message to this server, or within a second, and is lost with the connection.
     pub fn tell(&self, message: &Outgoing) -> bool {
         let link = if message.is_bulk() {
             &self.links.bulk
@@ -326,7 +326,7 @@ impl Peer {
     }
 
     /// For how long the server has owed an answer and sent nothing, as of `now`; zero if it owes none. A
-    /// forgotten call still counts, so a server that hangs is known to be slow even if nobody waits for it.
+    /// forgotten call still counts, so a server that hangs is known to be slow even without a waiting caller.
     pub fn silent_for(&self, now: Instant) -> Duration {
         self.links
             .calls

@@ -60,7 +60,7 @@ struct Shelf {
 }
 
 impl Pool {
-    /// A pool that keeps at most `max_idle_bytes` of memory that nobody uses.
+    /// A pool that keeps at most `max_idle_bytes` of unused memory.
     pub fn new(max_idle_bytes: usize) -> Pool {
         let shelves = Shelves {
             by_class: Vec::new(),

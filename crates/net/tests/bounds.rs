@@ -1,4 +1,4 @@
-//! Everything that can pile up has a bound, and reaching it hurts only whoever did.
+//! Every queue has a bound, and reaching it hurts only the caller that reached it.
 
 mod common;
 

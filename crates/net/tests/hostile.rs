@@ -1,4 +1,4 @@
-//! Broken and malicious bytes: they cost their own connection, and nobody else anything.
+//! Broken and malicious bytes: they cost their own connection, and no other one anything.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -191,7 +191,7 @@ fn a_server_that_sends_nonsense_is_left_and_its_calls_are_kept() {
         assert_eq!(server.receive().await, None);
         let mut server = Raw::accept(&listener).await;
         let (header, _) = server.receive().await.unwrap();
-        // Answers to calls that nobody made, and frames that a server has no business sending.
+        // Answers to calls that were never made, and frames that a server has no business sending.
         server
             .send(&frame_bytes(&Header::new(Kind::Reply, u64::MAX), b"", &[]))
             .await;

@@ -1,4 +1,4 @@
-//! A large value over a slow link is fetched once: whoever is still receiving is not impatient.
+//! A large value over a slow link is fetched once: a client that still receives is not impatient.
 
 use std::cell::Cell;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! The worlds of operations: servers that nobody has heard of, operations without a deadline, and what is counted.
+//! The worlds of operations: unknown servers, operations without a deadline, and what is counted.
 
 use std::net::SocketAddr;
 use std::rc::Rc;

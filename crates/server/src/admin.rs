@@ -66,7 +66,7 @@ pub(crate) fn router(
         )
 }
 
-/// Whoever looks waits for an answer of the thread that serves.
+/// The request waits for an answer of the thread that serves.
 async fn metrics(State(asking): State<Asking<String>>) -> Result<impl IntoResponse, StatusCode> {
     let (sender, answer) = oneshot::channel();
     let asked = asking.send(sender).await;
@@ -85,12 +85,12 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) 
     }
 }
 
-/// Whoever looks waits for answers of other servers.
+/// The request waits for answers of other servers.
 async fn whole(
     State((health, cluster)): State<(Arc<Health>, Asking<ClusterHealth>)>,
 ) -> impl IntoResponse {
     let (sender, answer) = oneshot::channel();
-    // Before it serves it asks nobody, and when it stops nobody answers.
+    // Before it serves it asks no server, and when it stops no server answers.
     let asked = health.ready.load(Ordering::Relaxed) && cluster.send(sender).await.is_ok();
     let seen = match asked {
         true => answer.await.ok(),

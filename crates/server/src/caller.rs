@@ -15,7 +15,7 @@ use crate::metrics::{self, Kind, Metrics};
 /// Bit 0 of the flags of a trace context: the caller watches this operation.
 const SAMPLED: u8 = 1;
 
-/// Whoever sent a request. The span lasts until the answer.
+/// The sender of a request. The span lasts until the answer.
 pub(crate) struct Caller {
     from: From,
     span: Span,
@@ -35,7 +35,7 @@ enum From {
 }
 
 impl Caller {
-    /// This process: nobody waits for an answer.
+    /// This process, which waits for no answer.
     pub(crate) fn nobody() -> Caller {
         Caller {
             from: From::Nobody,
@@ -77,7 +77,7 @@ impl Caller {
         &self.span
     }
 
-    /// Sends a reply, if somebody waits for it, and counts it.
+    /// Sends a reply, if a caller waits for it, and counts it.
     pub(crate) fn answer(self, metrics: &Metrics, now: Instant, reply: Result<Reply, Refusal>) {
         let responder = match self.from {
             From::Connection {
@@ -90,7 +90,7 @@ impl Caller {
             }
             From::Admin(sender) => {
                 if let Ok(reply) = reply {
-                    // Whoever asked may be gone.
+                    // The caller may be gone.
                     let _ = sender.send(reply);
                 }
                 return;

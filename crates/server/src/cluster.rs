@@ -1,4 +1,4 @@
-//! What the admin port says of the cluster: whether quorums serve, as far as this server can tell.
+//! The cluster on the admin port: whether quorums serve, as far as this server can tell.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -90,7 +90,7 @@ pub(crate) struct Metrics {
     traces: Traces,
 }
 
-/// What is counted elsewhere, at the moment somebody looks.
+/// Figures that are counted elsewhere, at the moment of a request.
 #[derive(Default)]
 pub(crate) struct Present {
     pub(crate) status: ServerStatus,
@@ -108,7 +108,7 @@ struct Traces {
     refused: IntCounter,
 }
 
-/// What is asked of the server when somebody looks.
+/// Figures that the server gives at the moment of a request.
 struct Status {
     serving: IntGauge,
     objects: IntGauge,

@@ -119,7 +119,7 @@ impl Registrar {
             if let Ok(servers) = client.root(&self.root).servers().await {
                 self.network.learn(id, servers.into_values());
             }
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = answer.send(cluster::look(&client, &self.root).await);
         }
         std::future::pending().await

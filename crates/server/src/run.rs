@@ -88,7 +88,7 @@ pub struct Options {
     pub seeds: Vec<String>,
 }
 
-/// Runs a server until it is told to stop, by SIGTERM or SIGINT, and has drained.
+/// Runs a server until SIGTERM or SIGINT comes, and it has drained.
 ///
 /// # Errors
 /// [`ServeError`] if it does not come up, or must not go on.
@@ -121,7 +121,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
     let recorder = options.recorder.clone();
     let router = admin::router(health.clone(), recorder, asking, asking_cluster);
-    // Whoever the server is to be is known before anything is made on disk.
+    // The identity of the server is known before anything is made on disk.
     let new = match Directory::has_identity(&options.data) {
         true => None,
         false => Some(new_identity(&options).await?),
@@ -234,7 +234,7 @@ async fn tell(
                 traffic: listener.traffic(),
                 exported: recorder.exported(),
             });
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = answer.send(text);
         }
     }
@@ -295,7 +295,7 @@ fn identity_of(
     Ok(identity)
 }
 
-/// What the others are told of this process.
+/// The record of this process for the others.
 fn record_of(identity: &Identity, options: &Options) -> ServerRecord {
     let address = options.advertise.as_ref().unwrap_or(&options.listen);
     ServerRecord {

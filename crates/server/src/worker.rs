@@ -101,7 +101,7 @@ pub(crate) struct Worker {
     /// Why the server must stop.
     failure: RefCell<Option<NodeError>>,
     has_failed: Cell<bool>,
-    /// Told of a failure, and of the end of each commit.
+    /// Gets a failure, and the end of each commit.
     changed: Notify,
 }
 

@@ -1,4 +1,4 @@
-//! A live server under input that no client sends: it refuses, closes that connection, and serves everybody else.
+//! A live server under input that no client sends: it refuses, closes that connection, and serves all others.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

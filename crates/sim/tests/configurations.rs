@@ -1,4 +1,4 @@
-//! The configuration judge on real histories: what it says of a run, and of the same run with a lie in it.
+//! The configuration judge on real histories: its verdict on a run, and on the same run with a lie in it.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -89,7 +89,7 @@ fn a_history_that_was_tampered_with_does_not_hold() {
         };
         let at = installed_and_known(&history);
         let line = history.lines().nth(at).unwrap();
-        // Another configuration was decided than everybody else knows.
+        // Another configuration was decided than all others know.
         let decided = between(line, "\"value\":\"", "\"");
         let told = with(&history, at, |line| line.replacen(decided, "abd s9", 1));
         assert!(violation(&told).starts_with("uniqueness"));
@@ -101,7 +101,7 @@ fn a_history_that_was_tampered_with_does_not_hold() {
         });
         let what = violation(&told);
         assert!(what.contains("not after") || what.starts_with("uniqueness"));
-        // Somebody who came later knows only what was known at first.
+        // A client that came later knows only what was known at first.
         let domain = format!("\"domain\":\"{}\"", between(line, "\"domain\":\"", "\""));
         let parts = ["\"event\":\"ok\"", "\"sequence\":[", &domain];
         let knowing = lines(&history, &parts);

@@ -76,7 +76,7 @@ fn what_clients_saw_of_files_is_judged_and_a_lie_is_caught() {
     });
     let is_dropped = |what: &String| what.contains("dropped block") || what.contains("one link");
     assert!(dropped.iter().all(is_dropped), "{dropped:?}");
-    // A block that somebody linked was never created.
+    // A linked block was never created.
     let created = lies(&histories, |lines| {
         let Some(link) = lines
             .iter()

@@ -1,4 +1,4 @@
-//! Random runs: rules hold whatever goes wrong, and everything that can go wrong does.
+//! Random runs: rules hold under every fault, and every fault happens.
 
 use areo_sim::fault::Fault;
 use areo_sim::{Options, Scheduler, Work, run};
@@ -51,7 +51,7 @@ fn without_faults_nothing_goes_wrong() {
         unknown.extend(failed.map(|line| format!("seed {}: {line}", outcome.seed)));
     });
     assert!(report.violations.is_empty(), "{:?}", report.violations);
-    // A writer that is slower than a sweep is told so: that is no missing quorum.
+    // A writer that is slower than a sweep gets an error of its own: that is no missing quorum.
     let swept = report.fired.count(Fault::SweptUpload);
     assert_eq!(unknown.len() as u64, swept, "no quorum: {unknown:?}");
 }

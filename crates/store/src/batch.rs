@@ -15,7 +15,7 @@ use crate::format::{
 };
 
 /// Set once a write or sync has failed, or a commit was dropped without having run: nothing the log says can be trusted.
-/// Remembers what came first, which is what people have to be told.
+/// Remembers the first error, which is the one to report.
 #[derive(Clone, Default)]
 pub(crate) struct Poison(Arc<OnceLock<String>>);
 

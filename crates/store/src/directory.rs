@@ -152,7 +152,7 @@ impl Directory {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Whether there is an identity in the directory at `path`, whatever it says. Touches nothing.
+    /// Whether there is an identity in the directory at `path`, valid or not. Touches nothing.
     pub fn has_identity(path: &Path) -> bool {
         path.join(IDENTITY).exists()
     }

@@ -1,6 +1,6 @@
 //! Crashes at every write, sync, rename and removal, with any part of what was unsynced surviving, against a model.
 //!
-//! A *crash point* is a disk as a crash can leave it, together with what must be found on it. Points are told apart by
+//! A *crash point* is a disk as a crash can leave it, together with what must be found on it. Points are distinguished by
 //! the bytes of all files and by the records that were acknowledged; each counts once. `AREO_STORE_CRASH_POINTS` says
 //! how many each test visits at least.
 

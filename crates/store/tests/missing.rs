@@ -1,4 +1,4 @@
-//! Segment files that go missing are told from those that were reclaimed.
+//! Missing segment files are distinguished from reclaimed ones.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, too.
 

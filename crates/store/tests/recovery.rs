@@ -53,7 +53,7 @@ fn length_of(key: u64) -> usize {
     LENGTHS[key as usize % 3]
 }
 
-/// What a fault did to the log, from what the layer above is told.
+/// The effect of a fault on the log, as the layer above sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     /// Everything is there and nothing is reported.
@@ -117,7 +117,7 @@ fn flip_all(disk: &MemoryDisk, name: &str, bytes: usize) -> BTreeMap<Verdict, Ve
         let mut opened = open(&copy, SEGMENT);
         let verdict = judge(&opened);
         if at % 16 == 0 {
-            // Whatever was found, the log is still of use.
+            // The log can be used after any finding.
             append(&mut opened.log, 1000, 100);
             opened.log.commit().unwrap();
             assert_eq!(opened.log.usage().records, opened.report.records + 1);

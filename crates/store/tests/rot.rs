@@ -44,7 +44,7 @@ fn any_place(disk: &MemoryDisk, random: &mut Random) -> (Place, u8) {
 /// What became of a flip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
-    /// It hit what nobody needs: padding, a dead record, what a hint makes superfluous, the seal.
+    /// It hit bytes that are not needed: padding, a dead record, what a hint makes superfluous, the seal.
     Harmless,
     /// Nothing is lost, and the damage is reported.
     Healed,
@@ -130,7 +130,7 @@ fn flip_and_open(at_once: u64, closed_only: bool) -> BTreeMap<Fate, usize> {
             let mut opened = open(&copy, SEGMENT);
             let fate = judge(&opened, &model, &sound, &what);
             *fates.entry(fate).or_default() += 1;
-            // Whatever was found, the log is of use, and what is known of the damage stays known.
+            // The log can be used after any finding, and known damage stays known.
             let key = model.appended.len() as u64 + 1000;
             common::append(&mut opened.log, key, 100);
             opened.log.commit().unwrap();

@@ -44,7 +44,7 @@ pub fn rows(first: &Trace, second: &Trace) -> Vec<Row> {
     let (one, other): (Vec<_>, Vec<_>) =
         (first.roots.iter().collect(), second.roots.iter().collect());
     match (&one[..], &other[..]) {
-        // Two operations are compared, whatever they are.
+        // Two operations of any kind are compared.
         ([one], [other]) if one.span.name != other.span.name => {
             rows.push(Row {
                 depth: 0,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An operation gives its spans to a bounded channel and goes on. Batches, delays and their `OTEL_BSP_*` variables are the
-//! SDK's. It tells nobody what it drops, so that the queue is counted here, before it, and its ends behind it.
+//! SDK's. It does not report what it drops, so that the queue is counted here, before it, and its ends behind it.
 
 mod counts;
 mod delivery;

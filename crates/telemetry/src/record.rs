@@ -108,7 +108,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What a span says of itself, by name.
+/// An attribute of a span, by name.
 pub(crate) type Attributes = BTreeMap<Cow<'static, str>, Value>;
 
 /// A span that has ended. As JSON, one object.

@@ -23,9 +23,9 @@ pub use sampler::Sampler;
 /// Fields by which a server says which span of another process asked.
 const REMOTE_TRACE: &str = "remote_trace";
 const REMOTE_SPAN: &str = "remote_span";
-/// What a process is called that nobody named.
+/// The name of a process without a given name.
 pub(crate) const CLIENT: Cow<'static, str> = Cow::Borrowed("client");
-/// How often whoever waits for spans to end looks.
+/// How often the end of spans is checked while a caller waits for it.
 const GLANCE: Duration = Duration::from_millis(1);
 /// The one field that tells what a user called something.
 const KEY: &str = "key";

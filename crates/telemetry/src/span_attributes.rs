@@ -1,4 +1,4 @@
-//! What spans say of themselves, as it is kept until somebody looks: numbers as numbers, all text in one buffer, so that
+//! Attributes of spans, as they are kept until they are read: numbers as numbers, all text in one buffer, so that
 //! remembering a span allocates nothing.
 
 use crate::record::{Attributes, Value};

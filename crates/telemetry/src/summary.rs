@@ -160,7 +160,7 @@ fn spend(operation: &Node, spent: &mut BTreeMap<Share, u64>) {
     *spent.entry(Share::Other).or_default() += operation.span.duration_ns - before;
 }
 
-/// Where several go on at once: computing keeps the client busy, whoever waits meanwhile; and finding out about
+/// Where several go on at once: computing keeps the client busy while other parts wait; and finding out about
 /// configurations costs nothing while something else is waited for.
 const ORDER: [Share; 4] = [
     Share::Encode,
@@ -317,7 +317,7 @@ mod tests {
         let whole = &rows[0];
         assert_eq!((&*whole.operation, whole.count), ("areo.download", 1));
         let percent = |share| format!("{:.1}", whole.shares[&share] * 100.0);
-        // From 100 to 750 µs somebody waits, less the 30 in which something is computed.
+        // From 100 to 750 µs the client waits, less the 30 in which it computes.
         assert_eq!(percent(Share::Communication), "62.0");
         assert_eq!(percent(Share::Decode), "3.0");
         assert_eq!(percent(Share::Configuration), "10.0");

@@ -68,7 +68,7 @@ impl Trace {
         self.roots.first().map_or("", |root| &root.span.name)
     }
 
-    /// Whether nobody asked for it: a process did it beside something else, and its first span says so (`aside`).
+    /// Whether it is no operation of a caller: a process did it beside something else, and its first span says so (`aside`).
     pub fn is_aside(&self) -> bool {
         let first = self.roots.first();
         first.is_some_and(|root| root.span.attributes.get("aside") == Some(&Value::Bool(true)))

@@ -75,7 +75,7 @@ fn bar(trace: &Trace, span: &SpanRecord, columns: usize) -> String {
     .concat()
 }
 
-/// What the span says of itself, in a few words.
+/// The attributes of the span, in a few words.
 pub(crate) fn attributes(span: &SpanRecord) -> String {
     let word = |(name, word): &(&str, &str)| {
         let value = span.attributes.get(*name)?;

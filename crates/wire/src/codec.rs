@@ -38,8 +38,8 @@ use writer::Encode;
 /// A message as it goes into a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EncodedMessage {
-    /// The body. Larger than [`frame::MAX_BODY_BYTES`] only if somebody batched objects with long names and metadata
-    /// without looking at their size; such a frame is refused by whoever is to send it.
+    /// The body. Larger than [`frame::MAX_BODY_BYTES`] only if a caller batched objects with long names and metadata
+    /// without looking at their size; the sender refuses such a frame.
     pub body: Bytes,
     /// The payloads of the elements, in their order, shared and not copied; each with its CRC-32C. Elements without
     /// bytes have none.
@@ -56,7 +56,7 @@ pub fn encode_request(request: &Request) -> EncodedMessage {
 
 /// The bytes of a reply, whose elements must be there ([`areo_core::element::Carried::Whole`]).
 ///
-/// A page that is too long for one frame is cut, and says so: whoever asked goes on behind its last entry.
+/// A page that is too long for one frame is cut, and says so: the caller continues behind its last entry.
 pub fn encode_reply(reply: &Reply) -> EncodedMessage {
     EncodedMessage {
         body: reply.to_vec().into(),

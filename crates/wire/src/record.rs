@@ -3,7 +3,7 @@
 //!
 //! A header begins with the version of its format, its kind and its flags; what this code does not know is an error,
 //! never skipped, because a record that is not understood may be the only one of its object. Where a record lies,
-//! how long it is and whether it is intact is the business of whoever stores it.
+//! how long it is and whether it is intact is the business of the store.
 
 #[cfg(test)]
 mod tests;

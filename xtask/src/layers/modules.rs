@@ -1,7 +1,7 @@
 //! Arrows between the modules of `core`, and between those of `client`.
 //!
 //! Reads the paths that code names (`use crate::...`, `crate::x::y`, `super::...`) instead of compiling: a rule
-//! that is told in seconds is kept. Test code may look anywhere.
+//! that is found in seconds is kept. Test code may look anywhere.
 
 mod paths;
 

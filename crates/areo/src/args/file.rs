@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum File {
-    /// Write what changed in a local file since it was last pushed or pulled
+    /// Write the changes of a local file since it was last pushed or pulled
     ///
-    /// Blocks that others have changed elsewhere stay as they are. A block that another client has changed as well is not
-    /// written: the command says which, and ends with 4. What a local file is based on is kept in `areo/files` of
-    /// `$XDG_CACHE_HOME` (`~/.cache`); without that, the file is compared with what is there, and replaces it.
+    /// Blocks that only other clients changed stay as they are. A block that another client changed, too, is a conflict: the
+    /// command does not write it, names it, and ends with 4. The version on which a local file is based is kept in `areo/files`
+    /// of `$XDG_CACHE_HOME` (`~/.cache`); without it, the local file replaces the stored one.
     Push(Push),
-    /// Make a local file what the file is; it appears complete or not at all
+    /// Copy the file to a local one, which appears complete or not at all
     Pull(Pull),
     /// Print the content
     Cat(FileName),
@@ -23,7 +23,7 @@ pub(crate) enum File {
     Blocks(FileName),
     /// List files
     Ls {
-        /// Only names that begin with this
+        /// Only names with this prefix
         #[arg(default_value = "", hide_default_value = true)]
         prefix: String,
     },
@@ -47,7 +47,7 @@ pub(crate) struct Push {
     pub(crate) path: PathBuf,
     #[command(flatten)]
     pub(crate) cut: Cut,
-    /// Forget what the local file is based on: make the file what it is, and replace what others have written
+    /// Replace the stored file by the local one, with all changes of other clients
     #[arg(long)]
     pub(crate) fresh: bool,
     #[command(flatten)]
@@ -79,19 +79,19 @@ pub(crate) struct Diff {
     pub(crate) cut: Cut,
 }
 
-/// How to cut content into blocks. All clients that push a file should cut it alike.
+/// How to divide content into blocks. All clients that push a file should cut it alike.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct Cut {
-    /// How to find cuts [default: as last time, else fastcdc]
+    /// Algorithm that divides the file into blocks [default: as last time, else fastcdc]
     #[arg(long)]
     pub(crate) chunking: Option<Method>,
-    /// Bytes that a block has at least, 4KiB to 64MiB [default: as last time, else 512KiB]
+    /// Least size of a block, 4KiB to 64MiB [default: as last time, else 512KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub(crate) min: Option<usize>,
-    /// Bytes that a block has about [default: as last time, else 1MiB]
+    /// Average size of a block [default: as last time, else 1MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub(crate) avg: Option<usize>,
-    /// Bytes that a block has at most [default: as last time, else 2MiB]
+    /// Largest size of a block [default: as last time, else 2MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub(crate) max: Option<usize>,
 }

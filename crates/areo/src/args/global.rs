@@ -16,13 +16,13 @@ pub(crate) struct Global {
     /// The domain that holds the objects [default: default]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) domain: Option<String>,
-    /// Show what was going on in the operation, as `areo trace` does
+    /// Show the steps of the operation, as `areo trace` does
     #[arg(long, global = true)]
     pub(crate) trace: bool,
-    /// Remember with operations which keys they are for
+    /// Record the keys of operations, too
     #[arg(long, global = true)]
     pub(crate) trace_keys: bool,
-    /// Answer Prometheus at this address (`/metrics`), as long as the command runs: what its operations come to
+    /// Serve metrics of the operations for Prometheus at this address (`/metrics`) while the command runs
     #[arg(long, global = true, value_name = "IP:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
     #[command(flatten)]
@@ -33,19 +33,19 @@ pub(crate) struct Global {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Common {
-    /// How long an operation may take, such as 500ms or 5s [default: 10s, of measurements their own]
+    /// Deadline of an operation, such as 500ms or 5s [default: 10s; measurements have their own]
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// Print one JSON object per line
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say more; twice: still more
+    /// Print more; twice: even more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     pub verbose: u8,
-    /// Say nothing but results and errors
+    /// Print results and errors only
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// The configuration file; '' reads none [default: ./areo.toml, else areo/config.toml in `$XDG_CONFIG_HOME`]
+    /// Configuration file; '' for none [default: ./areo.toml, else areo/config.toml in `$XDG_CONFIG_HOME`]
     #[arg(long, global = true, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub config: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Sweep {
-    /// Only what has been left over for so long [default: 1min what was replaced or deleted, 1h what was not finished]
+    /// Least age of what is removed [default: 1min for replaced and deleted values, 1h for unfinished writes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) older_than: Option<Duration>,
 }

@@ -7,20 +7,20 @@ use clap::{Args, Subcommand};
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Reconfig {
-    /// Show what a change would do, and what it has to move
+    /// Show the effect of a change, and how much it moves
     Plan {
         #[command(flatten)]
         change: ChangeArgs,
     },
     /// Change a domain while clients read and write
     ///
-    /// If this process dies, reads and writes go on, and any client finishes it with --resume. If another change is decided first, this
-    /// one is made after it. Ends with 4 if the two contradict each other, with 5 if nothing was begun, with 8 if the change may be
-    /// pending.
+    /// If this process dies, reads and writes continue, and any client can finish the change with --resume. If another change is
+    /// decided first, this one is made after it. Ends with 4 if the two contradict each other, with 5 if no change began, with 8 if
+    /// the change may be pending.
     Start(Start),
     /// Show the configurations of a domain, pending ones included
     Status {
-        /// Name of the domain; `@root` is the one that knows servers and domains
+        /// Name of the domain; `@root` holds the list of servers and domains
         name: String,
     },
 }
@@ -32,7 +32,7 @@ pub(crate) struct Start {
     /// Finish a change that another client left pending, and change nothing else
     #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "experimental", "consensus", "force", "allow_f0"])]
     pub(crate) resume: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -40,15 +40,15 @@ pub(crate) struct Start {
 /// What is to be different; what is not said stays as it is.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct ChangeArgs {
-    /// Name of the domain; `@root` is the one that knows servers and domains
+    /// Name of the domain; `@root` holds the list of servers and domains
     pub(crate) name: String,
-    /// Servers that come, by name or id; the first takes the place of the first that goes, and so on
+    /// Servers to add, by name or id; the first takes the place of the first one in --remove, and so on
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) add: Vec<String>,
-    /// Servers that go
+    /// Servers to remove
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) remove: Vec<String>,
-    /// All servers, in order, in place of those that there are
+    /// All servers of the domain after the change, in order
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) servers: Vec<String>,
     /// How values are kept
@@ -57,15 +57,15 @@ pub(crate) struct ChangeArgs {
     /// Data fragments of `ec`: any K of the servers make the value
     #[arg(long)]
     pub(crate) k: Option<u8>,
-    /// Concurrent writers of one object that a read of `ec` surely gets past
+    /// Concurrent writers of one object with which a read of `ec` still ends
     #[arg(long)]
     pub(crate) delta: Option<u16>,
     #[command(flatten)]
     pub(crate) experimental: ExperimentalArgs,
-    /// Who decides after this change: `members`, or `etcd=HOST:PORT`; who decides this one was said before
+    /// Consensus on later changes: `members`, or `etcd=HOST:PORT`; the present configuration names that of this change
     #[arg(long, value_name = "WHO")]
     pub(crate) consensus: Option<Decider>,
-    /// Take servers that do not serve at present
+    /// Accept servers that do not serve at present
     #[arg(long)]
     pub(crate) force: bool,
     /// Accept a domain that does not survive the crash of any server
@@ -76,8 +76,8 @@ pub(crate) struct ChangeArgs {
 /// What only experiments ask for.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct ExperimentalArgs {
-    /// For experiments only, makes nothing better: protocol=ares|ares2, piggyback=on|off, collect=on|off|paper, or, of a
-    /// change, leave-off=transferred|finalized; may be given several times
+    /// For experiments only, with no benefit in use: protocol=ares|ares2, piggyback=on|off, collect=on|off|paper; for a change also
+    /// leave-off=transferred|finalized; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     experimental: Vec<Experimental>,
 }

@@ -41,23 +41,23 @@ impl FromStr for Which {
 
 #[derive(Args, Debug)]
 pub(crate) struct Trace {
-    /// `last`: what ended last · `slow`: what took longest, of each kind of operation · `summary`: where the time went, by
-    /// operation and phase · `compare`: two traces side by side · an id: that trace
+    /// `last`: the newest operation · `slow`: the slowest of each kind · `summary`: times by operation and phase · `compare`: two
+    /// traces side by side · an id: that trace
     #[arg(value_name = "last|slow|summary|compare|ID")]
     pub(crate) which: Which,
-    /// For `compare`: the ids of both, as `areo trace last --count 10 --list` tells them
+    /// For `compare`: both ids, as `areo trace last --count 10 --list` prints them
     #[arg(value_name = "A B", num_args = 2, required_if_eq("which", "compare"))]
     pub(crate) both: Vec<TraceId>,
-    /// So many traces; with `slow`, of each kind
+    /// Number of traces; with `slow`, of each kind
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) count: u16,
     /// One line for each trace
     #[arg(long, conflicts_with = "html")]
     pub(crate) list: bool,
-    /// For `summary`: of what ended since so long ago
+    /// For `summary`: operations that ended within this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     pub(crate) since: Duration,
-    /// Write a page with pictures of them, for a browser
+    /// Write a page with pictures for a browser
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
 }

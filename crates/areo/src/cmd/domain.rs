@@ -27,7 +27,7 @@ pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
 }
 
 async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
-    // What can be refused without asking anybody is.
+    // Refused here, where no server has to be asked.
     dap(args.dap, args.k, 1)?;
     let client = session.connect().await?;
     let n = match args.servers.len() {

@@ -76,7 +76,7 @@ fn base(domain: &Domain, name: &str, path: &Path) -> (Option<PathBuf>, Option<Ba
     (place, base)
 }
 
-/// Keeps a base. Without it the next push or pull takes longer, and says so to nobody's surprise.
+/// Keeps a base. Without it the next push or pull takes longer.
 fn keep(out: Output, base: &Base, place: Option<&Path>) {
     let kept = match place {
         Some(place) => base.save(place).map_err(|error| plain(&error)),

@@ -59,7 +59,7 @@ async fn put(
     options: PutOptions,
 ) -> Outcome {
     let (out, key) = (session.out, &*args.key);
-    // Looked at before anybody is connected to.
+    // Checked before a connection is made.
     let mut source = Source::open(out, file).await?;
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
     let (measured, statistics) = domain.measured();
@@ -101,7 +101,7 @@ async fn sweep_a_little(domain: &Domain) {
         aside: true,
         ..SweepOptions::default()
     });
-    // Whatever is left is left to the next one.
+    // The next write sweeps the remainder.
     let _ = tokio::time::timeout(SWEEP_PATIENCE, sweep).await;
 }
 

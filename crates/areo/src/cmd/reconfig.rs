@@ -66,7 +66,7 @@ fn row(entry: &SequenceEntry) -> Vec<String> {
     ]
 }
 
-/// What to do about a change that nobody finished.
+/// What to do about a change that is pending.
 fn how_to_go_on(name: &str) -> String {
     format!(
         "`areo reconfig status {name}` tells, `areo reconfig start {name} --resume` finishes what is pending"

@@ -1,4 +1,4 @@
-//! `areo sweep`: removes blocks that nobody needs, and the lines of `areo status` that say how many there are.
+//! `areo sweep`: removes blocks that are not needed, and the lines of `areo status` that say how many there are.
 
 use crate::args;
 use crate::exit::Outcome;

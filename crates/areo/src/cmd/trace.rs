@@ -165,7 +165,7 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
     match args.which {
         Which::Id(id) => traces.retain(|trace| trace.id == id),
         Which::Last => {
-            // The last that somebody did.
+            // The last operation of a command.
             traces.retain(|trace| !trace.is_aside());
             traces.reverse();
             traces.truncate(count);

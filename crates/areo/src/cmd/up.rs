@@ -38,7 +38,7 @@ pub(super) fn run(session: &Session, args: args::Up) -> Outcome {
     })
 }
 
-/// Until it is told to stop; then done.
+/// Runs until the signal to stop.
 async fn serve(
     session: &Session,
     plan: &Plan,

@@ -53,7 +53,7 @@ mod tests {
             let one = kind(&tracing::info_span!("one"));
             (one, kind(&tracing::info_span!("other")))
         };
-        // Spans know what they are while somebody listens.
+        // Spans have metadata only while a subscriber listens.
         let listening = tracing_subscriber::registry();
         let (Some(one), Some(other)) = tracing::subscriber::with_default(listening, kinds) else {
             panic!("somebody listens");

@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::registry::LookupSpan;
 
-/// What belongs to users, and stands in no line above debug level, whoever forgets that.
+/// Fields that belong to users. No line above debug level has them, even if the code that logs adds them.
 const THEIRS: [&str; 4] = ["key", "value", "content", "object"];
 
 /// Writes the lines.

@@ -334,7 +334,7 @@ fn what_people_see_of_a_file_that_all_of_them_edit_is_judged() {
     let split = [&content[..place], &bytes(20 * KIB, 2), &content[place..]].concat();
     assert!(one.push(&split).conflicts.is_empty());
     let mut changed = content;
-    // Whatever the block that was written for the split is, it is one of these.
+    // The block that was written for the split is one of these.
     for byte in &mut changed[place - 20 * KIB..place + 20 * KIB] {
         *byte ^= 1;
     }

@@ -169,7 +169,7 @@ fn two_people_edit_one_file() {
         desk.pull("shared", path);
         assert!(fs::read(desk.path(name)).unwrap() == both);
     }
-    // The same block: one prevails, the other is told, and his text is safe.
+    // The same block: one push succeeds, the other reports the conflict and keeps its text.
     edit("a", 100_000, 4);
     edit("b", 100_000, 8);
     desk.push("shared", &a);
@@ -212,7 +212,7 @@ fn a_file_moves_with_its_domain_and_is_removed() {
     let mut content = bytes(150_000, 3);
     let here = desk.write("here", &content);
     let blocks = desk.push("moved", &here)["blocks"].as_u64().unwrap();
-    // A large object counts as one, whatever blocks it has.
+    // A large object counts as one, with any number of blocks.
     let large = bytes(30_000, 4);
     let put = ["put", "large", "-", "--block-size", "4KiB"];
     cluster.run_with(&put, &large).done();

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 const MIB: usize = 1 << 20;
 
-/// What `areo status` says of the blocks of the default domain; nothing if it has none.
+/// The line of `areo status` about blocks of the default domain; nothing if it has none.
 fn blocks(cluster: &Cluster) -> Option<Value> {
     let lines = cluster.run(&["status", "--json"]).done().objects();
     let line = lines.iter().find(|line| line["blocks_of"] == "default");
@@ -170,7 +170,7 @@ fn overwritten_under_readers() {
     assert_eq!(blocks(&cluster), None);
 }
 
-/// Who was handed a part of a value that is then deleted is told so, and gets nothing of another one.
+/// A reader with a part of a value that is then deleted gets an error, and no byte of another value.
 #[test]
 fn a_reader_of_what_is_deleted_is_told() {
     let cluster = Cluster::start(&["--durability", "memory"]);
@@ -191,7 +191,7 @@ fn a_reader_of_what_is_deleted_is_told() {
     assert!(got.len() < value.len() && value.starts_with(&got));
 }
 
-/// A writer that is killed leaves blocks, which nobody reads and a sweep removes; the old version stays.
+/// A writer that is killed leaves blocks, which no read returns and a sweep removes; the old version stays.
 #[test]
 fn what_a_killed_writer_leaves_is_swept() {
     let cluster = Cluster::start(&["--durability", "memory"]);

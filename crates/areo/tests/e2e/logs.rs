@@ -30,7 +30,7 @@ fn a_server_logs_objects_and_cuts_a_flood() {
             break;
         }
     }
-    // Whoever connects and speaks another language is logged, but not a hundred times.
+    // A connection with another protocol is logged, but not a hundred times.
     for _ in 0..100 {
         let mut stream = TcpStream::connect(&address).expect("it listens");
         stream.write_all(&[b'x'; 64]).expect("it reads");

@@ -173,8 +173,8 @@ fn a_program_counts_what_its_clients_do() {
     assert!(grown("areo_client_encoded_bytes_total") >= 450_000);
     assert!(grown("areo_client_sent_bytes_total") >= 450_000 / 3 * 5);
     assert!(grown("areo_client_received_bytes_total") >= 400_000);
-    // Whatever was coded is held by nobody as a copy, and of a value in blocks the blocks are sent. The first block of a file
-    // is small, and sent to whoever does not adopt it in time.
+    // No server holds a copy of a coded value, and of a value in blocks the blocks are sent. The first block of a file
+    // is small, and sent to the servers that do not adopt it in time.
     let sent = grown("areo_client_reconfiguration_sent_bytes_total");
     assert!((5 * 450_000..5 * 450_200).contains(&sent), "{text}");
     let rounds = grown("areo_client_rounds_total");

@@ -1,4 +1,4 @@
-//! Traces at a collector: what clients and servers export, and what it costs if nobody takes it.
+//! Traces at a collector: what clients and servers export, and what it costs if the collector is away.
 
 mod phoenix;
 mod receiver;

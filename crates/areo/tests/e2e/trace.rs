@@ -194,7 +194,7 @@ fn a_file_and_a_value_in_blocks_are_one_trace() {
 
     let put = ["put", "key", "-", "--block-size", "128KiB"];
     cluster.run_with(&put, &vec![7; 300_000]).done();
-    // What the command sweeps afterwards nobody asked for.
+    // The user did not ask for the sweep after the command.
     let upload = last(&cluster);
     assert_eq!(upload, newest(&cluster, "areo.upload"));
     let coded = upload.iter().filter(|span| span["name"] == "ec.encode");

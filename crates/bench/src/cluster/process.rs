@@ -23,7 +23,8 @@ pub(super) struct Process {
     running: Option<Running>,
 }
 
-/// Everything that a server is told. It stops when its standard input ends, which its starter holds, however that ends.
+/// All arguments of a server. It stops when its standard input ends; its starter holds the other end, and so stops it even by
+/// dying.
 pub(super) fn arguments(data: &Path, place: &Place, seeds: &str, memory: bool) -> Vec<String> {
     let data = data.to_str().expect("folders of ours are UTF-8");
     let named = [

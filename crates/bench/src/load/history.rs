@@ -166,7 +166,7 @@ mod tests {
     use crate::workload::record::tests::Memory;
     use areo_check::{Property, Verdict, judge};
 
-    /// What the judge says of what these clients wrote down.
+    /// The verdict of the judge on the history of these clients.
     fn verdict(clients: impl FnOnce(&mut Diary, &mut Diary)) -> Verdict {
         let memory = Memory::default();
         let history = History::new(Recorder::new(Box::new(memory.clone()), &DOMAINS), &DOMAINS);

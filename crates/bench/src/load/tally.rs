@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::time::Duration;
 
-/// The longest latency that is told from others, in nanoseconds: what takes longer counts as this.
+/// The longest latency of the histogram, in nanoseconds: a longer one counts as this.
 const LONGEST_NS: u64 = 600_000_000_000;
 /// Digits of a latency that are right.
 const DIGITS: u8 = 3;
@@ -75,7 +75,7 @@ impl FromIterator<Duration> for Latencies {
     }
 }
 
-/// What a load took. What is told per operation is of those that succeeded, and 0 if none did.
+/// What a load took. Figures per operation are of those that succeeded, and 0 if none did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
     /// How long was measured.

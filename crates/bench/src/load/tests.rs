@@ -34,7 +34,7 @@ impl Slow {
     }
 }
 
-/// Somebody else is faster every second time.
+/// Another reconfigurer is faster every second time.
 struct SlowReconfigurer(Duration, u64);
 
 impl Reconfigurer for SlowReconfigurer {

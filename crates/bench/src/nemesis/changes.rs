@@ -81,7 +81,7 @@ pub(crate) async fn finish(world: &World, who: &Reconfigurers) {
     }
 }
 
-/// What is told of a reconfiguration while it goes on.
+/// The progress of a reconfiguration.
 #[derive(Clone, Default)]
 struct Watch {
     finalized: Arc<AtomicBool>,
@@ -99,7 +99,7 @@ impl Watch {
         }
     }
 
-    /// Notices the beginning of the step at which somebody is to end. There the operation stands still until nobody waits
+    /// Notices the beginning of the step at which the reconfigurer is to end. There the operation stands still until no task waits
     /// for it any more, and ends: nothing that the step would send leaves.
     fn progress_until(
         &self,
@@ -113,7 +113,7 @@ impl Watch {
                 watch.reached.notify_one();
                 // An error says that the other end is gone, too.
                 let _ = ended.recv();
-                // Ends the operation, not the thread; and nobody is told, for this is no mistake.
+                // Ends the operation, not the thread, and prints no message, for this is no mistake.
                 resume_unwind(Box::new("the reconfigurer has ended"));
             }
         }

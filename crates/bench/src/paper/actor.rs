@@ -18,7 +18,7 @@ use std::time::Instant;
 const NAME: &str = "subject";
 /// What a writer changes of a file, in bytes.
 const EDIT: usize = 1 << 10;
-/// Objects are one value, whatever their size: so that it is the object that is atomic, as published.
+/// Objects of every size are one value, so that the object is atomic, as published.
 const BLOCK_BYTES: u32 = areo_client::limits::MAX_BLOCK_BYTES;
 
 /// Bytes of blocks of files: at least, about, at most.
@@ -60,7 +60,7 @@ enum Holding {
         path: PathBuf,
         chunking: Chunking,
         base: Option<Base>,
-        /// Somebody else's version has to be pulled before the next edit.
+        /// The version of another writer has to be pulled before the next edit.
         behind: bool,
         _folder: tempfile::TempDir,
     },

@@ -38,7 +38,7 @@ impl Leaving {
         }
     }
 
-    /// Where the reconfiguration of this number is left off, if it is. Without collection nobody tells the configurations
+    /// Where the reconfiguration of this number is left off, if it is. Without collection no client tells the configurations
     /// before the predecessor.
     fn leave_off(self, number: u64, extras: Extras) -> Option<LeaveOff> {
         match (self, number) {

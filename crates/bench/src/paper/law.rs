@@ -10,7 +10,7 @@ use tokio::time::sleep;
 /// What messages have beside elements, in bytes: of every server, and of every block of a file.
 const OF_A_SERVER: u64 = 4 << 10;
 const OF_A_BLOCK: u64 = 128;
-/// How often it is looked whether the system is quiet: confirmations that nobody waits for are on their way.
+/// How often the laws are checked until the system is quiet: confirmations travel after an operation has ended.
 const LOOKS: usize = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 
@@ -38,7 +38,7 @@ pub(super) fn counted(
     }
 }
 
-/// The laws of a variant when nobody else is at work, in a domain of `n` servers of which `k` make a value.
+/// The laws of a variant without other clients, in a domain of `n` servers of which `k` make a value.
 ///
 /// # Errors
 /// What went wrong, as a sentence.

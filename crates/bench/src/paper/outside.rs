@@ -36,7 +36,7 @@ pub(super) async fn start(
     Ok(Some((cluster, Decider::Etcd { endpoints })))
 }
 
-/// Without etcd: takes its points out, and says of which variants.
+/// Without etcd: removes its points, and names their variants.
 pub(super) fn left_out(points: &mut Vec<Measured>) -> Vec<String> {
     let of = |point: &&Measured| point.variant.etcd;
     let names = points.iter().filter(of).map(Measured::name);

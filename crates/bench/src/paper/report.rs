@@ -35,7 +35,7 @@ pub struct Report {
     pub comparisons: Vec<Comparison>,
     /// Counts that do not depend on the machine.
     pub laws: Vec<Law>,
-    /// Operations that failed, or read what nobody wrote.
+    /// Operations that failed, or read a value that no client wrote.
     pub failed: u64,
     /// The first of them, as sentences.
     pub failures: Vec<String>,

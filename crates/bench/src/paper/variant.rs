@@ -102,7 +102,7 @@ impl Variant {
             dap: self.dap.with(k),
             servers: servers.to_vec(),
             delta: Some(delta as u16),
-            // As published: whatever has a length is coded.
+            // As published: every value with a length is coded.
             copy_bytes: Some(0),
             experimental: self.extras.experimental(),
             allow_f0: true,
@@ -116,7 +116,7 @@ impl Variant {
             // What it brought to a quorum it does not write back.
             (Extras::Plain, DapKind::EcOptimized) => (4, 3),
             (Extras::Plain, _) => (4, 4),
-            // Whatever it is, it is written back.
+            // Every version that is found is written back.
             (Extras::Piggyback | Extras::Collecting, DapKind::EcPublished) => (2, 2),
             (Extras::Piggyback | Extras::Collecting, _) => (2, 1),
         }

@@ -158,7 +158,7 @@ pub struct Report {
     pub breakdowns: Vec<Breakdown>,
     /// A member of each store killed under load, if that was asked for.
     pub killed: Vec<KillReport>,
-    /// What the machine can do at most, whatever a store does.
+    /// The limits of the machine.
     pub limits: Vec<Limit>,
 }
 

@@ -76,7 +76,7 @@ impl Link {
             () = self.closed() => Err(io::ErrorKind::ConnectionReset.into()),
         };
         if ended.is_err() {
-            // As a peer that is gone would: nobody is told politely. Fails only where the connection has ended already.
+            // As a peer that is gone would: without a goodbye. Fails only where the connection has ended already.
             let _ = caller.set_zero_linger();
             let _ = server.set_zero_linger();
         }
@@ -116,7 +116,7 @@ impl Link {
                 bytes: buffer[..kept].into(),
                 reset: manner.reset,
             };
-            // Nobody takes it any more if the other side has ended.
+            // The other side may have ended.
             if pieces.send(piece).await.is_err() || manner.reset {
                 return Ok(());
             }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Callers are told apart as so many groups, by their ids.
+/// Number of groups of callers, by their ids.
 pub(crate) const GROUPS: usize = 16;
 
 /// The group of all servers, where callers are grouped by their sites.
@@ -129,7 +129,7 @@ impl Rules {
         self.changed();
     }
 
-    /// Clients that nobody has seen yet are at this site from now on, and in the group of its number. All servers are in a
+    /// Clients that are new to the proxy are at this site from now on, and in the group of its number. All servers are in a
     /// group of their own then.
     pub(crate) fn newcomers_are_at(&self, site: usize) {
         assert!(site < SERVERS);

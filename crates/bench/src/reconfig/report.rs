@@ -3,7 +3,7 @@
 use crate::load::{PhaseReport, Times};
 use serde::Serialize;
 
-/// Reconfigurations while nobody reads or writes.
+/// Reconfigurations without other clients.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PerObject {
     /// Domains that were changed.

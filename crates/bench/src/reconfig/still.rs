@@ -1,4 +1,4 @@
-//! What is measured while nobody else reads or writes: time per object, bytes, reading after many configurations.
+//! What is measured without other clients: time per object, bytes, reading after many configurations.
 
 use super::ring::Ring;
 use super::{

@@ -21,7 +21,7 @@ pub struct Report {
     pub machine: Machine,
     /// The sites.
     pub sites: Vec<String>,
-    /// Of each site with each, in milliseconds: there and back, as the proxy was told.
+    /// Of each site with each, in milliseconds, as the proxy makes it.
     pub round_trips_ms: Vec<Vec<f64>>,
     /// Of a hundred pieces of data, how many were held up as if a packet had been lost.
     pub loss_percent: u8,

@@ -1,4 +1,4 @@
-//! Values that can be told from all others by their bytes.
+//! Values whose bytes differ from those of all others.
 
 use crate::random::Random;
 use bytes::Bytes;

@@ -63,7 +63,7 @@ impl ClusterStatus {
         }
     }
 
-    /// How many domains need the server; `None` if not all of them told.
+    /// How many domains need the server; `None` if not all of them answered.
     fn domains_of(&self, server: ServerId) -> Option<u64> {
         let has = |c: &ConfigurationInfo| c.members.iter().any(|member| member.id == server);
         let mut needed = u64::from(has(&self.root));
@@ -119,7 +119,7 @@ pub struct ServerHealth {
     /// What it said.
     pub status: Health,
     /// Domains that have it in their final or in a pending configuration, the root domain included. A server of none can be
-    /// stopped for good. `None` if not all domains told.
+    /// stopped for good. `None` if not all domains answered.
     pub domains: Option<u64>,
 }
 

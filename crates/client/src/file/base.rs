@@ -163,7 +163,7 @@ fn block(body: &mut Bytes) -> Option<Block> {
     });
     let version = version.filter(Tag::is_possible)?;
     let length = body.try_get_u64_le().ok()?;
-    // Nobody cuts larger ones, and nothing of that length is to be read of a local file at once.
+    // No client makes larger ones, and no part of a local file of that length is read at once.
     if length > MAX_BYTES as u64 {
         return None;
     }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     impl Base {
-        /// For whoever needs one to begin with.
+        /// A base to begin with.
         pub(crate) fn examples() -> [Base; 2] {
             let mut empty = base();
             empty.chain.blocks.truncate(1);

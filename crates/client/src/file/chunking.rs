@@ -8,7 +8,7 @@ use fastcdc::v2020::{AVERAGE_MAX, FastCDC, MAXIMUM_MAX, MINIMUM_MAX};
 use std::fmt;
 use std::io::{self, Read};
 
-/// How content is cut. Everybody who works on a file should cut it alike: other cuts are other blocks.
+/// How content is cut. All clients of a file should cut it in the same way: other cuts are other blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Chunking {
     method: Method,
@@ -122,7 +122,7 @@ pub(super) fn digest(content: &[Bytes]) -> Digest {
     Digest(*hasher.finalize().as_bytes())
 }
 
-/// Cuts what `source` gives, in the memory of a few chunks; `told` how many bytes were read.
+/// Cuts what `source` gives, in the memory of a few chunks; `told` gets the number of bytes that were read.
 ///
 /// # Errors
 /// Those of the source.

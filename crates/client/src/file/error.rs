@@ -58,7 +58,7 @@ pub enum FileError {
         /// Why not.
         source: io::Error,
     },
-    /// Whoever took the content takes no more.
+    /// The receiver of the content takes no more.
     Output {
         /// Why.
         source: io::Error,
@@ -124,7 +124,7 @@ impl From<Error> for FileError {
     }
 }
 
-/// What an operation on local files says of them.
+/// An error of an operation on local files.
 pub(super) fn local(what: &'static str, path: &Path) -> impl Fn(io::Error) -> FileError {
     move |source| FileError::Local {
         path: path.into(),

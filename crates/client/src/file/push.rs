@@ -56,8 +56,8 @@ pub struct PushReport {
 }
 
 impl File {
-    /// Writes what changed in the local file since `base`; without a base, whatever is different from what is there.
-    /// Three rounds, side by side for all blocks, and one before them without a base. `progress` is told what goes on, on the
+    /// Writes what changed in the local file since `base`; without a base, all differences from the stored file.
+    /// Three rounds, side by side for all blocks, and one before them without a base. `progress` is called with each step, on the
     /// client's own thread: it must not wait for anything.
     ///
     /// # Errors
@@ -213,7 +213,7 @@ fn scan_here(
     }
     let total = before.len();
     let told = |bytes| {
-        // Nobody listens any more: the push was given up.
+        // The receiver is gone: the push was given up.
         let _ = progress.send(Progress::Scanned { bytes, total });
     };
     let chunks = chunking::scan(&file, &chunking, told).map_err(local("read", path))?;

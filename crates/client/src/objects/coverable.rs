@@ -18,10 +18,10 @@ impl Domain {
     ///
     /// This is a **coverable** write, and it is **weak**: of two *concurrent* writes that name the same version, both may
     /// succeed. Alice and Bob have both read version 4, and both call `write_if` with it at the same time. Neither finds a
-    /// newer version, both write one, and both are told that they have succeeded; the larger of the two versions is read
-    /// from then on, and the other was overwritten by somebody who had never seen it. What is kept: a write that begins
+    /// newer version, both write one, and both calls succeed; the larger of the two versions is read
+    /// from then on, and the other was overwritten by a writer that had never seen it. What is kept: a write that begins
     /// after another one has ended never succeeds on the version that the other one replaced. So it keeps a writer from
-    /// overwriting what it could have read. It is no lock, elects nobody and must not be used for counting.
+    /// overwriting what it could have read. It is no lock, no election, and must not be used for counting.
     ///
     /// # Errors
     /// [`Error::VersionConflict`] with the newest version (of a large object without its content); otherwise as

@@ -8,7 +8,7 @@ use areo_core::config::{Configuration, Descriptor};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
 
-/// An algorithm, whatever its parameters.
+/// An algorithm, without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DapKind {
     /// Replication.

@@ -105,7 +105,7 @@ impl Thread {
         self.begin(operation).end().await
     }
 
-    /// Starts the operation on the thread; it goes on while nobody asks for its end.
+    /// Starts the operation on the thread; it goes on until the caller waits for its end.
     pub(crate) fn begin<T, F>(
         &self,
         operation: impl FnOnce(Rc<World>) -> F + Send + 'static,
@@ -115,7 +115,7 @@ impl Thread {
         F: Future<Output = T> + 'static,
     {
         let (sender, receiver) = oneshot::channel();
-        // What the caller is doing, the operation is a part of, on whatever thread.
+        // The operation is a part of the caller's span, on any thread.
         let span = Span::current();
         let job = move |world: &Rc<World>| {
             // It has several KiB, and the way into a task moves it ten times.
@@ -140,7 +140,7 @@ impl<T> RunningJob<T> {
     }
 }
 
-/// Runs the operation until it ends or nobody waits for it any more.
+/// Runs the operation until it ends or its caller stops waiting.
 async fn answer<T>(operation: impl Future<Output = T>, mut sender: oneshot::Sender<T>) {
     let result = tokio::select! {
         biased;

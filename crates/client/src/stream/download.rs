@@ -263,7 +263,7 @@ async fn run(
                 block: None,
                 wanted: range,
             };
-            // Failing means that nobody reads it any more.
+            // Failing means that the reader is gone.
             let _ = opened.send(about);
             let _ = parts.send(part).await;
             return Ok(());
@@ -292,7 +292,7 @@ async fn hand_out(
     while let Some(block) = next {
         let part = block.part(context, version)?;
         if parts.send(part).await.is_err() {
-            // Nobody reads it any more.
+            // The reader is gone.
             return Ok(());
         }
         next = match ahead.next().await {

@@ -157,7 +157,7 @@ impl Upload {
             && self.send(Part::GiveUp).await.is_ok()
             && let Some(sending) = self.sending.take()
         {
-            // Whatever is left is left to a sweep.
+            // A sweep removes the remainder.
             let _ = sending.work.end().await;
         }
     }
@@ -166,7 +166,7 @@ impl Upload {
 /// Why an upload came to no version.
 enum UploadError {
     Failed(Error),
-    /// Its source failed, or whoever waited for it has gone. Nobody sees the error.
+    /// Its source failed, or its caller is gone. No caller sees the error.
     GivenUp(Error),
 }
 

@@ -1,4 +1,4 @@
-//! One server and any sequence of valid messages: whatever comes, in whatever order, with crashes between, the server keeps
+//! One server and any sequence of valid messages: in every order, with crashes between, the server keeps
 //! what its answers promised. The reference is no second server: it remembers what was said, and says what may not be said
 //! afterwards.
 //!
@@ -397,7 +397,7 @@ impl Subject {
         }
     }
 
-    /// Everything that the server says of itself.
+    /// The server's whole status.
     fn look(&mut self) {
         for at in 0..CONFIGURATIONS {
             for key in 0..KEYS.len() {

@@ -141,7 +141,7 @@ impl Promises {
         *last = held;
     }
 
-    /// A listing says of each object what a query says.
+    /// A listing and a query agree on each object.
     pub(super) fn listed(&self, at: usize, keys: &[&str], listed: &ListPage) {
         for (number, key) in keys.iter().enumerate() {
             let object = self.objects.get(&(at, number));
@@ -152,7 +152,7 @@ impl Promises {
         }
     }
 
-    /// Promises are kept, what was accepted is told, and nothing is accepted below a promise.
+    /// Promises are kept, what was accepted is shown, and nothing is accepted below a promise.
     pub(super) fn cell(&mut self, place: Place, step: &CellRequest, reply: CellReply) {
         let known = self.cells.entry(place).or_default();
         match (step, reply) {

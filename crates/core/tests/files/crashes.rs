@@ -106,7 +106,7 @@ fn whoever_reads_the_list_confirms_again_what_members_do_not_know() {
     assert_eq!(world.run(reader.walks()).unwrap().blocks.len(), blocks);
     assert_eq!(world.gathers() - calls, 1, "no block is read alone");
     assert!(elements().all(|elements| elements == blocks));
-    // It is not said when everybody knows.
+    // It is not sent when all members know.
     world.run(reader.walks()).unwrap();
     assert_eq!(world.in_flight(Message::is_note), 0);
 }

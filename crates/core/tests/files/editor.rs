@@ -1,4 +1,4 @@
-//! Somebody who works on a file: pushes content, pulls it, and remembers what it is based on.
+//! A client that works on a file: pushes content, pulls it, and remembers what it is based on.
 
 use crate::world::{Actor, World};
 use areo_core::config::Configuration;
@@ -144,7 +144,7 @@ impl Editor {
         pushed
     }
 
-    /// The same, and nobody else was in the way.
+    /// The same, without a conflict.
     pub fn push_alone(&self, content: &[u8]) -> UpdateReport<std::convert::Infallible> {
         let updated = self.push(content);
         assert!(updated.conflicts.is_empty() && updated.failed.is_empty());

@@ -1,4 +1,4 @@
-//! One editor: whatever is edited, the file has the new content, and only what changed is written.
+//! One editor: after every edit the file has the new content, and only what changed is written.
 
 use crate::files::editor::{Editor, bytes, cut};
 use crate::world::{World, configuration};
@@ -112,7 +112,7 @@ fn a_removed_file_is_gone_and_its_name_free() {
         world.run(editor.removes()),
         Err(FileError::NotFound { .. })
     ));
-    // Who goes on with what it knew is told.
+    // A client that goes on with its old list gets an error.
     let mut edited = content.clone();
     edited[0] ^= 1;
     let updated = late.push(&edited);

@@ -83,7 +83,7 @@ fn what_an_interrupted_removal_leaves_is_swept_and_takes_no_edits() {
             ..Swept::default()
         };
         assert_eq!(editor.sweep(false), left, "nothing goes");
-        // Who knows the old blocks can still write them, and is told that they are nobody's.
+        // A client that knows the old blocks can still write them, and learns that no file has them.
         content[30 * KIB] ^= 1;
         let updated = late.push(&content);
         assert_eq!(updated.written, 0);
@@ -144,7 +144,7 @@ fn blocks_of_dead_and_slow_writers_go_with_their_file() {
 }
 
 /// Why blocks that nothing leads to stay while their file is there: the put that links them may be at one server, which
-/// did not answer whoever looked. A sweep that trusts what it sees breaks the file.
+/// did not answer the sweep. A sweep that trusts what it sees breaks the file.
 #[test]
 fn blocks_that_nothing_seems_to_lead_to_may_be_linked_already() {
     for trusts in [false, true] {
@@ -268,7 +268,7 @@ fn what_an_update_created_goes_with_it() {
         assert_eq!(before.0, before.1 as u64);
         let more = [&content[..], &bytes(40 * KIB, 2)].concat();
 
-        // Whoever reads the local file finds it changed.
+        // A reader of the local file finds it changed.
         let pieces = cut(&more);
         let chunks: Vec<Chunk> = pieces
             .iter()
@@ -312,7 +312,7 @@ fn what_may_be_linked_is_left_alone() {
     let content = bytes(60 * KIB, 1);
     editor.push_alone(&content);
     let more = [&content[..], &bytes(40 * KIB, 2)].concat();
-    // The creates go through, the link gets to one server, and nobody knows.
+    // The creates go through, the link gets to one server, and no client knows.
     let is_link =
         |m: &Message| matches!(m.access(), Some(Access::Put { tag, .. }) if tag.number == 2);
     world.hold(move |m| is_link(m) && (m.is_reply() || !m.at(&[0])));

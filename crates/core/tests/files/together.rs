@@ -80,7 +80,7 @@ fn of_two_writers_of_one_block_one_prevails_and_the_other_is_told() {
         );
         assert!(!lost.conflicts[0].removed);
         assert!(a.pull() == edited(1));
-        // Again is told again: what b has is not based on what is there. After reading it is ([B-6 reread-after-loss]).
+        // A second try is refused again: b's content is not based on the stored one. After reading it is ([B-6 reread-after-loss]).
         assert_eq!(b.push(&edited(2)).conflicts.len(), 1);
         assert!(b.pull() == edited(1));
         b.push_alone(&edited(2));
@@ -88,8 +88,8 @@ fn of_two_writers_of_one_block_one_prevails_and_the_other_is_told() {
     }
 }
 
-/// Oracle O5, T14: concurrent splits of one block, and of its neighbour, which is emptied. Whoever prevails, the list is
-/// whole, and every block is one that somebody wrote.
+/// Oracle O5, T14: concurrent splits of one block, and of its neighbour, which is emptied. Whichever edit prevails, the list is
+/// whole, and every block is one that a writer wrote.
 #[test]
 fn concurrent_splits_leave_a_connected_list() {
     for seed in 1..60 {

@@ -124,7 +124,7 @@ fn the_cell_of_an_aborted_upload_stays() {
 }
 
 /// A writer hears late, when others have finished its upload, written it over and forgotten its cell, and a sweep that came
-/// across a late block has decided to abort it: it was written all the same, and its writer is not told otherwise.
+/// across a late block has decided to abort it: it was still written, and its writer gets no other answer.
 #[test]
 fn a_writer_whose_finished_upload_was_forgotten_is_not_told_that_nothing_was_written() {
     let (c, world, actor) = begin(Dap::Abd);
@@ -153,7 +153,7 @@ fn a_writer_whose_finished_upload_was_forgotten_is_not_told_that_nothing_was_wri
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("newer"));
     world.settle();
     assert_eq!(cells_of(&world, &upload), 0, "forgotten");
-    // A block of it that nobody has removed.
+    // A block of it that was not removed.
     let mut again = upload.clone();
     again.text = "slowlate".into();
     assert!(world.run(async move { again.put_blocks([1]).await }));

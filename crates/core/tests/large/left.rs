@@ -1,4 +1,4 @@
-//! Writers that end after each of their steps. What they left is finished or swept, and nobody sees half of it.
+//! Writers that end after each of their steps. What they left is finished or swept, and no reader sees half of it.
 
 use crate::large::uploader::{Upload, get, look, sweep as sweep_all};
 use crate::world::{Actor, Message, World, configuration};
@@ -17,7 +17,7 @@ const NEW: &str = "the new value, longer";
 enum Until {
     OneBlock,
     AllBlocks,
-    /// The commit was accepted by so many servers, and nobody knows.
+    /// The commit was accepted by this number of servers, and no client knows.
     Accepted(usize),
     /// The commit was decided, and the manifest put at so many.
     Put(usize),
@@ -61,7 +61,7 @@ fn leave(world: &World, until: Until) -> Upload {
         Until::Accepted(servers) => (servers, Message::is_cell_accept),
         Until::Put(servers) => (servers, Message::is_put),
     };
-    // Requests get to the first servers, answers to nobody.
+    // Requests get to the first servers, answers to no client.
     let arrives: Vec<usize> = (0..servers).collect();
     world.hold(move |m| is_last(m) && (m.is_reply() || !m.at(&arrives)));
     let publishing = upload.clone();
@@ -77,7 +77,7 @@ fn leave(world: &World, until: Until) -> Upload {
     upload
 }
 
-/// What an object is after a writer ended there, for whoever sweeps first; `None`: either.
+/// What an object is after a writer ended there, for the first sweep; `None`: either.
 fn expected(until: Until) -> Option<&'static str> {
     match until {
         Until::OneBlock | Until::AllBlocks | Until::Accepted(0) => Some(OLD),
@@ -112,7 +112,7 @@ fn what_a_writer_leaves_is_finished_or_swept() {
     }
 }
 
-/// A full disk has room for all that a sweep needs, whatever the writers left that filled it.
+/// A full disk has room for all that a sweep needs, after any kind of writer filled it.
 #[test]
 fn full_disks_can_be_swept() {
     for until in STEPS {
@@ -146,7 +146,7 @@ fn full_disks_can_be_swept_of_half_a_block() {
         for server in 0..4 {
             world.disk(server, |disk| disk.is_full = true);
         }
-        // So that nobody can tell whether it is at a quorum.
+        // So that no client knows whether it is at a quorum.
         world.crash(2);
         assert_eq!(world.run(sweep_all(&actor)).unwrap().removed.uploads, 1);
     }

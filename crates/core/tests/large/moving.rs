@@ -72,7 +72,7 @@ fn an_upload_goes_on_in_the_next_configuration() {
     );
 }
 
-/// Whoever waits for it is told of each byte once, and of each object, however it is kept.
+/// The progress counts each byte and each object once, for every way of keeping them.
 #[test]
 fn what_is_moved_is_counted_once() {
     let (world, c) = world();
@@ -94,7 +94,7 @@ fn what_is_moved_is_counted_once() {
     assert_eq!(sum.get(), (2, (TEXT.len() + "tiny".len()) as u64));
 }
 
-/// What was decided of an upload before the move is decided after it: a commit whose manifest nobody has put yet is
+/// What was decided of an upload before the move is decided after it: a commit whose manifest was not put yet is
 /// finished, an abort stays one.
 #[test]
 fn the_fate_of_an_upload_moves() {

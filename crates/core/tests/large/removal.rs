@@ -33,7 +33,7 @@ fn there(world: &World, actor: &Actor) -> (u64, Count) {
     (swept.live.uploads, swept.orphans())
 }
 
-/// Whatever is written over a value in blocks, by whomever.
+/// Every kind of write over a value in blocks, by any client.
 #[test]
 fn what_is_replaced_goes_with_the_write() {
     let nothing = Count::default();
@@ -143,7 +143,7 @@ fn an_unknown_outcome_removes_nothing() {
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("first value"));
 }
 
-/// The same of a large value: its manifest may have come to nobody.
+/// The same of a large value: its manifest may have reached no server.
 #[test]
 fn an_unknown_manifest_removes_nothing() {
     let (_, world, actor) = begin(Dap::Abd);
@@ -188,7 +188,7 @@ fn what_is_refused_is_taken_back() {
     }
 }
 
-/// A writer that finds its upload aborted does not wait for whoever aborted it to remove the blocks: it may be gone.
+/// A writer that finds its upload aborted does not wait for the client that aborted it to remove the blocks: that one may be gone.
 #[test]
 fn what_was_aborted_is_taken_back() {
     let (_, world, actor) = begin(Dap::Abd);

@@ -97,7 +97,7 @@ fn a_large_object_is_listed_and_described_as_one() {
 }
 
 /// Over a large object, and under one, other writes are what they always are; blocks that are no longer needed, and were
-/// left to a sweep, are found, and removed once, by whoever sweeps.
+/// left to a sweep, are found, and removed once, by a sweep.
 #[test]
 fn what_is_left_to_a_sweep_is_swept() {
     for dap in [Dap::Abd, Dap::Ec { k: 2 }] {

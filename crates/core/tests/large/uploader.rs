@@ -103,7 +103,7 @@ pub fn version(found: FoundVersion) -> (Tag, Option<String>) {
     (found.tag, value.as_ref().map(crate::world::text))
 }
 
-/// Removes everything that may be removed, whatever its age.
+/// Removes everything that may be removed, of any age.
 pub fn sweep(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
     sweep_as(actor.client(), actor.c.clone(), Some(0), Some(0))
 }
@@ -113,7 +113,7 @@ pub fn look(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> +
     sweep_as(actor.client(), actor.c.clone(), None, None)
 }
 
-/// Gives up what is so old, and removes what nobody needs for so long.
+/// Gives up what is so old, and removes what was not needed for so long.
 pub async fn sweep_as(
     client: areo_core::dsm::Client<WorldEnv>,
     c: Arc<Configuration>,

@@ -20,7 +20,7 @@ const KEY: &str = "k";
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Procedure {
     Sound,
-    /// Reads return whatever get-data found.
+    /// Reads return the result of get-data.
     NoWriteBack,
     /// One reply of every quorum call counts twice.
     Hasty,
@@ -110,7 +110,7 @@ impl Run {
         }
     }
 
-    /// Runs an operation of a client; `end` turns its result into what the history says of it.
+    /// Runs an operation of a client; `end` records its result in the history.
     fn spawn<T: 'static>(
         &self,
         client: usize,

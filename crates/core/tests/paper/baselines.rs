@@ -180,7 +180,7 @@ fn reads_write_back_unless_the_reader_did_before() {
     }
 }
 
-/// EC-DAPopt: who says what it brought to a quorum is told of nothing older; and of something newer.
+/// EC-DAPopt: a client that names the version that it brought to a quorum gets nothing older, and gets what is newer.
 #[test]
 fn an_optimized_query_is_answered_with_what_is_newer() {
     let (world, writer, reader) = world(OPTIMIZED, 5);

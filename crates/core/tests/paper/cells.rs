@@ -33,7 +33,7 @@ pub fn learn(actor: &Actor) -> impl Future<Output = Result<Option<Bytes>, Unavai
 }
 
 /// Proposers at once, in every order of deliveries that the seeds draw, with losses and restarts: all that end agree, and
-/// so does whoever looks afterwards.
+/// so does a later reader.
 #[test]
 fn a_cell_has_one_winner() {
     let mut winners = [0; 3];
@@ -95,7 +95,7 @@ fn a_cell_has_one_winner() {
     );
 }
 
-/// What a proposer left at one acceptor may have been decided for all anybody knows: whoever learns finishes it.
+/// A value that a proposer left at one acceptor may have been decided: the one that learns it finishes it.
 #[test]
 fn learning_finishes_what_was_left_undecided() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -143,7 +143,7 @@ pub fn ballot(number: u64) -> Ballot {
     Ballot { number, proposer }
 }
 
-/// Of what acceptors accepted the value of the highest ballot counts, in whatever order they say so: it may be decided.
+/// Of what acceptors accepted the value of the highest ballot counts, in every order of their answers: it may be decided.
 #[test]
 fn the_value_of_the_highest_ballot_is_taken_up() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -235,7 +235,7 @@ fn first_configuration(c: &Arc<Configuration>, domain: u128) -> Arc<Configuratio
     Configuration::new(descriptor).expect("it differs in its domain only")
 }
 
-/// `[X-20 decided-once]`: of two creators of a domain one wins, and the other is told of the winner's configuration.
+/// `[X-20 decided-once]`: of two creators of a domain one wins, and the other gets the winner's configuration.
 #[test]
 fn of_two_creators_of_a_domain_one_wins() {
     for seed in 0..300 {
@@ -318,7 +318,7 @@ fn a_server_with_an_older_state_is_not_registered() {
         outdated,
         "a copied directory"
     );
-    // Whoever answers, and whoever has started again from whichever of its records.
+    // For every quorum that answers, and every server that has started again from any of its records.
     for absent in 0..3 {
         for number in (0..3).filter(|number| *number != absent) {
             world.crash(number);

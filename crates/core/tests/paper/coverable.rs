@@ -62,8 +62,8 @@ fn who_is_up_to_date_receives_no_data() {
     }
 }
 
-/// `[V-1 weak-coverability]`: both have read the same version, neither sees the other, both are told that they succeeded.
-/// The larger version prevails; nothing is ever based on the other, and its writer is never told.
+/// `[V-1 weak-coverability]`: both have read the same version, neither sees the other, both succeed.
+/// The larger version prevails; nothing is ever based on the other, and its writer never learns it.
 #[test]
 fn two_concurrent_writes_of_one_version_may_both_succeed() {
     for dap in DAPS {
@@ -175,7 +175,7 @@ fn a_withheld_version_decides_nothing() {
     }
 }
 
-/// `[V-3 read-after-unknown]`: a writer that was not told how the write ended has to read. If it took effect, writing again
+/// `[V-3 read-after-unknown]`: a writer that does not know the outcome has to read. If it took effect, writing again
 /// on the old version reads the own value.
 #[test]
 fn after_an_unknown_outcome_the_next_write_reads() {

@@ -32,7 +32,7 @@ fn discover(world: &World, number: usize) {
     assert_eq!(world.query(number, "k"), Err(Refusal::Damaged));
 }
 
-/// Rot at any one of three: the answer is the newest version or none, whoever else is asked.
+/// Rot at any one of three: the answer is the newest version or none, with every other quorum.
 #[test]
 fn rot_on_one_of_three_replicas_never_shows_an_older_version() {
     for rotten in 0..3 {
@@ -235,7 +235,7 @@ fn damage_below_the_newest_version_is_remembered_durably() {
     for resurrect in [false, true, false] {
         let held = world.held(0, "k");
         assert_eq!((held.max_tag(), held.floor), (newest, older));
-        // Its other record is as rotten, and nobody has found out yet.
+        // Its other record is as rotten, which was not noticed yet.
         world.disk(0, Disk::mend);
         world.crash(0);
         world.restart(0, resurrect);
@@ -252,7 +252,7 @@ fn a_read_that_needs_every_answer_waits_for_the_last_one() {
     world.lose(Message::is_put);
     world.release();
     world.settle();
-    // The first server loses its fragment, and a write that reaches nobody else makes it speak again.
+    // The first server loses its fragment, and a write that reaches no other server makes it speak again.
     discover(&world, 0);
     world.hold(|m| m.is_put() && !m.at(&[0]));
     assert!(world.run(writer.write("k", LONG)).is_err());

@@ -95,7 +95,7 @@ fn replies_are_released_with_the_batch_that_they_reflect() {
         steps.iter().filter_map(appended).collect::<Vec<_>>(),
         [tag(1)]
     );
-    // A crash here loses the batch, and nobody has been told anything of it.
+    // A crash here loses the batch, and no reply has shown it.
     disk.apply(steps);
     let replies = shard.release(&disk).replies;
     assert_eq!(
@@ -142,7 +142,7 @@ fn a_superseded_record_is_kept_for_the_replies_of_its_batch() {
 }
 
 /// Every history of one server: it is stopped and started at random, with its records in any order and those among them
-/// that it had let go. It never says less than before: no smaller maximum, no support lost, no other bytes.
+/// that it had dropped. It never says less than before: no smaller maximum, no support lost, no other bytes.
 #[test]
 fn a_server_that_starts_again_never_says_less() {
     for (dap, delta) in [(Dap::Abd, 1), (Dap::Ec { k: 2 }, 0), (Dap::Ec { k: 2 }, 2)] {
@@ -374,7 +374,7 @@ fn start(c: &Arc<Configuration>, kept: Vec<Header>) -> (Vec<Step>, BTreeMap<Hand
     (shard.close(), records)
 }
 
-/// `[X-2 get-tag-maximum]`: a version that was let go and put again has two records if the old one comes back, and only the
+/// `[X-2 get-tag-maximum]`: a version that was dropped and put again has two records if the old one comes back, and only the
 /// new one says the floor by now. Whichever is found first, the floor is not lost with the other (found by the simulator,
 /// seed 8773).
 #[test]
@@ -409,7 +409,7 @@ fn a_floor_outlives_the_second_record_of_a_version() {
     }
 }
 
-/// Records that were let go come back for as long as the log has not reclaimed them. A server that starts with all that it
+/// Records that were dropped come back for as long as the log has not reclaimed them. A server that starts with all that it
 /// ever wrote records a floor once, not at every start.
 #[test]
 fn what_is_recorded_is_not_recorded_at_every_start() {

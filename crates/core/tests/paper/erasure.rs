@@ -75,7 +75,7 @@ fn a_read_decodes_around_lost_members() {
     }
 }
 
-/// A large element is fetched by a call of its own, from the members with the data, and from nobody else although it takes
+/// A large element is fetched by a call of its own, from the members with the data, and from no other although it takes
 /// longer than the hedge of a query.
 #[test]
 fn a_large_value_is_fetched_from_the_members_with_the_data() {
@@ -252,7 +252,7 @@ fn a_read_over_a_long_way_ends() {
         let world = World::new(&c, 1);
         world.latency(Duration::from_millis(100));
         let tag = world.actor(&c).put("k", LONG);
-        // Everybody who is chosen for an element is silent in turn, so that one has to be fetched.
+        // Each member that is chosen for an element is silent in turn, so that one has to be fetched.
         for silent in 0..5 {
             world.release();
             world.hold(move |m| m.at(&[silent]));

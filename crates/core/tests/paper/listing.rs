@@ -34,7 +34,7 @@ fn all_keys(world: &World, actor: &Actor, prefix: &str, limit: u16) -> Vec<Strin
     panic!("pages without end: {keys:?}")
 }
 
-/// Whatever quorum answers, and whatever the others missed.
+/// For every quorum that answers, and everything that the others missed.
 #[test]
 fn a_listing_contains_every_write_that_completed_before() {
     for seed in 0..50 {

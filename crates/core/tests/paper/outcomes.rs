@@ -31,7 +31,7 @@ fn a_write_whose_query_fails_was_not_applied() {
     assert_eq!(unavailable.waited, Duration::from_secs(2));
 }
 
-/// `[X-9 honest-outcome]`: nobody could be reached any more when the put was due.
+/// `[X-9 honest-outcome]`: no server could be reached any more when the put was due.
 #[test]
 fn a_write_whose_put_was_handed_to_no_connection_was_not_applied() {
     let c = configuration(3, Dap::Abd, 1, 0);

@@ -91,7 +91,7 @@ fn at_two_of_three(world: &World, writer: &Actor) -> Tag {
     tag
 }
 
-/// `[F-2 own-puts]`: who brought the version to a quorum itself need not do it again; whoever only sees it must.
+/// `[F-2 own-puts]`: a client that brought the version to a quorum itself need not do it again; one that only sees it must.
 #[test]
 fn a_client_remembers_what_it_brought_to_a_quorum() {
     let (world, writer, reader) = world();

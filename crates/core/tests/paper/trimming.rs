@@ -66,7 +66,7 @@ fn a_tag_confirmed_before_its_put_counts() {
     }
 }
 
-/// `[X-3 unconfirmed-cap]`: whatever the number of writers, an element at or above the confirmed one stays.
+/// `[X-3 unconfirmed-cap]`: with any number of writers, an element at or above the confirmed one stays.
 #[test]
 fn nothing_at_or_above_the_confirmed_version_is_evicted() {
     let (world, writer, reader) = world(1, 0);
@@ -232,7 +232,7 @@ fn a_read_completes_a_version_at_members_that_are_full() {
             write_back,
         };
         assert_eq!(world.access(0, "k", put(false)), Err(Refusal::Busy));
-        // ... but whoever meets the newest version completes it, and that makes room.
+        // ... but a client that meets the newest version completes it, and that makes room.
         world.hold(|m| m.is_query() && m.at(&[1]));
         assert_eq!(reader.get("k"), (newest, Some(LONG.into())));
         world.release();
@@ -265,7 +265,7 @@ fn a_read_confirms_again_what_members_do_not_know() {
     for number in 0..5 {
         assert_eq!(world.held(number, "k").stored.len(), 1);
     }
-    // It is not said when everybody knows.
+    // It is not sent when all members know.
     reader.get("k");
     world.run(reader.stat("k")).unwrap();
     assert_eq!(world.in_flight(Message::is_note), 0);

@@ -1,4 +1,4 @@
-//! A server's disk in memory: a map from handles to records, that can rot and can remember what was let go.
+//! A server's disk in memory: a map from handles to records, that can rot and can remember what was dropped.
 
 use areo_core::element::{Element, Handle};
 use areo_core::server::record::{Header, Step};

@@ -79,7 +79,7 @@ pub struct Outside {
 pub enum Reached {
     #[default]
     Answered,
-    /// It decides, and nobody hears of it.
+    /// It decides, and no client hears of it.
     Decided,
     Refused,
 }
@@ -276,7 +276,7 @@ impl World {
         }
     }
 
-    /// Lets time pass, delivering whatever comes up meanwhile.
+    /// Lets time pass, and delivers all messages of that time.
     pub fn pass(&self, time: Duration) {
         let env = self.env();
         self.run(async move { env.sleep(time).await });

@@ -293,12 +293,12 @@ impl World {
         }
     }
 
-    /// Starts it again, from its disk. `resurrect`: some of the records that it had let go are found again, too.
+    /// Starts it again, from its disk. `resurrect`: some of the records that it had dropped are found again, too.
     pub fn restart(&self, number: usize, resurrect: bool) {
         self.start(number, resurrect, true);
     }
 
-    /// Starts it again, and nobody confirms that yet.
+    /// Starts it again, and no server confirms that yet.
     pub fn start_unconfirmed(&self, number: usize) {
         self.start(number, false, false);
     }

@@ -155,7 +155,7 @@ fn one_term_is_copied_only_where_its_coefficient_is_one() {
 
 #[test]
 fn unaligned_fragments_and_bytes_around_outputs() {
-    // Nothing beside the output may be written, whatever its alignment.
+    // Nothing beside the output may be written, at any alignment.
     for engine in engines() {
         for offset in [0, 1, 31, 63] {
             let source = noise(offset, 1_000);

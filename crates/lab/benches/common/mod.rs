@@ -1,4 +1,4 @@
-//! Server processes for a bench, and CPU time.
+//! Server processes for a bench.
 
 #![allow(dead_code, reason = "every bench uses a part of it")]
 

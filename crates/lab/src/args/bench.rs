@@ -13,34 +13,33 @@ use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Bench {
-    /// Let as many real servers fail as may, again and again, and measure what readers and writers notice
+    /// Let real servers fail, and measure the effect on readers and writers
     ///
-    /// A domain is on all servers. For some time nothing happens; then as many servers as may fail are killed at once, and
-    /// after the same time they are started again: every set of servers has its turn. Measured are throughput, latency and
-    /// the longest time without a success, with and without failures. Ends with 1 if any operation failed.
+    /// A domain is on all servers. After some time without failures, f servers are killed at once, and restarted after the same
+    /// time. This is repeated with another set of f servers each time. Measured are throughput, latency and the longest time
+    /// without a success, with and without failures. Ends with 1 if any operation failed.
     Availability(MeasureAvailability),
-    /// Measure what this machine can do at most: copy, send, sync and code
+    /// Measure the limits of this machine: copy, send, sync and code
     ///
-    /// What a store takes for an operation is set against this: nothing that sends bytes through a socket is faster than
-    /// that: `docs/benchmarks.md`.
+    /// They bound every store: no store sends bytes faster than a socket does. See `docs/benchmarks.md`.
     Limits(MeasureLimits),
-    /// Draw a page again, from what `areo-peers`, `areo-lab paper` or `areo-lab bench wide-area` printed with `--json`
+    /// Draw a page again, from the `--json` output of `areo-peers`, `areo-lab paper` or `areo-lab bench wide-area`
     Report(DrawReport),
-    /// Reconfigure real servers again and again, and measure what readers and writers notice and what it costs
+    /// Reconfigure real servers, and measure the cost and the effect on readers and writers
     ///
-    /// A domain of N objects is on all servers but one; every reconfiguration replaces a member by the server that is left
-    /// over, and replication and erasure coding take turns. Measured are throughput, latency and the longest time without
-    /// a success, with and without reconfigurations; then, with no other client at work, the time per object if all are in one
-    /// domain and if each has one of its own, bytes moved, and reading after 100 configurations. Ends with 1 if any
-    /// operation failed. `docs/bench-json.md` says what the fields of `--json` mean.
+    /// A domain of N objects is on all servers but one. Every reconfiguration replaces a member by the spare server, and
+    /// replication and erasure coding alternate. Measured are throughput, latency and the longest time without a success, with
+    /// and without reconfigurations. Then, without other clients: the time per object, with all objects in one domain and with a
+    /// domain for each; bytes moved; reads after 100 configurations. Ends with 1 if any operation failed. `docs/bench-json.md`
+    /// defines the fields of `--json`.
     Reconfig(MeasureReconfig),
-    /// Put and get at servers that are far apart, and tell latency in round trips
+    /// Put and get at servers that are far apart, and measure latency in round trips
     ///
-    /// Three sites: A and B are near each other, C is far from both. Five servers are at A, A, B, B and C; domains are on three
-    /// of them, one at each site, and on all, replicated and erasure-coded. A client at each site puts and gets; then one at A
-    /// gets what one at B puts all the time. Data between clients and servers passes a proxy that delays it by half a round
-    /// trip each way. Counts of rounds are asserted: ends with 1 if one is another than it is on any machine, or if any
-    /// operation failed. `docs/bench-json.md` says what the fields of `--json` mean.
+    /// Sites A and B are near each other, C is far from both. Five servers are at A, A, B, B and C. Domains are on three of them,
+    /// one at each site, and on all five, replicated and erasure-coded. A client at each site puts and gets. Then a client at A
+    /// gets objects that a client at B puts at the same time. A proxy between clients and servers delays data by half a round
+    /// trip in each direction. Counts of rounds are asserted: ends with 1 if a count is wrong or an operation failed.
+    /// `docs/bench-json.md` defines the fields of `--json`.
     WideArea(MeasureWideArea),
 }
 
@@ -52,19 +51,19 @@ pub(crate) struct MeasureAvailability {
     /// How the domain keeps values
     #[arg(long, default_value = "ec")]
     pub(crate) dap: DapWord,
-    /// Fragments that make a value, of erasure coding [default: as many as one failure allows]
+    /// Data fragments of erasure coding: any K of the servers make the value [default: servers - 2, so that f = 1]
     #[arg(long, value_name = "K")]
     pub(crate) k: Option<u8>,
-    /// Stop the servers instead of killing them: connections to them stay open, and no answer comes
+    /// Stop the servers instead of killing them: connections stay open, and no answer comes
     #[arg(long)]
     pub(crate) stop: bool,
-    /// How often servers fail
+    /// Number of failures
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) failures: u32,
-    /// How long is measured before each failure, and after it
+    /// Measured time before each failure, and after it
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     pub(crate) time: Duration,
-    /// What an acknowledgement means; in memory servers can only be stopped
+    /// What an acknowledgement means; `memory` needs --stop
     #[arg(long, default_value = "fsync")]
     pub(crate) durability: DurabilityWord,
     #[command(flatten)]
@@ -73,23 +72,23 @@ pub(crate) struct MeasureAvailability {
 
 #[derive(Args, Debug)]
 pub(crate) struct MeasureLimits {
-    /// How long each measurement is
+    /// Duration of each measurement
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_timeout)]
     pub(crate) time: Duration,
-    /// How often everything is measured
+    /// Number of measurements
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
-    /// Directory on the disk that is measured [default: that for temporary files]
+    /// Directory on the measured disk [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct DrawReport {
-    /// What was printed
+    /// File with the output of `--json`
     #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) file: PathBuf,
-    /// Where the page goes
+    /// File for the page
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: PathBuf,
 }
@@ -102,11 +101,10 @@ pub(crate) struct MeasureReconfig {
     /// Reconfigurations while clients read and write
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) reconfigurations: u32,
-    /// How long is measured without reconfigurations, and at most with one domain per object, and for getting
-    /// configurations behind a domain
+    /// Measured time without reconfigurations; also the most for the part with a domain per object, and for the 100 configurations
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) seconds: u64,
-    /// Keep the history of operations and reconfigurations under load in this file, as `areo-lab check` reads it
+    /// Write the history of operations and reconfigurations under load to this file, for `areo-lab check`
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: Option<PathBuf>,
     /// What an acknowledgement means
@@ -124,14 +122,14 @@ pub(crate) struct MeasureWideArea {
     /// Round trip from A and B to C
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_timeout)]
     pub(crate) far: Duration,
-    /// Of a hundred pieces of data that travel, how many are held up as by a lost packet: for 200 ms and a round trip, with
-    /// all that follow on their connection
+    /// Percentage of pieces of data that are delayed as by a lost packet: by 200 ms and a round trip, with all that follow on
+    /// their connection
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) loss: u8,
-    /// Puts, and gets, from each site to each domain
+    /// Number of puts, and of gets, from each site to each domain
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) operations: u32,
-    /// Bytes of a value, from 16 to 4MiB: larger ones are put in blocks
+    /// Size of a value, from 16 to 4MiB: larger ones would be put in blocks
     #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_piece_size)]
     pub(crate) size: usize,
     /// What an acknowledgement means
@@ -140,7 +138,7 @@ pub(crate) struct MeasureWideArea {
     /// Write a page with tables and plots into this file
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
-    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    /// Directory for the servers' data during the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
 }
@@ -150,19 +148,19 @@ pub(crate) struct Paper {
     /// The experiment, such as E7, or `list`
     #[arg(value_name = "EXPERIMENT", value_parser = parse_paper)]
     pub(crate) experiment: PaperWord,
-    /// How large: quick (seconds), default (minutes on two cores), full (as published)
+    /// Scale: quick (seconds), default (minutes on two cores), full (as published)
     #[arg(long, value_name = "SCALE", default_value = "default")]
     pub(crate) scale: Scale,
-    /// Write all figures to this file, too, as comma-separated values
+    /// Write all figures to this file as comma-separated values
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) csv: Option<PathBuf>,
     /// Write a page with plots and tables into this file
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
-    /// What contents and waits are drawn from [default: random, and printed]
+    /// Seed of contents and waits [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Directory in which data of servers and readers is kept for the time of the run [default: that for temporary files]
+    /// Directory for the data of servers and readers during the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
 }
@@ -189,16 +187,16 @@ pub(crate) struct Load {
     /// Objects of the domain
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) objects: u64,
-    /// Bytes of each object, from 16 to 16MiB
+    /// Size of each object, from 16 to 16MiB
     #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = parse_bench_size)]
     pub(crate) size: usize,
     /// Clients that read and write at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) clients: u16,
-    /// What everything is drawn from: keys, kinds of operations, servers that fail [default: random, and printed]
+    /// Seed of keys, kinds of operations and failing servers [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    /// Directory for the servers' data during the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
 }
@@ -215,7 +213,7 @@ fn parse_piece_size(text: &str) -> Result<usize, String> {
 
 #[derive(Args, Debug)]
 pub(crate) struct Nemesis {
-    /// How long there is trouble, in seconds; every kind has its turn once, however short that is
+    /// Duration of the trouble, in seconds; every kind happens at least once
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) seconds: u64,
     /// Server processes
@@ -224,19 +222,19 @@ pub(crate) struct Nemesis {
     /// Clients that work at the same time
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) clients: u16,
-    /// What schedule and clients are drawn from [default: random, and printed]
+    /// Seed of the schedule and of the clients [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Keep the history in this file, as `areo-lab check` reads it [default: kept only if a promise was broken]
+    /// Write the history to this file, for `areo-lab check` [default: kept only if a promise was broken]
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: Option<PathBuf>,
     /// Kinds of trouble, such as kill,stop,partition [default: all]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) kinds: Vec<Trouble>,
-    /// Pause between two troubles of the same sort, on average
+    /// Average pause between two troubles of the same sort
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
     pub(crate) pause: Duration,
-    /// Directory in which the servers' data is kept for the time of the run [default: that for temporary files]
+    /// Directory for the servers' data during the run [default: that for temporary files]
     #[arg(long, value_name = "DIR", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) data: Option<PathBuf>,
 }

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 pub(crate) enum Sim {
     /// Run many seeds; every rule must hold in each
     Run {
-        /// How many seeds
+        /// Number of seeds
         #[arg(long, value_name = "N", default_value_t = 500)]
         seeds: u64,
-        /// The first of them
+        /// The first seed
         #[arg(long, value_name = "SEED", default_value_t = 0)]
         first_seed: u64,
         /// Seeds that run at the same time [default: one per processor]
@@ -27,7 +27,7 @@ pub(crate) enum Sim {
     Replay {
         /// The seed
         seed: u64,
-        /// Look for the smallest part of the run that breaks the same rule, and show that
+        /// Find the smallest part of the run that breaks the same rule, and show it
         #[arg(long)]
         shrink: bool,
         #[command(flatten)]
@@ -43,10 +43,10 @@ pub(crate) struct Explore {
     /// List the cases
     #[arg(long)]
     pub(crate) list: bool,
-    /// Give up after so many states
+    /// Give up after this number of states
     #[arg(long, value_name = "N", default_value_t = 50_000_000)]
     pub(crate) states: u64,
-    /// Directory for the history of a schedule that broke a rule, as `areo-lab check` reads it
+    /// Directory for the history of a schedule that broke a rule, for `areo-lab check`
     #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: PathBuf,
 }
@@ -54,9 +54,9 @@ pub(crate) struct Explore {
 /// Who decides what happens next in a simulation.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SchedulerWord {
-    /// Each seed draws one of the others
+    /// One of the others, drawn by each seed
     Mixed,
-    /// Time, which is drawn
+    /// The next event in time, with random delays
     Random,
     /// Priorities that change at few moments: probabilistic concurrency testing
     Pct,
@@ -64,19 +64,20 @@ pub(crate) enum SchedulerWord {
 
 #[derive(Args, Debug)]
 pub(crate) struct SimOptions {
-    /// Operations of each seed, before everything is mended; a replay needs the number of its run
+    /// Operations of each seed, before everything is repaired; a replay needs the number of its run
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) ops: u64,
     /// Inject no faults
     #[arg(long)]
     pub(crate) no_faults: bool,
-    /// Who decides what happens next; a replay needs that of its run
+    /// Scheduler of events; a replay needs that of its run
     #[arg(long, value_name = "WHO", default_value = "mixed")]
     pub(crate) scheduler: SchedulerWord,
-    /// How many events have to be ordered for `pct` to find a bug surely often [default: drawn by each seed]
+    /// Depth of `pct`: number of ordering constraints of the bugs that it finds with a known probability [default: drawn by each
+    /// seed]
     #[arg(long, value_name = "D", requires = "scheduler")]
     pub(crate) depth: Option<u64>,
-    /// Directory for histories, as `areo-lab check` reads them: of seeds that broke a rule, and of replays
+    /// Directory for histories of replays and of seeds that broke a rule, for `areo-lab check`
     #[arg(long, value_name = "DIR", default_value = ".", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) history: PathBuf,
 }

@@ -61,7 +61,7 @@ fn list(out: Output) -> Outcome {
 
 fn repeat(lab: &Lab<'_>, experiment: &'static Experiment, args: Paper) -> Outcome {
     let out = lab.out;
-    // That they cannot be written is told now, and not after the measurement.
+    // An error about them comes now, and not after the measurement.
     let csv = args.csv.map(create).transpose()?;
     let html = args.html.map(create).transpose()?;
     let options = Options {

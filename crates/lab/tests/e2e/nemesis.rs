@@ -23,7 +23,7 @@ fn processes_in(folder: &str) -> usize {
         .count()
 }
 
-/// Leaves out one acknowledged write that somebody read.
+/// Leaves out one acknowledged write whose value was read.
 fn without_one_write(history: &str) -> String {
     let events: Vec<Value> = history
         .lines()

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::message::Segment;
 use crate::peer::{Answer, CallRefusal};
 
-/// What the tally is told.
+/// An event for the tally.
 pub(super) fn event_of(answer: Answer<'_>) -> Event {
     match answer {
         Answer::Unreachable { .. } => Event::Unreachable,

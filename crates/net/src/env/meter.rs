@@ -29,7 +29,7 @@ pub struct Counts {
 pub(super) struct Meter {
     counts: Cell<Counts>,
     asked: RefCell<Vec<ConfigurationId>>,
-    /// Of all operations of the process, if somebody counts them.
+    /// Of all operations of the process, if they are counted.
     all: Option<Rc<Calls>>,
 }
 

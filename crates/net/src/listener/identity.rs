@@ -90,7 +90,7 @@ mod tests {
         ] {
             assert_eq!(identity.check(&hello), Err(refusal));
         }
-        // An incarnation of nobody in particular says nothing about this server.
+        // An incarnation without a server says nothing about this one.
         assert_eq!(
             identity.check(&Hello {
                 known_incarnation: 4,

@@ -6,7 +6,7 @@ use crate::connection::{CloseReason, Connection, SendError};
 use crate::message::{Body, Segment};
 
 /// Answers one request. Dropped without an answer, it refuses the request as "busy", so that no caller waits for
-/// a reply that nobody will send.
+/// a reply that will not be sent.
 #[derive(Debug)]
 pub struct Responder {
     connection: Connection,
@@ -53,7 +53,7 @@ impl Responder {
                 let remote = self.connection.remote();
                 tracing::warn!(%remote, call = self.call_id, %error, "reply too large");
                 let header = Header::refusal(self.call_id, Refusal::TooLarge);
-                // A client that is gone, or does not read, is not told.
+                // A client that is gone, or does not read, gets no answer.
                 let _ = self.connection.send(&header, &[][..], &[]);
             }
         }
@@ -65,7 +65,7 @@ impl Drop for Responder {
         self.connection.request_answered();
         if !self.answered {
             let header = Header::refusal(self.call_id, Refusal::Busy);
-            // A client that is gone, or does not read, is not told.
+            // A client that is gone, or does not read, gets no answer.
             let _ = self.connection.send(&header, &[][..], &[]);
         }
     }

@@ -8,7 +8,7 @@ use crate::peer::PeerConfig;
 /// What is known about the server, shared by its two links.
 pub(crate) struct PeerKnowledge {
     pub(crate) address: RefCell<String>,
-    /// The highest incarnation that anyone has told of.
+    /// The highest known incarnation.
     pub(crate) highest_incarnation: Cell<u64>,
     pub(crate) answered: Cell<HelloAnswer>,
 }

@@ -91,7 +91,7 @@ impl Link {
         if let Some(connection) = self.connection.borrow().as_ref() {
             let header = message.header(Kind::Request, calls.next_id(), message.started);
             match connection.send(&header, &message.body, &message.payload) {
-                // One that closed a moment ago: its end will be told to the calls in the table.
+                // One that closed a moment ago: the calls in the table will get its end.
                 Ok(()) | Err(SendError::Closed) => {}
                 Err(SendError::Full { queued_bytes }) => {
                     return Err(CallRefusal::QueueFull {
@@ -155,7 +155,7 @@ impl Link {
         }
     }
 
-    /// Ends both tasks and the connection. Whoever still waits hears nothing more.
+    /// Ends both tasks and the connection. Waiting callers get no more events.
     pub(crate) fn stop(&self) {
         self.stopped.set(true);
         self.status.end();
@@ -272,7 +272,7 @@ impl Link {
         };
         let welcome = greet(&mut stream, &hello, self.config.hello_timeout).await?;
         if self.config.server != 0 {
-            // Of whoever is at an address, an incarnation says nothing.
+            // An incarnation says nothing about an address.
             self.known.learn(welcome.incarnation);
         }
         self.known.answered.set(HelloAnswer {
@@ -375,7 +375,7 @@ impl Link {
                 entry.told = true;
                 (Rc::clone(&entry.sink), entry.token)
             });
-            // A sink told before may have forgotten this one.
+            // A sink that got an event before may have forgotten this one.
             if let Some((sink, token)) = told {
                 sink.on_answer(token, Answer::Unreachable { will_retry: true });
             }
@@ -468,7 +468,7 @@ impl Handler for LinkHandler {
         match header.kind {
             Kind::Reply => {
                 let entry = link.calls.borrow_mut().remove(header.call_id);
-                // Nobody there: the call was decided without this answer.
+                // No such call: it was decided without this answer.
                 if let Some(entry) = entry {
                     entry.sink.on_answer(entry.token, Answer::Reply(frame));
                 }
@@ -479,7 +479,7 @@ impl Handler for LinkHandler {
                     .expect("the decoder checked that a refusal has a code");
                 link.refuse(header.call_id, refusal, frame.body);
             }
-            // Calls in flight are still answered; the connection's end is told to the rest.
+            // Calls in flight are still answered; the rest gets the connection's end.
             Kind::Goodbye => link.status.set(Status::Refused(Refusal::Draining)),
             // A client is not asked anything.
             Kind::Request | Kind::Note | Kind::Ping | Kind::Pong => {}

@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell};
 use super::Status;
 use crate::metrics::LinkMetrics;
 
-/// A status that somebody may look at from elsewhere.
+/// A status that other threads may read.
 pub(crate) struct Standing {
     status: Cell<Status>,
     shown: OnceCell<LinkMetrics>,
@@ -40,7 +40,7 @@ impl Standing {
         self.set(self.get());
     }
 
-    /// From now on nothing is shown, whatever is still going on.
+    /// From now on nothing is shown, also of what is still going on.
     pub(crate) fn end(&self) {
         self.over.set(true);
         if let Some(shown) = self.shown.get() {

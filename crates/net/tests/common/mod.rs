@@ -70,7 +70,7 @@ pub enum Manner {
     Echo,
     /// Collects, and echoes the bodies at the end of the batch, last first.
     Backwards,
-    /// Answers nothing until told otherwise.
+    /// Answers nothing until the test changes that.
     Hold,
     /// Answers with a payload of this size.
     Large(usize),
@@ -200,7 +200,7 @@ pub fn peer_config(address: SocketAddr) -> PeerConfig {
     }
 }
 
-/// What a sink was told, owned.
+/// An event of a sink, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     Reply(Vec<u8>, Vec<Bytes>),
@@ -209,7 +209,7 @@ pub enum Told {
     GivenUp,
 }
 
-/// Remembers everything that it is told, by token.
+/// Remembers all its events, by token.
 #[derive(Default)]
 pub struct Record {
     told: RefCell<BTreeMap<u64, Vec<Told>>>,

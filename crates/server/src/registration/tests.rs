@@ -16,7 +16,7 @@ const START: Starts = Starts {
     unconfirmed: Some(1),
 };
 
-/// A server that has moved: it tells where the others were before, and registers everybody.
+/// A server that has moved: it tells where the others were before, and registers every server.
 struct Moved {
     server: ServerId,
     directory: Directory,
@@ -48,7 +48,7 @@ impl Service for Moved {
 }
 
 /// Each server that answers tells of the others what it knew before all of them moved. Where one has answered itself counts
-/// more, also if it did so before; or a server that starts looks for a quorum where nobody is any more.
+/// more, also if it did so before; or a server that starts looks for a quorum at old addresses.
 #[test]
 fn where_a_server_answered_counts_more_than_what_others_say() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -58,7 +58,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
     LocalSet::new().block_on(&runtime, async {
         let ids: Vec<ServerId> = (1..=3).map(ServerId).collect();
         let root = root_configuration(&ids);
-        // Nobody listens there.
+        // No process listens there.
         let before = ids
             .iter()
             .map(|id| ServerRecord::at_address(*id, "127.0.0.1:1".into()));

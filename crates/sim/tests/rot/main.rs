@@ -176,7 +176,7 @@ fn trial(c: &Arc<Configuration>, disks: &[MemoryDisk], written: &[Written], seed
         cluster.keep_house(*server);
     }
     if fate != Fate::Abstains {
-        // As many others as may fail are gone: whatever is read now needs those that were rotten.
+        // As many others as may fail are gone: every read now needs those that were rotten.
         let others = (0..c.n()).filter(|server| !rotten.contains(server));
         let gone: Vec<usize> = others.take(tolerated).collect();
         cluster.away(&gone);

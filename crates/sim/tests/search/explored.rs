@@ -202,7 +202,7 @@ fn secretive(c: &Arc<Configuration>, name: &Name) -> Rc<[Operation]> {
         let heard = (learn.run)(client.clone());
         async move {
             if !matches!(heard.await, Ended::Read(_, None)) {
-                // Its counter of writes is memory that nobody sees.
+                // Its counter of writes is invisible memory.
                 let _ = client.next_writer();
             }
             Ended::Other("has listened".to_owned())

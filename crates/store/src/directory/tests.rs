@@ -140,7 +140,7 @@ fn a_crash_leaves_the_old_file_or_the_new_one_and_the_new_one_once_that_was_said
             let disk = MemoryDisk::new();
             replace(&disk, IDENTITY, &old).unwrap();
             if cut == 9 {
-                // What an earlier attempt left is in nobody's way.
+                // The remainder of an earlier attempt does no harm.
                 disk.put("IDENTITY.new", vec![1; 77]);
             }
             disk.power_off_at(disk.operations() + cut);

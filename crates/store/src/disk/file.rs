@@ -117,7 +117,7 @@ impl File for DiskFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        // Not retried, whatever the error: after a failed sync the kernel may have dropped the dirty pages, and a
+        // Never retried: after a failed sync the kernel may have dropped the dirty pages, and a
         // second call would succeed without having written anything.
         Ok(rustix::fs::fdatasync(&*self.0)?)
     }

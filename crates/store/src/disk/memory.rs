@@ -1,6 +1,6 @@
 //! A disk in memory that can lie in every way a real one does.
 //!
-//! Everything is deterministic: whatever is random is decided by the caller's closure. Clones are handles to the same
+//! Everything is deterministic: the caller's closure makes all random choices. Clones are handles to the same
 //! disk. What a real page cache hides is visible here: a write is *unsynced* until its file is synced, and
 //! [`MemoryDisk::crash`] asks for every unsynced write whether it survived, whole, torn or not at all.
 

@@ -1,7 +1,7 @@
 //! Which segments must be there.
 //!
-//! Segments are numbered without gaps, and one may go missing only after a census without it is durable. So a segment
-//! file that was lost is told from one that was reclaimed, and the store abstains instead of forgetting
+//! Segments are numbered without gaps, and one may go missing only after a census without it is durable. So a lost segment
+//! file differs from a reclaimed one, and the store abstains instead of forgetting
 //! `[X-11 damage-abstains]`.
 
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! The hint file of a sealed segment: the headers of its records, so that opening need not read the segment.
 //!
-//! That the file exists, whatever its content, proves that its segment was sealed: everything in it was durable, and
+//! That the file exists, with any content, proves that its segment was sealed: everything in it was durable, and
 //! nothing in it is a torn tail.
 
 use crate::checksum::crc32c;

@@ -112,7 +112,7 @@ pub(super) struct ScannedSegment {
 }
 
 impl<D: Disk> Log<D> {
-    /// Opens the log on `disk`, empty or not, and hands over every record found. Makes durable whatever it hands over,
+    /// Opens the log on `disk`, empty or not, and hands over every record found. Makes durable all that it hands over,
     /// cuts off a torn tail, and writes the hints of segments it had to read.
     ///
     /// # Errors

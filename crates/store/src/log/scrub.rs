@@ -1,4 +1,4 @@
-//! Scrubbing: reading what nobody asks for, so that rot is found while it can still be repaired.
+//! Scrubbing: reading records without a request, so that rot is found while it can still be repaired.
 
 use crate::disk::Disk;
 use crate::error::ReadError;

@@ -1,7 +1,7 @@
 //! Where the space comes from: making segments, promising space, going on to the next segment.
 //!
 //! Besides what is promised to the caller, one empty segment is kept as a *spare*. Only reclaiming may use it, and records
-//! that let go of others, so that a full disk can always be emptied; until it has been replaced nothing else is promised.
+//! that free others, so that a full disk can always be emptied; until it has been replaced nothing else is promised.
 //! Of the two neither can take the other's part.
 
 use std::io::{self, IoSlice};
@@ -20,11 +20,11 @@ use super::{Log, MIN_SEGMENT_BYTES};
 pub(super) struct Space {
     /// Bytes promised by `reserve` and not used yet.
     pub(super) reserved: u64,
-    /// Space was refused: reclaim whatever gains any.
+    /// Space was refused: reclaim every segment that gains any.
     pub(super) pressure: bool,
     /// A hint did not fit on the disk: do not try again before a segment has gone.
     pub(super) hints_blocked: bool,
-    /// Somebody reserves: keep a spare segment ready.
+    /// A caller reserves: keep a spare segment ready.
     pub(super) wants_spare: bool,
     /// Bytes that records which free others have taken of the spare since it was whole.
     freeing_taken: u64,
@@ -61,7 +61,7 @@ impl<D: Disk> Log<D> {
     }
 
     /// As [`Self::reserve`], for records that have to be written before others can go: they may take the spare, as copies
-    /// may, so that a full disk does not keep what could be let go.
+    /// may, so that a full disk does not keep records that could be freed.
     ///
     /// # Errors
     /// As [`Self::reserve`].
@@ -69,7 +69,7 @@ impl<D: Disk> Log<D> {
         self.reserve_from_spare(bytes, u64::MAX)
     }
 
-    /// As [`Self::reserve_to_release`], for records that somebody asks for, after which more can go: they have a part of
+    /// As [`Self::reserve_to_release`], for requested records, after which more can go: they have a part of
     /// the spare, so that copies have room however much is asked for, and the other way round.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ impl Worker {
             if random.one_in(3) {
                 for _ in 0..random.below(8) {
                     match self.log.step().ok()? {
-                        // Whoever asks too early must get nothing by it.
+                        // A caller that asks too early must gain nothing.
                         StepOutcome::CommitFirst if random.one_in(3) => {}
                         StepOutcome::CommitFirst => self.commit()?,
                         StepOutcome::Idle => break,

@@ -24,7 +24,7 @@ pub struct ExportCounts {
 }
 
 impl ExportCounts {
-    /// Nobody will see these.
+    /// These are lost.
     pub fn lost(&self) -> u64 {
         self.overflowed + self.refused
     }
@@ -78,7 +78,7 @@ impl Counts {
         trouble.why = Some(why);
     }
 
-    /// Nobody will deliver what still waits.
+    /// Waiting spans will not be delivered.
     pub(super) fn give_up(&self) {
         let waiting = self.waiting.swap(0, Ordering::Relaxed);
         self.refused.fetch_add(waiting as u64, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
-/// Delivers on the thread of the batch processor, where it also makes whatever it needs: nothing of it happens on the thread
+/// Delivers on the thread of the batch processor, where it also makes its client: nothing of it happens on the thread
 /// of an operation.
 #[derive(Debug)]
 pub(super) struct Delivery {

@@ -15,7 +15,7 @@ pub enum Sampler {
     Never,
     /// This share of them, from 0 to 1.
     Share(f64),
-    /// All, unless there are more than so many a second: that bounds what watching costs, whatever the load. Of more than that
+    /// All, unless there are more than so many a second: that bounds the cost of tracing under any load. Of more than that
     /// the ring would only keep the last moments anyway.
     PerSecond(NonZeroU32),
     /// All.

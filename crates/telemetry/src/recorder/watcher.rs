@@ -1,4 +1,4 @@
-//! The subscriber: spans are ours, events are somebody else's.
+//! The subscriber: it handles spans, and passes events on.
 //!
 //! What a span costs is what is done here, and an operation has twenty of them. So there is one subscriber for them and no
 //! registry with layers: spans that have not ended lie in slots that are used again with the room they have, a thread knows
@@ -293,7 +293,7 @@ impl Subscriber for Watcher {
     }
 }
 
-/// Collects what a span says of itself.
+/// Collects the attributes of a span.
 struct Fields<'a> {
     keys: bool,
     trace: Option<u128>,

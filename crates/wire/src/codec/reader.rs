@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what belongs to somebody else.
+    /// Reads bytes that another owner keeps.
     pub(crate) fn copying(body: &'a [u8]) -> Reader<'a> {
         Reader {
             body,

@@ -159,7 +159,7 @@ pub(super) fn whole(carried: &Carried) -> &Element {
     }
 }
 
-/// How many of these items fit one page. Whoever asked goes on behind the last one, as with any page.
+/// How many of these items fit one page. The caller continues behind the last one, as with any page.
 fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
     let mut bytes = 0;
     let fits = |size: &usize| {

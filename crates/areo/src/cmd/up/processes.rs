@@ -157,7 +157,7 @@ impl Processes {
         };
         let lines = last_lines(&log);
         if self.out.json {
-            // Nobody may read on; the servers run all the same.
+            // The reader of the output may be gone; the servers continue.
             let _ = self
                 .out
                 .object(&json!({ "event": "died", "server": name, "how": told }));

@@ -83,7 +83,7 @@ fn etcd_decides_which_configuration_comes_next() {
     assert_eq!(made.objects()[0]["consensus"], consensus.as_str());
     let files = put_files(&cluster, "d", &[10, 20_000]);
 
-    // Two at once: one wins, and both are told what is there then.
+    // Two at once: one wins, and both get the installed configuration.
     let moves = [["--servers", "s2,s3,s4"], ["--servers", "s3,s4,s5"]];
     let codes = std::thread::scope(|scope| {
         let cluster = &cluster;

@@ -51,7 +51,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// One client: passes until it is told to stop.
+    /// One client: passes until the flag to stop is set.
     fn go_on(&self, client: usize, mut pass: impl FnMut(u64)) {
         for number in 1.. {
             if self.stopped.load(Ordering::Relaxed) {
@@ -81,7 +81,7 @@ impl Work<'_> {
         }
     }
 
-    /// Pushes another content again and again, and pulls what is there then: nobody else changes it.
+    /// Pushes another content again and again, and pulls it: no other client changes it.
     fn push_and_pull(&self) {
         let path = |name: &str| {
             self.cluster

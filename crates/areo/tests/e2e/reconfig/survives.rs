@@ -24,7 +24,7 @@ fn pid(child: &Child) -> i32 {
     i32::try_from(child.id()).expect("process ids are small")
 }
 
-/// Starts a change and waits until it is pending; false if it was through before anybody could see that.
+/// Starts a change and waits until it is pending; false if it was over before the test saw it pending.
 fn start_until_pending(cluster: &Cluster, seen_by: &Domain, change: &[&str]) -> (Child, bool) {
     let arguments = [&["reconfig", "start", "default", "--json"], change].concat();
     let mut child = cluster.spawn(&arguments);
@@ -44,7 +44,7 @@ fn pending_seconds(cluster: &Cluster) -> serde_json::Value {
     status.objects()[0]["pending_seconds"].clone()
 }
 
-/// kill -9 of whoever installs a configuration, at several points in time: another one finishes it, or it was not begun.
+/// kill -9 of a reconfigurer at several points in time: another one finishes the change, or it was not begun.
 #[test]
 fn an_orphan_is_finished_by_another() {
     let cluster = Cluster::start(&["--durability", "memory"]);
@@ -67,7 +67,7 @@ fn an_orphan_is_finished_by_another() {
         resumed += usize::from(outcome == "resumed");
         let (after, kind, _) = shape(&cluster, "default");
         assert_eq!(after, before + 1, "{outcome}");
-        // Servers are told and not waited for.
+        // The reconfigurer notifies servers without waiting for them.
         wait_until(|| pending_seconds(&cluster).is_null());
         assert_eq!(kind, ["abd [3,1]", "ec [5,3]"][i % 2]);
         assert_all_there(&cluster, "default", &files);

@@ -62,7 +62,7 @@ fn adopted(from: Dap, members: &[usize], to: Dap, size: usize) -> (Vec<usize>, u
     let sent = world.put_bytes() - before;
     let adopted = (0..5).map(|number| world.adopted(number)).collect();
     for number in members {
-        // The element of each object is there, whoever asks.
+        // The element of each object is there, for every reader.
         assert_eq!(world.disk(*number, |disk| disk.elements()), OBJECTS + 1);
     }
     assert_holds_everything(&world, &next, size);
@@ -126,7 +126,7 @@ fn fragments_of_other_indices_are_not_adopted() {
     assert_eq!(holders, [1; 5], "another k");
 }
 
-/// Durable, and independent of the old configuration: everybody crashes when that is gone, and the server that was sent
+/// Durable, and independent of the old configuration: all servers crash when that is gone, and the server that was sent
 /// its elements stays away.
 #[test]
 fn what_was_adopted_survives_a_crash_without_the_old_configuration() {

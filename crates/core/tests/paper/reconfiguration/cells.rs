@@ -211,7 +211,7 @@ fn of_two_creators_one_wins_through_reconfigurations() {
     assert!(moved > 400, "{moved} of 800 reconfigurations");
 }
 
-/// A cell that was decided before anything changed is where the domain goes, also for whoever starts anew.
+/// A cell that was decided before anything changed is where the domain goes, also for a client that starts anew.
 #[test]
 fn decided_cells_move_with_the_domain() {
     let c = configuration(3, Dap::Abd, 1, 0);

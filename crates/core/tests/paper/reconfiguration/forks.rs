@@ -144,7 +144,7 @@ fn a_write_that_meets_a_fork_after_it_was_sent_is_unknown() {
     assert!(is_fork(&failed, &both), "{failed}");
 }
 
-/// A client that has gone on to one of the two does not go to the other, whatever a server says.
+/// A client that has gone on to one of the two does not go to the other, for no answer of a server.
 #[test]
 fn a_client_that_knows_one_does_not_go_to_the_other() {
     let (world, c, actor) = world();
@@ -169,7 +169,7 @@ fn a_client_that_knows_one_does_not_go_to_the_other() {
     assert!(is_fork(&failed, &both), "{failed}");
 }
 
-/// Whatever way the other one comes, a member refuses it and goes on with the one that it knows.
+/// By whichever message the other one comes, a member refuses it and goes on with the one that it knows.
 #[test]
 fn a_member_keeps_the_first_and_refuses_the_other() {
     for status in [Pointer::pending, Pointer::finalized] {

@@ -1,4 +1,4 @@
-//! A reconfigurer that comes as far as its k-th quorum call, and no further until it is let go on, or dies there.
+//! A reconfigurer that comes as far as its k-th quorum call, and no further until the test releases it, or dies there.
 
 use crate::world::{WorldEnv, like_the_inner_world};
 use areo_core::config::Members;

@@ -18,7 +18,7 @@ enum Transfer {
 }
 
 /// A write and a reconfiguration at once, in the one order of deliveries that matters. Server 0 is the last to hear of the
-/// new configuration, server 1 is not heard by whoever reads the old one. Returns what is read at the end.
+/// new configuration, server 1 is not heard by the reader of the old one. Returns what is read at the end.
 fn read_after(c: &Arc<Configuration>, transfer: Transfer) -> Option<String> {
     let (n, quorum) = (c.n(), c.quorums().quorum());
     let world = World::of(c, 2 * n, 1);
@@ -45,7 +45,7 @@ fn read_after(c: &Arc<Configuration>, transfer: Transfer) -> Option<String> {
     let put = async move { sequence::put_config(&env, &from, &announced).await };
     world.run(put).expect("a quorum is there");
 
-    // Whoever transfers reads from a quorum that server 1 is not one of.
+    // The transfer reads from a quorum without server 1.
     world.hold(|m| m.at(&[1]) && m.is_query());
     let at = match transfer {
         Transfer::Open => Visit::new(c),

@@ -38,7 +38,7 @@ fn operate(world: &World, actor: &Actor) {
     actor.put("created", "new");
 }
 
-/// What must be there afterwards, for whoever starts anywhere.
+/// What must be there afterwards, for a client that starts anywhere.
 fn assert_all_is_there(world: &World, known: &[&Arc<Configuration>], operated: bool, case: &str) {
     let new = if operated { "new" } else { "old" };
     for (turn, c) in known.iter().enumerate() {
@@ -297,7 +297,7 @@ fn a_long_row_of_pending_configurations_is_finished_at_once() {
     assert_all_is_there(&world, &[&c, &last, &next], true, "one more");
 }
 
-/// 3.5 item 17: who asks for a configuration that is pending already finishes it, and is told if a later one took its place.
+/// 3.5 item 17: who asks for a configuration that is pending already finishes it, and learns if a later one took its place.
 #[test]
 fn who_finishes_a_pending_configuration_is_told_if_another_took_its_place() {
     let (mut installed, mut superseded) = (0, 0);

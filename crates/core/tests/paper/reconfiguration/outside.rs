@@ -48,7 +48,7 @@ fn the_service_decides_and_the_members_do_not() {
     assert_eq!(world.actor(&c).get("k").1.as_deref(), Some("v"));
 }
 
-/// Of two at once one wins, and the other is told; both end with the same configuration.
+/// Of two at once one wins, and the other learns it; both end with the same configuration.
 #[test]
 fn of_two_reconfigurers_one_wins() {
     let mut lost = 0;
@@ -107,7 +107,7 @@ fn without_the_service_the_domain_is_as_it_was() {
     assert_eq!(world.actor(&c).get("k").1.as_deref(), Some("w"));
 }
 
-/// It decided, and nobody heard of it: whoever reconfigures next installs that first, as after a reconfigurer that died
+/// It decided, and no client heard of it: the next reconfigurer installs that first, as after a reconfigurer that died
 /// between consensus and put-config (3.5 item 12 a).
 #[test]
 fn what_was_decided_unheard_is_installed_by_the_next() {

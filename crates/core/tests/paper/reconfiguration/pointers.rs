@@ -87,7 +87,7 @@ fn put(key: &str, number: u64) -> Body {
     Body::Access(vec![(name(key), access)])
 }
 
-/// Kills server 0 and starts it again, with some of what it had let go if `resurrect`.
+/// Kills server 0 and starts it again, with some of the records that it had dropped if `resurrect`.
 fn restart(world: &World, resurrect: bool) {
     world.crash(0);
     world.restart(0, resurrect);
@@ -245,8 +245,9 @@ fn below_the_highest_final_configuration_nothing_is_created() {
     }
 }
 
-/// `[X-13 highest-final]`, `[X-10 durable-replies]`, 10.3: whatever a server heard, dropped and found again, it never goes
-/// back: neither the pointer of a configuration nor what it withholds, and what it holds where nothing final follows stays.
+/// `[X-13 highest-final]`, `[X-10 durable-replies]`, 10.3: after everything that a server heard, dropped and found again, it
+/// never goes back: neither the pointer of a configuration nor what it withholds, and what it holds where nothing final follows
+/// stays.
 #[test]
 fn a_server_with_pointers_never_says_less_after_a_restart() {
     for collect in COLLECTS {
@@ -331,7 +332,7 @@ fn a_note_announces_final_pointers_only() {
 }
 
 /// Schedule T5, `[A-4 from-the-asked]`: a client that finds c1 at a minority of c0, and c2 after it, brings c1 to a quorum
-/// of c0; nobody is told anything that leads back.
+/// of c0; no answer leads back.
 #[test]
 fn a_pending_pointer_is_written_back_to_the_configuration_just_asked() {
     let c0 = configuration(3, Dap::Abd, 1, 0);
@@ -366,7 +367,7 @@ fn a_pending_pointer_is_written_back_to_the_configuration_just_asked() {
         });
     }
     assert_eq!(knowing, 2, "a quorum of c0 knows of c1");
-    // Whoever misses server 0 finds the way now.
+    // A client that misses server 0 finds the way now.
     world.release();
     world.settle();
     world.hold(|m| m.at(&[0]));
@@ -407,7 +408,7 @@ fn collected_configurations_leave_one_pointer() {
             }
             world.crash(number);
             world.restart(number, resurrect);
-            // What came back is let go with the first batch.
+            // What came back is dropped with the first batch.
             assert!(world.ask(number, Request::Status).is_ok());
             assert!(world.ask(number, Request::Status).is_ok());
         }
@@ -416,7 +417,7 @@ fn collected_configurations_leave_one_pointer() {
     assert_eq!(world.disk(0, |disk| disk.elements()), 1);
 }
 
-/// What a change that nobody finishes looks like to whoever looks at its servers.
+/// The status of servers with a change that stays pending.
 #[test]
 fn a_server_says_since_when_a_change_is_pending() {
     let c = sequence(Collect::On, 2);

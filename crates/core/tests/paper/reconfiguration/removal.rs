@@ -53,7 +53,7 @@ fn a_removed_domain_is_gone_and_its_name_free() {
         world.crash(number);
         world.restart(number, true);
     }
-    // Whoever still works on it is told, and does not get an empty domain.
+    // A client that still works on it gets an error, and no empty domain.
     let Err(failed) = world.run(old.read("k")) else {
         panic!("it is gone")
     };

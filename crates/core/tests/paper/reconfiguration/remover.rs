@@ -40,7 +40,7 @@ struct Case {
     world: World,
     root: Arc<Configuration>,
     first: Arc<Configuration>,
-    /// The last one that is final before anybody removes the domain.
+    /// The last one that is final before the domain is removed.
     last: Arc<Configuration>,
 }
 

@@ -55,7 +55,7 @@ fn names_and_servers_move_with_the_root_domain() {
     for number in 0..3 {
         world.crash(number);
     }
-    // Whoever comes now finds the root domain through any server that is left.
+    // A new client finds the root domain through any server that is left.
     let found = root_known_to(&world, 3);
     let late = world.actor(&found);
     let (client, c) = (late.client(), found.clone());
@@ -100,7 +100,7 @@ fn a_root_domain_moves_though_no_server_is_registered() {
     assert_eq!(servers.expect("a quorum is up").len(), 0);
 }
 
-/// What a server says of the root domain to whoever asks it first.
+/// The server's first answer about the root domain.
 fn root_known_to(world: &World, number: usize) -> Arc<Configuration> {
     match world.ask(number, Request::Directory) {
         Ok(Reply::Directory(directory)) => directory.root,

@@ -131,7 +131,7 @@ fn a_put_that_met_a_pointer_is_not_confirmed_behind_it() {
 }
 
 /// `[F-4 last-configuration]`: a version that is known to be at a quorum of a configuration is returned at once only if
-/// nobody knows a later one, where it may be older than another.
+/// no server knows a later one, where it may be older than another.
 #[test]
 fn a_complete_version_is_not_returned_at_once_where_something_comes_next() {
     for (dap, open) in DAPS
@@ -234,7 +234,7 @@ fn a_listing_goes_over_all_configurations_in_use() {
     }
 }
 
-/// `[A-9 real-pairs-moved]`, 3.5 item 7: what nobody wrote is not moved: it stays unwritten over configurations that were
+/// `[A-9 real-pairs-moved]`, 3.5 item 7: what was not written is not moved: it stays unwritten over configurations that were
 /// empty, and does not cover what was written in a later one.
 #[test]
 fn an_empty_configuration_is_never_transferred_as_a_value() {
@@ -301,7 +301,7 @@ fn a_late_final_pointer_leads_on_all_the_same() {
             assert_eq!(done, Ok(ReconfigOutcome::Installed(two.clone())));
             announce(&world, &c, &Pointer::finalized(&two));
             actor.put("k", "new");
-            // Late pointers at everybody.
+            // Late pointers at all servers.
             world.release();
             world.settle();
             world.put_back(aside);
@@ -344,7 +344,7 @@ fn one_member_of_a_collected_configuration_is_enough() {
     }
 }
 
-/// Servers die and come back from their disks between all steps, with records found again that they had let go.
+/// Servers die and come back from their disks between all steps, with records found again that they had dropped.
 #[test]
 fn restarts_between_all_steps_of_a_reconfiguration_lose_nothing() {
     for seed in 0..200 {
