@@ -173,6 +173,19 @@ fn what_was_due_and_did_not_begin_is_counted() {
         measured.operations <= 20 && measured.missed >= 180,
         "{measured:?}"
     );
+    // The first operation, which was due before anything was measured, takes longer than everything.
+    let slow = Slow::new(Duration::ZERO, 16);
+    let mut open = plan(0, 1, Pace::Open { per_second: 500.0 });
+    open.warm_up = Duration::from_millis(20);
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    slow.once.set(Some(Duration::from_secs(1)));
+    let measured = runtime.block_on(LocalSet::new().run_until(run(&slow, &open, None)));
+    let measured = measured.unwrap();
+    assert!(
+        measured.operations == 0 && measured.missed >= 200,
+        "{measured:?}"
+    );
 }
 
 #[test]

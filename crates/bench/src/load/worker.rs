@@ -133,9 +133,10 @@ impl Worker {
         loop {
             let due = self.schedule.next(&mut self.keys.random).await;
             if let Some(stopped) = self.shared.stopped.get() {
-                let missed = self.schedule.missed(due, stopped);
-                if let Some(tally) = self.shared.tally_of(due, Phase::Still) {
-                    tally.borrow_mut().missed += missed;
+                if let Some(from) = self.shared.measured_from.get() {
+                    // A client that is still busy with operations of the warm-up has missed those that were due since.
+                    let missed = self.schedule.missed(due.max(from), stopped);
+                    self.shared.still.borrow_mut().missed += missed;
                 }
                 return;
             }
