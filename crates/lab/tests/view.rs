@@ -86,7 +86,7 @@ fn a_comparison_of_stores_is_drawn_with_every_figure() {
     for one in list(&report, "limits") {
         has_cell(&html, &format!("{:.3}", number(&one["takes"]["median"])));
     }
-    assert!(html.contains("Of etcd it is not known."));
+    assert!(html.contains("There is no breakdown of etcd."));
     assert!(html.contains(report["machine"]["kernel"].as_str().unwrap()));
     // Four plots for puts and four for gets, a timeline for each store, and of puts and gets two pictures of where their time
     // went, and a sample with a bar for each of its spans.

@@ -74,7 +74,7 @@ fn write_range(
     length: Option<u64>,
 ) -> fmt::Result {
     match (end, length) {
-        (Some(end), None) => write!(f, "a range from byte {start} to before byte {end} is none"),
+        (Some(end), None) => write!(f, "a range from byte {start} to before byte {end} is empty"),
         (_, length) => {
             let length = length.unwrap_or(0);
             write!(f, "the range from byte {start}")?;
@@ -103,7 +103,7 @@ impl fmt::Display for Invalid {
             ),
             Invalid::BlockBytes { bytes } => write!(
                 f,
-                "blocks of {bytes} bytes cannot be had: they have {} to {} bytes",
+                "blocks of {bytes} bytes are not possible: they have {} to {} bytes",
                 limits::MIN_BLOCK_BYTES,
                 limits::MAX_BLOCK_BYTES
             ),

@@ -23,7 +23,7 @@ fn ranges_are_within_the_value() {
         ),
         (
             (Included(5), Excluded(4)),
-            "a range from byte 5 to before byte 4 is none",
+            "a range from byte 5 to before byte 4 is empty",
         ),
         (
             (Included(0), Included(u64::MAX)),

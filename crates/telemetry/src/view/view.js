@@ -39,7 +39,7 @@ function spread(figures) {
 
 // ---- pictures ----
 
-// Told from each other also by those who do not see all colours (Okabe and Ito).
+// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#d55e00', '#cc79a7', '#56b4e9', '#5a5a5a'];
 const colour = (place) => COLOURS[place % COLOURS.length];
 const WIDTH = 640, HEIGHT = 340, TOP = 34, BOTTOM = 292, LEFT = 72;
@@ -276,7 +276,7 @@ function load(report, points) {
     ];
   };
   return section(`${points[0].operation} of ${points[0].size} bytes`, {
-    text: 'Medians of the runs, with the least and the most.',
+    text: 'Medians of the runs, with minimum and maximum.',
     pictures: [
       plot('Throughput', 'operations per second', (point) => of(point, (run) => run.per_second)),
       plot('Latency, p50', 'µs', (point) => latency(point, 'p50_us')),
@@ -313,10 +313,10 @@ function breakdowns(report) {
     }
   }
   return section('Where the time of an operation goes', {
-    text: 'After the measurements the same load went on for a while, and two hundred operations a second were watched; means of ' +
-      'those. Every moment of an operation counts once: computing before waiting. Disk is how long the slowest sync took that ' +
-      'was waited for. A sample is the operation that took the time in the middle, with the most clients.' +
-      (untold.length ? ` Of ${untold.join(', ')} it is not known.` : ''),
+    text: 'After the measurements the same load continued, and two hundred operations a second were traced; figures are their ' +
+      'means. Each moment of an operation counts once, computing before waiting. Disk is the slowest sync for which the ' +
+      'operation waited. The sample is the median operation with the most clients.' +
+      (untold.length ? ` There is no breakdown of ${untold.join(', ')}.` : ''),
     pictures, wide,
     table: {
       texts: 2,
@@ -330,7 +330,7 @@ function breakdowns(report) {
 function ratios(report) {
   const figures = (ratio) => [ratio.median, ratio.min, ratio.max].map(hundredth);
   return section(`${report.ratios[0].target} against the others`, {
-    text: 'Run by run, the two measured one after the other. Above 1 is more throughput, below 1 is less CPU time for an operation.',
+    text: 'Ratios of the same run, in which the stores take turns. Above 1 is more throughput, below 1 is less CPU time per operation.',
     table: {
       texts: 2,
       head: ['against', 'operation', 'bytes', 'clients', 'throughput ratio', 'min', 'max', 'CPU ratio', 'min', 'max'],
@@ -350,12 +350,12 @@ function killed(report) {
   })];
   return section('A member is killed', {
     text: `${readers} clients got and ${writers} put values of ${size} bytes while a member of the store was killed (kill -9), ` +
-      'which was not started again. A time without completions that did not end lasts to the end.',
+      'which was not restarted. A time without completions that does not end counts to the end.',
     pictures: report.killed.map(picture),
     table: {
       texts: 2,
       head: ['store', 'killed', 'longest time without completions, ms', 'before it', 'completions/s before', 'after',
-        'after by before', 'failed'],
+        'after / before', 'failed'],
       rows: report.killed.map((one) => [one.target, one.victim, tenth(one.longest_gap_ms), tenth(one.longest_gap_before_ms),
         whole(one.per_second_before), whole(one.per_second_after), one.ratio == null ? 'none' : hundredth(one.ratio), one.failed]),
     },
@@ -368,12 +368,12 @@ function limits(report) {
   const busiest = report.points.filter((point) => point.target === first && point.clients === most);
   const times = (limit) => (point) =>
     tenth((limit.unit === 'ns per byte' ? perByte(point) : of(point, cpu)).median / limit.cpu.median);
-  return section('What the machine can do', {
-    text: 'Whatever a store does; CPU is of both ends. To the right, how many of each have the CPU time of an operation of ' +
-      `${first}, clients and servers together: of a byte where the unit is of a byte.`,
+  return section('Limits of the machine', {
+    text: 'These bound every store. CPU is that of both ends. The last columns are the CPU time of an operation of ' +
+      `${first}, clients and servers together, divided by that of the limit: per byte where the unit is per byte.`,
     table: {
       texts: 2,
-      head: ['what', 'unit', 'takes', 'min', 'max', 'CPU',
+      head: ['limit', 'unit', 'median', 'min', 'max', 'CPU',
         ...busiest.map((point) => `a ${point.operation} of ${point.size} bytes, ${point.clients} clients`)],
       rows: report.limits.map((limit) => [limit.name, limit.unit,
         ...[limit.takes.median, limit.takes.min, limit.takes.max, limit.cpu.median].map((figure) => figure.toFixed(3)),
@@ -406,9 +406,9 @@ function wideArea(report) {
     made: [report.command, made(report)],
     sections: [
       section('Round trips between sites, ms', {
-        text: 'As the proxy between clients and servers was told; everything runs on one machine. ' + (report.loss_percent
-          ? `${report.loss_percent} of a hundred pieces of data are held up for 200 ms and a round trip, with all that follow on ` +
-            'their connection, as if a packet had been lost.' : 'Nothing is held up beyond that.'),
+        text: 'A proxy between clients and servers makes these delays; everything runs on one machine. ' + (report.loss_percent
+          ? `${report.loss_percent} % of the pieces of data are delayed by 200 ms and a round trip, with all that follow on ` +
+            'their connection, as after the loss of a packet.' : 'There is no other delay.'),
         table: {
           texts: 1,
           head: ['site', ...report.sites],
@@ -416,9 +416,9 @@ function wideArea(report) {
         },
       }),
       section('Puts and gets', {
-        text: `Values of ${report.size} bytes. Round trips are those to the farthest server of the closest quorum: a put takes two ` +
-          'of them, a get one, or more if what it found may not be at a quorum yet, because it is being put. The second round of ' +
-          'such a get waits only for servers that did not have it.',
+        text: `Values of ${report.size} bytes. Round trips are those to the farthest server of the closest quorum: a put takes two, a ` +
+          'get one, or two if the version may not be at a quorum yet, because another client puts it. The second round waits only ' +
+          'for servers without the version.',
         pictures: [[plot.title, lines(plot)]],
         table: {
           texts: 5,
@@ -429,7 +429,7 @@ function wideArea(report) {
       }),
       section('Counts', {
         text: `${report.broken.length ? report.broken.join('; ')
-          : 'All counts of rounds are what they have to be on any machine.'} ${failures(report)}`,
+          : 'All counts of rounds are right.'} ${failures(report)}`,
       }),
     ],
   };
@@ -477,7 +477,7 @@ function by([name, called, unit], left, points) {
     for (const group of groups) {
       const these = points.filter((point) => (group == null || point.algorithm === group) && point.values[quantity]);
       const figures = unique(these.flatMap((point) => [point.values[quantity].min, point.values[quantity].max]));
-      // Nothing to see: it is the same everywhere.
+      // All figures are the same.
       if (figures.length < 2) continue;
       const line = (variant) => ({
         name: variant,
@@ -490,7 +490,7 @@ function by([name, called, unit], left, points) {
     }
   }
   return section(`By ${called}${left == null ? '' : ` (${left})`}`, {
-    text: 'Medians over the runs of the means of a run, with the least and the most.', pictures,
+    text: 'Medians over the runs of the means of a run, with minimum and maximum.', pictures,
   });
 }
 
@@ -499,7 +499,7 @@ const perhaps = (figure) => (figure == null ? '' : short(figure));
 
 function measured(report) {
   const names = unique(report.points.flatMap((point) => Object.keys(point.values))).sort();
-  return section('Everything that was measured', {
+  return section('All measurements', {
     table: {
       texts: 2,
       head: ['variant', 'at', 'published read_ms', 'of', ...names.flatMap((name) => [name, 'min', 'max'])],
@@ -510,8 +510,8 @@ function measured(report) {
 }
 
 function compared(report) {
-  return section('Variants beside each other', {
-    text: 'Run by run, the first divided by the second.',
+  return section('Ratios of variants', {
+    text: 'The first variant divided by the second, of the same run.',
     table: {
       texts: 6,
       head: ['variant', 'by', 'of', 'at', 'published order', 'why not', 'ratio', 'min', 'max', 'published'],
@@ -522,7 +522,7 @@ function compared(report) {
 }
 
 function laws(report) {
-  return section('Counts, which depend on no machine', {
+  return section('Counts that do not depend on the machine', {
     table: {
       texts: 4,
       head: ['count', 'variant', 'at', '', 'expected', 'measured'],

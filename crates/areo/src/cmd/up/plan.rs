@@ -66,7 +66,9 @@ impl Plan {
             )));
         }
         if self.port == Some(0) {
-            return Err(Failure::usage("port 0 is none: servers keep their ports"));
+            return Err(Failure::usage(
+                "port 0 is not possible: servers keep their ports",
+            ));
         }
         Ok(())
     }
