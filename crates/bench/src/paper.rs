@@ -36,11 +36,12 @@ mod variant;
 
 pub use experiment::{Experiment, ListEntry, list, not_run};
 pub use experiments::VARIANTS_NOT_HERE;
-pub use figures::{Spread, short};
+pub use figures::short;
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use scale::Scale;
 
 use crate::cluster::Program;
+use crate::peers::Spread;
 use crate::random::Random;
 use crate::run::RunError;
 use crate::setup::Setup;
@@ -220,7 +221,7 @@ async fn measure(
 fn shown(of: &Measured) -> Point {
     let published = of.published();
     let spread = |(quantity, values): (&&'static str, &Vec<f64>)| {
-        Spread::of(values).map(|spread| ((*quantity).to_owned(), spread))
+        ((*quantity).to_owned(), Spread::of(values.iter().copied()))
     };
     Point {
         variant: of.name(),
@@ -229,6 +230,6 @@ fn shown(of: &Measured) -> Point {
         setting: of.setting(),
         published_read_ms: published.map(|(ms, _)| ms),
         published_at: published.map(|(_, size)| show_size(size)),
-        values: of.runs.iter().filter_map(spread).collect(),
+        values: of.runs.iter().map(spread).collect(),
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn cpu_of(process: u32) -> Duration {
 }
 
 /// User and system time of this process.
-pub(crate) fn cpu_of_this() -> Duration {
+pub fn cpu_of_this() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).expect("it began at 0");
     Duration::new(

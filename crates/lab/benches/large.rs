@@ -18,9 +18,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use areo_bench::cluster::Cluster;
+use areo_bench::peers::Spread;
+use areo_bench::system::cpu_of_this;
 use areo_client::file::{Base, PullOptions, PushOptions};
 use areo_client::{Dap, PutOptions};
-use common::{own_cpu, servers, spread};
+use common::servers;
 
 /// As in the binary.
 #[global_allocator]
@@ -48,11 +50,11 @@ impl Figures {
         cluster: &Cluster,
         work: impl Future<Output = ()>,
     ) {
-        let (cpu, begun) = (own_cpu() + cluster.cpu(), Instant::now());
+        let (cpu, begun) = (cpu_of_this() + cluster.cpu(), Instant::now());
         work.await;
         let sample = Sample {
             wall: begun.elapsed(),
-            cpu: (own_cpu() + cluster.cpu()).saturating_sub(cpu),
+            cpu: (cpu_of_this() + cluster.cpu()).saturating_sub(cpu),
         };
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, samples)) => samples.push(sample),
@@ -62,12 +64,16 @@ impl Figures {
 
     fn print(&self, what: &str, bytes: usize) {
         for (name, samples) in &self.0 {
-            let of = |figure: fn(&Sample) -> f64| spread(samples.iter().map(figure).collect());
-            let (wall, least, most) = of(|sample| sample.wall.as_secs_f64() * 1e3);
-            let (cpu, ..) = of(|sample| sample.cpu.as_secs_f64() * 1e9);
+            let of = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure));
+            let Spread {
+                median: wall,
+                min,
+                max,
+            } = of(|sample| sample.wall.as_secs_f64() * 1e3);
+            let cpu = of(|sample| sample.cpu.as_secs_f64() * 1e9).median;
             let bytes = bytes as f64;
             println!(
-                "{what:16} {name:24} {wall:9.1} ms ({least:.1} to {most:.1}), {:8.1} MB/s, CPU {:7.3} ns/B",
+                "{what:16} {name:24} {wall:9.1} ms ({min:.1} to {max:.1}), {:8.1} MB/s, CPU {:7.3} ns/B",
                 bytes / wall / 1e3,
                 cpu / bytes,
             );
@@ -113,7 +119,7 @@ fn through_loopback(bytes: usize) {
 }
 
 async fn values(name: &str, dap: Dap, n: usize, mib: usize, folder: &Path) {
-    let (cluster, domain) = servers(n, dap, false).await;
+    let (cluster, domain) = servers((n, dap), false, Vec::new()).await;
     let (domain, bytes) = (domain.with_timeout(TIMEOUT), mib * MIB);
     let (source, got, copied) = (
         folder.join("source"),
@@ -152,7 +158,7 @@ async fn values(name: &str, dap: Dap, n: usize, mib: usize, folder: &Path) {
 }
 
 async fn files(name: &str, dap: Dap, n: usize, folder: &Path) {
-    let (cluster, domain) = servers(n, dap, false).await;
+    let (cluster, domain) = servers((n, dap), false, Vec::new()).await;
     let (local, pulled) = (folder.join("local"), folder.join("pulled"));
     make(&local, FILE_MIB * MIB);
     let mut figures = Figures::default();

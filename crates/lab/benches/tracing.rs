@@ -8,17 +8,20 @@
 //! they are full, not in the slice that filled them. Each figure is the median of the rounds with minimum and
 //! maximum, the change is the median of the rounds' own ratios to *none*.
 
+mod common;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use areo_bench::cluster::{Cluster, Program, loopback_places, product};
-use areo_client::{
-    Client, ConnectOptions, Dap, Domain, DomainOptions, PutOptions, TraceContext, TraceSource,
-};
+use areo_bench::cluster::Cluster;
+use areo_bench::peers::Spread;
+use areo_bench::system::cpu_of_this;
+use areo_client::{Client, ConnectOptions, Dap, Domain, PutOptions, TraceContext, TraceSource};
 use areo_telemetry::export::{ExportCounts, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, context_of};
+use common::servers;
 use tracing::Span;
 use tracing::subscriber::NoSubscriber;
 
@@ -172,9 +175,9 @@ fn client(mode: &str, addresses: &str, operations: &str) {
         run(&domain, true, 64 * IN_FLIGHT).await;
         println!("ready");
         for line in std::io::stdin().lines().map_while(Result::ok) {
-            let before = own_cpu();
+            let before = cpu_of_this();
             run(&domain, line == "put", operations).await;
-            println!("{}", own_cpu().saturating_sub(before).as_micros());
+            println!("{}", cpu_of_this().saturating_sub(before).as_micros());
         }
     });
     if let Some(recorder) = recorder {
@@ -193,12 +196,6 @@ fn trace_of(span: &Span) -> Option<TraceContext> {
         span_id: context.span.0.to_be_bytes(),
         flags: 1,
     })
-}
-
-fn own_cpu() -> Duration {
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let seconds = clock.tv_sec.unsigned_abs();
-    Duration::new(seconds, clock.tv_nsec.unsigned_abs() as u32)
 }
 
 async fn run(domain: &Domain, put: bool, operations: usize) {
@@ -221,27 +218,6 @@ async fn run(domain: &Domain, put: bool, operations: usize) {
     for lane in lanes {
         lane.await.expect("lanes do not panic");
     }
-}
-
-/// Five servers that serve, with a domain at [5,3].
-async fn servers(memory: bool, variables: Vec<(&'static str, String)>) -> Cluster {
-    let path = product(None).expect("the product is built");
-    let program = Program::new(move || {
-        let mut command = Command::new(&path);
-        command.envs(variables.iter().cloned());
-        command
-    });
-    let places = loopback_places(5, false);
-    let cluster = Cluster::make(&program, places, &std::env::temp_dir(), memory);
-    let mut cluster = cluster.expect("there is room for the servers");
-    cluster.start_all().expect("the binary starts");
-    let options = DomainOptions {
-        dap: Dap::Ec { k: 3 },
-        ..DomainOptions::default()
-    };
-    let domain = cluster.domain("bench", options).await;
-    domain.expect("a healthy cluster serves");
-    cluster
 }
 
 /// A client of one mode, and the servers that it asks.
@@ -321,10 +297,10 @@ fn measure(durability: &str) {
     let (plain, exporting) = runtime.block_on(async {
         let memory = durability == "memory";
         let variables = vec![(ENDPOINT, endpoint.clone()), (QUEUE.0, QUEUE.1.to_owned())];
-        (
-            servers(memory, Vec::new()).await,
-            servers(memory, variables).await,
-        )
+        let shape = (5, Dap::Ec { k: 3 });
+        let (plain, _) = servers(shape, memory, Vec::new()).await;
+        let (exporting, _) = servers(shape, memory, variables).await;
+        (plain, exporting)
     });
     let mut samples: Vec<[[f64; 2]; MODES.len()]> = Vec::new();
     for _ in 0..ROUNDS {
@@ -333,27 +309,13 @@ fn measure(durability: &str) {
     for (at, operation) in OPERATIONS.iter().enumerate() {
         for (mode, name) in MODES.iter().enumerate() {
             let own = samples.iter().map(|round| round[mode][at]);
-            let ratio = samples.iter().map(|round| round[mode][at] / round[0][at]);
-            let ([cpu, least, most], [change, low, high]) = (spread(own), spread(ratio));
-            let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+            let percent =
+                |round: &[[f64; 2]; MODES.len()]| (round[mode][at] / round[0][at] - 1.0) * 100.0;
+            let (cpu, change) = (Spread::of(own), Spread::of(samples.iter().map(percent)));
             println!(
-                "{durability:7} {operation} {BYTES} B {name:6}: CPU {cpu:6.1} us/op ({least:.1} to {most:.1}), {:+5.1} % \
-                 ({:+.1} to {:+.1})",
-                percent(change),
-                percent(low),
-                percent(high),
+                "{durability:7} {operation} {BYTES} B {name:6}: CPU {:6.1} us/op ({:.1} to {:.1}), {:+5.1} % ({:+.1} to {:+.1})",
+                cpu.median, cpu.min, cpu.max, change.median, change.min, change.max,
             );
         }
     }
-}
-
-/// Median, minimum and maximum.
-fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_by(f64::total_cmp);
-    [
-        sorted[sorted.len() / 2],
-        sorted[0],
-        sorted[sorted.len() - 1],
-    ]
 }

@@ -2,11 +2,11 @@
 
 use super::collected::Leaving;
 use super::experiment::Experiment;
-use super::figures::Spread;
 use super::published;
 use super::report::{Comparison, Setting, Verdict};
 use super::scale::{Parameters, show_size};
 use super::variant::{Algorithm, Extras, Variant};
+use crate::peers::Spread;
 use areo_client::DapKind;
 use std::collections::BTreeMap;
 
@@ -176,7 +176,9 @@ fn one(
     (above, below): (&Measured, &Measured),
     quantity: &'static str,
 ) -> Option<Comparison> {
-    let ratio = Spread::of_ratios(above.runs.get(quantity)?, below.runs.get(quantity)?)?;
+    // Run by run: runs that are compared follow each other closely, and see the same machine.
+    let (one, other) = (above.runs.get(quantity)?, below.runs.get(quantity)?);
+    let ratio = Spread::of(one.iter().zip(other).map(|(one, other)| one / other));
     let published = match (quantity, above.published(), below.published()) {
         ("read_ms", Some((above, size)), Some((below, _))) => Some((above / below, size)),
         _ => None,

@@ -1,6 +1,6 @@
 //! What came of an experiment.
 
-use super::figures::Spread;
+use crate::peers::Spread;
 use crate::system::Machine;
 use serde::Serialize;
 use std::collections::BTreeMap;
