@@ -78,11 +78,7 @@ fn bytes_of_forgotten_calls_count_until_they_are_written() {
 #[test]
 fn calls_in_flight_are_bounded_while_a_server_is_down() {
     local(async {
-        let vacant = TcpListener::bind(loopback(0))
-            .await
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let vacant = vacant().await;
         let peer = Peer::new(PeerConfig {
             max_calls: 3,
             ..peer_config(vacant)
@@ -114,10 +110,7 @@ fn a_message_over_the_limits_is_refused_where_it_is_made() {
         // The server's own limit is known once it has said so.
         peer.call(message_with(b"", &[1001]), record.clone(), 2)
             .unwrap();
-        until("it was refused", || {
-            record.of(2) == [Told::Refused(Refusal::TooLarge)]
-        })
-        .await;
+        record.refused(2, Refusal::TooLarge).await;
         let error = peer
             .call(message_with(b"", &[1001]), record.clone(), 3)
             .unwrap_err();
@@ -143,10 +136,7 @@ fn a_client_that_asks_and_does_not_read_is_paused_then_closed() {
         for id in 0..requests {
             raw.send(&request_bytes(id, b"", &[])).await;
         }
-        until("the connection is closed", || {
-            server.listener.connections() == 0
-        })
-        .await;
+        server.has_connections(0).await;
         // What the kernel's buffers and the bound take, not the 200 MB that were asked for.
         let answered = server.service.requests.get();
         assert!(
@@ -175,10 +165,7 @@ fn answers_that_pile_up_beyond_the_bound_close_the_connection() {
         until("all arrived", || server.service.held.borrow().len() == 200).await;
         // All at once, as after a group commit: 20 MB into a queue of 1.
         server.service.answer_held();
-        until("the connection is closed", || {
-            server.listener.connections() == 0
-        })
-        .await;
+        server.has_connections(0).await;
     });
 }
 
@@ -210,33 +197,23 @@ fn requests_that_are_not_answered_stop_the_reading() {
 #[test]
 fn a_dropped_responder_refuses_so_that_nobody_waits_for_it() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         peer.call(message(b"x"), record.clone(), 1).unwrap();
         until("it arrived", || server.service.requests.get() == 1).await;
         server.service.held.borrow_mut().clear();
-        until("it was refused", || {
-            record.of(1) == [Told::Refused(Refusal::Busy)]
-        })
-        .await;
+        record.refused(1, Refusal::Busy).await;
     });
 }
 
 #[test]
 fn a_reply_over_the_limits_is_told_as_such() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         peer.call(message(b"x"), record.clone(), 1).unwrap();
         until("it arrived", || server.service.requests.get() == 1).await;
         server.service.held.borrow_mut()[0].0 = vec![0; (1 << 20) + 1];
         server.service.answer_held();
-        until("it was refused", || {
-            record.of(1) == [Told::Refused(Refusal::TooLarge)]
-        })
-        .await;
+        record.refused(1, Refusal::TooLarge).await;
     });
 }
 

@@ -58,10 +58,7 @@ fn a_connection_cut_anywhere_hurts_nobody_else() {
             }
         }
         check_bystander(&bystander, 0).await;
-        until("only the bystander is left", || {
-            server.listener.connections() == 1
-        })
-        .await;
+        server.has_connections(1).await;
         assert_eq!(server.pool.lent(), 0);
     });
 }
@@ -84,10 +81,7 @@ fn a_flipped_bit_anywhere_hurts_nobody_else() {
             }
         }
         check_bystander(&bystander, 0).await;
-        until("only the bystander is left", || {
-            server.listener.connections() == 1
-        })
-        .await;
+        server.has_connections(1).await;
         assert_eq!(server.pool.lent(), 0);
     });
 }
@@ -157,9 +151,7 @@ fn a_damaged_payload_is_refused_and_its_connection_lives_on() {
 #[test]
 fn a_damaged_reply_is_told_as_damaged() {
     local(async {
-        let listener = tokio::net::TcpListener::bind(loopback(0)).await.unwrap();
-        let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
-        let record = Record::new();
+        let (listener, peer, record) = listening().await;
         peer.call(message(b"x"), record.clone(), 1).unwrap();
         let mut server = Raw::accept(&listener).await;
         let (header, _) = server.receive().await.unwrap();
@@ -170,10 +162,7 @@ fn a_damaged_reply_is_told_as_damaged() {
         );
         *reply.last_mut().unwrap() ^= 1;
         server.send(&reply).await;
-        until("it was told", || {
-            record.of(1) == [Told::Refused(Refusal::Damaged)]
-        })
-        .await;
+        record.refused(1, Refusal::Damaged).await;
         assert_eq!(peer.state().calls, 0);
     });
 }
@@ -181,9 +170,7 @@ fn a_damaged_reply_is_told_as_damaged() {
 #[test]
 fn a_server_that_sends_nonsense_is_left_and_its_calls_are_kept() {
     local(async {
-        let listener = tokio::net::TcpListener::bind(loopback(0)).await.unwrap();
-        let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
-        let record = Record::new();
+        let (listener, peer, record) = listening().await;
         peer.call(message(b"x"), record.clone(), 1).unwrap();
         let mut server = Raw::accept(&listener).await;
         server.receive().await.unwrap();
@@ -203,13 +190,7 @@ fn a_server_that_sends_nonsense_is_left_and_its_calls_are_kept() {
             ))
             .await;
         server.send(&request_bytes(1, b"?", &[])).await;
-        server
-            .send(&frame_bytes(
-                &Header::new(Kind::Reply, header.call_id),
-                b"done",
-                &[],
-            ))
-            .await;
+        server.reply(&header, b"done").await;
         assert_eq!(record.reply(1).await.0, b"done");
         assert_eq!(
             record.of(1),

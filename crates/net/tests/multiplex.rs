@@ -7,14 +7,11 @@ use std::rc::Rc;
 use areo_net::{Peer, Status};
 use areo_wire::hello::Channel;
 use common::*;
-use tokio::net::TcpListener;
 
 #[test]
 fn every_one_of_many_calls_gets_its_own_answer() {
     local(async {
-        let server = TestServer::start(Manner::Echo).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Echo).await;
         let sizes = [
             vec![],
             vec![1],
@@ -64,9 +61,7 @@ fn every_one_of_many_calls_gets_its_own_answer() {
 #[test]
 fn answers_may_come_in_any_order() {
     local(async {
-        let server = TestServer::start(Manner::Backwards).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (_server, peer, record) = serving(Manner::Backwards).await;
         for token in 0..500_u64 {
             peer.call(message(token.to_le_bytes()), record.clone(), token)
                 .unwrap();
@@ -85,9 +80,7 @@ fn answers_may_come_in_any_order() {
 fn small_calls_do_not_wait_for_a_large_payload() {
     local(async {
         // A server that reads nothing on the bulk connection until all small calls are answered.
-        let listener = TcpListener::bind(loopback(0)).await.unwrap();
-        let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
-        let record = Record::new();
+        let (listener, peer, record) = listening().await;
         peer.call(message_with(b"large", &[32 << 20]), record.clone(), 1000)
             .unwrap();
         let mut bulk = Raw::accept(&listener).await;
@@ -100,16 +93,13 @@ fn small_calls_do_not_wait_for_a_large_payload() {
         for _ in 0..100 {
             let (header, body) = calls.receive().await.unwrap();
             assert_eq!(body, b"small");
-            let reply =
-                areo_wire::frame::Header::new(areo_wire::frame::Kind::Reply, header.call_id);
-            calls.send(&frame_bytes(&reply, &body, &[])).await;
+            calls.reply(&header, &body).await;
         }
         until("small calls are answered", || record.replies() == 100).await;
         assert_eq!(record.of(1000), []);
         let (header, body) = bulk.receive().await.unwrap();
         assert_eq!(body, b"large");
-        let reply = areo_wire::frame::Header::new(areo_wire::frame::Kind::Reply, header.call_id);
-        bulk.send(&frame_bytes(&reply, b"done", &[])).await;
+        bulk.reply(&header, b"done").await;
         assert_eq!(record.reply(1000).await.0, b"done");
     });
 }
@@ -117,9 +107,7 @@ fn small_calls_do_not_wait_for_a_large_payload() {
 #[test]
 fn a_large_reply_comes_on_the_second_connection_when_it_was_expected() {
     local(async {
-        let server = TestServer::start(Manner::Large(5 << 20)).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (_server, peer, record) = serving(Manner::Large(5 << 20)).await;
         let mut get = message(b"get");
         get.expects_bulk = true;
         peer.call(get, record.clone(), 1).unwrap();
@@ -160,9 +148,7 @@ fn receive_buffers_go_back_to_their_pool() {
 #[test]
 fn a_forgotten_call_hears_nothing_and_the_connection_goes_on() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         let forgotten = peer.call(message(b"a"), record.clone(), 1).unwrap();
         peer.call(message(b"b"), record.clone(), 2).unwrap();
         until("both arrived", || server.service.requests.get() == 2).await;
@@ -199,9 +185,7 @@ fn notes_go_one_way() {
 #[test]
 fn a_call_that_nobody_waits_for_still_shows_that_the_server_hangs() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         let call = peer.call(message(b"x"), record.clone(), 1).unwrap();
         until("it arrived", || server.service.requests.get() == 1).await;
         peer.forget(call.key);

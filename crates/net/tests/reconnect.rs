@@ -12,9 +12,7 @@ use tokio::net::TcpListener;
 #[test]
 fn an_undecided_call_is_sent_again_after_a_reconnect() {
     local(async {
-        let listener = TcpListener::bind(loopback(0)).await.unwrap();
-        let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
-        let record = Record::new();
+        let (listener, peer, record) = listening().await;
         peer.call(message_with(b"first", &[10, 10_000]), record.clone(), 1)
             .unwrap();
         let decided = peer.call(message(b"forgotten"), record.clone(), 2).unwrap();
@@ -35,13 +33,7 @@ fn an_undecided_call_is_sent_again_after_a_reconnect() {
         peer.call(message(b"next"), record.clone(), 3).unwrap();
         // The forgotten call would have come between these two.
         assert_eq!(server.receive().await.unwrap().1, b"next");
-        server
-            .send(&frame_bytes(
-                &Header::new(Kind::Reply, again.call_id),
-                b"done",
-                &[],
-            ))
-            .await;
+        server.reply(&again, b"done").await;
         assert_eq!(record.reply(1).await.0, b"done");
         assert_eq!(record.of(2), []);
     });
@@ -50,9 +42,7 @@ fn an_undecided_call_is_sent_again_after_a_reconnect() {
 #[test]
 fn a_killed_server_that_comes_back_answers_what_was_asked_meanwhile() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         peer.call(message(b"before"), record.clone(), 1).unwrap();
         until("it arrived", || server.service.requests.get() == 1).await;
         let service = server.service.clone();
@@ -90,10 +80,8 @@ fn a_killed_server_that_comes_back_answers_what_was_asked_meanwhile() {
 fn traffic_grows_in_the_middle_of_a_frame_and_survives_a_reconnect() {
     local(async {
         const PAYLOAD: usize = 1 << 20;
-        let listener = TcpListener::bind(loopback(0)).await.unwrap();
-        let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
+        let (listener, peer, record) = listening().await;
         assert_eq!(peer.traffic(), Traffic::default());
-        let record = Record::new();
         peer.call(message_with(b"ask", &[PAYLOAD]), record.clone(), 1)
             .unwrap();
         let mut server = Raw::accept(&listener).await;
@@ -125,11 +113,7 @@ fn traffic_grows_in_the_middle_of_a_frame_and_survives_a_reconnect() {
 #[test]
 fn a_refused_connection_is_told_at_once_and_tried_again() {
     local(async {
-        let vacant = TcpListener::bind(loopback(0))
-            .await
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let vacant = vacant().await;
         let peer = Peer::new(peer_config(vacant));
         let record = Record::new();
         assert!(
@@ -151,11 +135,7 @@ fn a_refused_connection_is_told_at_once_and_tried_again() {
 #[test]
 fn a_call_ends_with_its_deadline() {
     local(async {
-        let vacant = TcpListener::bind(loopback(0))
-            .await
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let vacant = vacant().await;
         let peer = Peer::new(peer_config(vacant));
         let record = Record::new();
         let mut short = message(b"short");
@@ -199,10 +179,7 @@ fn a_server_that_is_not_the_one_meant_refuses_every_call_until_it_is() {
             });
             let record = Record::new();
             peer.call(message(b"x"), record.clone(), 1).unwrap();
-            until("it was refused", || {
-                record.of(1) == [Told::Refused(refusal)]
-            })
-            .await;
+            record.refused(1, refusal).await;
             assert_eq!(peer.status(), Status::Refused(refusal));
             let error = peer.call(message(b"y"), record.clone(), 2).unwrap_err();
             assert_eq!(error, CallRefusal::ByServer { refusal });
@@ -225,9 +202,7 @@ fn a_server_that_is_not_the_one_meant_refuses_every_call_until_it_is() {
 #[test]
 fn a_server_whose_data_goes_back_in_time_is_refused_by_a_client_that_has_seen_more() {
     local(async {
-        let server = TestServer::start(Manner::Echo).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Echo).await;
         peer.call(message(b"x"), record.clone(), 1).unwrap();
         record.reply(1).await;
         let service = server.service.clone();
@@ -248,9 +223,7 @@ fn a_server_whose_data_goes_back_in_time_is_refused_by_a_client_that_has_seen_mo
 #[test]
 fn a_draining_server_answers_what_it_has_and_takes_nothing_new() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         peer.call(message(b"last"), record.clone(), 1).unwrap();
         until("it arrived", || server.service.requests.get() == 1).await;
         let drain = server.listener.drain(PATIENCE);
@@ -290,13 +263,7 @@ fn a_server_that_says_nothing_is_cut_off() {
         until("the loss is known", || record.of(1) == [Told::Retrying]).await;
         let mut server = Raw::accept(&listener).await;
         let (header, _) = server.receive().await.unwrap();
-        server
-            .send(&frame_bytes(
-                &Header::new(Kind::Reply, header.call_id),
-                b"done",
-                &[],
-            ))
-            .await;
+        server.reply(&header, b"done").await;
         assert_eq!(record.reply(1).await.0, b"done");
     });
 }
@@ -304,9 +271,7 @@ fn a_server_that_says_nothing_is_cut_off() {
 #[test]
 fn dropping_the_peer_closes_its_connections() {
     local(async {
-        let server = TestServer::start(Manner::Hold).await;
-        let peer = server.peer();
-        let record = Record::new();
+        let (server, peer, record) = serving(Manner::Hold).await;
         peer.call(message(b"x"), record.clone(), 1).unwrap();
         peer.call(message_with(b"y", &[1 << 20]), record.clone(), 2)
             .unwrap();

@@ -147,6 +147,11 @@ pub struct TestServer {
 }
 
 impl TestServer {
+    /// Waits until it has so many connections.
+    pub async fn has_connections(&self, count: usize) {
+        until("connections", || self.listener.connections() == count).await;
+    }
+
     pub async fn start(manner: Manner) -> TestServer {
         TestServer::start_at(loopback(0), TestService::new(manner), |_| {}).await
     }
@@ -229,6 +234,12 @@ impl Record {
         self.of(token).pop()
     }
 
+    /// Waits until the call was refused.
+    pub async fn refused(&self, token: u64, refusal: Refusal) {
+        let refused = [Told::Refused(refusal)];
+        until("it was refused", || self.of(token) == refused).await;
+    }
+
     pub fn replies(&self) -> usize {
         self.replies.get()
     }
@@ -265,6 +276,26 @@ impl Sink for Record {
         };
         self.told.borrow_mut().entry(token).or_default().push(told);
     }
+}
+
+/// A server, a peer that calls it, and what becomes of the calls.
+pub async fn serving(manner: Manner) -> (TestServer, Peer, Rc<Record>) {
+    let server = TestServer::start(manner).await;
+    let peer = server.peer();
+    (server, peer, Record::new())
+}
+
+/// The same with a server in the hands of the test, which has to accept.
+pub async fn listening() -> (TcpListener, Peer, Rc<Record>) {
+    let listener = TcpListener::bind(loopback(0)).await.unwrap();
+    let peer = Peer::new(peer_config(listener.local_addr().unwrap()));
+    (listener, peer, Record::new())
+}
+
+/// An address at which no server listens.
+pub async fn vacant() -> SocketAddr {
+    let listener = TcpListener::bind(loopback(0)).await.unwrap();
+    listener.local_addr().unwrap()
 }
 
 pub fn message(body: impl Into<Vec<u8>>) -> Outgoing {
@@ -348,6 +379,12 @@ impl Raw {
 
     pub async fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// Answers the call of this frame.
+    pub async fn reply(&mut self, call: &Header, body: &[u8]) {
+        let reply = Header::new(Kind::Reply, call.call_id);
+        self.send(&frame_bytes(&reply, body, &[])).await;
     }
 
     /// The next frame, its payload skipped; `None` if the other side closes or resets.
