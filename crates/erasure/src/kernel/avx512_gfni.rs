@@ -91,28 +91,6 @@ impl Vector for __m512i {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
 
-    #[inline(always)]
-    unsafe fn pass(
-        terms: &[Term<'_>],
-        first_output: usize,
-        outputs: &mut [&mut [u8]],
-        range: Range<usize>,
-    ) {
-        // Of the 32 registers up to 24 hold sums; inputs, a factor and a product take the rest.
-        // SAFETY: the caller's promise, and the match says how many outputs there are.
-        unsafe {
-            match outputs.len() {
-                1 => vector::pass::<Self, 1, 4>(terms, first_output, outputs, range),
-                2 => vector::pass::<Self, 2, 4>(terms, first_output, outputs, range),
-                3 => vector::pass::<Self, 3, 4>(terms, first_output, outputs, range),
-                4 => vector::pass::<Self, 4, 4>(terms, first_output, outputs, range),
-                5 => vector::pass::<Self, 5, 3>(terms, first_output, outputs, range),
-                6 => vector::pass::<Self, 6, 3>(terms, first_output, outputs, range),
-                count => unreachable!(
-                    "a pass takes at most {} outputs, not {count}",
-                    Self::MOST_OUTPUTS
-                ),
-            }
-        }
-    }
+    // Of the 32 registers up to 24 hold sums; inputs, a factor and a product take the rest.
+    vector::passes!(1 => 4, 2 => 4, 3 => 4, 4 => 4, 5 => 3, 6 => 3);
 }

@@ -80,26 +80,6 @@ impl Vector for uint8x16_t {
         }
     }
 
-    #[inline(always)]
-    unsafe fn pass(
-        terms: &[Term<'_>],
-        first_output: usize,
-        outputs: &mut [&mut [u8]],
-        range: Range<usize>,
-    ) {
-        // Of the 32 registers up to 16 hold sums; the halves of the inputs, the tables and the products take the rest.
-        // SAFETY: the caller's promise, and the match says how many outputs there are.
-        unsafe {
-            match outputs.len() {
-                1 => vector::pass::<Self, 1, 4>(terms, first_output, outputs, range),
-                2 => vector::pass::<Self, 2, 4>(terms, first_output, outputs, range),
-                3 => vector::pass::<Self, 3, 4>(terms, first_output, outputs, range),
-                4 => vector::pass::<Self, 4, 4>(terms, first_output, outputs, range),
-                count => unreachable!(
-                    "a pass takes at most {} outputs, not {count}",
-                    Self::MOST_OUTPUTS
-                ),
-            }
-        }
-    }
+    // Of the 32 registers up to 16 hold sums; the halves of the inputs, the tables and the products take the rest.
+    vector::passes!(1 => 4, 2 => 4, 3 => 4, 4 => 4);
 }

@@ -78,6 +78,28 @@ pub(super) trait Vector: Copy {
     );
 }
 
+/// [`Vector::pass`]: for each number of outputs, the registers of each of them.
+macro_rules! passes {
+    ($($outputs:literal => $wide:literal),+) => {
+        #[inline(always)]
+        unsafe fn pass(
+            terms: &[Term<'_>],
+            first_output: usize,
+            outputs: &mut [&mut [u8]],
+            range: Range<usize>,
+        ) {
+            // SAFETY: the caller's promise, and the match says how many outputs there are.
+            unsafe {
+                match outputs.len() {
+                    $($outputs => vector::pass::<Self, $outputs, $wide>(terms, first_output, outputs, range),)+
+                    count => unreachable!("a pass takes at most {} outputs, not {count}", Self::MOST_OUTPUTS),
+                }
+            }
+        }
+    };
+}
+pub(super) use passes;
+
 /// Sums every output over the range, [`Vector::MOST_OUTPUTS`] at a time.
 ///
 /// # Safety
