@@ -15,7 +15,6 @@ use crate::codec::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
-use areo_core::element::Element;
 use areo_core::limits;
 use areo_core::server::record::{ElementHeader, Header};
 use bytes::Bytes;
@@ -71,30 +70,6 @@ pub fn decode_header(bytes: &[u8]) -> Result<Header, DecodeError> {
     let header = header(&mut reader)?;
     reader.finish()?;
     Ok(header)
-}
-
-/// The element of a record. Without its payload (an empty one) it stands for its metadata.
-pub fn element_of(header: ElementHeader, payload: Bytes, checksum: Option<u32>) -> Element {
-    let ElementHeader {
-        form,
-        deleted,
-        length,
-        bytes,
-        metadata,
-        ..
-    } = header;
-    assert!(
-        payload.is_empty() || payload.len() as u64 == bytes,
-        "the payload is that of the record"
-    );
-    Element {
-        form,
-        deleted,
-        length,
-        metadata,
-        payload,
-        checksum,
-    }
 }
 
 impl Encode for Header {

@@ -2,7 +2,6 @@ use super::*;
 use crate::codec::EncodedMessage;
 use crate::fuzzing;
 use crate::testing::{examples, golden, header_name, strategies};
-use areo_core::element::Form;
 use proptest::prelude::*;
 
 #[test]
@@ -144,21 +143,4 @@ fn a_cell_is_not_decided_without_a_value() {
     let mut bytes = encode_header(promised.unwrap());
     bytes[2] = CELL_DECIDED;
     assert_eq!(decode_header(&bytes), Err(DecodeError::DecidedWithoutValue));
-}
-
-#[test]
-fn a_record_gives_its_element_or_its_metadata() {
-    let headers = examples::headers();
-    let element = headers.into_iter().find_map(|header| match header {
-        Header::Element(element) => Some(element),
-        _ => None,
-    });
-    let header = element.unwrap();
-    let payload = Bytes::from_static(b"frag");
-    let element = element_of(header.clone(), payload.clone(), Some(9));
-    assert_eq!((element.payload, element.checksum), (payload, Some(9)));
-    assert_eq!((element.length, &element.metadata), (11, &header.metadata));
-    let (n, k, index) = (5, 3, 4);
-    assert_eq!(element.form, Form::Fragment { n, k, index });
-    assert_eq!(element_of(header, Bytes::new(), None).length, 11);
 }
