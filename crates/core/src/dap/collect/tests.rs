@@ -102,6 +102,15 @@ impl Members {
         }
     }
 
+    /// The first answer of each member.
+    fn answers(&self, tally: &mut Collect) -> Vec<Event> {
+        let answer = |position| {
+            let body = tally.ask(position).expect("asked");
+            self.answer(position, &body).remove(0)
+        };
+        (0..self.c.n()).map(answer).collect()
+    }
+
     /// A get-data that asks the first `asked` members for elements, the very first for copies.
     fn collect(&self, have: Tag) -> Collect {
         let k = usize::from(self.c.dap().k());
@@ -359,12 +368,7 @@ fn elements_of_two_versions_are_never_mixed() {
         does: vec![Does::Answer; 4],
     };
     let mut tally = members.collect(Tag::INITIAL);
-    let answers: Vec<Event> = (0..4)
-        .map(|position| {
-            let body = tally.ask(position).expect("asked");
-            members.answer(position, &body).remove(0)
-        })
-        .collect();
+    let answers = members.answers(&mut tally);
     for position in [1, 2] {
         assert_eq!(
             tally.add(position, answers[position].clone()),
@@ -433,12 +437,7 @@ fn fragments_that_state_different_lengths_are_not_joined() {
         does: vec![Does::Answer; 4],
     };
     let mut tally = members.collect(Tag::INITIAL);
-    let answers: Vec<Event> = (0..4)
-        .map(|position| {
-            let body = tally.ask(position).expect("asked");
-            members.answer(position, &body).remove(0)
-        })
-        .collect();
+    let answers = members.answers(&mut tally);
     // Of a shorter value, and right for that.
     let shorter = Value::new(Bytes::new(), Bytes::from(vec![3; 40]));
     let element = crate::dap::elements(&c, &name(), &shorter)[0].clone();
