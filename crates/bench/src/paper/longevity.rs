@@ -6,7 +6,9 @@ use super::stage::Stage;
 use super::variant::Variant;
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use areo_client::{Change, Client, ConfigurationInfo, DapKind, Domain, ReconfigOutcome};
+use areo_client::{
+    Change, Client, ConfigurationInfo, DapKind, Domain, ReconfigError, ReconfigOutcome,
+};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -162,7 +164,7 @@ impl Reconfigurer {
         let ms = begun.elapsed().as_secs_f64() * 1e3;
         match done {
             Ok(ReconfigOutcome::Installed(configuration)) => Changed::Installed(ms, configuration),
-            Ok(_) => Changed::Lost,
+            Ok(_) | Err(ReconfigError::Conflict { .. }) => Changed::Lost,
             Err(error) => Changed::Failed(error.to_string()),
         }
     }

@@ -9,7 +9,7 @@ use crate::setup::{Setup, Started};
 use crate::system;
 use areo_client::{
     Change, Client, ConfigurationInfo, ConnectOptions, Counts, Dap, DapKind, Domain, DomainOptions,
-    Error, PutOptions, ReconfigOutcome, Shape, Statistics, Version,
+    Error, PutOptions, ReconfigError, ReconfigOutcome, Shape, Statistics, Version,
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -136,6 +136,8 @@ impl Reconfigurer for AreoReconfigurer {
             };
             match self.domain.reconfigure(&change, |_| {}).await {
                 Ok(done) => Ok(matches!(done, ReconfigOutcome::Installed(_))),
+                // Another one has changed it at the same time.
+                Err(ReconfigError::Conflict { .. }) => Ok(false),
                 Err(error) => Err(error.to_string()),
             }
         })
