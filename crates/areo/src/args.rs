@@ -4,10 +4,10 @@ mod global;
 mod large;
 mod trace;
 
-pub(crate) use large::{ByteRange, Sweep};
+pub(crate) use large::{ByteRange, Repair, Sweep};
 
 use crate::exit::{Code, Failure};
-use crate::units::parse_timeout;
+use crate::units::{parse_size, parse_timeout};
 use areo_client::Decider;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -44,9 +44,8 @@ pub const SCREEN: &str =
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 #[command(help_template = SCREEN)]
 #[command(after_help = "\
-Options of every command (`areo ls --help` explains them): --cluster --domain --timeout --json --trace --trace-keys --metrics \
--v -q --config
-Begin with `areo up`; elsewhere: `areo put hello README.md`, `areo status`.
+Begin with `areo up`. Options of every command (see `areo ls --help`): -v -q
+--cluster --domain --timeout --json --trace --trace-keys --metrics --config
 Exit codes: 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum, not applied, 6 not authorised, 7 corrupted data, \
 8 outcome unknown, 130 interrupted.")]
 pub(crate) struct Cli {
@@ -85,6 +84,12 @@ pub(crate) enum Command {
     ///
     /// Such blocks remain of replaced or deleted large objects, of removed files, and of writes that never ended.
     Sweep(Sweep),
+    /// Bring objects to servers that lack them
+    ///
+    /// Servers do so themselves: a server that was away begins a second after its start. This shows where a domain stands, and does
+    /// it at once for all servers.
+    #[command(subcommand, arg_required_else_help = true)]
+    Repair(Repair),
     /// Create, list, show and remove domains
     ///
     /// A domain is a named set of objects with servers and a way to keep values.
@@ -170,6 +175,9 @@ pub(crate) struct Up {
     /// Largest value of one object, up to 1GiB [default: 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
     pub(crate) max_object: Option<u64>,
+    /// Bytes of objects that each server reads in a second, at most, to repair itself; 0: it does not [default: 32MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) repair_rate: Option<u64>,
     /// Accept a domain `default` that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,
@@ -207,6 +215,9 @@ pub(crate) struct Server {
     /// Largest value of one object, up to 1GiB [default: 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
     pub(crate) max_object: Option<u64>,
+    /// Bytes of objects that the server reads in a second, at most, to repair itself; 0: it does not [default: 32MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) repair_rate: Option<u64>,
     /// Listen on an address that other machines reach, although there is no authentication yet
     #[arg(long)]
     pub(crate) insecure: bool,

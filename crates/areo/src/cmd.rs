@@ -6,6 +6,7 @@ mod get;
 mod ls;
 mod put;
 mod reconfig;
+mod repair;
 mod rm;
 mod server;
 mod stat;
@@ -57,6 +58,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Rm(args) => rm::run(session, &args),
         Command::File(command) => file::run(session, command),
         Command::Sweep(args) => sweep::run(session, &args),
+        Command::Repair(args) => repair::run(session, args),
         Command::Domain(command) => domain::run(session, command),
         Command::Reconfig(command) => reconfig::run(session, command),
         Command::Status(args) => status::run(session, &args),

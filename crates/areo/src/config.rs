@@ -19,6 +19,7 @@ pub(crate) const KEYS: &[&str] = &[
     "json",
     "log",
     "max-object",
+    "repair-rate",
     "block-size",
     "up.servers",
     "up.data",

@@ -11,7 +11,7 @@ use crate::args::{
 use crate::cluster_file;
 use crate::config::{KEYS, Settings, number, path, text, word};
 use crate::exit::{Code, Outcome};
-use crate::units::parse_timeout;
+use crate::units::{parse_size, parse_timeout};
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -49,6 +49,7 @@ fn variable(part: &[u8]) -> Option<(OsString, OsString)> {
 fn ask(settings: &Settings, key: &'static str) -> Outcome {
     match key {
         "timeout" => settings.get(None, key, parse_timeout).map(drop),
+        "repair-rate" => settings.get(None, key, parse_size).map(drop),
         "max-object" => settings.get(None, key, parse_max_object).map(drop),
         "block-size" => settings.get(None, key, parse_block_size).map(drop),
         "log" => settings.get::<LogWord>(None, key, word).map(drop),

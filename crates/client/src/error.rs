@@ -130,6 +130,8 @@ pub enum Operation {
     Reconfigure,
     /// Looking for blocks that no object needs.
     Sweep,
+    /// Bringing objects to all members.
+    Repair,
 }
 
 impl Operation {

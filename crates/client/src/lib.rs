@@ -48,6 +48,8 @@
 //!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
 //!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that are not needed
+//!   async repair(&self, progress) -> Result<Redundancy, Error>    brings objects to the members that lack them
+//!   async redundancy(&self, progress) -> Result<Redundancy, Error>
 //!   async orphans(&self) -> Result<Swept, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
@@ -74,6 +76,7 @@ mod metrics;
 mod object;
 mod objects;
 mod reconfig;
+mod repair;
 mod session;
 mod shape;
 mod span;
@@ -111,6 +114,7 @@ pub use reconfig::{
     Change, Contradiction, DapKind, Plan, Progress, ReconfigError, ReconfigOutcome,
     UnreachableServer,
 };
+pub use repair::{BelowRedundancy, Redundancy};
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
 pub use statistics::Statistics;

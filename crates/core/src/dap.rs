@@ -8,6 +8,7 @@
 pub mod abd;
 mod adopt;
 mod collect;
+mod complete;
 pub mod ec;
 mod found;
 pub mod headers;
@@ -34,6 +35,7 @@ use offer::Offer;
 use std::time::Duration;
 use store::{Outcome, Store};
 
+pub use complete::complete;
 pub use ec::fence::{drop_versions, fence, keep_data};
 pub use found::{CachedVersion, FoundVersion, PassedVersions, Scope};
 pub use offer::OfferOutcome;

@@ -12,6 +12,7 @@ pub mod large;
 pub mod listing;
 pub(crate) mod newest;
 mod propagated;
+pub mod redundancy;
 pub mod removal;
 mod room;
 pub mod sweep;

@@ -195,12 +195,23 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
 /// Asks every server of `to` the same and collects whatever comes until all have answered, refused or are out of reach,
 /// or the deadline passes. Never fails: the result has `None` where there was no answer.
 pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Option<Reply>> {
+    survey_for(env, to, request, None).await
+}
+
+/// The same, but waits no longer than `patience` for servers that are silent.
+pub async fn survey_for<E: Env>(
+    env: &E,
+    to: &Members,
+    request: Request,
+    patience: Option<Duration>,
+) -> Vec<Option<Reply>> {
     let state = Arc::new(std::sync::OnceLock::new());
     let survey = Survey {
         request,
         heard: vec![false; to.len()],
         replies: vec![None; to.len()],
         late: state.clone(),
+        patience,
     };
     let span = span::of_call!(to, to.len());
     // At the deadline it has what it has: that is no error.
@@ -218,6 +229,7 @@ struct Survey {
     replies: Vec<Option<Reply>>,
     /// Filled when the survey is dropped undecided at the deadline.
     late: Arc<std::sync::OnceLock<Vec<Option<Reply>>>>,
+    patience: Option<Duration>,
 }
 
 impl Drop for Survey {
@@ -247,6 +259,15 @@ impl Tally for Survey {
             true => Decision::Done(std::mem::take(&mut self.replies)),
             false => Decision::Pending,
         }
+    }
+
+    /// Patience is over.
+    fn tick(&mut self) -> Decision<Self::Output> {
+        Decision::Done(std::mem::take(&mut self.replies))
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.patience
     }
 }
 

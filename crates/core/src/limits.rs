@@ -68,6 +68,10 @@ pub const BLOCK_WINDOW: u64 = 64;
 pub const BLOCKS: u64 = 1 << 32;
 /// Blocks that a sweep removes at once.
 pub const SWEEP_WINDOW: usize = 64;
+/// Objects that are repaired at once.
+pub const REPAIR_WINDOW: usize = 4;
+/// Objects that could not be repaired, of which a server remembers when to try again.
+pub const REPAIR_FAILURES: usize = 10_000;
 /// Quorum calls of a transfer that are under way at once.
 pub const TRANSFER_WINDOW: usize = 4;
 /// Objects that a transfer moves by one quorum call, if they are small together.

@@ -22,6 +22,7 @@ pub mod directory;
 pub mod domains;
 pub mod names;
 pub mod reconfiguration;
+pub mod repair;
 
 pub use directory::{Registration, StartError, merge_record};
 pub use domains::{

@@ -418,6 +418,10 @@ pub struct ServerStatus {
     pub trimmed: u64,
     /// Objects that were damaged and made whole again, since its start.
     pub repaired: u64,
+    /// Objects that it lacked when it last went over them (`[X-26 self-repair]`).
+    pub lacking: u64,
+    /// How long ago it last went over all its objects, in milliseconds. `None`: not since its start.
+    pub proven_ms: Option<u64>,
 }
 
 /// One-way: nobody waits for it and its loss costs only time.

@@ -76,6 +76,9 @@ pub struct Server {
     ledger: Ledger,
     /// The first second of this start that it knows of.
     started_s: Option<u32>,
+    /// What it lacks, and when it last went over everything.
+    lacking: u64,
+    proven: Option<Instant>,
     /// Objects with several versions, by when they may be quiet.
     quiet: VecDeque<(Instant, ConfigurationId, Name, Tag)>,
 }
@@ -92,6 +95,8 @@ impl Server {
             registry: Registry::default(),
             ledger: Ledger::default(),
             started_s: None,
+            lacking: 0,
+            proven: None,
             quiet: VecDeque::new(),
         }
     }

@@ -114,6 +114,11 @@ impl<C> Shard<C> {
         self.server.serve();
     }
 
+    /// The server has gone over its objects, all of them or some, and lacks so many: its status says so.
+    pub fn gone_over(&mut self, now: Instant, lacking: u64, is_all: bool) {
+        self.server.gone_over(now, lacking, is_all);
+    }
+
     /// Before a request is received, and while its batch is open: puts elements that are held here already in place of the
     /// adoptions that it asks for (`[X-17 adopted-elements]`). Those that stay are answered with [`Answer::Needed`]. Returns
     /// how many it put.

@@ -31,6 +31,15 @@ pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
 pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
 /// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 32 times.
 pub const RESTART_PAUSE: Duration = Duration::from_micros(500);
+/// How long a look at what members hold waits for silent ones.
+pub const HOLDINGS_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a repair waits for a member to take the element that it brings it: one of a large object takes its time.
+pub const COMPLETION_PATIENCE: Duration = Duration::from_secs(5);
+/// How long an object that could not be repaired is left alone; twice as long after each further attempt, up to
+/// [`REPAIR_AGAIN_MOST`].
+pub const REPAIR_AGAIN: Duration = Duration::from_secs(1);
+/// The longest time for which an object that could not be repaired is left alone.
+pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 
 const _: () = assert!(
     HEDGE.as_nanos() < QUIET.as_nanos(),

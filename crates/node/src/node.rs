@@ -110,6 +110,7 @@ impl<K: Keep, C> Node<K, C> {
     /// A node of a shard that has recovered from these records.
     pub fn new(shard: Shard<C>, keep: K, sizes: Sizes) -> Node<K, C> {
         assert!(sizes.batch > sizes.slack, "a turn has room for a request");
+        assert!(sizes.scrub > 0, "everything is verified at last");
         Node {
             shard,
             keep,
@@ -147,24 +148,9 @@ impl<K: Keep, C> Node<K, C> {
         !self.is_committing() && !self.inbox.is_empty()
     }
 
-    /// Whether it refuses what is asked of it.
-    pub fn is_draining(&self) -> bool {
-        self.is_draining
-    }
-
     /// Jobs that wait for a turn.
     pub fn waiting(&self) -> usize {
         self.inbox.len()
-    }
-
-    /// From now on it answers for objects.
-    pub fn serve(&mut self) {
-        self.shard.serve();
-    }
-
-    /// From now on it refuses what is asked of it.
-    pub fn drain(&mut self) {
-        self.is_draining = true;
     }
 
     /// Takes a job; it is handled in the next turn.
@@ -495,5 +481,6 @@ fn show_adopted<C>(job: &Job<C>, count: usize, watch: &mut impl Watch<C>) {
     }
 }
 
+mod standing;
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,7 @@ mod identity;
 mod metrics;
 mod naming;
 mod registration;
+mod repair;
 mod run;
 mod service;
 mod worker;

@@ -1,7 +1,7 @@
 //! What a server counts, as Prometheus reads it. Names, units and meanings stand in `docs/operations.md`.
 //!
-//! Nothing here names a key, an object or a writer: the labels come from closed lists or name a server, so that the number of
-//! series does not grow with what is stored.
+//! Nothing here names a key, an object or a writer: the labels come from closed lists, or name a server or a domain, so that the
+//! number of series does not grow with what is stored.
 
 mod process;
 
@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use process::Process;
 
+use areo_core::manager::repair::Round;
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
 use areo_net::Traffic;
 use areo_net::metrics::{Adding, Peers, SECONDS, text};
 use areo_telemetry::export::ExportCounts;
-use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
+use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 /// Upper bounds of the buckets for requests in one commit.
 const REQUESTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
@@ -80,6 +81,7 @@ pub(crate) struct Metrics {
     commit_requests: Histogram,
     pub(crate) corrupted: IntCounter,
     adopted: IntCounter,
+    repair: Repair,
     waiting: IntGauge,
     connections: IntGauge,
     peers: Peers,
@@ -99,6 +101,13 @@ pub(crate) struct Present {
     pub(crate) connections: usize,
     pub(crate) traffic: Traffic,
     pub(crate) exported: ExportCounts,
+}
+
+/// What the server's own repair found and did.
+struct Repair {
+    below: IntGaugeVec,
+    objects: IntCounter,
+    bytes: IntCounter,
 }
 
 /// What became of the spans that were to be exported.
@@ -121,6 +130,8 @@ struct Status {
     pending_seconds: IntGauge,
     trimmed: IntCounter,
     repaired: IntCounter,
+    lacking: IntGauge,
+    proven_seconds: IntGauge,
     incarnation: IntGauge,
 }
 
@@ -160,6 +171,7 @@ impl Metrics {
                 "areo_server_adopted_elements_total",
                 "Elements that a new configuration took over from an older one here, instead of being sent them.",
             ),
+            repair: Repair::new(&add),
             waiting: add.gauge(
                 "areo_server_waiting_requests",
                 "Requests that wait for the commit before them.",
@@ -206,6 +218,11 @@ impl Metrics {
     /// So many elements were taken over; most requests ask for none.
     pub(crate) fn adopted(&self, elements: usize) {
         self.adopted.inc_by(elements as u64);
+    }
+
+    /// The server went over its objects once more.
+    pub(crate) fn gone_over(&self, round: &Round) {
+        self.repair.add(round);
     }
 
     /// A commit of so many requests is durable.
@@ -264,7 +281,15 @@ impl Status {
             ),
             repaired: add.counter(
                 "areo_store_repaired_objects_total",
-                "Objects that were damaged and made whole again by a write or a read that wrote back.",
+                "Objects that were damaged and made whole again by a write, by a read that wrote back, or by the server's own repair.",
+            ),
+            lacking: add.gauge(
+                "areo_repair_lacking_objects",
+                "Objects that this server lacked when it last went over them.",
+            ),
+            proven_seconds: add.gauge(
+                "areo_repair_proven_seconds",
+                "How long ago this server last went over all its objects; -1: not since its start.",
             ),
         }
     }
@@ -282,6 +307,42 @@ impl Status {
         self.pending_seconds.set(whole(status.pending_ms / 1000));
         raise(&self.trimmed, status.trimmed);
         raise(&self.repaired, status.repaired);
+        self.lacking.set(whole(status.lacking));
+        let proven = status.proven_ms.map(|ms| whole(ms / 1000));
+        self.proven_seconds.set(proven.unwrap_or(-1));
+    }
+}
+
+impl Repair {
+    fn new(add: &Adding<'_>) -> Repair {
+        Repair {
+            below: add.gauges(
+                "areo_domain_objects_below_redundancy",
+                "Objects of the domain that this server lacked when it last went over them.",
+                &["domain"],
+            ),
+            objects: add.counter(
+                "areo_repair_objects_total",
+                "Objects of which this server brought itself its element.",
+            ),
+            bytes: add.counter(
+                "areo_repair_read_bytes_total",
+                "Bytes of those objects, which it read from the others.",
+            ),
+        }
+    }
+
+    fn add(&self, round: &Round) {
+        // Domains that are gone, or that the server has left, are shown no more.
+        if round.is_whole {
+            self.below.reset();
+        }
+        for domain in &round.domains {
+            let below = self.below.with_label_values(&[&domain.domain]);
+            below.set(whole(domain.lacking));
+            self.objects.inc_by(domain.repaired);
+            self.bytes.inc_by(domain.bytes);
+        }
     }
 }
 

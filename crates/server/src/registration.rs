@@ -45,9 +45,9 @@ pub(crate) struct Registrar {
     /// Servers that this one knows from before.
     pub(crate) known: Vec<ServerRecord>,
     /// What it has seen of the root domain's sequence.
-    client: Client<NetEnv>,
+    pub(crate) client: Client<NetEnv>,
     /// Where that begins.
-    root: Arc<Configuration>,
+    pub(crate) root: Arc<Configuration>,
 }
 
 impl Registrar {

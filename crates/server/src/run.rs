@@ -80,6 +80,8 @@ pub struct Options {
     pub name: Option<String>,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,
+    /// Bytes of objects that it reads in a second, at most, to repair itself; 0: it does not.
+    pub repair_bytes_per_s: u64,
     /// Listen on addresses that other machines reach, although there is no authentication.
     pub insecure: bool,
     /// What remembers operations that are watched; shown on the admin port.
@@ -150,6 +152,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     if let Start::Join { seeds: joined } = &options.start {
         seeds.extend_from_slice(joined);
     }
+    let repair = options.repair_bytes_per_s;
     let joining = async {
         let identity = named(identity, &directory, &options, &seeds).await?;
         let name = identity.name.clone();
@@ -157,7 +160,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
         worker.reach(&identity, registrar.network.clone());
         tokio::select! {
-            outcome = join(&registrar, &identity, &directory, &worker, &health) => outcome,
+            outcome = join(&registrar, &identity, &directory, (&worker, repair), &health) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
         }
     };
@@ -240,12 +243,12 @@ async fn tell(
     }
 }
 
-/// Has the start confirmed, then serves until the caller stops waiting.
+/// Has the start confirmed, then serves, and repairs itself, until the caller stops waiting.
 async fn join(
     registrar: &Registrar,
     identity: &Identity,
     directory: &Directory,
-    worker: &Rc<Worker>,
+    (worker, repair_bytes_per_s): (&Rc<Worker>, u64),
     health: &Health,
 ) -> Result<(), ServeError> {
     let incarnation = registrar.record.incarnation;
@@ -266,7 +269,7 @@ async fn join(
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(name = %identity.name, incarnation, "serving");
     registrar.learn_servers(worker).await;
-    std::future::pending().await
+    match registrar.repair(identity, worker, repair_bytes_per_s).await {}
 }
 
 /// The identity in the directory, which has one from now on.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
 use areo_core::instant::Instant as CoreInstant;
+use areo_core::manager::repair::Round;
 use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
 use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{ReleasedBatch, Shard};
@@ -172,6 +173,15 @@ impl Worker {
     pub(crate) fn serve(&self) {
         if let Some(node) = self.node.borrow_mut().as_mut() {
             node.serve();
+        }
+    }
+
+    /// It has gone over its objects once more.
+    pub(crate) fn gone_over(&self, round: &Round) {
+        self.metrics.gone_over(round);
+        let now = self.since_start(Instant::now());
+        if let Some(node) = self.node.borrow_mut().as_mut() {
+            node.gone_over(now, round.lacking(), round.is_whole);
         }
     }
 

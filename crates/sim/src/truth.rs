@@ -308,6 +308,11 @@ impl Truth {
         self.versions(object).iter().any(|copy| copy.tag == tag)
     }
 
+    /// The durable versions, ascending.
+    pub(crate) fn tags(&self, object: ObjectId) -> impl Iterator<Item = Tag> {
+        self.versions(object).iter().map(|copy| copy.tag)
+    }
+
     /// The largest durable version.
     pub(crate) fn newest(&self, object: ObjectId) -> Tag {
         let newest = self.versions(object).last();

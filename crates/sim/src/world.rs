@@ -11,6 +11,7 @@ mod machine;
 mod network;
 mod pace;
 mod queue;
+mod repair;
 mod rest;
 mod rot;
 mod trouble;
@@ -64,6 +65,8 @@ struct Inner {
     events: Cell<u64>,
     /// Elements that servers took from earlier configurations.
     adopted: Cell<u64>,
+    /// Objects that servers brought themselves.
+    repaired: Cell<u64>,
     /// Kept if somebody wants to read it.
     schedule: RefCell<Option<VecDeque<String>>>,
 }
@@ -180,6 +183,7 @@ impl World {
             hash: Cell::new(seed),
             events: Cell::default(),
             adopted: Cell::default(),
+            repaired: Cell::default(),
             schedule: RefCell::new(setup.traced.then(VecDeque::new)),
         }));
         for server in 0..servers {
@@ -280,6 +284,10 @@ impl World {
 
     pub(crate) fn adopted(&self) -> u64 {
         self.0.adopted.get()
+    }
+
+    pub(crate) fn repaired(&self) -> u64 {
+        self.0.repaired.get()
     }
 
     /// Everything that happened so far.

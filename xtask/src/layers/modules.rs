@@ -97,6 +97,7 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     ),
     ("file", &["domain", "session", "error", "object"]),
     ("sweep", &["domain", "session", "error", "object"]),
+    ("repair", &["domain", "session", "error"]),
     (
         "reconfig",
         &["choice", "domain", "session", "cluster", "error"],

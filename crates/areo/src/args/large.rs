@@ -1,7 +1,7 @@
-//! The command line: large objects.
+//! The command line: what looks after the objects of a domain, and ranges of large ones.
 
 use crate::units::parse_time;
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::ops::Bound;
 use std::time::Duration;
 
@@ -10,6 +10,18 @@ pub(crate) struct Sweep {
     /// Least age of what is removed [default: 1min for replaced and deleted values, 1h for unfinished writes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) older_than: Option<Duration>,
+}
+
+#[derive(Subcommand, Debug, Clone, Copy)]
+pub(crate) enum Repair {
+    /// Look at every object of the domain, and bring its newest version to the servers that lack it
+    ///
+    /// Ends with 1 if an object is not at all servers then. May be run at any time, and again.
+    Run,
+    /// Count the objects that every server holds, and name the others; change nothing
+    ///
+    /// Ends with 1 if there are others. A write that is under way counts among them.
+    Check,
 }
 
 /// First byte, and where it ends.

@@ -38,6 +38,7 @@ fn the_help_names_every_command() {
             "rm",
             "file",
             "sweep",
+            "repair",
             "domain",
             "reconfig",
             "status",

@@ -5,6 +5,7 @@ use crate::config;
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
 use crate::session::{Session, Target};
+use crate::units::parse_size;
 use areo_client::limits;
 use areo_server::{Durability, Options, ServeError, Start};
 use areo_telemetry::Recorder;
@@ -12,6 +13,8 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::io::Read;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
+/// Bytes of objects that a server reads in a second, at most, to repair itself.
+pub(super) const REPAIR_RATE: u64 = 32 << 20;
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
@@ -42,6 +45,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     };
     let durability = settings.get(args.durability, "server.durability", config::word)?;
     let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
+    let repair_rate = settings.get(args.repair_rate, "repair-rate", parse_size)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let start = match (args.init, args.join) {
         (true, _) => Start::Init,
@@ -63,6 +67,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         },
         name: args.name,
         max_value_bytes: max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES),
+        repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         insecure: settings.switch(args.insecure, "server.insecure")?,
         recorder,
         seeds,

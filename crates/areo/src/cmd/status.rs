@@ -7,7 +7,7 @@ use crate::args;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
-use crate::units::{show_age, show_size};
+use crate::units::{show_age, show_count, show_size};
 use areo_client::{ClusterStatus, ClusterSummary, ServerHealth};
 
 pub(super) fn run(session: &Session, args: &args::Status) -> Outcome {
@@ -65,6 +65,11 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
                 show_size(*element_bytes),
                 show_size(*stored_bytes)
             ))?;
+            out.line(&redundancy(
+                &status.servers,
+                cluster.lacking,
+                cluster.proven_seconds,
+            ))?;
             if let Some(seconds) = cluster.pending_seconds {
                 out.line(&format!(
                     "a change has been pending for {}: if no client is at work on it, `areo reconfig start DOMAIN --resume` finishes it",
@@ -80,6 +85,29 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
     }
 }
 
+/// How many elements are missing, and how old that news is.
+fn redundancy(servers: &[ServerHealth], lacking: u64, proven_seconds: Option<u64>) -> String {
+    let is_unproven = |it: &&ServerHealth| {
+        it.domains != Some(0) && it.status.answered().is_none_or(|it| it.proven_ms.is_none())
+    };
+    let unproven = servers.iter().filter(is_unproven);
+    let unproven: Vec<&str> = unproven.map(|it| it.server.name.as_str()).collect();
+    match (lacking, proven_seconds) {
+        (0, Some(seconds)) => format!(
+            "every server holds its part of every object, last proven {} ago",
+            show_age(seconds)
+        ),
+        (0, None) => format!(
+            "not known yet to hold their part of every object: {}",
+            unproven.join(", ")
+        ),
+        (lacking, _) => format!(
+            "{} missing: `areo repair check` names the objects",
+            show_count(lacking, "element")
+        ),
+    }
+}
+
 fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
     let columns = [
         Column::Text("server"),
@@ -89,6 +117,7 @@ fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
         Column::Text("durability"),
         Column::Number("objects"),
         Column::Number("damaged"),
+        Column::Number("lacking"),
         Column::Number("elements"),
         Column::Number("stored"),
         Column::Number("domains"),
@@ -121,6 +150,7 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
         durability.into(),
         number(status.map(|status| status.objects)),
         number(status.map(|status| status.damaged)),
+        number(status.map(|status| status.lacking)),
         size(status.map(|status| status.element_bytes)),
         size(status.map(|status| status.stored_bytes)),
         number(health.domains),
@@ -164,22 +194,61 @@ mod tests {
         let serving = answered(true, true);
         assert_eq!(
             row(true, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2.0 KiB 4.0 KiB 2"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 2.0 KiB 4.0 KiB 2"
         );
         assert_eq!(
             row(false, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 2048 4096 2"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 2048 4096 2"
         );
         let starting = answered(false, false);
         assert_eq!(
             row(false, &starting),
-            "s1 127.0.0.1:7400 starting 4 memory 7 0 2048 4096 2"
+            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 2048 4096 2"
         );
         let reason = "connection refused".into();
         let down = health(Health::Unreachable { reason });
         assert_eq!(
             row(true, &down),
-            "s1 127.0.0.1:7400 connection refused 3 - - - - - 2"
+            "s1 127.0.0.1:7400 connection refused 3 - - - - - - 2"
+        );
+    }
+
+    #[test]
+    fn redundancy_is_proven_or_said_to_be_unknown() {
+        let server = |proven_ms, lacking| {
+            health(Health::Answered(ServerStatus {
+                proven_ms,
+                lacking,
+                ..ServerStatus::default()
+            }))
+        };
+        let said = |servers: &[ServerHealth]| {
+            let proven = servers
+                .iter()
+                .map(|it| it.status.answered().unwrap().proven_ms);
+            let oldest = proven.collect::<Option<Vec<u64>>>();
+            let lacking = servers
+                .iter()
+                .map(|it| it.status.answered().unwrap().lacking);
+            redundancy(
+                servers,
+                lacking.sum(),
+                oldest
+                    .and_then(|all| all.into_iter().max())
+                    .map(|ms| ms / 1000),
+            )
+        };
+        assert_eq!(
+            said(&[server(Some(5000), 0), server(Some(300_000), 0)]),
+            "every server holds its part of every object, last proven 5 min ago"
+        );
+        assert_eq!(
+            said(&[server(Some(5000), 0), server(None, 0)]),
+            "not known yet to hold their part of every object: s1"
+        );
+        assert_eq!(
+            said(&[server(Some(5000), 3), server(None, 0)]),
+            "3 elements missing: `areo repair check` names the objects"
         );
     }
 
@@ -191,7 +260,7 @@ mod tests {
             serde_json::json!({
                 "server": "s1", "id": "00000000000000000000000000000001", "address": "127.0.0.1:7400",
                 "admin": "127.0.0.1:7490", "state": "serving", "incarnation": 4, "durable": false,
-                "objects": 7, "damaged": 0, "element_bytes": 2048, "stored_bytes": 4096,
+                "objects": 7, "damaged": 0, "lacking": 0, "proven_seconds": null, "element_bytes": 2048, "stored_bytes": 4096,
                 "domains": 2,
             })
         );

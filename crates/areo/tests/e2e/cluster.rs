@@ -222,6 +222,11 @@ impl Cluster {
 
     /// Starts a server that was killed, as a person would by hand.
     pub(crate) fn start_server(&mut self, server: &str) {
+        self.start_server_with(server, &[]);
+    }
+
+    /// The same, with these options more.
+    pub(crate) fn start_server_with(&mut self, server: &str, options: &[&str]) {
         let file = std::fs::read_to_string(self.file()).expect("the cluster has a file");
         let file: toml::Table = file.parse().expect("it is TOML");
         let entries = file["servers"].as_array().expect("servers are listed");
@@ -234,6 +239,7 @@ impl Cluster {
             .args(["--cluster", &self.file(), "server", "--data"])
             .arg(self.data().join(server))
             .args(["--listen", &text("address"), "--admin", &text("admin")])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -1,6 +1,7 @@
 //! Servers die, stop, and come back.
 
 use crate::cluster::{Cluster, SERVERS, signal, wait_until};
+use crate::metrics::{metrics, value};
 use crate::values::bytes;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -265,7 +266,7 @@ fn stat_shows_what_each_server_holds() {
         mine.next().unwrap().clone()
     };
     assert_eq!(of_s2(&cluster, "k")["holds"], "unknown");
-    cluster.restart("s2");
+    restart_unrepaired(&mut cluster, "s2");
     assert_eq!(of_s2(&cluster, "k")["holds"], "missing");
     let older = of_s2(&cluster, "old");
     assert_eq!(older["holds"], "other", "{older}");
@@ -281,4 +282,84 @@ fn stat_shows_what_each_server_holds() {
     // What is written from now on it holds.
     cluster.run_with(&["put", "k", "-"], b"with s2").done();
     wait_until(|| of_s2(&cluster, "k")["holds"] == "element");
+}
+
+/// Starts a server that was killed, which does not repair itself.
+fn restart_unrepaired(cluster: &mut Cluster, server: &str) {
+    cluster.start_server_with(server, &["--repair-rate", "0"]);
+    wait_until(|| cluster.state(server) == "serving");
+}
+
+/// Writes objects, a large one and a file while s2 is away; how many are below full redundancy then.
+fn write_without_s2(cluster: &mut Cluster) -> u64 {
+    let file = cluster.folder().join("file");
+    fs::write(&file, bytes(300_000, 4)).expect("the folder is there");
+    cluster.run(&["repair", "check"]).done();
+    cluster.kill("s2");
+    for i in 0..20 {
+        let value = bytes(i * 3000, i as u64);
+        cluster
+            .run_with(&["put", &format!("k{i}"), "-"], &value)
+            .done();
+    }
+    let large = bytes(9 << 20, 3);
+    cluster.run_with(&["put", "large", "-"], &large).done();
+    let file = file.to_str().expect("it is text");
+    cluster.run(&["file", "push", "shared", file]).done();
+    // Who does not answer, and what follows from it, is said.
+    let away = cluster.run(&["repair", "check", "--json"]);
+    assert_eq!(away.code, 1, "{}", away.stderr);
+    let report = away.objects().remove(0);
+    assert_eq!(report["below"][0]["silent"][0], "s2", "{report}");
+    let below = report["not_full"].as_u64().expect("a number");
+    assert!(below >= 24, "{report}");
+    below
+}
+
+/// Another server may fail now: s2 holds its part of everything.
+fn assert_s2_is_whole(cluster: &mut Cluster) {
+    cluster.run(&["repair", "check"]).done();
+    cluster.kill("s4");
+    let large = cluster.run(&["get", "large"]).done();
+    assert!(large.stdout == bytes(9 << 20, 3));
+    for i in 0..20 {
+        let got = cluster.run(&["get", &format!("k{i}")]).done();
+        assert!(got.stdout == bytes(i * 3000, i as u64), "k{i}");
+    }
+}
+
+/// What was written while a server was away it brings itself, blocks of large values and of files, too.
+#[test]
+fn a_server_that_was_away_repairs_itself() {
+    let mut cluster = Cluster::start(&["--servers", "5"]);
+    write_without_s2(&mut cluster);
+    cluster.restart("s2");
+    wait_until(|| cluster.run(&["repair", "check"]).code == 0);
+    wait_until(|| {
+        let status = cluster.run(&["status", "--json"]).done().objects();
+        status[0]["lacking"] == 0 && status[0]["proven_seconds"].is_u64()
+    });
+    // It has read each value once: a manifest counts for nothing beside its blocks.
+    let admin = cluster.port() + 91;
+    let read = value(&metrics(admin), "areo_repair_read_bytes_total");
+    assert!((9e6..12e6).contains(&read), "{read}");
+    assert_s2_is_whole(&mut cluster);
+}
+
+/// The same, by a client, for a server that does not.
+#[test]
+fn a_client_repairs_all_servers() {
+    let mut cluster = Cluster::start(&["--servers", "5"]);
+    let below = write_without_s2(&mut cluster);
+    restart_unrepaired(&mut cluster, "s2");
+    let check = cluster.run(&["repair", "check", "--json"]);
+    let report = check.objects().remove(0);
+    assert_eq!(report["below"][0]["lacking"][0], "s2", "{report}");
+    let repaired = cluster.run(&["repair", "run", "--json"]).done();
+    let report = repaired.objects().remove(0);
+    assert_eq!(
+        (report["repaired"].as_u64(), report["not_full"].as_u64()),
+        (Some(below), Some(0))
+    );
+    assert_s2_is_whole(&mut cluster);
 }

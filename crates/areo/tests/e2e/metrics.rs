@@ -224,7 +224,10 @@ fn what_is_deployed_speaks_of_metrics_that_exist() {
     // Of servers a client knows once it is connected.
     let of_client = Metrics::new();
     let _client = counted_client(&cluster, &of_client);
-    let exist = metrics(cluster.port() + 90) + &of_client.text();
+    // Of a domain there is something to say when the server has gone over its objects.
+    let admin = cluster.port() + 90;
+    wait_until(|| metrics(admin).contains("areo_domain_objects_below_redundancy"));
+    let exist = metrics(admin) + &of_client.text();
     let known: BTreeSet<&str> = exist
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

@@ -39,6 +39,11 @@ pub struct ClusterSummary {
     pub stored_bytes: u64,
     /// For how long the oldest change of a domain has been pending, as far as the servers know; `None` without one.
     pub pending_seconds: Option<u64>,
+    /// Elements that servers lack, as far as those know that answered.
+    pub lacking: u64,
+    /// How long ago the last of the servers went over all its objects; `None` if one has not since its start, or does not
+    /// answer.
+    pub proven_seconds: Option<u64>,
 }
 
 impl ClusterStatus {
@@ -52,6 +57,8 @@ impl ClusterStatus {
             element_bytes: self.element_bytes(),
             stored_bytes: self.stored_bytes(),
             pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
+            lacking: self.answered().map(|status| status.lacking).sum(),
+            proven_seconds: self.proven().map(|age| age.as_secs()),
         }
     }
 
@@ -104,6 +111,18 @@ impl ClusterStatus {
             .max()
     }
 
+    /// How long ago the last of the servers went over all its objects; `None` if one has not since its start, or does not
+    /// answer. A server that no domain needs has none.
+    pub fn proven(&self) -> Option<Duration> {
+        let needed = self.servers.iter().filter(|it| it.domains != Some(0));
+        let mut oldest = Duration::ZERO;
+        for server in needed {
+            let ms = server.status.answered()?.proven_ms?;
+            oldest = oldest.max(Duration::from_millis(ms));
+        }
+        Some(oldest)
+    }
+
     fn answered(&self) -> impl Iterator<Item = &ServerStatus> {
         self.servers
             .iter()
@@ -153,6 +172,8 @@ impl Serialize for ServerHealth {
             durable: Option<bool>,
             objects: Option<u64>,
             damaged: Option<u64>,
+            lacking: Option<u64>,
+            proven_seconds: Option<u64>,
             element_bytes: Option<u64>,
             stored_bytes: Option<u64>,
             domains: Option<u64>,
@@ -168,6 +189,10 @@ impl Serialize for ServerHealth {
             durable: status.map(|status| status.durable),
             objects: status.map(|status| status.objects),
             damaged: status.map(|status| status.damaged),
+            lacking: status.map(|status| status.lacking),
+            proven_seconds: status
+                .and_then(|status| status.proven_ms)
+                .map(|ms| ms / 1000),
             element_bytes: status.map(|status| status.element_bytes),
             stored_bytes: status.map(|status| status.stored_bytes),
             domains: self.domains,

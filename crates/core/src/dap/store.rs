@@ -25,6 +25,8 @@ pub(super) struct Store {
     /// How long members that are silent are waited for once one is busy or has a fence; after it they are late.
     grace: Duration,
     late: bool,
+    /// Members that are asked are waited for although there is a quorum without them.
+    completes: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,12 +95,20 @@ impl Store {
             members,
             grace: timing::ROOM_GRACE,
             late: false,
+            completes: false,
         }
     }
 
     /// The same; waits so long for members that are silent.
     pub(super) fn waiting(self, grace: Duration) -> Store {
         Store { grace, ..self }
+    }
+
+    /// The same for a version that is at a quorum, and is to come to all members.
+    pub(super) fn completing(self) -> Store {
+        assert!(self.arrival == Arrival::WriteBack, "its holders are known");
+        let completes = true;
+        Store { completes, ..self }
     }
 
     /// The same for a version that was decided to be kept.
@@ -135,7 +145,11 @@ impl Store {
 
     fn evaluate(&self) -> Decision<Outcome> {
         if self.stored() >= self.quorum {
-            return Decision::Done(Outcome::Stored);
+            let waits = self.completes && !self.late && self.count(State::Asked) > 0;
+            return match waits {
+                true => Decision::Pending,
+                false => Decision::Done(Outcome::Stored),
+            };
         }
         let can_be_stored = self.stored() + self.count(State::Asked) >= self.quorum;
         if can_be_stored && !self.late {
@@ -200,13 +214,16 @@ impl ConfiguredTally for Store {
     }
 
     fn tick(&mut self) -> Decision<Outcome> {
-        self.late = self.busy_and_fenced() != (0, 0);
+        self.late = self.completes || self.busy_and_fenced() != (0, 0);
         self.evaluate()
     }
 
     /// Where a quorum held it from the start, the put only repairs the others, and need not wait for them. Where a member
     /// refuses what is to be decided or made room for, it does not wait for those that may be down.
     fn patience(&self) -> Option<Duration> {
+        if self.completes {
+            return Some(timing::COMPLETION_PATIENCE);
+        }
         if self.stored() >= self.quorum {
             return Some(timing::REPAIR_GRACE);
         }

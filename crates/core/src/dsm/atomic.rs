@@ -57,6 +57,15 @@ impl<E: Env> Domain<E> {
         name: &Name,
         known: Option<&CachedVersion>,
     ) -> Result<FoundVersion, Unavailable> {
+        Ok(self.read_settled(name, known).await?.found)
+    }
+
+    /// The same, with the configuration where the version is at a quorum.
+    pub(super) async fn read_settled(
+        &self,
+        name: &Name,
+        known: Option<&CachedVersion>,
+    ) -> Result<SettledVersion, Unavailable> {
         let mut passed = PassedVersions::default();
         let mut full = None;
         loop {
@@ -74,7 +83,7 @@ impl<E: Env> Domain<E> {
             span::record_tag(tag);
             span::record_bytes(newest.found.length);
             match self.ensure_at_quorum(newest, name).await {
-                Ok(Ok(found)) => return Ok(found),
+                Ok(Ok(settled)) => return Ok(settled),
                 Ok(Err(UnsettledReason::Dropped)) => {
                     passed.dropped.push(tag);
                     continue;
@@ -89,6 +98,14 @@ impl<E: Env> Domain<E> {
             passed.unplaced.push(tag);
         }
     }
+}
+
+/// A version that a read may return.
+pub(super) struct SettledVersion {
+    /// The version.
+    pub(super) found: FoundVersion,
+    /// The visit that heard of no later configuration: the version is at a quorum there.
+    pub(super) last: Visit,
 }
 
 /// Why a version that a read found may not be returned: a later read may not see it.
@@ -106,14 +123,16 @@ impl<E: Env> Domain<E> {
         &self,
         newest: Newest,
         name: &Name,
-    ) -> Result<Result<FoundVersion, UnsettledReason>, Unavailable> {
+    ) -> Result<Result<SettledVersion, UnsettledReason>, Unavailable> {
         if newest.at_quorum(&self.client, name) {
             newest.confirm_again(&self.client, name);
-            return Ok(Ok(newest.found));
+            let Newest { found, last, .. } = newest;
+            return Ok(Ok(SettledVersion { found, last }));
         }
         let write_back = self.write_back(&newest, name);
         let written = span::watch!(span::of_phase!(span::PHASE2), write_back)?;
-        Ok(written.map(|()| newest.found))
+        let found = newest.found;
+        Ok(written.map(|last| SettledVersion { found, last }))
     }
 
     /// The newest version without its content. It is a read: where the version may not be at a quorum yet, it reads the
@@ -330,12 +349,12 @@ fn not_acknowledged(failed: Unavailable, handed_over: bool) -> WriteError {
 }
 
 impl<E: Env> Domain<E> {
-    /// Brings the version found to a quorum of the last configuration, if it can be.
+    /// Brings the version found to a quorum of the last configuration, if it can be; returns the visit to that.
     pub(super) async fn write_back(
         &self,
         newest: &Newest,
         name: &Name,
-    ) -> Result<Result<(), UnsettledReason>, Unavailable> {
+    ) -> Result<Result<Visit, UnsettledReason>, Unavailable> {
         let Newest {
             found,
             last,
@@ -379,7 +398,7 @@ impl<E: Env> Domain<E> {
                 dap::confirm(&self.client.env, &last, name, found.tag);
                 self.client
                     .remember_propagated(last.c(), name, (found.tag, value));
-                Ok(Ok(()))
+                Ok(Ok(last))
             }
         }
     }

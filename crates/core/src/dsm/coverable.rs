@@ -125,7 +125,7 @@ impl<E: Env> Domain<E> {
             let tag = newest.found.tag;
             let settled = self.ensure_at_quorum(newest, name).await;
             match settled.map_err(WriteError::NotApplied)? {
-                Ok(found) => return Ok(CoverableOutcome::Unchanged(found)),
+                Ok(settled) => return Ok(CoverableOutcome::Unchanged(settled.found)),
                 Err(UnsettledReason::Dropped) => passed.dropped.push(tag),
                 Err(UnsettledReason::NoRoom) => pause(&self.client).await,
             }

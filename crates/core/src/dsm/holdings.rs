@@ -2,12 +2,13 @@
 //! hold something else by the time the answer arrives.
 
 use super::Domain;
-use crate::config::Configuration;
+use crate::config::{Configuration, Members};
 use crate::env::Env;
 use crate::gather;
 use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Reply, Request, Want};
 use crate::object::Name;
 use crate::tag::Tag;
+use crate::timing::HOLDINGS_PATIENCE;
 use std::sync::Arc;
 
 /// What a member holds of a version of an object.
@@ -30,9 +31,19 @@ pub enum Holding {
 }
 
 impl<E: Env> Domain<E> {
-    /// What the members of this configuration hold of the version `tag`, in their order. Waits for all of them, no longer than
-    /// the operation may take.
+    /// What the members of this configuration hold of the version `tag`, in their order. Waits a short while for silent ones.
     pub async fn holdings(&self, c: &Arc<Configuration>, name: &Name, tag: Tag) -> Vec<Holding> {
+        self.holdings_at(c, c.members(), name, tag).await
+    }
+
+    /// The same of some members.
+    pub(super) async fn holdings_at(
+        &self,
+        c: &Arc<Configuration>,
+        members: &Members,
+        name: &Name,
+        tag: Tag,
+    ) -> Vec<Holding> {
         let query = Access::Query {
             want: Want::Tags,
             have: Tag::INITIAL,
@@ -44,7 +55,8 @@ impl<E: Env> Domain<E> {
             pointer: None,
             body: Body::Access(vec![(name.clone(), query)]),
         };
-        let replies = gather::survey(&self.client.env, c.members(), request).await;
+        let (env, patience) = (&self.client.env, Some(HOLDINGS_PATIENCE));
+        let replies = gather::survey_for(env, members, request, patience).await;
         let holdings = replies.into_iter().map(|reply| holding(reply, tag));
         holdings.collect()
     }

@@ -85,7 +85,7 @@ impl<E: Env> Domain<E> {
                 return Ok((tag, last));
             }
             match self.write_back(&found, name).await? {
-                Ok(()) => return Ok((tag, last)),
+                Ok(_) => return Ok((tag, last)),
                 Err(UnsettledReason::Dropped) => passed.dropped.push(tag),
                 Err(UnsettledReason::NoRoom) => pause(&self.client).await,
             }

@@ -24,6 +24,15 @@ impl Server {
         self.registry.take_news()
     }
 
+    /// It has gone over its objects, all of them or some, and lacks so many (`[X-26 self-repair]`).
+    pub(crate) fn gone_over(&mut self, now: Instant, lacking: u64, is_all: bool) {
+        assert!(self.serving, "before that it is no member");
+        self.lacking = lacking;
+        if is_all {
+            self.proven = Some(now);
+        }
+    }
+
     pub(super) fn status(&self, now: Instant) -> ServerStatus {
         let mut status = ServerStatus {
             incarnation: self.identity.incarnation,
@@ -32,6 +41,8 @@ impl Server {
             configurations: self.states.len() as u64,
             trimmed: self.ledger.trimmed,
             repaired: self.ledger.repaired,
+            lacking: self.lacking,
+            proven_ms: self.proven.map(|at| now.since(at).as_millis() as u64),
             ..ServerStatus::default()
         };
         for state in self.states.values() {

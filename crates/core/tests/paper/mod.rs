@@ -12,6 +12,7 @@ mod names;
 mod numbers;
 mod outcomes;
 pub mod reconfiguration;
+mod redundancy;
 mod replication;
 mod room;
 mod trimming;

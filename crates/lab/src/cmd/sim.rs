@@ -24,6 +24,8 @@ struct Summary {
     reconfigurations: u64,
     /// Elements that servers took from earlier configurations.
     adopted: u64,
+    /// Objects that servers brought themselves.
+    repaired: u64,
     events: u64,
     seconds: f64,
     faults: std::collections::BTreeMap<&'static str, u64>,
@@ -122,6 +124,7 @@ fn summary(report: &Report, seconds: f64, violations: Vec<ViolationReport>) -> S
         operations: report.operations,
         reconfigurations: report.reconfigurations,
         adopted: report.adopted,
+        repaired: report.repaired,
         events: report.events,
         seconds,
         faults: faults
@@ -137,12 +140,13 @@ fn text(report: &Report, seconds: f64, violations: &[ViolationReport]) -> String
         operations,
         reconfigurations,
         adopted,
+        repaired,
         events,
         fired,
         ..
     } = report;
     let mut text = format!(
-        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {events} events in {seconds:.1} s\nfaults\n{fired}"
+        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {repaired} objects repaired, {events} events in {seconds:.1} s\nfaults\n{fired}"
     );
     for ViolationReport {
         seed,

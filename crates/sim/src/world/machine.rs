@@ -83,6 +83,8 @@ pub(super) struct Machine {
     pub(super) moves: u64,
     /// The task that registers its start.
     pub(super) registering: Option<usize>,
+    /// The task that repairs it.
+    pub(super) repairing: Option<usize>,
     /// Counts starts: events of an earlier life mean nothing.
     pub(super) life: u64,
 }
@@ -106,6 +108,7 @@ impl Machines {
             exchange: Exchange::default(),
             moves: 0,
             registering: None,
+            repairing: None,
             live: None,
             paused: false,
             full_until: Instant::default(),

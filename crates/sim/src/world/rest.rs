@@ -1,10 +1,10 @@
 //! What servers may hold when all is at rest: a bound for each kind of record (`docs/simulator.md`, "What may grow").
 
 use super::machine::{Machines, SEGMENT_BYTES};
-use super::{Watch, World};
+use super::{Watch, World, server_of};
 use crate::invariant;
 use crate::truth::{Identity, KeptRecord, Truth, domain_of};
-use areo_core::config::{Collect, ConfigurationId};
+use areo_core::config::{Collect, ConfigurationId, ServerId};
 use areo_core::consensus::fate;
 use areo_core::dsm::large;
 use areo_core::object::{Kind, Name};
@@ -47,6 +47,49 @@ impl World {
         })
     }
 
+    /// At rest every member of a domain's last configuration holds its element of every version that is at a quorum
+    /// (`[X-25 full-redundancy]`). Members whose disks suffered, or are gone, are not judged, nor is a domain that is being
+    /// reconfigured.
+    pub(crate) fn below(&self) -> Option<String> {
+        let machines = &*self.0.machines.borrow();
+        let watch = &*self.0.watch.borrow();
+        let truths = machines.truths();
+        let of = |member: ServerId| {
+            let truth = &truths[server_of(member)];
+            truth.is_of(member).then_some(truth)
+        };
+        let pointers = truths.iter().flat_map(Truth::records);
+        let left: BTreeSet<ConfigurationId> = pointers.filter_map(left_by).collect();
+        let is_judged = |object: &usize| {
+            let key = watch.objects.key(*object);
+            let is_final = key.index == invariant::final_index(truths, domain_of(&key));
+            is_final && !left.contains(&key)
+        };
+        let objects = (0..watch.objects.len()).filter(is_judged);
+        objects.into_iter().find_map(|object| {
+            let c = watch.shapes.get(&watch.objects.key(object))?;
+            let held = |tag: Tag| {
+                let holds =
+                    |member: &&ServerId| of(**member).is_some_and(|it| it.holds(object, tag));
+                c.members().iter().filter(holds).count()
+            };
+            let newest = c.members().iter().filter_map(|member| of(*member));
+            let newest = newest.flat_map(|truth| truth.tags(object));
+            let complete = newest
+                .filter(|tag| held(*tag) >= c.quorums().quorum())
+                .max()?;
+            let lacks = |member: &&ServerId| {
+                let truth = of(**member).filter(|truth| truth.is_sound() && !truth.unreadable);
+                truth.is_some_and(|truth| truth.newest(object) < complete)
+            };
+            let lacking = server_of(*c.members().iter().find(lacks)?);
+            let object = watch.objects.describe(object);
+            Some(format!(
+                "redundancy: server {lacking} still lacks {object} {complete}, which is at a quorum"
+            ))
+        })
+    }
+
     /// After a sweep that heard from every server each one holds no more than its bound (decision record 0021).
     pub(crate) fn overgrown(&self) -> Option<String> {
         let machines = &*self.0.machines.borrow();
@@ -71,6 +114,14 @@ impl World {
 fn sound(machines: &Machines) -> impl Iterator<Item = (usize, &Truth)> {
     let truths = machines.truths().iter().enumerate();
     truths.filter(|(_, truth)| !truth.is_rotten() && !truth.unreadable)
+}
+
+/// The configuration that a pointer leads on from.
+fn left_by(kept: &KeptRecord) -> Option<ConfigurationId> {
+    match kept {
+        KeptRecord::Pointer { key, .. } => Some(*key),
+        _ => None,
+    }
 }
 
 /// Whether no later configuration of the domain is known to be final anywhere.

@@ -19,6 +19,8 @@ const PENDING: u16 = 10;
 const PENDING_MS: u16 = 11;
 const TRIMMED: u16 = 12;
 const REPAIRED: u16 = 13;
+const LACKING: u16 = 14;
+const PROVEN_MS: u16 = 15;
 
 /// A status, as fields.
 pub(super) fn fields(status: &ServerStatus) -> BytesMut {
@@ -37,8 +39,10 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         pending_ms,
         trimmed,
         repaired,
+        lacking,
+        proven_ms,
     } = *status;
-    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 11 * (6 + 8));
+    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 13 * (6 + 8));
     let mut count = |kind, value: u64| tlv::put_field(&mut out, kind, &value.to_le_bytes());
     count(INCARNATION, incarnation);
     count(OBJECTS, objects);
@@ -51,12 +55,19 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     count(PENDING_MS, pending_ms);
     count(TRIMMED, trimmed);
     count(REPAIRED, repaired);
+    // Left out where there is nothing to say: so the bytes are those of the versions before.
+    if lacking > 0 {
+        count(LACKING, lacking);
+    }
+    if let Some(ms) = proven_ms {
+        count(PROVEN_MS, ms);
+    }
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
     out
 }
 
-/// The reverse of [`fields`]. A field that is missing is 0; one of a later version is skipped unless it must be
+/// The reverse of [`fields`]. A field that is missing is 0, and the time of proof `None`; one of a later version is skipped unless it must be
 /// understood.
 pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
     let mut status = ServerStatus::default();
@@ -77,6 +88,8 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             PENDING_MS => status.pending_ms = count()?,
             TRIMMED => status.trimmed = count()?,
             REPAIRED => status.repaired = count()?,
+            LACKING => status.lacking = count()?,
+            PROVEN_MS => status.proven_ms = Some(count()?),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }

@@ -351,6 +351,7 @@ pub fn replies() -> Vec<Reply> {
             pending_ms: 9,
             trimmed: 10,
             repaired: 11,
+            ..ServerStatus::default()
         }),
     ]);
     replies.extend(cell_replies().map(Reply::Cell));
@@ -362,6 +363,11 @@ pub fn replies() -> Vec<Reply> {
         ..HeldVersions::default()
     })]));
     replies.push(Reply::Latest(Some(outside())));
+    replies.push(Reply::Status(ServerStatus {
+        lacking: 12,
+        proven_ms: Some(13),
+        ..ServerStatus::default()
+    }));
     replies
 }
 

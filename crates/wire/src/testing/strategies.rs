@@ -224,36 +224,41 @@ fn cell_summary() -> impl Strategy<Value = CellSummary> {
 }
 
 fn status() -> impl Strategy<Value = ServerStatus> {
-    any::<([u64; 11], bool, bool)>().prop_map(|(counts, serving, durable)| {
-        let [
-            incarnation,
-            objects,
-            versions,
-            element_bytes,
-            stored_bytes,
-            damaged,
-            configurations,
-            pending,
-            pending_ms,
-            trimmed,
-            repaired,
-        ] = counts;
-        ServerStatus {
-            incarnation,
-            serving,
-            durable,
-            objects,
-            versions,
-            element_bytes,
-            stored_bytes,
-            damaged,
-            configurations,
-            pending,
-            pending_ms,
-            trimmed,
-            repaired,
-        }
-    })
+    any::<([u64; 12], Option<u64>, bool, bool)>().prop_map(
+        |(counts, proven_ms, serving, durable)| {
+            let [
+                incarnation,
+                objects,
+                versions,
+                element_bytes,
+                stored_bytes,
+                damaged,
+                configurations,
+                pending,
+                pending_ms,
+                trimmed,
+                repaired,
+                lacking,
+            ] = counts;
+            ServerStatus {
+                incarnation,
+                serving,
+                durable,
+                objects,
+                versions,
+                element_bytes,
+                stored_bytes,
+                damaged,
+                configurations,
+                pending,
+                pending_ms,
+                trimmed,
+                repaired,
+                lacking,
+                proven_ms,
+            }
+        },
+    )
 }
 
 fn refusal() -> impl Strategy<Value = Refusal> {

@@ -6,6 +6,7 @@ use crate::cmd::server::ADMIN_ABOVE;
 use crate::config::{self, number, word};
 use crate::exit::{Failure, Outcome};
 use crate::session::Session;
+use crate::units::parse_size;
 use areo_client::{Dap, Shape};
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub(super) struct Plan {
     pub(super) port: Option<u16>,
     pub(super) memory: Option<bool>,
     pub(super) max_object: Option<u64>,
+    pub(super) repair_rate: Option<u64>,
     pub(super) dap: Option<DapWord>,
     pub(super) k: Option<u8>,
     pub(super) allow_f0: bool,
@@ -42,6 +44,7 @@ impl Plan {
             port: settings.get(args.port, "up.port", number)?,
             memory: durability.map(|word| word == DurabilityWord::Memory),
             max_object: settings.get(args.max_object, "max-object", parse_max_object)?,
+            repair_rate: settings.get(args.repair_rate, "repair-rate", parse_size)?,
             dap: settings.get(args.dap, "up.dap", word)?,
             k: settings.get(args.k, "up.k", number)?,
             allow_f0: settings.switch(args.allow_f0, "up.allow-f0")?,
@@ -129,6 +132,7 @@ pub(super) mod tests {
             port: None,
             memory: None,
             max_object: None,
+            repair_rate: None,
             dap: None,
             k: None,
             allow_f0: false,

@@ -188,3 +188,21 @@ fn a_refusal_after_an_acknowledgement_takes_nothing_back() {
         Decision::Done(Outcome::Stored)
     );
 }
+
+/// A repair waits for the members that lack the version, although there is a quorum without them; and not for ever.
+#[test]
+fn a_completion_waits_for_those_that_lack_the_version() {
+    let c = configuration(3, Dap::Abd);
+    let holders = [true, true, false];
+    let mut tally = store(&c, &holders).completing();
+    assert_eq!(tally.patience(), Some(timing::COMPLETION_PATIENCE));
+    assert!(tally.ask(0).is_none() && tally.ask(2).is_some());
+    assert_eq!(tally.add(2, Event::Unreachable), Decision::Pending);
+    let stored = tally.add(2, answer(Answer::Stored));
+    assert_eq!(stored, Decision::Done(Outcome::Stored));
+    let mut tally = store(&c, &holders).completing();
+    let refused = tally.add(2, answer(Answer::Refused(Refusal::Full)));
+    assert_eq!(refused, Decision::Done(Outcome::Stored));
+    let mut tally = store(&c, &holders).completing();
+    assert_eq!(tally.tick(), Decision::Done(Outcome::Stored));
+}

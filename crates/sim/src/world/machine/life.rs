@@ -140,11 +140,15 @@ impl World {
     }
 
     pub(in crate::world) fn serve(&self, server: usize, life: u64) {
-        let machine = &mut self.0.machines.borrow_mut().list[server];
-        if let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) {
+        {
+            let machine = &mut self.0.machines.borrow_mut().list[server];
+            let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) else {
+                return;
+            };
             live.node.serve();
             live.serves = true;
         }
+        self.begin_repair(server);
     }
 
     // ---- housekeeping ----
@@ -234,20 +238,20 @@ impl World {
         server: usize,
         survive: impl FnMut(UnsyncedChange<'_>) -> Survive,
     ) {
-        let registering = {
+        let tasks = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
             machine.live = None;
             machine.life += 1;
             machine.platter.disk.crash(survive);
-            let registering = machine.registering.take();
+            let tasks = [machine.registering.take(), machine.repairing.take()];
             machines.truths[server].lost();
-            registering
+            tasks
         };
         if self.is_in_memory(server) {
             self.forget_memory(server);
         }
-        if let Some(task) = registering {
+        for task in tasks.into_iter().flatten() {
             self.abort(task);
         }
         self.record([4, server as u64, 0, 0], || {

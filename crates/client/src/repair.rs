@@ -1,0 +1,205 @@
+//! Full redundancy of a domain: how many objects every member holds, and bringing the others to the members that lack them
+//! (`areo_core::dsm::redundancy`). Servers do the second themselves; this is for people who do not want to wait.
+
+use crate::domain::Domain;
+use crate::error::{Error, Operation};
+use crate::session::Context;
+use areo_core::config::Configuration;
+use areo_core::dsm::redundancy::{
+    Completion, Incomplete, Listed, ObjectRedundancy, RedundancyPage,
+};
+use areo_core::gather;
+use areo_core::limits::REPAIR_WINDOW;
+use areo_core::object::Kind;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Objects that are named in a report; the others are counted.
+const NAMED: usize = 100;
+
+/// How many objects every member holds. Objects are those of users, blocks of large values and of files, and what is left of
+/// deleted ones.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Redundancy {
+    /// Objects that were looked at.
+    pub objects: u64,
+    /// Those of which every member holds the newest version.
+    pub full: u64,
+    /// Elements that were brought to members that lacked them.
+    pub repaired: u64,
+    /// The first of the other objects.
+    pub below: Vec<BelowRedundancy>,
+    /// The domain is being reconfigured, which brings its objects to the new members: objects were not looked at, or not all of
+    /// them.
+    pub being_reconfigured: bool,
+}
+
+/// An object that is not known to be at every member.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BelowRedundancy {
+    /// Its key; of a block, what it has instead.
+    pub key: String,
+    /// `object`, `block`, `file`, or `system` for what is the domain's own.
+    pub kind: &'static str,
+    /// Servers that lack its newest version, by name. That of a write that is under way, too.
+    pub lacking: Vec<String>,
+    /// Servers that did not say what they hold.
+    pub silent: Vec<String>,
+    /// Why it could not be repaired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Redundancy {
+    /// Objects that are not known to be at every member.
+    pub fn below(&self) -> u64 {
+        self.objects - self.full
+    }
+
+    /// Servers that objects wait for, by name.
+    pub fn waiting_for(&self) -> BTreeSet<&str> {
+        let servers = self
+            .below
+            .iter()
+            .flat_map(|it| it.lacking.iter().chain(&it.silent));
+        servers.map(String::as_str).collect()
+    }
+}
+
+impl Domain {
+    /// Looks at every object of the domain, and brings its newest version to the members that lack it. One object that cannot
+    /// be repaired does not keep others from it. `progress` gets the number of objects so far. May be called at any time, also
+    /// by several clients, and has no deadline as long as it gets on.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: no quorum lists the objects. What was repaired by then stays so.
+    pub async fn repair(
+        &self,
+        progress: impl Fn(u64) + Send + 'static,
+    ) -> Result<Redundancy, Error> {
+        self.look_at_all(true, progress).await
+    }
+
+    /// The same, and repairs nothing.
+    ///
+    /// # Errors
+    /// As [`Domain::repair`].
+    pub async fn redundancy(
+        &self,
+        progress: impl Fn(u64) + Send + 'static,
+    ) -> Result<Redundancy, Error> {
+        self.look_at_all(false, progress).await
+    }
+
+    async fn look_at_all(
+        &self,
+        repairs: bool,
+        progress: impl Fn(u64) + Send + 'static,
+    ) -> Result<Redundancy, Error> {
+        let look = move |context: Context| async move {
+            let mut all = Redundancy::default();
+            match go_over(&context, repairs, &mut all, progress).await {
+                Ok(()) => Ok(all),
+                Err(Incomplete::Moving) => Ok(Redundancy {
+                    being_reconfigured: true,
+                    ..all
+                }),
+                Err(Incomplete::Unavailable(failed)) => Err(context.not_applied(&failed)),
+            }
+        };
+        self.work(Operation::Repair, None, look).await
+    }
+}
+
+async fn go_over(
+    context: &Context,
+    repairs: bool,
+    all: &mut Redundancy,
+    progress: impl Fn(u64),
+) -> Result<(), Incomplete> {
+    let domain = context.handle();
+    let path = domain.path().await?;
+    let [c] = &path[..] else {
+        return Err(Incomplete::Moving);
+    };
+    for kind in Kind::ALL {
+        let mut next = Some(String::new());
+        while let Some(after) = next {
+            let page = domain.redundancy(c, kind, &after).await?;
+            let RedundancyPage {
+                objects,
+                next: more,
+            } = page;
+            let complete = objects.iter().map(async |object| {
+                let lacking = object.lacking();
+                match repairs && lacking.contains(&true) {
+                    true => Some(domain.complete(c, &object.name, &lacking).await),
+                    false => None,
+                }
+            });
+            let completed = gather::join(REPAIR_WINDOW, complete).await;
+            for (object, completed) in objects.iter().zip(completed) {
+                add(all, context, c, object, completed);
+            }
+            progress(all.objects);
+            next = more;
+        }
+    }
+    Ok(())
+}
+
+/// Counts an object.
+fn add(
+    all: &mut Redundancy,
+    context: &Context,
+    c: &Arc<Configuration>,
+    object: &ObjectRedundancy,
+    completed: Option<Result<Completion, Incomplete>>,
+) {
+    let mut lacking = object.lacking();
+    let mut error = None;
+    match completed {
+        None => {}
+        Some(Ok(completion)) => {
+            // A listed version that no read returned is left of a write that did not end: it is not lacked.
+            let is_unfinished = completion.tag < object.tag;
+            all.repaired += if is_unfinished {
+                0
+            } else {
+                completion.reached() as u64
+            };
+            let positions = (0..c.n()).filter(|at| lacking[*at]).collect::<Vec<_>>();
+            for (at, got_it) in positions.into_iter().zip(completion.has_it()) {
+                lacking[at] = !got_it;
+            }
+        }
+        Some(Err(incomplete)) => error = Some(incomplete.to_string()),
+    }
+    all.objects += 1;
+    let is_silent = |at: &usize| object.listed[*at] == Listed::Unknown;
+    let silent: Vec<usize> = (0..c.n()).filter(is_silent).collect();
+    let lacking: Vec<usize> = (0..c.n()).filter(|at| lacking[*at]).collect();
+    if lacking.is_empty() && silent.is_empty() {
+        all.full += 1;
+    } else if all.below.len() < NAMED {
+        let names = context.cluster().names();
+        let name = |at: usize| names.name(c.members()[at]);
+        all.below.push(BelowRedundancy {
+            key: object.name.key().to_owned(),
+            kind: word_of(object.name.kind()),
+            lacking: lacking.into_iter().map(name).collect(),
+            silent: silent.into_iter().map(name).collect(),
+            error,
+        });
+    }
+}
+
+fn word_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::User => "object",
+        Kind::Block => "block",
+        Kind::Genesis => "file",
+        Kind::System => "system",
+    }
+}

@@ -1,0 +1,340 @@
+//! Repair: every server brings itself what it lacks, as a client of the others (`[X-26 self-repair]`). There is no leader, and
+//! nothing is agreed on: a server goes over the objects of the domains that it is a member of, round after round, compares what
+//! the members list, and completes those that it lacks itself ([`crate::dsm::redundancy`]).
+//!
+//! What is left to do is nowhere written down. It is the difference between what the members list: a server that was
+//! interrupted finds there what it has done already, because the elements that it got are durable. What is kept in memory is
+//! when an object that could not be repaired is tried again ([`Retries`]).
+
+use crate::config::{Configuration, ServerId};
+use crate::dsm::redundancy::{Completion, Incomplete, Listed, ObjectRedundancy, RedundancyPage};
+use crate::dsm::{Client, Domain};
+use crate::env::Env;
+use crate::gather;
+use crate::instant::Instant;
+use crate::limits::{REPAIR_FAILURES, REPAIR_WINDOW};
+use crate::object::{DomainId, Kind, Name};
+use crate::tag::Tag;
+use crate::timing::{REPAIR_AGAIN, REPAIR_AGAIN_MOST};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How the root domain is called among the domains.
+pub const ROOT_DOMAIN: &str = "@root";
+
+/// How much of the servers' time repair takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RepairPace {
+    /// Bytes of objects that are read for repair in a second, at most; not 0.
+    pub bytes_per_s: u64,
+    /// The pause after each page of objects.
+    pub page: Duration,
+}
+
+/// What a round found in one domain.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DomainRound {
+    /// The name of the domain.
+    pub domain: String,
+    /// Objects that were looked at, tombstones included.
+    pub objects: u64,
+    /// Those that this server lacks, after the round.
+    pub lacking: u64,
+    /// Those of which it is not known, because the server did not answer itself.
+    pub unknown: u64,
+    /// Those that this server got in the round.
+    pub repaired: u64,
+    /// Bytes that were read for that.
+    pub bytes: u64,
+    /// Why the round ended before the last object, if it did.
+    pub ended: Option<Incomplete>,
+}
+
+/// What a round found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Round {
+    /// Of each domain that the server is a member of.
+    pub domains: Vec<DomainRound>,
+    /// All of them were gone over to their last object.
+    pub is_whole: bool,
+}
+
+impl Round {
+    /// Objects that the server lacks.
+    pub fn lacking(&self) -> u64 {
+        self.domains.iter().map(|domain| domain.lacking).sum()
+    }
+}
+
+/// A server that repairs itself. `F` makes the world of one operation, with its deadline.
+pub struct Repairer<E, F> {
+    client: Client<E>,
+    env: F,
+    server: ServerId,
+    /// Any final configuration of the root domain.
+    root: Arc<Configuration>,
+    pace: RepairPace,
+    retries: Retries,
+}
+
+impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
+    /// A server that goes over its objects with this client.
+    pub fn new(
+        client: Client<E>,
+        env: F,
+        server: ServerId,
+        root: &Arc<Configuration>,
+        pace: RepairPace,
+    ) -> Repairer<E, F> {
+        assert!(pace.bytes_per_s > 0, "repair gets on");
+        Repairer {
+            client,
+            env,
+            server,
+            root: root.clone(),
+            pace,
+            retries: Retries::default(),
+        }
+    }
+
+    /// Goes over all objects of all domains of the server once, and brings it what it lacks. Never fails: what could not be
+    /// done is left to a later round.
+    pub async fn round(&mut self) -> Round {
+        let domains = self.operation().root(&self.root).domains().await;
+        let mut round = Round {
+            is_whole: domains.is_ok(),
+            ..Round::default()
+        };
+        let root = (ROOT_DOMAIN.to_owned(), self.root.clone());
+        for (name, known) in [root].into_iter().chain(domains.unwrap_or_default()) {
+            if let Some(domain) = self.go_over(name, &known).await {
+                round.is_whole &= domain.ended.is_none();
+                round.domains.push(domain);
+            }
+        }
+        round
+    }
+
+    /// The client, for one operation.
+    fn operation(&self) -> Client<E> {
+        self.client.with((self.env)())
+    }
+
+    fn domain(&self, known: &Arc<Configuration>) -> Domain<E> {
+        self.operation().domain(known)
+    }
+
+    /// Goes over one domain. `None`: the server is no member of it.
+    async fn go_over(&mut self, name: String, known: &Arc<Configuration>) -> Option<DomainRound> {
+        let mut found = DomainRound {
+            domain: name,
+            ..DomainRound::default()
+        };
+        let path = match self.domain(known).path().await {
+            Ok(path) => path,
+            Err(unavailable) => {
+                // Perhaps it is a member no more; until that is known it counts as one.
+                let is_member = known.position(self.server).is_some();
+                found.ended = Some(unavailable.into());
+                return is_member.then_some(found);
+            }
+        };
+        let c = &path[0];
+        let position = c.position(self.server)?;
+        found.ended = match path.len() {
+            1 => self.go_over_all(c, position, &mut found).await.err(),
+            _ => Some(Incomplete::Moving),
+        };
+        Some(found)
+    }
+
+    async fn go_over_all(
+        &mut self,
+        c: &Arc<Configuration>,
+        position: usize,
+        found: &mut DomainRound,
+    ) -> Result<(), Incomplete> {
+        for kind in Kind::ALL {
+            let mut next = Some(String::new());
+            while let Some(after) = next {
+                let page = self.domain(c).redundancy(c, kind, &after).await?;
+                let RedundancyPage {
+                    objects,
+                    next: more,
+                } = page;
+                found.objects += objects.len() as u64;
+                let is_unknown = |it: &&ObjectRedundancy| it.listed[position] == Listed::Unknown;
+                found.unknown += objects.iter().filter(is_unknown).count() as u64;
+                let is_lacked = |it: &&ObjectRedundancy| it.lacking()[position];
+                let (lacked, held): (Vec<_>, Vec<_>) = objects.iter().partition(is_lacked);
+                let domain = c.descriptor().domain;
+                for object in held {
+                    self.retries.forget(domain, &object.name);
+                }
+                self.repair(c, position, lacked, found).await;
+                next = more;
+                self.operation().env.sleep(self.pace.page).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the server what it lacks of these objects, a few at a time and no faster than the pace.
+    async fn repair(
+        &mut self,
+        c: &Arc<Configuration>,
+        position: usize,
+        mut lacked: Vec<&ObjectRedundancy>,
+        found: &mut DomainRound,
+    ) {
+        assert!(position < c.n(), "it is a member");
+        let domain = c.descriptor().domain;
+        lacked.retain(|it| !self.retries.is_unfinished(domain, it));
+        found.lacking += lacked.len() as u64;
+        assert!(found.lacking <= found.objects, "it lacks what was listed");
+        let now = (self.env)().now();
+        lacked.retain(|it| self.retries.is_due(domain, &it.name, now));
+        let own: Vec<bool> = (0..c.n()).map(|member| member == position).collect();
+        for several in lacked.chunks(REPAIR_WINDOW) {
+            let complete = several.iter().map(async |object| {
+                let completed = self.domain(c).complete(c, &object.name, &own).await;
+                (*object, completed)
+            });
+            let mut bytes = 0;
+            for (object, completed) in gather::join(REPAIR_WINDOW, complete).await {
+                bytes += completed.as_ref().map_or(0, |completion| completion.bytes);
+                self.note(domain, object, &completed, found);
+            }
+            found.bytes += bytes;
+            let time = Duration::from_secs_f64(bytes as f64 / self.pace.bytes_per_s as f64);
+            self.operation().env.sleep(time).await;
+        }
+    }
+
+    /// Takes note of what became of an object.
+    fn note(
+        &mut self,
+        domain: DomainId,
+        object: &ObjectRedundancy,
+        completed: &Result<Completion, Incomplete>,
+        found: &mut DomainRound,
+    ) {
+        assert!(found.lacking > 0, "the object was counted");
+        let now = (self.env)().now();
+        match completed {
+            Ok(completion) if completion.is_done() && completion.tag >= object.tag => {
+                self.retries.forget(domain, &object.name);
+                found.lacking -= 1;
+                found.repaired += 1;
+            }
+            // The server has what a read returns; what was listed is left of a write that did not end, or has not yet.
+            Ok(completion) if completion.is_done() => {
+                self.retries.failed(domain, object, Some(object.tag), now);
+                found.lacking -= 1;
+            }
+            Ok(_) | Err(_) => self.retries.failed(domain, object, None, now),
+        }
+    }
+}
+
+/// When objects that could not be repaired are tried again: each by itself, so that one of them delays no other.
+#[derive(Debug, Default)]
+struct Retries {
+    failures: BTreeMap<(DomainId, Name), Failure>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    attempts: u32,
+    again: Instant,
+    /// A version that no read returned.
+    unfinished: Option<Tag>,
+}
+
+impl Retries {
+    fn is_due(&self, domain: DomainId, name: &Name, now: Instant) -> bool {
+        let failure = self.failures.get(&(domain, name.clone()));
+        failure.is_none_or(|failure| failure.again <= now)
+    }
+
+    /// Whether a read that is not to be tried again yet has shown that what is listed is not complete.
+    fn is_unfinished(&self, domain: DomainId, object: &ObjectRedundancy) -> bool {
+        let failure = self.failures.get(&(domain, object.name.clone()));
+        failure.is_some_and(|failure| failure.unfinished == Some(object.tag))
+    }
+
+    fn forget(&mut self, domain: DomainId, name: &Name) {
+        if !self.failures.is_empty() {
+            self.failures.remove(&(domain, name.clone()));
+        }
+    }
+
+    fn failed(
+        &mut self,
+        domain: DomainId,
+        object: &ObjectRedundancy,
+        unfinished: Option<Tag>,
+        now: Instant,
+    ) {
+        let key = (domain, object.name.clone());
+        if self.failures.len() >= REPAIR_FAILURES && !self.failures.contains_key(&key) {
+            // Those that are not remembered are tried in every round.
+            return;
+        }
+        let attempts = self.failures.get(&key).map_or(0, |it| it.attempts) + 1;
+        let doubled = REPAIR_AGAIN.saturating_mul(1 << (attempts - 1).min(16));
+        let failure = Failure {
+            attempts,
+            again: now.plus(doubled.min(REPAIR_AGAIN_MOST)),
+            unfinished,
+        };
+        self.failures.insert(key, failure);
+        assert!(self.failures.len() <= REPAIR_FAILURES, "it is bounded");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(key: &str) -> ObjectRedundancy {
+        ObjectRedundancy {
+            name: Name::user(key).unwrap(),
+            tag: Tag::INITIAL,
+            listed: vec![Listed::Older],
+        }
+    }
+
+    #[test]
+    fn an_object_is_tried_again_after_twice_the_time() {
+        let (mut retries, domain) = (Retries::default(), DomainId(1));
+        let [one, other] = ["a", "b"].map(object);
+        let mut now = Instant::default();
+        for attempt in 0..4 {
+            assert!(retries.is_due(domain, &one.name, now));
+            retries.failed(domain, &one, None, now);
+            let wait = REPAIR_AGAIN * (1 << attempt);
+            assert!(!retries.is_due(domain, &one.name, now.plus(wait / 2)));
+            assert!(retries.is_due(domain, &other.name, now), "each for itself");
+            now = now.plus(wait);
+        }
+        for _ in 0..40 {
+            retries.failed(domain, &one, None, now);
+        }
+        assert!(retries.is_due(domain, &one.name, now.plus(REPAIR_AGAIN_MOST)));
+        retries.forget(domain, &one.name);
+        assert!(retries.is_due(domain, &one.name, now) && retries.failures.is_empty());
+    }
+
+    #[test]
+    fn a_version_that_no_read_returned_is_not_lacked_until_another_is_listed() {
+        let (mut retries, domain) = (Retries::default(), DomainId(1));
+        let old = object("a");
+        retries.failed(domain, &old, Some(old.tag), Instant::default());
+        assert!(retries.is_unfinished(domain, &old));
+        let number = 1;
+        let tag = Tag { number, ..old.tag };
+        assert!(!retries.is_unfinished(domain, &ObjectRedundancy { tag, ..old }));
+    }
+}

@@ -1,0 +1,220 @@
+//! Versions at a quorum are brought to the members that lack them, by the rules of a reader's write-back (`docs/spec`
+//! `[X-25 full-redundancy]`, `[X-26 self-repair]`).
+
+use super::reconfiguration::reconfigure;
+use crate::world::{Actor, Message, World, WorldEnv, configuration, name, server, successor};
+use areo_core::config::{Configuration, Dap};
+use areo_core::dsm::holdings::Holding;
+use areo_core::dsm::redundancy::{Incomplete, Listed, ObjectRedundancy};
+use areo_core::manager::repair::{DomainRound, RepairPace, Repairer};
+use areo_core::object::Kind;
+use areo_core::server::record::Header;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: &str = "a value that is longer than a copy may be";
+
+fn world(n: usize, dap: Dap) -> (World, Actor, Actor) {
+    let c = configuration(n, dap, 1, 0);
+    let world = World::new(&c, 1);
+    (world.clone(), world.actor(&c), world.actor(&c))
+}
+
+fn shapes() -> [(usize, Dap); 2] {
+    [(3, Dap::Abd), (5, Dap::Ec { k: 3 })]
+}
+
+/// What members list of the objects of users.
+fn look(world: &World, actor: &Actor, c: &Arc<Configuration>) -> Vec<ObjectRedundancy> {
+    let (domain, c) = (actor.domain(), c.clone());
+    let page = world.run(async move { domain.redundancy(&c, Kind::User, "").await });
+    page.expect("a quorum lists them").objects
+}
+
+/// A round of this server over the one domain that there is.
+fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
+    let actor = world.actor(c);
+    let (of_world, c) = (world.clone(), c.clone());
+    let pace = RepairPace {
+        bytes_per_s: 1 << 20,
+        page: Duration::from_millis(1),
+    };
+    let round = world.run(async move {
+        let env = move || -> WorldEnv { of_world.env() };
+        let mut repairer = Repairer::new(actor.client(), env, server(number), &c, pace);
+        repairer.round().await
+    });
+    assert_eq!(round.domains.len(), 1, "{round:?}");
+    round.domains.into_iter().next().expect("it was counted")
+}
+
+#[test]
+fn a_member_that_was_away_gets_its_elements() {
+    for (n, dap) in shapes() {
+        for absent in 0..n {
+            let (world, writer, reader) = world(n, dap);
+            let c = writer.c.clone();
+            writer.put("old", LONG);
+            world.settle();
+            world.hold(move |m| m.at(&[absent]));
+            let (old, new) = (writer.put("old", "newer"), writer.put("new", LONG));
+            world.lose(move |m| m.at(&[absent]));
+            world.release();
+            let seen = look(&world, &reader, &c);
+            let keys: Vec<_> = seen.iter().map(|it| (it.name.key(), it.tag)).collect();
+            assert_eq!(keys, [("new", new), ("old", old)]);
+            for object in &seen {
+                let lacks: Vec<usize> = (0..n).filter(|at| object.lacking()[*at]).collect();
+                assert_eq!(lacks, [absent], "{dap:?} {object:?}");
+            }
+            // Another server finds nothing to do: each repairs itself.
+            assert_eq!(round(&world, (absent + 1) % n, &c).repaired, 0);
+            let done = round(&world, absent, &c);
+            assert_eq!((done.repaired, done.lacking, done.ended), (2, 0, None));
+            assert_eq!(done.bytes, (LONG.len() + "newer".len()) as u64);
+            assert!(
+                look(&world, &reader, &c)
+                    .iter()
+                    .all(ObjectRedundancy::is_full)
+            );
+            assert_eq!(round(&world, absent, &c).bytes, 0, "it is done once");
+            // What is older goes, as after a write that the member took part in.
+            world.settle();
+            assert_eq!(world.held(absent, "old").stable, old);
+            world.crash((absent + 1) % n);
+            assert_eq!(reader.get("new"), (new, Some(LONG.into())));
+        }
+    }
+}
+
+/// A tombstone is a version like others: without it the member would go on listing what was deleted.
+#[test]
+fn a_member_that_missed_a_deletion_gets_the_tombstone() {
+    let (world, writer, reader) = world(3, Dap::Abd);
+    let c = writer.c.clone();
+    writer.put("k", LONG);
+    world.settle();
+    world.hold(|m| m.at(&[2]));
+    world.run(writer.delete("k")).unwrap();
+    world.lose(|m| m.at(&[2]));
+    world.release();
+    assert_eq!(round(&world, 2, &c).repaired, 1);
+    assert!(
+        look(&world, &reader, &c)
+            .iter()
+            .all(ObjectRedundancy::is_full)
+    );
+}
+
+#[test]
+fn a_damaged_element_is_made_again() {
+    for (n, dap) in shapes() {
+        let (world, writer, reader) = world(n, dap);
+        let (c, tag) = (writer.c.clone(), writer.put("k", LONG));
+        world.settle();
+        assert!(world.disk(1, |disk| disk.rot(|_| true)) > 0);
+        world.crash(1);
+        world.restart(1, false);
+        assert!(world.query(1, "k").is_err(), "it found out, and abstains");
+        let seen = look(&world, &reader, &c);
+        assert_eq!(seen[0].listed[1], Listed::Damaged);
+        let done = round(&world, 1, &c);
+        assert_eq!((done.repaired, done.lacking), (1, 0), "{done:?}");
+        assert!(world.held(1, "k").stores(tag));
+    }
+}
+
+#[test]
+fn a_member_that_is_away_is_not_waited_for_for_ever() {
+    let (world, writer, reader) = world(3, Dap::Abd);
+    let c = writer.c.clone();
+    world.hold(|m| m.at(&[2]));
+    writer.put("k", LONG);
+    let seen = look(&world, &reader, &c);
+    assert_eq!(
+        seen[0].listed,
+        [Listed::Newest, Listed::Newest, Listed::Unknown]
+    );
+    let domain = reader.domain();
+    let lacking = [false, false, true];
+    let done = world.run(async move { domain.complete(&c, &name("k"), &lacking).await });
+    let done = done.unwrap();
+    assert_eq!(done.holdings, [Holding::Silent]);
+    assert!(!done.is_done());
+}
+
+/// A version that no read may return is not spread: it is at one member, and older ones are complete.
+#[test]
+fn an_unfinished_version_is_brought_to_no_member() {
+    let (world, writer, reader) = world(5, Dap::Ec { k: 3 });
+    let (c, complete) = (writer.c.clone(), writer.put("k", LONG));
+    world.settle();
+    // A put that comes to one member, whose client then ends.
+    world.hold(|m: &Message| m.is_put() && !m.at(&[0]));
+    let other = world.actor(&c);
+    let put = world.spawn(other.write("k", "another long value, torn"));
+    world.settle();
+    world.lose(|m: &Message| m.is_put());
+    drop(put);
+    world.release();
+    assert!(look(&world, &reader, &c)[0].tag > complete);
+    for number in 0..5 {
+        let done = round(&world, number, &c);
+        assert_eq!((done.repaired, done.lacking), (0, 0), "{number}");
+    }
+    assert_eq!(reader.get("k"), (complete, Some(LONG.into())));
+    let torn = look(&world, &reader, &c);
+    assert_eq!(
+        torn[0]
+            .listed
+            .iter()
+            .filter(|it| **it == Listed::Newest)
+            .count(),
+        1
+    );
+}
+
+/// What cannot be read is not taken for repaired, and keeps nothing else from it.
+#[test]
+fn one_unreadable_object_stops_no_other() {
+    let (world, writer, _) = world(5, Dap::Ec { k: 3 });
+    let c = writer.c.clone();
+    world.hold(|m| m.at(&[4]));
+    for key in ["a", "b", "c"] {
+        writer.put(key, LONG);
+    }
+    world.lose(|m| m.at(&[4]));
+    world.release();
+    // Elements of 'b' rot at two of the four that have one.
+    for number in [0, 1] {
+        let of_b = |header: &Header| matches!(header, Header::Element(it) if it.name == name("b"));
+        assert!(world.disk(number, |disk| disk.rot(of_b)) > 0);
+    }
+    let done = round(&world, 4, &c);
+    assert_eq!((done.repaired, done.lacking, done.ended), (2, 1, None));
+}
+
+#[test]
+fn a_domain_that_is_being_reconfigured_is_left_to_its_transfer() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&c, 4, 1);
+    let writer = world.actor(&c);
+    let tag = writer.put("k", LONG);
+    let next = successor(&c, 1, 3, Dap::Abd);
+    // The successor is decided and known, and its client ends before the transfer.
+    world.hold(|m: &Message| m.is_put() && m.at(&[1, 2, 3]));
+    let moving = world.spawn(reconfigure(writer.client(), &c, &next));
+    world.settle();
+    let found = round(&world, 2, &c);
+    assert_eq!(found.ended, Some(Incomplete::Moving), "{found:?}");
+    world.release();
+    world.settle();
+    drop(moving);
+    let resumed = reconfigure(writer.client(), &c, &next);
+    world.run(resumed).unwrap();
+    // The new member misses nothing, and the one that left has nothing to do.
+    let done = round(&world, 3, &c);
+    assert_eq!((done.objects, done.lacking, done.ended), (1, 0, None));
+    let seen = look(&world, &writer, &next);
+    assert!(seen[0].is_full() && seen[0].tag == tag, "{seen:?}");
+}

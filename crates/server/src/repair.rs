@@ -1,0 +1,83 @@
+//! The server's own repair: rounds of [`areo_core::manager::repair`] for as long as it serves.
+
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use areo_core::manager::repair::{RepairPace, Repairer, Round};
+use areo_net::env::NetEnv;
+
+use crate::identity::Identity;
+use crate::registration::Registrar;
+use crate::worker::Worker;
+
+/// How long one operation may take.
+const ATTEMPT: Duration = Duration::from_secs(15);
+/// From the start of the server to its first round: the others may be starting, too.
+const FIRST: Duration = Duration::from_secs(1);
+/// The pause between two rounds, if the server lacked nothing: at least this, and [`SHARE`] times what the round took.
+const PAUSE: Duration = Duration::from_mins(1);
+/// Rounds at rest take one part in so many of the time, and one more.
+const SHARE: u32 = 10;
+/// The pause after a round that left something to do: at least this, and as long as the round took.
+const SOON: Duration = Duration::from_secs(5);
+/// The pause after each page of objects.
+const PAGE: Duration = Duration::from_millis(250);
+
+impl Registrar {
+    /// Goes over the objects of the server, round after round, and brings it what it lacks. Never returns.
+    pub(crate) async fn repair(
+        &self,
+        identity: &Identity,
+        worker: &Rc<Worker>,
+        bytes_per_s: u64,
+    ) -> Infallible {
+        if bytes_per_s == 0 {
+            std::future::pending::<()>().await;
+        }
+        let network = self.network.clone();
+        let env = move || -> NetEnv { network.env(ATTEMPT) };
+        let pace = RepairPace {
+            bytes_per_s,
+            page: PAGE,
+        };
+        let client = self.client.with(env());
+        let mut repairer = Repairer::new(client, env, identity.server, &self.root, pace);
+        let mut pause = FIRST;
+        loop {
+            tokio::time::sleep(pause).await;
+            self.learn_addresses(identity).await;
+            let begun = Instant::now();
+            let round = repairer.round().await;
+            let took = begun.elapsed();
+            worker.gone_over(&round);
+            report(&round);
+            pause = match round.is_whole && round.lacking() == 0 {
+                true => PAUSE.max(took * SHARE),
+                false => SOON.max(took),
+            };
+        }
+    }
+
+    /// Where the servers are that have joined since, or have moved.
+    async fn learn_addresses(&self, identity: &Identity) {
+        let client = self.client.with(self.network.env(ATTEMPT));
+        if let Ok(servers) = client.root(&self.root).servers().await {
+            self.network.learn(identity.cluster, servers.into_values());
+        }
+    }
+}
+
+/// Says what a round came to where that is worth a line.
+fn report(round: &Round) {
+    for domain in &round.domains {
+        let (name, lacking, repaired) = (&domain.domain, domain.lacking, domain.repaired);
+        if repaired > 0 || lacking > 0 {
+            let bytes = domain.bytes;
+            tracing::info!(domain = %name, repaired, bytes, lacking, "objects of this server were repaired");
+        }
+        if let Some(ended) = &domain.ended {
+            tracing::debug!(domain = %name, %ended, "a round of repair ended before its last object");
+        }
+    }
+}
