@@ -129,6 +129,11 @@ pub enum DapWord {
     /// The same with the optimisation of `CoAres`: clients remember what they wrote
     #[value(hide = true)]
     EcOptimized,
+    /// Erasure-code by CAS: a read that meets writers sends tags and no values; every version stays
+    Cas,
+    /// The same, and versions that are superseded go
+    #[value(name = "casgc")]
+    CasGc,
 }
 
 /// What an acknowledgement means.

@@ -285,6 +285,7 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         | InvalidChoice::NoFragments { .. }
         | InvalidChoice::NothingToLeaveOff
         | InvalidChoice::NoCrashTolerated { .. }
+        | InvalidChoice::NeedsPiggyback { .. }
         | InvalidChoice::InvalidShape { .. } => Code::Usage,
     };
     Failure::new(code, error.to_string())

@@ -3,6 +3,7 @@
 use crate::cluster::Names;
 use crate::{InvalidConfiguration, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
+use areo_core::dap;
 use areo_core::message::ServerRecord;
 use std::fmt;
 use std::sync::Arc;
@@ -59,6 +60,11 @@ pub enum InvalidChoice {
     NothingToLeaveOff,
     /// One crash would stop the domain (f = 0), and that was not allowed.
     NoCrashTolerated {
+        /// The shape.
+        shape: Shape,
+    },
+    /// The algorithm needs piggybacking, which was turned off.
+    NeedsPiggyback {
         /// The shape.
         shape: Shape,
     },
@@ -120,6 +126,11 @@ impl fmt::Display for InvalidChoice {
                 shape.n(),
                 if shape.k() > 1 { " or a smaller k" } else { "" }
             ),
+            InvalidChoice::NeedsPiggyback { shape } => write!(
+                f,
+                "{} needs piggybacking: leave piggyback=off and protocol=ares out, or take --dap ec",
+                shape.dap()
+            ),
             InvalidChoice::InvalidShape { error } => error.fmt(f),
         }
     }
@@ -140,7 +151,12 @@ pub(crate) fn checked(
     if shape.f() == 0 && !allow_f0 {
         return Err(InvalidChoice::NoCrashTolerated { shape });
     }
-    Configuration::new(descriptor).map_err(invalid)
+    let is_plain = !descriptor.options.piggyback;
+    let configuration = Configuration::new(descriptor).map_err(invalid)?;
+    match is_plain && dap::finalizes(&configuration) {
+        true => Err(InvalidChoice::NeedsPiggyback { shape }),
+        false => Ok(configuration),
+    }
 }
 
 /// The server of this name or id.

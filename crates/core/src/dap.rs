@@ -2,11 +2,12 @@
 //!
 //! They promise (C1) that after a completed put-data(t) every later get returns a tag of at least t, and (C2) that a
 //! returned pair was put, or is the initial one. The configuration's kind decides what is asked, accepted, brought and kept
-//! (`kind`): [`abd`], [`ec`]. What all kinds need stands in `collect` and `store`: asking some members for elements and the
+//! (`kind`): [`abd`], [`ec`], [`cas`]. What all kinds need stands in `collect` and `store`: asking some members for elements and the
 //! others for tags, and bringing one element to each member.
 
 pub mod abd;
 mod adopt;
+pub mod cas;
 mod collect;
 mod complete;
 pub mod ec;
@@ -77,13 +78,14 @@ impl ErrorType for PutError {
 /// # Errors
 /// [`Failed`].
 pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Failed> {
-    // QUERY-TAG is the same for all kinds: max(List, floor, stable) of each member ([X-2 get-tag-maximum]), the maximum
-    // over a quorum.
+    // QUERY-TAG asks the same of all kinds; what counts of each member's answer its kind says ([X-2 get-tag-maximum],
+    // [CAS-1 durable-marks]); the maximum over a quorum.
     let query = Access::query(Want::Tags, Tag::INITIAL);
     let body = Body::Access(vec![(name.clone(), query)]);
-    let fold = |max: &mut Tag, _from: usize, reply: Reply| match single(reply) {
+    let largest = largest_of(at.c());
+    let fold = move |max: &mut Tag, _from: usize, reply: Reply| match single(reply) {
         Some(Answer::Held(held)) => {
-            *max = held.max_tag().max(*max);
+            *max = largest(&held).max(*max);
             Fold::Count
         }
         _ => Fold::Ignore,
@@ -177,7 +179,9 @@ fn found<E: Env>(
         damaged,
         unaware,
         fence,
+        lacking,
     } = collected;
+    assert_eq!(lacking, None, "the elements make the value");
     let length = elements.first().map(|element| element.length);
     let value = if elements.is_empty() {
         let known = known.filter(|known| known.tag == tag);
@@ -208,6 +212,17 @@ fn found<E: Env>(
         unaware,
         fence,
     }
+}
+
+/// What get-tag takes from an answer in this configuration.
+fn largest_of(c: &Configuration) -> fn(&HeldVersions) -> Tag {
+    of_kind!(c, K => K::largest)
+}
+
+/// Whether a round of its own says, in this configuration, that a version is at a quorum ([`cas`]): a version is there for
+/// reads and listings from then on, and not before.
+pub fn finalizes(c: &Configuration) -> bool {
+    of_kind!(c, K => K::FINALIZES)
 }
 
 /// Whether clients of this configuration judge what is at a quorum, and tell its members.
@@ -310,7 +325,9 @@ async fn put<E: Env>(
         span::record_tag(tag);
         span::record_bytes(value.length());
         let tally = tally(encoded(env, at.c(), name, value));
-        gather_stored(env, at, tally).await
+        gather_stored(env, at, tally).await?;
+        many::finalize(env, at, &[(name, tag)]).await?;
+        Ok(())
     };
     span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
 }
@@ -339,7 +356,7 @@ async fn gather_stored<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), 
 
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow
 /// member could vouch for a version after the state was transferred without it (`[F-5 clean-confirm]`,
-/// `[X-4 confirm-write-backs]`). EC-DAP as published knows no confirmations.
+/// `[X-4 confirm-write-backs]`). EC-DAP as published knows no confirmations; where a round finalizes versions, it is done.
 pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
     assert!(
         at.is_last(),
@@ -349,7 +366,7 @@ pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
         !tag.is_initial(),
         "the initial version needs no confirmation"
     );
-    if !confirms(at.c()) {
+    if !confirms(at.c()) || finalizes(at.c()) {
         return;
     }
     let configuration = at.c().id();

@@ -144,6 +144,14 @@ pub enum Access {
         /// The asker is about to put this version: it is let through, unless an earlier fence holds it back.
         spared: Tag,
     },
+    /// The version's elements are at a quorum: let reads find it from now on (FIN, `[CAS-1 durable-marks]`). The answer is
+    /// [`Answer::Fetched`], or [`Answer::Stored`] where nothing is wanted or here.
+    Finalize {
+        /// Which version.
+        tag: Tag,
+        /// How much of the element here comes with the answer.
+        want: Want,
+    },
     /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3 unconfirmed-cap]`).
     Drop(Tag),
 }
@@ -287,11 +295,11 @@ impl Reply {
 pub enum Answer {
     /// To a query.
     Held(HeldVersions),
-    /// To a fetch: the element.
+    /// To a fetch: the element. To a FIN, too, which is durable.
     Fetched(Carried),
     /// To a fetch: the element is no longer held, or never was. No statement about the tag.
     Evicted,
-    /// To a put or an adoption: the tag is held, or below what was trimmed here.
+    /// To a put or an adoption: the tag is held, or below what was trimmed here. To a FIN: it is durable.
     Stored,
     /// To an adoption: there is nothing to make the element of. No acknowledgement (NEED, `[X-17 adopted-elements]`).
     Needed,

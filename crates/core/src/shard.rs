@@ -276,6 +276,7 @@ pub fn writes(request: &Request) -> bool {
                         | Access::Keep { .. }
                         | Access::Adopt(_)
                         | Access::Fence { .. }
+                        | Access::Finalize { .. }
                         | Access::Drop(_) => true,
                         Access::Query { announced, .. } => announced.is_some(),
                         Access::Fetch { .. } => false,
@@ -301,7 +302,10 @@ pub fn frees(request: &Request) -> bool {
                 element.deleted || is_manifest(element)
             }
             Access::Query { announced, .. } => announced.is_none(),
-            Access::Fetch { .. } | Access::Fence { .. } | Access::Drop(_) => true,
+            Access::Fetch { .. }
+            | Access::Fence { .. }
+            | Access::Finalize { .. }
+            | Access::Drop(_) => true,
             Access::Adopt(_) => false,
         }),
         Request::Know(_)
@@ -332,7 +336,11 @@ pub fn completes(request: &Request) -> bool {
             ..
         } => *write_back || is_small(element),
         Access::Query { announced, .. } => announced.is_none(),
-        Access::Keep { .. } | Access::Fetch { .. } | Access::Fence { .. } | Access::Drop(_) => true,
+        Access::Keep { .. }
+        | Access::Fetch { .. }
+        | Access::Fence { .. }
+        | Access::Finalize { .. }
+        | Access::Drop(_) => true,
         Access::Adopt(_) => false,
     };
     accesses.iter().all(|(_, access)| completes(access)) && writes(request)

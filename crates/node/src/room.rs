@@ -87,7 +87,9 @@ fn of_access(name_bytes: usize, access: &Access, announced_limit: u64) -> u64 {
             let bytes = usize::try_from(bytes).expect("a batch fits into memory");
             element_footprint(name_bytes, 0, bytes)
         }),
-        Access::Fence { .. } | Access::Drop(_) => small_footprint(name_bytes),
+        Access::Fence { .. } | Access::Drop(_) | Access::Finalize { .. } => {
+            small_footprint(name_bytes)
+        }
         Access::Fetch { .. } | Access::Adopt(_) => 0,
     }
 }

@@ -91,9 +91,18 @@ impl Cluster {
             true => {
                 let k = 1 + random.index(n - 2 * self.tolerated);
                 let k = u8::try_from(k).expect("few servers");
-                (n, Dap::Ec { k })
+                (n, Cluster::coded(random, k))
             }
             false => (n, Dap::Abd),
+        }
+    }
+
+    /// A kind of erasure coding: mostly the default.
+    pub(crate) fn coded(random: &Random, k: u8) -> Dap {
+        match random.index(6) {
+            0 => Dap::Cas { k },
+            1 => Dap::CasGc { k },
+            _ => Dap::Ec { k },
         }
     }
 

@@ -115,6 +115,8 @@ pub(crate) struct Truth {
     records: Vec<Option<KeptRecord>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
+    /// Of each object the largest tag on record as being at a quorum.
+    marks: BTreeMap<ObjectId, Tag>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
     /// The same of the servers that were on the machine before.
@@ -171,6 +173,7 @@ impl Truth {
     ) -> Vec<KeptRecord> {
         let before = std::mem::take(&mut self.records);
         self.elements.iter_mut().for_each(Vec::clear);
+        self.marks.clear();
         self.unreadable = unreadable;
         for (handle, kept) in found {
             self.insert(handle, kept);
@@ -200,6 +203,10 @@ impl Truth {
         } = &kept
         {
             self.fates.learn(*key, cell, acceptor);
+        }
+        if let KeptRecord::Marks { object, marks } = &kept {
+            let mark = self.marks.entry(*object).or_default();
+            *mark = marks.stable.max(*mark);
         }
         if let KeptRecord::Marks { object, marks } = &kept
             && let Some(fence) = &marks.fence
@@ -313,6 +320,18 @@ impl Truth {
         self.versions(object).iter().map(|copy| copy.tag)
     }
 
+    /// The largest tag that is durably known here to be at a quorum.
+    pub(crate) fn mark(&self, object: ObjectId) -> Tag {
+        self.marks.get(&object).copied().unwrap_or_default()
+    }
+
+    /// Durable versions up to this one.
+    pub(crate) fn versions_upto(&self, object: ObjectId, tag: Tag) -> usize {
+        let versions = self.versions(object);
+        let upto = versions.iter().take_while(|copy| copy.tag <= tag);
+        upto.map(|copy| copy.tag).collect::<BTreeSet<_>>().len()
+    }
+
     /// The largest durable version.
     pub(crate) fn newest(&self, object: ObjectId) -> Tag {
         let newest = self.versions(object).last();
@@ -330,6 +349,12 @@ impl Truth {
         self.versions(object)
             .last()
             .is_some_and(|newest| newest.deleted)
+    }
+
+    /// Whether a tombstone up to this version is durable.
+    pub(crate) fn has_tombstone(&self, object: ObjectId, upto: Tag) -> bool {
+        let mut versions = self.versions(object).iter();
+        versions.any(|copy| copy.deleted && copy.tag <= upto)
     }
 
     /// Whether its own pointer says that what comes after the configuration is final.

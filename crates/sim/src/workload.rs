@@ -8,6 +8,7 @@ use crate::run::{Options, Work};
 use crate::world::call::SimEnv;
 use crate::world::{World, id_of};
 use areo_core::config::{self, Collect, Configuration, Dap, Descriptor, ServerId};
+use areo_core::dap;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::manager::Creation;
@@ -118,6 +119,12 @@ fn drawn_options(random: &Random) -> config::Options {
     config::Options { piggyback, collect }
 }
 
+/// The options of a configuration: a kind whose versions a round finalizes is offered with piggybacking only.
+fn options_of(c: &Configuration, drawn: config::Options) -> config::Options {
+    let piggyback = drawn.piggyback || dap::finalizes(c);
+    config::Options { piggyback, ..drawn }
+}
+
 /// The servers of a domain's first configuration, and how they keep it: often the usual five, four or three.
 fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) {
     let (random, cluster) = (world.random(), world.cluster());
@@ -125,7 +132,10 @@ fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) {
     if cluster.is_usual() && random.chance(500) {
         let (n, k) = [(5, 3), (5, 3), (4, 2)][random.index(3)];
         return match is_coded {
-            true => (all[cluster.servers - n..].to_vec(), Dap::Ec { k }),
+            true => (
+                all[cluster.servers - n..].to_vec(),
+                Cluster::coded(random, k),
+            ),
             false => (vec![0, 2, 4], Dap::Abd),
         };
     }
@@ -433,7 +443,7 @@ impl Workload {
         let members = self.world.ids(servers);
         let plain = configuration(domain, members, dap, copy_bytes);
         let descriptor = Descriptor {
-            options: self.shape.options,
+            options: options_of(&plain, self.shape.options),
             delta: self.shape.delta,
             ..plain.descriptor().clone()
         };
@@ -450,10 +460,13 @@ impl Workload {
             let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
             let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
             let servers = Cluster::members(random, all, n, &in_use);
+            let members = servers.into_iter().map(|server| ids[server]).collect();
+            let plain = configuration(like.id().domain, members, dap, self.shape.copy_bytes);
             Descriptor {
-                members: servers.into_iter().map(|server| ids[server]).collect(),
+                members: plain.members().to_vec(),
                 dap,
                 copy_bytes: self.shape.copy_bytes,
+                options: options_of(&plain, self.shape.options),
                 ..like.descriptor().clone()
             }
         })

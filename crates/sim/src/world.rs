@@ -245,6 +245,16 @@ impl World {
         watch.shapes.insert(c.id(), c.clone());
     }
 
+    /// How many members make a quorum of a configuration that the run knows.
+    pub(crate) fn quorum(&self, c: &ConfigurationId) -> usize {
+        let watch = self.0.watch.borrow();
+        let known = watch
+            .shapes
+            .get(c)
+            .expect("it is asked by those who know it");
+        known.quorums().quorum()
+    }
+
     // ---- events ----
 
     fn at(&self, delay: Duration, event: Event) {

@@ -67,6 +67,10 @@ fn access_name(access: &Access) -> &'static str {
         Access::Adopt(_) => "adopt",
         Access::Fence { .. } => "fence",
         Access::Drop(_) => "drop",
+        Access::Finalize { want, .. } => match want {
+            Want::Tags => "finalize",
+            _ => "finalize-giving",
+        },
     }
 }
 

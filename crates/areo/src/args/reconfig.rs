@@ -97,6 +97,8 @@ impl From<DapWord> for DapKind {
             DapWord::Ec => DapKind::Ec,
             DapWord::EcPublished => DapKind::EcPublished,
             DapWord::EcOptimized => DapKind::EcOptimized,
+            DapWord::Cas => DapKind::Cas,
+            DapWord::CasGc => DapKind::CasGc,
         }
     }
 }

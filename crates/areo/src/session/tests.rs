@@ -144,6 +144,7 @@ fn a_domain_that_was_not_created_has_an_exit_code() {
         (unknown.into(), 3),
         (InvalidChoice::ServerTwice { name: name.clone() }.into(), 2),
         (InvalidChoice::NoCrashTolerated { shape }.into(), 2),
+        (InvalidChoice::NeedsPiggyback { shape }.into(), 2),
         (
             CreateDomainError::Exists {
                 name: name.clone(),

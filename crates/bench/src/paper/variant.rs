@@ -86,6 +86,8 @@ impl Variant {
             DapKind::Ec => ("EC", ""),
             DapKind::EcPublished => ("EC", " (EC-DAP)"),
             DapKind::EcOptimized => ("EC", " (EC-DAPopt)"),
+            DapKind::Cas => ("CAS", ""),
+            DapKind::CasGc => ("CASGC", ""),
         };
         let etcd = if self.etcd { " (etcd)" } else { "" };
         format!("{co}ARES{dap}{f}{ec}{}{etcd}", self.extras.suffix())
@@ -115,9 +117,11 @@ impl Variant {
         match (self.extras, self.dap) {
             // What it brought to a quorum it does not write back.
             (Extras::Plain, DapKind::EcOptimized) => (4, 3),
+            (Extras::Plain, DapKind::Cas | DapKind::CasGc) => (5, 4),
             (Extras::Plain, _) => (4, 4),
             // Every version that is found is written back.
             (Extras::Piggyback | Extras::Collecting, DapKind::EcPublished) => (2, 2),
+            (Extras::Piggyback | Extras::Collecting, DapKind::Cas | DapKind::CasGc) => (3, 1),
             (Extras::Piggyback | Extras::Collecting, _) => (2, 1),
         }
     }

@@ -100,6 +100,25 @@ fn no_crash_tolerated_has_to_be_allowed() {
 }
 
 #[test]
+fn kinds_that_finalize_versions_are_refused_without_piggybacking() {
+    let five = names(&["s1", "s2", "s3", "s4", "s5"]);
+    for (dap, word) in [(Dap::Cas { k: 3 }, "cas"), (Dap::CasGc { k: 3 }, "casgc")] {
+        assert!(create(&on(&[], dap), &five).is_ok());
+        let plain = DomainOptions {
+            experimental: "piggyback=off".parse().unwrap(),
+            ..on(&[], dap)
+        };
+        let sentence = create(&plain, &five).unwrap_err().to_string();
+        assert_eq!(
+            sentence,
+            format!(
+                "{word} needs piggybacking: leave piggyback=off and protocol=ares out, or take --dap ec"
+            )
+        );
+    }
+}
+
+#[test]
 fn impossible_shapes_are_told_as_such() {
     let five = names(&["s1", "s2", "s3", "s4", "s5"]);
     for k in [0, 6] {

@@ -19,6 +19,10 @@ pub enum DapKind {
     EcPublished,
     /// EC-DAPopt of `CoAres`, to compare with.
     EcOptimized,
+    /// Coded atomic storage.
+    Cas,
+    /// The same, and versions that are superseded go.
+    CasGc,
 }
 
 impl DapKind {
@@ -29,6 +33,8 @@ impl DapKind {
             DapKind::Ec => Dap::Ec { k },
             DapKind::EcPublished => Dap::EcPublished { k },
             DapKind::EcOptimized => Dap::EcOptimized { k },
+            DapKind::Cas => Dap::Cas { k },
+            DapKind::CasGc => Dap::CasGc { k },
         }
     }
 
@@ -46,6 +52,8 @@ impl From<Dap> for DapKind {
             Dap::Ec { .. } => DapKind::Ec,
             Dap::EcPublished { .. } => DapKind::EcPublished,
             Dap::EcOptimized { .. } => DapKind::EcOptimized,
+            Dap::Cas { .. } => DapKind::Cas,
+            Dap::CasGc { .. } => DapKind::CasGc,
         }
     }
 }

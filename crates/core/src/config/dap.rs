@@ -28,6 +28,12 @@ macro_rules! kinds {
             "EC-DAPopt of `CoAres`, which the papers compare with."
             EcOptimized { k }, Quorums::erasure_coded, 0x800f, "ec-optimized", ec::optimized::EcOptimized;
 
+            "Coded atomic storage: a version is there for readers when a round has said so. Every version stays, as published."
+            Cas { k }, Quorums::erasure_coded, 0x8010, "cas", cas::Cas;
+
+            "The same, and versions go: of those that readers may find the `delta + 1` largest stay."
+            CasGc { k }, Quorums::erasure_coded, 0x8012, "casgc", cas::CasGc;
+
             #[cfg(test)]
             "The toy of `dap::kind::toy`, which no release has: quorums of all members."
             All, |n, _| Quorums::erasure_coded(n, n), 0x80ff, "all", kind::toy::All;

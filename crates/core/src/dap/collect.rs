@@ -2,7 +2,7 @@
 //! says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
 
 use super::kind::of_kind;
-use super::{PassedVersions, Scope, single};
+use super::{PassedVersions, Scope, cas, single};
 use crate::config::Configuration;
 use crate::element::{Carried, Element, Form};
 use crate::env::{Env, Work};
@@ -16,6 +16,7 @@ use member::{Asks, FETCH_PATIENCE, Member, QUERY_PATIENCE, REFUSED};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) mod elements;
 mod member;
 
 /// What get-data needs to know.
@@ -53,6 +54,9 @@ pub(super) struct CollectedVersion {
     /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
     /// initial one.
     pub(super) elements: Vec<Element>,
+    /// Where these are not enough, and the caller needs more: which members sent them, by position. The round that finalizes the
+    /// version brings the others ([`super::cas`]).
+    pub(super) lacking: Option<Vec<bool>>,
     pub(super) complete: bool,
     pub(super) holders: Vec<bool>,
     pub(super) damaged: bool,
@@ -77,7 +81,13 @@ pub(super) async fn collect<E: Env>(
         // Whatever the round trip is: sooner or later an attempt waits long enough for it. An older version takes the answers
         // of more members than a quorum.
         tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
-        match gather::gather(env, at, tally).await? {
+        let mut outcome = gather::gather(env, at, tally).await?;
+        if let Outcome::Found(collected) = &mut outcome
+            && !cas::finalize(env, at, name, (scope, attempt), collected).await?
+        {
+            outcome = Outcome::Restart;
+        }
+        match outcome {
             Outcome::Found(collected) => return Ok(Some(collected)),
             Outcome::Restart if passes => return Ok(None),
             Outcome::Restart => {
@@ -173,18 +183,34 @@ impl Collect {
         if self.needs_none(tag) || self.enough(tag) {
             return Decision::Done(Outcome::Found(self.collected(tag)));
         }
+        if super::finalizes(&self.configuration) {
+            // Another round is worth while only where the version is not known to be complete, or no element is to come.
+            return match self.is_complete(tag) && self.missing(tag) == 0 {
+                true => Decision::Pending,
+                false => Decision::Done(Outcome::Found(self.collected(tag))),
+            };
+        }
         self.fetch_missing(tag)
     }
 
     /// Whether a member listed the version. None needs to list the initial one, or the one that the asker has.
     fn is_known(&self, held: &[Option<HeldVersions>], tag: Tag) -> bool {
         let listed = held.iter().flatten().flat_map(|held| &held.stored);
-        tag.is_initial() || tag == self.have || listed.into_iter().any(|(listed, _)| *listed == tag)
+        let is_mark = held.iter().flatten().any(|held| held.stable == tag);
+        let is_listed = listed.into_iter().any(|(listed, _)| *listed == tag);
+        tag.is_initial() || tag == self.have || is_listed || is_mark
     }
 
-    /// Asks members that hold `tag` for their elements, as many as would be missing if all that are still expected came.
-    fn fetch_missing(&mut self, tag: Tag) -> Decision<Outcome> {
-        assert!(!tag.is_initial(), "that fetch marks members that refused");
+    /// Whether the answers show that the version is at a quorum.
+    fn is_complete(&self, tag: Tag) -> bool {
+        let held = self.members.iter().filter_map(|m| m.held.as_ref());
+        let (held, c): (Vec<&HeldVersions>, _) = (held.collect(), &self.configuration);
+        // What nobody wrote is at every quorum.
+        tag.is_initial() || of_kind!(c, K => K::is_complete(c, &held, tag))
+    }
+
+    /// How many elements of `tag` would be missing if all that are still expected came.
+    fn missing(&self, tag: Tag) -> usize {
         let form = |m: &Member| m.held.as_ref().and_then(|held| held.form_of(tag));
         let is_copy = self
             .members
@@ -196,7 +222,13 @@ impl Collect {
         };
         let gives = |member: &&Member| member.will_give(tag, is_copy, self.scope);
         let expected = self.members.iter().filter(gives).count();
-        let missing = needed.saturating_sub(self.alike(tag).len() + expected);
+        needed.saturating_sub(self.alike(tag).len() + expected)
+    }
+
+    /// Asks members that hold `tag` for their elements, as many as are missing.
+    fn fetch_missing(&mut self, tag: Tag) -> Decision<Outcome> {
+        assert!(!tag.is_initial(), "that fetch marks members that refused");
+        let missing = self.missing(tag);
         let mut fetch: Vec<usize> = (0..self.members.len())
             .filter(|position| self.members[*position].may_be_asked_for(tag))
             .collect();
@@ -240,67 +272,46 @@ impl Collect {
         tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }
 
-    /// Whether the elements here make the value of `tag`: one copy, or k distinct fragments of this configuration's form, of one
-    /// value.
+    /// Whether the elements here make the value of `tag`.
     fn enough(&self, tag: Tag) -> bool {
-        let alike = self.alike(tag);
-        let mut elements = alike.iter().filter_map(|position| self.element(*position));
-        let needed = match self.scope == Scope::Metadata {
-            true => 1,
-            false => usize::from(self.configuration.dap().k()),
-        };
-        alike.len() >= needed || elements.any(|element| element.form.is_whole())
+        elements::enough(&self.configuration, self.scope, &self.given(tag))
     }
 
-    fn element(&self, position: usize) -> Option<&Element> {
-        let element = self.members[position].element.as_ref();
-        element.map(|(_, element)| element)
+    /// What members gave of `tag`, by position.
+    fn given(&self, tag: Tag) -> Vec<Option<&Element>> {
+        let members = self.members.iter();
+        let of_version = members.map(|it| it.element.as_ref().filter(|_| it.has(tag)));
+        of_version
+            .map(|it| it.map(|(_, element)| element))
+            .collect()
     }
 
-    /// Of the members that gave an element of `tag`, those whose elements can be of one value: as many as there are that
-    /// state the same of it ([`Element::is_alike`]). In an execution all do; a member that does not is out of order, and
-    /// must not keep others from being read.
+    /// Of the members that gave an element of `tag`, those whose elements can be of one value.
     fn alike(&self, tag: Tag) -> Vec<usize> {
-        let has = |position: &usize| self.members[*position].has(tag);
-        let mut alike: Vec<usize> = (0..self.members.len()).filter(has).collect();
-        let are_alike = |a: usize, b: usize| match (self.element(a), self.element(b)) {
-            (Some(a), Some(b)) => a.is_alike(b),
-            _ => false,
-        };
-        if alike.iter().all(|position| are_alike(alike[0], *position)) {
-            return alike;
-        }
-        let like = |position: &usize| alike.iter().filter(|it| are_alike(**it, *position)).count();
-        let most = alike.iter().copied().max_by_key(like);
-        alike.retain(|position| most.is_some_and(|most| are_alike(most, *position)));
-        alike
+        elements::alike(&self.given(tag))
     }
 
     fn collected(&mut self, tag: Tag) -> CollectedVersion {
         let holds = |member: &Member| member.held.as_ref().is_some_and(|held| held.stores(tag));
         let holders: Vec<bool> = self.members.iter().map(holds).collect();
-        let stable = self
-            .members
-            .iter()
-            .flat_map(|member| &member.held)
-            .any(|held| held.stable >= tag);
         let held = self.members.iter().filter(|member| member.held.is_some());
         assert!(
             held.count() >= self.quorum(),
             "a version is returned after a quorum answered"
         );
-        let at_quorum = holders.iter().filter(|holds| **holds).count() >= self.quorum();
+        let complete = self.is_complete(tag);
+        let is_enough = self.needs_none(tag) || self.enough(tag);
         let alike = match self.needs_none(tag) {
             true => Vec::new(),
             false => self.alike(tag),
         };
+        let gave = || (0..self.members.len()).map(|position| alike.contains(&position));
+        let lacking = (!is_enough).then(|| gave().collect());
         let elements = alike.into_iter();
         let elements = elements.filter_map(|position| self.members[position].element.take());
         let elements = elements.map(|(_, element)| element).collect();
         let fences = self.members.iter().flat_map(|member| &member.held);
         let fence = fences.map(|held| held.fence).max().unwrap_or_default();
-        // What nobody wrote is at every quorum.
-        let complete = tag.is_initial() || stable || at_quorum;
         let mut answers = self
             .members
             .iter()
@@ -308,6 +319,7 @@ impl Collect {
         CollectedVersion {
             tag,
             elements,
+            lacking,
             complete,
             holders,
             damaged: self.damaged,
@@ -317,7 +329,8 @@ impl Collect {
     }
 
     fn answer(&mut self, from: usize, answer: Answer) -> Decision<Outcome> {
-        let form_fits = |element: &Element| self.fits(from, element);
+        let (c, name, scope) = (&self.configuration, &self.name, self.scope);
+        let form_fits = |element: &Element| elements::fits(c, name, from, element, scope);
         match answer {
             Answer::Held(mut held) if self.members[from].held.is_none() => {
                 let element = match held.element.take() {
@@ -346,32 +359,6 @@ impl Collect {
             | Answer::Needed
             | Answer::Dropped => Decision::Pending,
         }
-    }
-
-    /// Whether this is an element that the member at this position can hold (`[EC-2 self-describing-elements]`), and as long
-    /// as it must be.
-    fn fits(&self, from: usize, element: &Element) -> bool {
-        let c = &self.configuration;
-        let Ok(length) = usize::try_from(element.length) else {
-            return false;
-        };
-        let bytes = match element.form {
-            Form::Copy => length,
-            Form::Manifest => 0,
-            Form::Trimmed => return false,
-            Form::Fragment { n, k, index } => {
-                let hash = self.name.placement_hash(c.descriptor().domain);
-                let ours = usize::from(n) == c.n() && k == c.dap().k();
-                if !c.dap().is_coded() || !ours || index != c.element_index(from, hash) {
-                    return false;
-                }
-                match index < k {
-                    true => c.code().data_range(length, index).len(),
-                    false => c.code().fragment_length(length),
-                }
-            }
-        };
-        self.scope == Scope::Metadata || element.payload.len() == bytes
     }
 
     fn refused(&mut self, from: usize, refusal: Refusal) -> Decision<Outcome> {

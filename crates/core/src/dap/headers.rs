@@ -87,11 +87,13 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<HeldVersions>>, have: Tag) 
         return None;
     }
     let tag = of_kind!(c, K => K::accepted(c, &held, have, &PassedVersions::default()))?;
-    assert!(tag >= have, "no older version is found than the asker has");
+    if tag < have {
+        // No member holds what the asker claims to have.
+        return None;
+    }
     let answers = || held.iter().flatten();
-    let holders = answers().filter(|held| held.stores(tag)).count();
-    let is_complete = holders >= quorum || answers().any(|held| held.stable >= tag);
-    if !tag.is_initial() && !is_complete {
+    let listed: Vec<&HeldVersions> = answers().collect();
+    if !tag.is_initial() && !of_kind!(c, K => K::is_complete(c, &listed, tag)) {
         return None;
     }
     let unaware = answers().any(|held| is_unaware(held, tag));

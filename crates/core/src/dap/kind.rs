@@ -5,9 +5,11 @@
 //! |---|---|
 //! | get-data | [`Kind::wants`], [`Kind::accepted`], [`Kind::decode`] |
 //! | put-data | [`Kind::elements`] |
-//! | CONFIRM | [`Kind::CONFIRMS`], [`Kind::REMEMBERS`] |
+//! | get-tag | [`Kind::largest`] |
+//! | CONFIRM, FIN | [`Kind::CONFIRMS`], [`Kind::FINALIZES`], [`Kind::is_complete`], [`Kind::REMEMBERS`] |
 //! | QUERY, at a server | [`Kind::held`] |
 //! | PUT, at a server | [`Kind::admit`], [`Kind::trim`] |
+//! | LIST, at a server | [`Kind::listed`] |
 //! | FENCE, DROP | [`Kind::FENCES`], [`Kind::is_busy`] |
 
 #[cfg(test)]
@@ -38,6 +40,8 @@ pub(crate) trait Kind {
     /// Whether members are told which version is at a quorum, and clients judge that by answers (`[F-1 quorum-agrees]`,
     /// `[F-3 confirmed-tag]`). Without, every read is written back, to everybody.
     const CONFIRMS: bool = true;
+    /// Whether it is a round that says so, durably, and not a note ([`super::cas`]).
+    const FINALIZES: bool = false;
     /// Whether a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
     const FENCES: bool = false;
     /// What clients remember.
@@ -62,6 +66,18 @@ pub(crate) trait Kind {
         passed: &PassedVersions,
     ) -> Option<Tag>;
 
+    /// Whether the answers of a quorum show that this version, which they allow to return, is at a quorum
+    /// (`[F-1 quorum-agrees]`, `[F-3 confirmed-tag]`).
+    fn is_complete(c: &Configuration, held: &[&HeldVersions], tag: Tag) -> bool {
+        let holders = held.iter().filter(|held| held.stores(tag)).count();
+        holders >= c.quorums().quorum() || held.iter().any(|held| held.stable >= tag)
+    }
+
+    /// What get-tag takes from an answer.
+    fn largest(held: &HeldVersions) -> Tag {
+        held.max_tag()
+    }
+
     /// The value, of elements that are enough for it.
     fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value;
 
@@ -71,8 +87,14 @@ pub(crate) trait Kind {
     // ---- server half ----
 
     /// The answer to QUERY(want, have).
-    fn held(versions: &Versions, want: Want, have: Tag) -> HeldVersions {
+    fn held(versions: &Versions, want: Want, have: Tag, _: Bounds) -> HeldVersions {
         versions.held(want, have)
+    }
+
+    /// The version that a listing shows, and what is here of it.
+    fn listed(versions: &Versions) -> Option<(Tag, Option<&StoredVersion>)> {
+        let largest = versions.largest()?;
+        Some((largest.tag, Some(largest)))
     }
 
     /// What becomes of PUT(tag).

@@ -112,7 +112,9 @@ impl Collect {
             let first = listed[0];
             let is_same = |it: &&ListEntry| (&it.key, it.tag) == (&first.key, first.tag);
             let agree = listed.len() == replies && listed.iter().all(is_same);
-            let is_there = listed.iter().all(|it| !it.deleted && !it.damaged);
+            let is_there = listed
+                .iter()
+                .all(|it| !it.deleted && !it.damaged && !it.absent);
             (agree && is_there).then(|| Witness {
                 key: first.key.clone(),
                 tag: first.tag,
@@ -125,14 +127,20 @@ impl Collect {
     }
 }
 
-/// Of each key the entry with the largest tag, in order of the keys. Of several that list it, the one that has it for the
+/// Of each key the entry with the largest tag, in order of the keys; of a server that has the element, if one does. Of several that list it, the one that has it for the
 /// shortest time says its age: so a clock that is fast makes nothing older than others say that it is.
 pub fn newest(entries: impl IntoIterator<Item = ListEntry>) -> Vec<ListEntry> {
     let mut newest: BTreeMap<String, ListEntry> = BTreeMap::new();
     for entry in entries {
         match newest.get_mut(&entry.key) {
             Some(best) if best.tag > entry.tag => {}
-            Some(best) if best.tag == entry.tag => best.age_s = best.age_s.min(entry.age_s),
+            Some(best) if best.tag == entry.tag => {
+                let age_s = best.age_s.min(entry.age_s);
+                if best.absent {
+                    *best = entry;
+                }
+                best.age_s = age_s;
+            }
             Some(best) => *best = entry,
             None => drop(newest.insert(entry.key.clone(), entry)),
         }
@@ -193,6 +201,7 @@ mod tests {
             age_s: 0,
             deleted: false,
             damaged: false,
+            absent: false,
         }
     }
 

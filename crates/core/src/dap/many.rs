@@ -2,6 +2,7 @@
 //! long as nothing is in the way. What cannot be done so has no result, and is to be done for the object alone.
 
 use super::adopt::Adopt;
+use super::cas::finalize::Finalize;
 use super::collect::{Collect, Outcome as Collected};
 use super::kind::of_kind;
 use super::store::{Outcome as Stored, Store};
@@ -40,6 +41,8 @@ pub async fn get_data<E: Env>(
         "each object was found or is to be read alone"
     );
     let found = |collected| match collected {
+        // Another round is due.
+        Some(Collected::Found(found)) if !super::cas::is_finalized(c, &found) => None,
         Some(Collected::Found(collected)) => Some(super::found(env, c, collected, None, scope)),
         Some(Collected::Restart) | None => None,
     };
@@ -76,7 +79,43 @@ pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<V
         "each put ended or is to be made alone"
     );
     let is_stored = |outcome| outcome == Some(Stored::Stored);
-    Ok(stored.into_iter().map(is_stored).collect())
+    let stored: Vec<bool> = stored.into_iter().map(is_stored).collect();
+    let there = puts.iter().zip(&stored).filter(|(_, stored)| **stored);
+    let there: Vec<(&Name, Tag)> = there.map(|(put, _)| (put.name, put.tag)).collect();
+    finalize(env, at, &there).await?;
+    Ok(stored)
+}
+
+/// Makes versions whose elements are at a quorum known there, durably, where the configuration's kind has a round for it
+/// (FIN, `[CAS-1 durable-marks]`).
+///
+/// # Errors
+/// [`Failed`].
+pub async fn finalize<E: Env>(
+    env: &E,
+    at: &Visit,
+    versions: &[(&Name, Tag)],
+) -> Result<(), Failed> {
+    let c = at.c();
+    if !super::finalizes(c) || versions.is_empty() {
+        return Ok(());
+    }
+    let call = |(name, tag): &(&Name, Tag)| Finalize::new(c, name, *tag);
+    if let [version] = versions {
+        return gather::gather(env, at, call(version)).await.map(|_| ());
+    }
+    let batch = Batch::new(c.n(), versions.iter().map(call));
+    let finalized = gather::gather(env, at, batch).await?;
+    assert_eq!(finalized.len(), versions.len(), "each was asked for");
+    // Some member refused one of them.
+    let alone = versions
+        .iter()
+        .zip(finalized)
+        .filter(|(_, done)| done.is_none());
+    for (version, _) in alone {
+        gather::gather(env, at, call(version)).await?;
+    }
+    Ok(())
 }
 
 /// Has the members hold what they hold of these versions in earlier configurations (`[X-17 adopted-elements]`). Says of each

@@ -4,7 +4,7 @@
 use super::single;
 use crate::config::Configuration;
 use crate::gather::{ConfiguredTally, Decision, Event};
-use crate::message::{Access, Announcement, Answer, Body, Refusal, Reply, Want};
+use crate::message::{Access, Announcement, Answer, Body, HeldVersions, Refusal, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 use std::time::Duration;
@@ -13,6 +13,8 @@ pub(super) struct Offer {
     name: Name,
     announced: Announcement,
     quorum: usize,
+    /// What counts of an answer.
+    largest_of: fn(&HeldVersions) -> Tag,
     largest: Tag,
     members: Vec<State>,
     /// How long members that are silent are waited for once one is busy. After it they are late, and no quorum is hoped for of
@@ -49,6 +51,7 @@ impl Offer {
             name: name.clone(),
             announced,
             quorum: c.quorums().quorum(),
+            largest_of: super::largest_of(c),
             largest: Tag::INITIAL,
             members: vec![State::Asked; c.n()],
             grace,
@@ -83,7 +86,7 @@ impl Offer {
     fn reply(&mut self, reply: Reply) -> State {
         match single(reply) {
             Some(Answer::Held(held)) => {
-                self.largest = held.max_tag().max(self.largest);
+                self.largest = (self.largest_of)(&held).max(self.largest);
                 State::HasRoom
             }
             Some(Answer::Refused(Refusal::Busy)) => State::Busy,
@@ -137,7 +140,6 @@ impl ConfiguredTally for Offer {
 mod tests {
     use super::*;
     use crate::config::{Dap, Descriptor, ServerId};
-    use crate::message::HeldVersions;
     use crate::object::DomainId;
     use crate::tag::Writer;
     use crate::timing;

@@ -413,7 +413,12 @@ impl Versions {
     /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and newer
     /// than what the asker has.
     pub fn held(&self, want: Want, have: Tag) -> HeldVersions {
-        let newest = self.largest().filter(|newest| newest.tag > have);
+        self.held_with(self.largest(), want, have)
+    }
+
+    /// The same, with the element of this version.
+    pub fn held_with(&self, newest: Option<&StoredVersion>, want: Want, have: Tag) -> HeldVersions {
+        let newest = newest.filter(|newest| newest.tag > have);
         let newest = newest.filter(|newest| newest.form != Form::Trimmed);
         let element = newest.and_then(|newest| {
             let payload = match (want, newest.form) {

@@ -9,7 +9,7 @@ use crate::error::Unavailable;
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
-use crate::object::Kind;
+use crate::object::{Kind, Metadata, Name};
 use std::collections::BTreeSet;
 
 /// One page of a listing.
@@ -43,7 +43,44 @@ impl<E: Env> Domain<E> {
         let looks = gather::join(limits::SWEEP_WINDOW, looks).await;
         let empty = looks.into_iter().collect::<Result<Vec<_>, Unavailable>>()?;
         page.prefixes.retain(|it| !empty.contains(&Some(it)));
+        let entries = page.entries.into_iter();
+        let entries = entries.map(|entry| self.looked_up(request.kind, entry));
+        let entries = gather::join(limits::SWEEP_WINDOW, entries).await;
+        let entries = entries
+            .into_iter()
+            .collect::<Result<Vec<_>, Unavailable>>()?;
+        page.entries = entries.into_iter().flatten().collect();
         Ok(cut(page, request.limit))
+    }
+
+    /// The entry. Where no server that answered has an element of its version, the object is asked for alone
+    /// (`[CAS-8 finalized-listing]`); `None`: it is deleted.
+    async fn looked_up(
+        &self,
+        kind: Kind,
+        entry: ListEntry,
+    ) -> Result<Option<ListEntry>, Unavailable> {
+        if !entry.absent {
+            return Ok(Some(entry));
+        }
+        let name = Name::new(kind, &entry.key).expect("a server listed it");
+        let found = Box::pin(self.stat(&name)).await?;
+        let value = found.value.filter(|value| !value.deleted);
+        assert!(
+            value.is_none() || !found.tag.is_initial(),
+            "a value was written"
+        );
+        Ok(value.map(|value| {
+            let (etag, written_at_ms) = Metadata::listed(&value.metadata);
+            ListEntry {
+                tag: found.tag,
+                length: found.length,
+                etag,
+                written_at_ms,
+                absent: false,
+                ..entry
+            }
+        }))
     }
 
     /// Whether there is an object whose key begins so.
@@ -124,6 +161,7 @@ mod tests {
             age_s: 0,
             deleted,
             damaged: false,
+            absent: false,
         }
     }
 

@@ -296,7 +296,7 @@ fn compare(kind: Kind, pages: &[Option<ListPage>]) -> RedundancyPage {
         let listed = row.iter().zip(pages).map(|(entry, page)| match entry {
             _ if page.is_none() => Listed::Unknown,
             Some(entry) if entry.damaged => Listed::Damaged,
-            Some(entry) if entry.tag >= tag => Listed::Newest,
+            Some(entry) if entry.tag >= tag && !entry.absent => Listed::Newest,
             _ => Listed::Older,
         });
         ObjectRedundancy {
@@ -338,6 +338,7 @@ mod tests {
             age_s: 0,
             deleted: false,
             damaged: false,
+            absent: false,
         }
     }
 
@@ -349,6 +350,18 @@ mod tests {
         let page = compare(Kind::User, pages);
         let row = |it: ObjectRedundancy| (it.name.key().to_owned(), it.tag.number, it.listed);
         page.objects.into_iter().map(row).collect()
+    }
+
+    /// It knows that the version is complete, and that is all (`[CAS-8 finalized-listing]`).
+    #[test]
+    fn a_member_without_an_element_of_the_newest_version_lacks_it() {
+        let absent = ListEntry {
+            absent: true,
+            ..entry("a", 2)
+        };
+        let pages = [entry("a", 2), absent].map(|entry| Some(page(vec![entry], false)));
+        let expected = vec![Listed::Newest, Listed::Older];
+        assert_eq!(rows(&pages), [("a".to_owned(), 2, expected)]);
     }
 
     #[test]

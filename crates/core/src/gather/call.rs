@@ -8,7 +8,7 @@
 use crate::config::{Members, ServerId};
 use crate::error::{Response, Unavailable};
 use crate::instant::Instant;
-use crate::message::{Access, Body, Request};
+use crate::message::{Access, Body, Request, Want};
 use crate::tally::{Decision, Event, Tally};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -343,7 +343,11 @@ fn expects_bulk(request: &Request) -> bool {
     let Request::Configured { body, .. } = request else {
         return false;
     };
-    let fetches = |access: &Access| matches!(access, Access::Fetch { payload: true, .. });
+    let fetches = |access: &Access| match access {
+        Access::Fetch { payload, .. } => *payload,
+        Access::Finalize { want, .. } => matches!(want, Want::Fragment | Want::Element),
+        _ => false,
+    };
     matches!(body, Body::Access(accesses) if accesses.iter().any(|(_, access)| fetches(access)))
 }
 

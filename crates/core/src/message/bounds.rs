@@ -20,6 +20,7 @@ impl Access {
         | Access::Put { tag, .. }
         | Access::Keep { tag, .. }
         | Access::Fence { upto: tag, .. }
+        | Access::Finalize { tag, .. }
         | Access::Drop(tag)
         | Access::Adopt(tag)) = self;
         let spared = match self {

@@ -83,4 +83,7 @@ pub struct ListEntry {
     pub deleted: bool,
     /// This server cannot speak for the object until it is repaired: it counts in no quorum (`[X-11 damage-abstains]`).
     pub damaged: bool,
+    /// The server knows that the version is complete and has no element of it, so that it knows nothing else of the version
+    /// (`[CAS-8 finalized-listing]`).
+    pub absent: bool,
 }

@@ -5,7 +5,7 @@ use crate::config::ConfigurationId;
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form};
 use crate::instant::Instant;
-use crate::message::{Access, Answer, Refusal};
+use crate::message::{Access, Answer, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -71,10 +71,11 @@ impl Server {
                 self.put(now, (key, name), (tag, element), Arrival::Kept)
             }
             Access::Fence { upto, spared } => {
-                match state.fence((key, name), (upto, spared), &mut self.ledger) {
-                    Ok(held) => Answer::Held(held),
-                    Err(refusal) => Answer::Refused(refusal),
-                }
+                let held = state.fence((key, name), (upto, spared), &mut self.ledger);
+                held.map_or_else(Answer::Refused, Answer::Held)
+            }
+            Access::Finalize { tag, want } => {
+                self.finalize(now, (key, name), (tag, want), (answer, reads))
             }
             Access::Drop(tag) => match state.drop_version((key, name), tag, &mut self.ledger) {
                 Ok(()) => Answer::Dropped,
@@ -111,5 +112,35 @@ impl Server {
             }
             Err(refusal) => Answer::Refused(refusal),
         }
+    }
+
+    fn finalize(
+        &mut self,
+        now: Instant,
+        (key, name): (ConfigurationId, &Name),
+        (tag, want): (Tag, Want),
+        (answer, reads): (usize, &mut Vec<Read>),
+    ) -> Answer {
+        if tag.is_initial() {
+            // Of no write, so that there is nothing to finalize.
+            return Answer::Refused(Refusal::TooLarge);
+        }
+        let state = self.states.get_mut(&key).expect("admitted");
+        let newest = match state.finalize((key, name), tag, &mut self.ledger) {
+            Ok(newest) => newest,
+            Err(refusal) => return Answer::Refused(refusal),
+        };
+        let carried = state.given(name, tag, want);
+        self.await_quiet(now, key, name, newest);
+        let Some(carried) = carried else {
+            return Answer::Stored;
+        };
+        reads.push(Read {
+            answer,
+            key,
+            name: name.clone(),
+            tag,
+        });
+        Answer::Fetched(carried)
     }
 }

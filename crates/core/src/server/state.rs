@@ -9,6 +9,7 @@ use super::record::{ElementHeader, Header, Ledger};
 use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
+use crate::dap;
 use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
 use crate::element::{Carried, Element, Handle};
@@ -134,7 +135,8 @@ impl ConfigurationState {
     ) -> Result<HeldVersions, Refusal> {
         let c = self.configuration().expect(ADMITTED);
         // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
-        let held = |versions| of_kind!(c, K => K::held(versions, want, have));
+        let bounds = bounds(c, usize::MAX);
+        let held = |versions| of_kind!(c, K => K::held(versions, want, have, bounds));
         let held = self.sound(name)?.map_or_else(HeldVersions::default, held);
         let newest = held.element.as_ref().map(|(tag, _)| *tag);
         assert!(newest.is_none_or(|it| it > have), "none goes to who has it");
@@ -276,6 +278,10 @@ impl ConfigurationState {
         ledger: &mut Ledger,
     ) -> Option<Tag> {
         let (c, _) = self.configuration.as_ref()?;
+        if dap::finalizes(c) {
+            // Only a round raises the mark, durably ([CAS-1 durable-marks]).
+            return None;
+        }
         // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
         let versions = self.objects.get_mut(name.as_bytes())?;
         if versions.confirm(tag) {
@@ -288,6 +294,46 @@ impl ConfigurationState {
             forget(key, name, versions, handles(&evicted), ledger);
         }
         enqueue(versions)
+    }
+
+    /// FIN: the version is complete, whether its element is here or not (`[CAS-1 durable-marks]`, `[CAS-4 no-zombies]`).
+    /// Returns the object's newest version if it is to wait for its quiet time.
+    pub(super) fn finalize(
+        &mut self,
+        (key, name): (ConfigurationId, &Name),
+        tag: Tag,
+        ledger: &mut Ledger,
+    ) -> Result<Option<Tag>, Refusal> {
+        self.sound(name)?;
+        let (c, _) = self.configuration.as_ref().expect(ADMITTED);
+        if !dap::finalizes(c) {
+            return Err(Refusal::Malformed);
+        }
+        let versions = object(&mut self.objects, name);
+        if versions.confirm(tag) {
+            let quiet = is_removed_block(name, versions);
+            let evicted = trim((c, key, name), versions, quiet, ledger);
+            ledger.trimmed += evicted.len() as u64;
+            ledger.supersede(handles(&evicted));
+            mark(key, name, versions, ledger);
+            assert!(versions.is_marked(), "it is durable with the answer");
+        }
+        assert!(versions.stable() >= tag, "reads find it from now on");
+        Ok(enqueue(versions))
+    }
+
+    /// What of the element of this version goes with the answer to its FIN.
+    pub(super) fn given(&self, name: &Name, tag: Tag, want: Want) -> Option<Carried> {
+        let stored = self.find(name, tag)?;
+        let payload = match want {
+            Want::Tags => return None,
+            Want::Fragment if stored.form.is_whole() => return None,
+            Want::Metadata => false,
+            Want::Fragment | Want::Element => true,
+        };
+        assert_eq!(stored.tag, tag, "an element of no other version");
+        let handle = stored.handle;
+        Some(Carried::Stored { handle, payload })
     }
 
     /// The quiet time of the object has come. Returns its newest version if it was not quiet and has to wait again.

@@ -309,6 +309,24 @@ fn every_history_of_the_baselines_is_linearizable() {
     }
 }
 
+/// CAS and CASGC, with fragments and with copies alone.
+#[test]
+fn every_history_of_coded_atomic_storage_is_linearizable() {
+    for seed in 0..SEEDS / 2 {
+        let kinds = [Dap::Cas { k: 3 }, Dap::CasGc { k: 3 }, Dap::CasGc { k: 1 }];
+        for (shape, dap) in kinds.into_iter().enumerate() {
+            let c = configuration(5, dap, (seed % 3) as u16, 24);
+            let run = Run::new(&c, seed << 8 | shape as u64, Procedure::Sound);
+            if let Err(violation) = run.finish(20) {
+                panic!(
+                    "seed {seed}, {dap:?}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+        }
+    }
+}
+
 /// The number of seeds until the oracle sees a planted bug.
 fn seeds_until_caught(procedure: Procedure, c: &Arc<Configuration>) -> u64 {
     let caught = |seed: &u64| Run::new(c, *seed, procedure).finish(20).is_err();

@@ -3,6 +3,7 @@
 
 mod baselines;
 mod cells;
+mod coded_storage;
 mod coverable;
 mod damage;
 mod durability;

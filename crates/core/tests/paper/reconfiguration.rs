@@ -80,7 +80,7 @@ pub fn move_to(world: &World, actor: &Actor, next: &Arc<Configuration>) {
 /// Everything moves: objects, deletions, and what was never written stays unwritten; the old servers keep nothing.
 #[test]
 fn a_domain_moves_with_all_that_it_holds() {
-    let daps = [Dap::Abd, Dap::Ec { k: 3 }];
+    let daps = [Dap::Abd, Dap::Ec { k: 3 }, Dap::CasGc { k: 3 }];
     for (from, to) in daps.into_iter().flat_map(|from| daps.map(|to| (from, to))) {
         let c = configuration(5, from, 1, 8);
         let world = World::of(&c, 12, 1);

@@ -6,7 +6,7 @@ use areo_core::config::ServerId;
 use areo_core::element::Carried;
 use areo_core::instant::Instant;
 use areo_core::message::{
-    Access, Answer, Body, CellRequest, HeldVersions, Note, Refusal, Reply, Request,
+    Access, Answer, Body, CellRequest, HeldVersions, Note, Refusal, Reply, Request, Want,
 };
 use areo_core::object::{Kind, Name};
 use std::time::Duration;
@@ -69,6 +69,16 @@ impl Message {
 
     pub fn is_fetch(&self) -> bool {
         matches!(self.access(), Some(Access::Fetch { .. }))
+    }
+
+    /// FIN, of a writer or a reader, or its answer.
+    pub fn is_fin(&self) -> bool {
+        matches!(self.access(), Some(Access::Finalize { .. }))
+    }
+
+    /// FIN of a reader that takes an element.
+    pub fn is_taking(&self) -> bool {
+        matches!(self.access(), Some(Access::Finalize { want, .. }) if *want != Want::Tags)
     }
 
     pub fn is_query(&self) -> bool {

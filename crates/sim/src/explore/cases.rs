@@ -57,6 +57,26 @@ pub const ALL: &[Entry] = &[
         make: ec_crash,
     },
     Entry {
+        name: "cas-3",
+        make: cas,
+    },
+    Entry {
+        name: "cas-4-2",
+        make: cas_coded,
+    },
+    Entry {
+        name: "cas-4-2-crash",
+        make: cas_crash,
+    },
+    Entry {
+        name: "cas-writers",
+        make: cas_writers,
+    },
+    Entry {
+        name: "casgc-writers",
+        make: casgc_writers,
+    },
+    Entry {
         name: "one-round-read",
         make: one_round,
     },
@@ -71,6 +91,10 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "reconfigure-ec-4-2",
         make: || reconfigure::case(Dap::Ec { k: 2 }, 4, Transfer::Closing),
+    },
+    Entry {
+        name: "reconfigure-cas",
+        make: || reconfigure::case(Dap::Cas { k: 1 }, 3, Transfer::Closing),
     },
     Entry {
         name: "two-reconfigure",
@@ -178,14 +202,55 @@ fn ec_odd() -> Case {
 
 fn ec_crash() -> Case {
     let c = configuration(4, Dap::Ec { k: 2 });
-    let case = register(&c, &[&["a"], &["R", "R"]]);
+    one_stops(register(&c, &[&["a"], &["R", "R"]]))
+}
+
+fn one_stops(case: Case) -> Case {
     Case {
         description: format!("{}; one server stops", case.description),
-        bound: "patience runs out only when no answer is to come".to_owned(),
         crashes: 1,
+        ..patient(case)
+    }
+}
+
+fn cas() -> Case {
+    let c = configuration(3, Dap::Cas { k: 1 });
+    patient(register(&c, &[&["a"], &["R", "R"]]))
+}
+
+fn cas_coded() -> Case {
+    let c = configuration(4, Dap::Cas { k: 2 });
+    patient(register(&c, &[&["a"], &["R", "R"]]))
+}
+
+fn patient(case: Case) -> Case {
+    Case {
+        bound: "patience runs out only when no answer is to come".to_owned(),
         ticks: 0,
         ..case
     }
+}
+
+fn cas_crash() -> Case {
+    let c = configuration(4, Dap::Cas { k: 2 });
+    one_stops(register(&c, &[&["a"], &["R", "R"]]))
+}
+
+/// A server shows all that it holds: two versions at most.
+fn cas_writers() -> Case {
+    let c = configuration(2, Dap::Cas { k: 1 });
+    let shown = Descriptor {
+        delta: 1,
+        ..c.descriptor().clone()
+    };
+    let c = Configuration::new(shown).expect("a valid descriptor");
+    register(&c, &[&["a", "R"], &["b", "R"]])
+}
+
+/// A version goes as soon as a larger one is finalized.
+fn casgc_writers() -> Case {
+    let c = configuration(2, Dap::CasGc { k: 1 });
+    register(&c, &[&["a", "R"], &["b", "R"]])
 }
 
 fn one_round() -> Case {

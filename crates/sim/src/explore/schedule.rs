@@ -59,6 +59,10 @@ fn one(key: &str, access: &Access) -> String {
         Access::Adopt(tag) => format!("adopt {tag} of {key}"),
         Access::Fence { upto, .. } => format!("fence off {key} up to {upto}"),
         Access::Drop(tag) => format!("drop {tag} of {key}"),
+        Access::Finalize { tag, want } => match want {
+            Want::Tags => format!("finalize {tag} of {key}"),
+            _ => format!("finalize {tag} of {key}, giving the element"),
+        },
     }
 }
 

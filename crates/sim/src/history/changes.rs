@@ -2,7 +2,7 @@
 
 use super::{Ended, History, Kind, Operation, quoted};
 use crate::world::{generation_of, server_of};
-use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::config::{Configuration, Descriptor};
 use areo_core::instant::Instant;
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const PENDING: &str = "pending";
 /// What a configuration is called: all of it that a run may change, but for its index.
 pub(super) fn name(c: &Descriptor) -> String {
     let mut name = match c.dap {
-        Dap::Ec { k } => format!("ec{k}"),
+        dap if dap.is_coded() => format!("{dap}{}", dap.k()),
         dap => dap.to_string(),
     };
     for (place, member) in c.members.iter().enumerate() {

@@ -47,6 +47,7 @@ impl Story {
             age_s: 0,
             deleted: false,
             damaged: false,
+            absent: false,
         };
         let entries: Vec<ListEntry> = entries.iter().map(entry).collect();
         self.0.end_listing(&listing, &entries);

@@ -2,11 +2,12 @@
 //! version, a quorum holds that or a newer one on its disks; and some such version can be put together from elements that
 //! are not damaged, whichever servers answer. Of the domain's configurations that is true of one that comes not before the
 //! highest that any server knows to be final: an operation that starts there must miss nothing (O4 of section 8, the
-//! hand-over of 3.4).
+//! hand-over of 3.4). Where a round finalizes versions, a quorum knows so on its disks (`[CAS-1 durable-marks]`).
 
 use super::{Context, Invariant, Observation, at, final_index};
 use crate::truth::{ObjectId, Truth, domain_of};
 use areo_core::config::Configuration;
+use areo_core::dap;
 use areo_core::element::Form;
 use areo_core::tag::Tag;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +57,16 @@ fn missing(object: ObjectId, c: &Configuration, tag: Tag, context: &Context<'_>)
         let object = context.objects.describe(object);
         return Some(format!(
             "{tag} is complete, and {holders} of {needed} needed servers hold it or a newer version of {object}"
+        ));
+    }
+    let marks = |truth: Option<&Truth>| {
+        truth.is_none_or(|truth| truth.is_harmed() || truth.mark(object) >= tag)
+    };
+    let marked = members.clone().filter(|truth| marks(*truth)).count();
+    if dap::finalizes(c) && marked < needed {
+        let object = context.objects.describe(object);
+        return Some(format!(
+            "{tag} is complete, and {marked} of {needed} needed servers know durably that it is, or a newer version of {object}"
         ));
     }
     let elements = members

@@ -1,7 +1,9 @@
 //! `[X-3 unconfirmed-cap]`, section 2.8: below the confirmed tag a server holds no version that is not among the `delta + 1`
-//! largest; replication holds one version.
+//! largest; replication holds one version. Where a round finalizes versions, it shows no more of those that are
+//! (`[CAS-6 finalized-trimming]`).
 
 use super::{Context, Invariant, Observation};
+use areo_core::dap;
 
 #[derive(Default)]
 pub(super) struct Rule;
@@ -23,7 +25,10 @@ impl Invariant for Rule {
         let c = context.shape(object)?;
         let kept = usize::from(c.descriptor().delta) + 1;
         let stored = &held.stored;
-        let too_many = if c.dap().is_coded() {
+        let too_many = if dap::finalizes(c) {
+            let finalized = stored.iter().filter(|(tag, _)| *tag <= held.stable);
+            finalized.count() > kept
+        } else if c.dap().is_coded() {
             let mut older = stored.iter().rev().skip(kept);
             older.any(|(tag, _)| *tag < held.stable)
         } else {

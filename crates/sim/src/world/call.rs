@@ -9,7 +9,7 @@ use areo_core::env::{Env, Work};
 use areo_core::error::{Response, Unavailable};
 use areo_core::gather::{Call, Deadline, Outgoing};
 use areo_core::instant::Instant;
-use areo_core::message::{Note, Refusal, Request};
+use areo_core::message::{Note, Refusal, Reply, Request};
 use areo_core::tally::{Event, Tally};
 use areo_wire::codec;
 use std::cell::RefCell;
@@ -34,6 +34,8 @@ pub(crate) struct SimEnv {
 pub(crate) trait Watch {
     /// Somebody is asked; several are asked the same.
     fn asks(&self, request: &Request);
+    /// The member at this position of those that are asked so has answered.
+    fn hears(&self, request: &Request, position: usize, reply: &Reply);
     /// Everybody is told.
     fn tells(&self, note: &Note);
 }
@@ -115,6 +117,8 @@ struct State<T: Tally> {
     asked: Vec<u64>,
     /// Servers that could not be asked because of a full queue, by position.
     refused: Vec<usize>,
+    /// What was asked last, if the operation is watched.
+    watched: Option<Request>,
     /// What the timer runs for, and how many timers there were.
     armed: Option<Instant>,
     timers: u64,
@@ -185,6 +189,7 @@ impl<T: Tally + 'static> Gather<T> {
         }
         if let Some(watch) = &self.env.watch {
             watch.asks(&next.request);
+            self.state.borrow_mut().watched = Some(next.request.clone());
         }
         let codec::EncodedMessage { body, payload } = codec::encode_request(&next.request);
         let outstanding = Outstanding {
@@ -206,6 +211,11 @@ impl<T: Tally + 'static> Gather<T> {
 impl<T: Tally + 'static> Sink for Gather<T> {
     fn on_event(&self, position: usize, event: Event) {
         let now = self.env.now();
+        if let (Some(watch), Event::Reply(reply)) = (&self.env.watch, &event) {
+            let watched = self.state.borrow().watched.clone();
+            let asked = watched.expect("an answer follows a question");
+            watch.hears(&asked, position, reply);
+        }
         let is_news = self.state.borrow_mut().call.hear(position, event, now);
         if is_news {
             self.carry_out();
@@ -261,6 +271,7 @@ impl Env for SimEnv {
                     call,
                     asked: Vec::new(),
                     refused: Vec::new(),
+                    watched: None,
                     armed: None,
                     timers: 0,
                     waker: None,

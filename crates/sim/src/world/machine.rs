@@ -276,6 +276,7 @@ impl World {
                         Access::Query { .. }
                         | Access::Fetch { .. }
                         | Access::Fence { .. }
+                        | Access::Finalize { .. }
                         | Access::Drop(_) => None,
                     };
                     if let Access::Put { tag, element, .. } | Access::Keep { tag, element } = access

@@ -4,8 +4,9 @@ use super::machine::{Machines, SEGMENT_BYTES};
 use super::{Watch, World, server_of};
 use crate::invariant;
 use crate::truth::{Identity, KeptRecord, Truth, domain_of};
-use areo_core::config::{Collect, ConfigurationId, ServerId};
+use areo_core::config::{Collect, ConfigurationId, Dap, ServerId};
 use areo_core::consensus::fate;
+use areo_core::dap;
 use areo_core::dsm::large;
 use areo_core::object::{Kind, Name};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -40,7 +41,9 @@ impl World {
         sound(&machines).find_map(|(server, truth)| {
             // Where a later configuration is final no client confirms anything any more.
             let is_current = |object: &usize| is_current(truths, &watch.objects.key(*object));
-            let object = watch.objects.describe(truth.crowded().find(is_current)?);
+            let is_too_many = |object: &usize| watch.bounds_versions(truth, *object);
+            let mut crowded = truth.crowded().filter(is_current);
+            let object = watch.objects.describe(crowded.find(is_too_many)?);
             Some(format!(
                 "at_rest: server {server} still stores several versions of {object}"
             ))
@@ -73,10 +76,15 @@ impl World {
                     |member: &&ServerId| of(**member).is_some_and(|it| it.holds(object, tag));
                 c.members().iter().filter(holds).count()
             };
+            // Where a round finalizes versions, a writer may have left one at a quorum that no read returns.
+            let is_said = |tag: Tag| {
+                let mut members = c.members().iter().filter_map(|member| of(*member));
+                !dap::finalizes(c) || members.any(|truth| truth.mark(object) >= tag)
+            };
             let newest = c.members().iter().filter_map(|member| of(*member));
             let newest = newest.flat_map(|truth| truth.tags(object));
             let complete = newest
-                .filter(|tag| held(*tag) >= c.quorums().quorum())
+                .filter(|tag| held(*tag) >= c.quorums().quorum() && is_said(*tag))
                 .max()?;
             let lacks = |member: &&ServerId| {
                 let truth = of(**member).filter(|truth| truth.is_sound() && !truth.unreadable);
@@ -110,6 +118,29 @@ impl World {
     }
 }
 
+impl Watch {
+    /// Whether a server holds the object's tombstone; where a round finalizes versions, a finalized one: another may never be
+    /// (`[CAS-8 finalized-listing]`).
+    fn is_removed(&self, truth: &Truth, object: usize) -> bool {
+        let c = self.shapes.get(&self.objects.key(object));
+        match c.is_some_and(|c| dap::finalizes(c)) {
+            true => truth.has_tombstone(object, truth.mark(object)),
+            false => truth.is_deleted(object),
+        }
+    }
+
+    /// Whether several versions of the object are too many for a server. Of versions that a round finalizes CAS keeps all, CASGC
+    /// the last; and what is above the mark stays (`[CAS-6 finalized-trimming]`).
+    fn bounds_versions(&self, truth: &Truth, object: usize) -> bool {
+        let c = self.shapes.get(&self.objects.key(object));
+        match c.map(|c| c.dap()) {
+            Some(Dap::Cas { .. }) => false,
+            Some(Dap::CasGc { .. }) => truth.versions_upto(object, truth.mark(object)) > 1,
+            _ => true,
+        }
+    }
+}
+
 /// Servers whose disks can be judged.
 fn sound(machines: &Machines) -> impl Iterator<Item = (usize, &Truth)> {
     let truths = machines.truths().iter().enumerate();
@@ -137,7 +168,9 @@ impl<'a> Rest<'a> {
                 let name = watch.objects.name(object);
                 if name.first() != Some(&(Kind::Block as u8)) {
                     live.insert(newest.writer);
-                } else if truth.is_deleted(object) {
+                    // What readers see may be below what a writer has left half way ([CAS-7 no-cap]).
+                    live.insert(truth.mark(object).writer);
+                } else if watch.is_removed(truth, object) {
                     removed.insert((watch.objects.key(object), name));
                 }
             }

@@ -128,6 +128,16 @@ fn a_closing_transfer_loses_nothing() {
     assert!(explored.exhaustive, "every schedule was followed");
 }
 
+/// `[CAS-2 quorum-of-marks]`, `[CAS-6 finalized-trimming]`: two writers that read, in every order of their rounds.
+#[test]
+fn coded_atomic_storage_is_linearizable_in_every_order() {
+    for name in ["cas-writers", "casgc-writers"] {
+        let explored = all(cases::find(name).expect("a case of this name"));
+        assert_eq!(explored.violation, None, "{name}");
+        assert!(explored.exhaustive, "{name}: every schedule was followed");
+    }
+}
+
 #[test]
 fn reductions_hide_nothing_of_abd() {
     let c = cases::configuration(2, Dap::Abd);

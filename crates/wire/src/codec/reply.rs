@@ -54,6 +54,7 @@ const DROPPED: u8 = 7;
 
 const ENTRY_DELETED: u8 = 1;
 const ENTRY_DAMAGED: u8 = 2;
+const ENTRY_ABSENT: u8 = 4;
 const SUMMARY_DECIDED: u8 = 1;
 
 const ANSWER_LEAST_BYTES: usize = 2;
@@ -179,11 +180,12 @@ fn put_listed<S: Sink>(out: &mut S, listed: &ListPage, pointer: Option<&Pointer>
     for entry in &listed.entries[..count] {
         let deleted = if entry.deleted { ENTRY_DELETED } else { 0 };
         let damaged = if entry.damaged { ENTRY_DAMAGED } else { 0 };
+        let absent = if entry.absent { ENTRY_ABSENT } else { 0 };
         assert!(
             (1..=limits::KEY_BYTES).contains(&entry.key.len()),
             "keys were checked when they were put"
         );
-        out.u8(deleted | damaged);
+        out.u8(deleted | damaged | absent);
         out.short(entry.key.len());
         parts::put_tag(out, entry.tag);
         out.u64(entry.length);
@@ -402,7 +404,10 @@ pub(super) fn carried(reader: &mut Reader<'_>) -> Result<Carried, DecodeError> {
 }
 
 fn entry(reader: &mut Reader<'_>) -> Result<ListEntry, DecodeError> {
-    let flags = reader.flags("entry of a listing", ENTRY_DELETED | ENTRY_DAMAGED)?;
+    let flags = reader.flags(
+        "entry of a listing",
+        ENTRY_DELETED | ENTRY_DAMAGED | ENTRY_ABSENT,
+    )?;
     let key_bytes = reader.short()?;
     let tag = parts::tag(reader)?;
     let (length, age_s) = (reader.u64()?, reader.u32()?);
@@ -416,6 +421,7 @@ fn entry(reader: &mut Reader<'_>) -> Result<ListEntry, DecodeError> {
         age_s,
         deleted: flags & ENTRY_DELETED != 0,
         damaged: flags & ENTRY_DAMAGED != 0,
+        absent: flags & ENTRY_ABSENT != 0,
     })
 }
 

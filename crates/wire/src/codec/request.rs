@@ -44,6 +44,7 @@ const ADOPT: u8 = 4;
 const KEEP: u8 = 5;
 const FENCE: u8 = 6;
 const DROP: u8 = 7;
+const FINALIZE: u8 = 8;
 
 const WANT_TAGS: u8 = 0;
 const WANT_METADATA: u8 = 1;
@@ -167,6 +168,7 @@ fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
         Access::Adopt(tag) => (ADOPT, 0, *tag),
         Access::Fence { upto, .. } => (FENCE, 0, *upto),
         Access::Drop(tag) => (DROP, 0, *tag),
+        Access::Finalize { tag, want } => (FINALIZE, want_byte(*want), *tag),
     };
     out.u8(kind);
     out.u8(flags);
@@ -185,7 +187,11 @@ fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
             out.u64(announced.element_bytes);
         }
         Access::Fence { spared, .. } => parts::put_tag(out, *spared),
-        Access::Query { .. } | Access::Fetch { .. } | Access::Adopt(_) | Access::Drop(_) => {}
+        Access::Query { .. }
+        | Access::Fetch { .. }
+        | Access::Adopt(_)
+        | Access::Finalize { .. }
+        | Access::Drop(_) => {}
     }
 }
 
@@ -243,6 +249,7 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
         | Access::Fetch { .. }
         | Access::Adopt(_)
         | Access::Fence { .. }
+        | Access::Finalize { .. }
         | Access::Drop(_) => None,
     });
     elements.collect()
@@ -346,6 +353,7 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
         QUERY => WANT_MASK | QUERY_ANNOUNCED,
         FETCH => FETCH_PAYLOAD,
         PUT => PUT_WRITE_BACK,
+        FINALIZE => WANT_MASK,
         ADOPT | KEEP | FENCE | DROP => 0,
         kind => return Err(unknown("kind of access", kind)),
     };
@@ -374,19 +382,16 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
             spared: parts::tag(reader)?,
         },
         DROP => Access::Drop(tag),
+        FINALIZE => Access::Finalize {
+            tag,
+            want: want(flags),
+        },
         _ => unreachable!("the kind was checked with its flags"),
     };
     Ok((name, access))
 }
 
 fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, DecodeError> {
-    let want = match flags & WANT_MASK {
-        WANT_TAGS => Want::Tags,
-        WANT_METADATA => Want::Metadata,
-        WANT_FRAGMENT => Want::Fragment,
-        WANT_ELEMENT => Want::Element,
-        _ => unreachable!("two bits have four values"),
-    };
     let announced = match flags & QUERY_ANNOUNCED {
         0 => None,
         _ => Some(Announcement {
@@ -395,10 +400,20 @@ fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, Decode
         }),
     };
     Ok(Access::Query {
-        want,
+        want: want(flags),
         have,
         announced,
     })
+}
+
+fn want(flags: u8) -> Want {
+    match flags & WANT_MASK {
+        WANT_TAGS => Want::Tags,
+        WANT_METADATA => Want::Metadata,
+        WANT_FRAGMENT => Want::Fragment,
+        WANT_ELEMENT => Want::Element,
+        _ => unreachable!("two bits have four values"),
+    }
 }
 
 fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> {

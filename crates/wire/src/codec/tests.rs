@@ -156,6 +156,7 @@ proptest! {
 #[test]
 fn a_listing_that_is_too_long_for_a_frame_is_cut() {
     let entry = |number: usize| ListEntry {
+        absent: false,
         key: format!("{number:01024}"),
         tag: Tag::INITIAL,
         length: 1,

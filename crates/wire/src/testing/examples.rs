@@ -45,9 +45,11 @@ fn next() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
-/// One with EC-DAP as published, and one with EC-DAPopt.
-fn baselines() -> [Arc<Configuration>; 2] {
-    [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }].map(|dap| {
+/// One with each kind of the papers.
+fn baselines() -> [Arc<Configuration>; 4] {
+    let coded = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
+    let atomic = [Dap::Cas { k: 3 }, Dap::CasGc { k: 3 }];
+    [coded[0], coded[1], atomic[0], atomic[1]].map(|dap| {
         let descriptor = Descriptor {
             dap,
             ..configuration().descriptor().clone()
@@ -202,7 +204,7 @@ fn write_back() -> Access {
 }
 
 /// What is asked about room for versions.
-fn room() -> [Access; 4] {
+fn room() -> [Access; 6] {
     let announcing = Access::Query {
         want: Want::Tags,
         have: Tag::INITIAL,
@@ -219,7 +221,13 @@ fn room() -> [Access; 4] {
         tag: tag(0x19),
         element: fragment(2),
     };
-    [announcing, keep, fence, Access::Drop(tag(0x1a))]
+    let finalize = |want| Access::Finalize {
+        tag: tag(0x1c),
+        want,
+    };
+    let (finalize, giving) = (finalize(Want::Tags), finalize(Want::Fragment));
+    let drop = Access::Drop(tag(0x1a));
+    [announcing, keep, fence, drop, finalize, giving]
 }
 
 /// One request of every variant.
@@ -314,6 +322,13 @@ pub fn replies() -> Vec<Reply> {
                 entry("photos/c", false, true),
             ],
             truncated: true,
+        }),
+        Reply::Listed(ListPage {
+            entries: vec![ListEntry {
+                absent: true,
+                ..entry("photos/d", false, false)
+            }],
+            truncated: false,
         }),
         Reply::Cells {
             cells: vec![
@@ -451,6 +466,7 @@ fn entry(key: &str, deleted: bool, damaged: bool) -> ListEntry {
         age_s: 0x0051_5253,
         deleted,
         damaged,
+        absent: false,
     }
 }
 

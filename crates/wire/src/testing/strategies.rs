@@ -82,6 +82,7 @@ fn access() -> impl Strategy<Value = Access> {
         }),
     );
     prop_oneof![
+        (want.clone(), tag()).prop_map(|(want, tag)| Access::Finalize { tag, want }),
         (want, tag(), announced).prop_map(|(want, have, announced)| Access::Query {
             want,
             have,
@@ -187,12 +188,12 @@ fn answered_element() -> impl Strategy<Value = Carried> {
 }
 
 fn entry() -> impl Strategy<Value = ListEntry> {
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let numbers = (any::<u64>(), any::<u32>(), option::of(1..u64::MAX));
     let etag = option::of("[!#-~]{1,64}");
     let parts = (text(1..40), etag, tag(), numbers, flags);
     parts.prop_map(
-        |(key, etag, tag, (length, age_s, written_at_ms), (deleted, damaged))| ListEntry {
+        |(key, etag, tag, (length, age_s, written_at_ms), (deleted, damaged, absent))| ListEntry {
             key,
             tag,
             length,
@@ -201,6 +202,7 @@ fn entry() -> impl Strategy<Value = ListEntry> {
             age_s,
             deleted,
             damaged,
+            absent,
         },
     )
 }
@@ -352,7 +354,7 @@ fn key() -> impl Strategy<Value = ConfigurationId> {
 pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     let members = btree_set(any::<u128>(), 1..9);
     let numbers = any::<(u128, u32, u32, u16, u32)>();
-    let dap = (any::<proptest::sample::Index>(), 0..4);
+    let dap = (any::<proptest::sample::Index>(), 0..6);
     let shape = (dap, options(), decider());
     (members, shape, numbers).prop_map(|(members, ((dap, kind), options, decided_by), numbers)| {
         let (domain, partition, index, delta, copy_bytes) = numbers;
@@ -364,6 +366,8 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
                 (0, _) => Dap::Abd,
                 (k, 0) => Dap::EcPublished { k },
                 (k, 1) => Dap::EcOptimized { k },
+                (k, 2) => Dap::Cas { k },
+                (k, 3) => Dap::CasGc { k },
                 (k, _) => Dap::Ec { k },
             },
             members: members.into_iter().map(ServerId).collect(),

@@ -59,7 +59,7 @@ impl Kind for EcOptimized {
     // ---- server half ----
 
     /// A client that has a version is told of none that is older, and whether that one is here.
-    fn held(versions: &Versions, want: Want, have: Tag) -> HeldVersions {
+    fn held(versions: &Versions, want: Want, have: Tag, _: Bounds) -> HeldVersions {
         let mut held = versions.held(want, have);
         held.stored.retain(|(tag, _)| *tag >= have);
         held

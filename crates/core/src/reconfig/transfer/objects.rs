@@ -52,7 +52,7 @@ fn told(kind: Kind, entries: &[ListEntry]) -> Progress {
     for entry in entries {
         let of_upload = entry.tag.writer.is_upload();
         objects += u64::from(!(kind == Kind::Block && of_upload));
-        bytes += match kind == Kind::User && of_upload {
+        bytes += match kind == Kind::User && of_upload || entry.absent {
             true => 0,
             false => entry.length,
         };
@@ -103,6 +103,10 @@ impl<E: Env> Source<'_, E> {
         }
         let lacks = |moved: &MovedObject<'_>| moved.holders.contains(&false);
         let (lacking, mut there): (Vec<_>, Vec<_>) = moved.into_iter().partition(lacks);
+        // What was adopted counts as put: it is finalized as well ([CAS-5 published-before-final]).
+        let adopted: Vec<(&Name, Tag)> = there.iter().map(|it| (it.name, it.tag)).collect();
+        let finalized = many::finalize(self.env, &to, &adopted).await;
+        finalized.map_err(|failed| stop(failed, &to))?;
         there.extend(self.send(&to, lacking).await?);
         if to.is_last() {
             for moved in there {
@@ -243,7 +247,9 @@ fn parts(
     std::iter::from_fn(move || {
         let mut bytes = 0_u64;
         let fits = |entry: &&ListEntry| {
-            bytes = bytes.saturating_add(entry.length);
+            // The length of one without an element is not known.
+            let length = if entry.absent { u64::MAX } else { entry.length };
+            bytes = bytes.saturating_add(length);
             bytes <= most_bytes
         };
         let count = rest.iter().take_while(fits).count();
@@ -268,6 +274,7 @@ mod tests {
             age_s: 0,
             deleted: false,
             damaged: false,
+            absent: false,
         }
     }
 

@@ -1,11 +1,17 @@
 //! Listings of a server's objects, page by page (`docs/spec` `[X-19 regular-listing]`).
 
-use super::ConfigurationState;
+use super::{ADMITTED, ConfigurationState};
+use crate::dap::kind::of_kind;
 use crate::dap::versions::{StoredVersion, Versions};
 use crate::limits;
 use crate::message::{ListEntry, ListPage, ListRequest};
+use crate::object::Kind;
+use crate::tag::Tag;
 use bytes::Bytes;
 use std::ops::Bound;
+
+/// A version that is listed, and what is here of it.
+type Shown<'a> = (Tag, Option<&'a StoredVersion>);
 
 /// Keys that are looked at for one that shows that a common prefix is not empty. A client looks further itself.
 const LOOKED_AT: usize = limits::PAGE_ENTRIES;
@@ -36,7 +42,8 @@ impl ConfigurationState {
             let (key, versions) = (key_of(listed.0), listed.1);
             let last = entries.last().map(|last| request.listed_as(&last.key));
             assert!(last < Some(request.listed_as(key)), "a page ascends");
-            entries.push(entry(key, versions, age_s(versions.taken_in_s)));
+            let shown = self.shown(request.kind, versions);
+            entries.push(entry(key, (versions, shown), age_s(versions.taken_in_s)));
         }
         ListPage {
             entries,
@@ -54,7 +61,18 @@ impl ConfigurationState {
         let start = start.as_ref().map(Vec::as_slice);
         let range = self.objects.range::<[u8], _>((start, Bound::Unbounded));
         let begins_so = move |(name, _): &(&Bytes, &Versions)| name.starts_with(&prefix);
-        range.take_while(begins_so).filter(|(_, it)| is_listed(it))
+        let (listed, kind) = (range.take_while(begins_so), request.kind);
+        listed.filter(move |(_, it)| it.damaged().is_some() || self.shown(kind, it).is_some())
+    }
+
+    /// What a listing shows of an object. One of which nothing is here but a floor is in no listing.
+    fn shown<'a>(&self, kind: Kind, versions: &'a Versions) -> Option<Shown<'a>> {
+        let c = self.configuration().expect(ADMITTED);
+        let listed = of_kind!(c, K => K::listed(versions));
+        // A sweep has to find a block that its writer left half way, although its removal was left half way, too.
+        let mut blocks = versions.stored().iter().filter(|_| kind == Kind::Block);
+        let left = blocks.rfind(|block| !block.deleted);
+        listed.or_else(|| left.map(|block| (block.tag, Some(block))))
     }
 
     /// Of the keys with this common prefix, of which this is the first, the one that is listed for all: the first that is there.
@@ -70,8 +88,10 @@ impl ConfigurationState {
         let under = under.take_while(|(name, _)| name.starts_with(&common));
         let mut under = under.take(LOOKED_AT);
         let is_there = |versions: &Versions| {
-            let newest = versions.largest();
-            versions.damaged().is_none() && newest.is_some_and(|newest| !newest.deleted)
+            let shown = self
+                .shown(request.kind, versions)
+                .and_then(|(_, stored)| stored);
+            versions.damaged().is_none() && shown.is_some_and(|stored| !stored.deleted)
         };
         under.find(|(_, it)| is_there(it)).unwrap_or(first)
     }
@@ -106,14 +126,9 @@ fn start(request: &ListRequest) -> Bound<Vec<u8>> {
     }
 }
 
-/// An object of which nothing is here but a floor is in no listing.
-fn is_listed(versions: &Versions) -> bool {
-    versions.damaged().is_some() || versions.largest().is_some()
-}
-
-fn entry(key: &str, versions: &Versions, age_s: u32) -> ListEntry {
-    let newest = versions.largest();
-    let tag = versions.damaged().max(newest.map(|newest| newest.tag));
+fn entry(key: &str, (versions, shown): (&Versions, Option<Shown<'_>>), age_s: u32) -> ListEntry {
+    let newest = shown.and_then(|(_, stored)| stored);
+    let tag = versions.damaged().max(shown.map(|(tag, _)| tag));
     ListEntry {
         key: key.into(),
         tag: tag.expect("of an object that is listed"),
@@ -123,5 +138,6 @@ fn entry(key: &str, versions: &Versions, age_s: u32) -> ListEntry {
         age_s,
         deleted: newest.is_some_and(|newest| newest.deleted),
         damaged: versions.damaged().is_some(),
+        absent: shown.is_some() && newest.is_none(),
     }
 }

@@ -12,7 +12,10 @@ use areo_core::reconfig::sequence;
 use areo_core::tag::Tag;
 use std::sync::Arc;
 
+/// Those that notes tell what is at a quorum.
 const DAPS: [Dap; 2] = [Dap::Abd, Dap::Ec { k: 2 }];
+/// And one that a round tells.
+const KINDS: [Dap; 3] = [Dap::Abd, Dap::Ec { k: 2 }, Dap::CasGc { k: 2 }];
 
 fn with(collect: Collect, dap: Dap) -> Arc<Configuration> {
     let options = Options {
@@ -47,7 +50,10 @@ fn read_knowing(world: &World, actor: &Actor, found: &FoundVersion) -> FoundVers
 #[test]
 fn a_known_value_is_known_in_every_configuration() {
     for collect in [Collect::On, Collect::Off, Collect::Paper] {
-        for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
+        for (from, to) in KINDS
+            .into_iter()
+            .flat_map(|from| KINDS.map(|to| (from, to)))
+        {
             let c = with(collect, from);
             let next = successor(&c, 4, 4, to);
             let world = World::of(&c, 8, 1);
@@ -134,7 +140,7 @@ fn a_put_that_met_a_pointer_is_not_confirmed_behind_it() {
 /// no server knows a later one, where it may be older than another.
 #[test]
 fn a_complete_version_is_not_returned_at_once_where_something_comes_next() {
-    for (dap, open) in DAPS
+    for (dap, open) in KINDS
         .into_iter()
         .flat_map(|dap| [0, 1, 2, 3].map(|s| (dap, s)))
     {
@@ -190,7 +196,10 @@ fn a_version_of_an_earlier_configuration_is_brought_to_the_last_one() {
 /// either, each key once, and no key that was deleted in one of them; on pages of every size.
 #[test]
 fn a_listing_goes_over_all_configurations_in_use() {
-    for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
+    for (from, to) in KINDS
+        .into_iter()
+        .flat_map(|from| KINDS.map(|to| (from, to)))
+    {
         for limit in [1, 2, 3, 100] {
             let c = configuration(4, from, 3, 0);
             let one = successor(&c, 4, 4, to);
@@ -238,7 +247,10 @@ fn a_listing_goes_over_all_configurations_in_use() {
 /// empty, and does not cover what was written in a later one.
 #[test]
 fn an_empty_configuration_is_never_transferred_as_a_value() {
-    for (from, to) in DAPS.into_iter().flat_map(|from| DAPS.map(|to| (from, to))) {
+    for (from, to) in KINDS
+        .into_iter()
+        .flat_map(|from| KINDS.map(|to| (from, to)))
+    {
         let c = configuration(4, from, 3, 0);
         let one = successor(&c, 4, 4, to);
         let world = World::of(&c, 20, 1);
@@ -265,7 +277,7 @@ fn an_empty_configuration_is_never_transferred_as_a_value() {
 /// `[C-5 fresh-maxima]`: the largest tag is that of the operation and of the object, not one left over from another.
 #[test]
 fn maxima_begin_anew_with_every_operation() {
-    for dap in DAPS {
+    for dap in KINDS {
         let c = configuration(4, dap, 3, 0);
         let world = World::of(&c, 8, 1);
         let actor = world.actor(&c);
@@ -285,7 +297,7 @@ fn maxima_begin_anew_with_every_operation() {
 #[test]
 fn a_late_final_pointer_leads_on_all_the_same() {
     for collect in [Collect::On, Collect::Off, Collect::Paper] {
-        for dap in DAPS {
+        for dap in KINDS {
             let c = with(collect, dap);
             let world = World::of(&c, 12, 1);
             let actor = world.actor(&c);
@@ -348,7 +360,7 @@ fn one_member_of_a_collected_configuration_is_enough() {
 #[test]
 fn restarts_between_all_steps_of_a_reconfiguration_lose_nothing() {
     for seed in 0..200 {
-        let dap = DAPS[seed as usize % 2];
+        let dap = KINDS[seed as usize % 3];
         let c = with(
             [Collect::On, Collect::Off, Collect::Paper][seed as usize % 3],
             dap,
@@ -363,7 +375,7 @@ fn restarts_between_all_steps_of_a_reconfiguration_lose_nothing() {
         let mut last = c.clone();
         let mut known = vec![c.clone()];
         for step in 1..=4 {
-            let next = successor(&last, 4 * (step % 3), 4, DAPS[(step + 1) % 2]);
+            let next = successor(&last, 4 * (step % 3), 4, KINDS[(step + 1) % 3]);
             let done = world.spawn(reconfigure(world.actor(&c).client(), &c, &next));
             while done.borrow().is_none() {
                 assert!(world.step(), "it ends");

@@ -2,20 +2,21 @@
 //! interrupted says of none of them what became of it.
 //!
 //! A write of a block that exists begins with its query, one of a new block with its put, and both end with the confirmation
-//! that the version is at a quorum; removals as well. What was never put has had no effect, and is not written down.
+//! that the version is at a quorum, or when a quorum has acknowledged that it is finalized; removals as well. What was never put has had no effect, and is not written down.
 
 use super::{FILE, value_of};
 use crate::history::{BlockVersion, History, Operation};
 use crate::world::World;
 use crate::world::call::Watch;
+use areo_core::config::ConfigurationId;
 use areo_core::element::Element;
 use areo_core::fragment::block::{self, Metadata};
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Body, Note, Request};
+use areo_core::message::{Access, Answer, Body, Note, Reply, Request};
 use areo_core::object::Name;
 use areo_core::tag::Tag;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Writes down what one update does.
@@ -34,6 +35,8 @@ pub(super) struct Recorder {
 pub(super) struct Progress {
     asked: Option<Instant>,
     put: Option<(Tag, Operation)>,
+    /// Members that acknowledged that it is finalized, and know no later configuration.
+    finalized: BTreeSet<(ConfigurationId, usize)>,
     ended: bool,
 }
 
@@ -89,21 +92,57 @@ impl Watch for Recorder {
         }
     }
 
-    fn tells(&self, note: &Note) {
-        let Note::Confirm { name, tag, .. } = note else {
+    fn hears(&self, request: &Request, position: usize, reply: &Reply) {
+        let Request::Configured {
+            configuration,
+            body: Body::Access(accesses),
+            ..
+        } = request
+        else {
             return;
         };
+        // With a successor the put goes on there ([CAS-3 fin-decides]).
+        let Reply::Access(answers) = reply else {
+            return;
+        };
+        for ((name, access), answer) in accesses.iter().zip(answers) {
+            if let (Access::Finalize { tag, .. }, Answer::Stored) = (access, answer) {
+                let mut blocks = self.blocks.borrow_mut();
+                let Some(progress) = blocks.get_mut(name) else {
+                    continue;
+                };
+                progress.finalized.insert((*configuration, position));
+                let here = progress.finalized.iter();
+                let here = here.filter(|(c, _)| c == configuration).count();
+                drop(blocks);
+                if here >= self.world.quorum(configuration) {
+                    self.ends(name, *tag);
+                }
+            }
+        }
+    }
+
+    fn tells(&self, note: &Note) {
+        if let Note::Confirm { name, tag, .. } = note {
+            self.ends(name, *tag);
+        }
+    }
+}
+
+impl Recorder {
+    /// The version is at a quorum.
+    fn ends(&self, name: &Name, tag: Tag) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(Progress {
             put: Some((version, operation)),
             ended,
             ..
         }) = blocks.get_mut(name)
-            && version == tag
+            && *version == tag
             && !std::mem::replace(ended, true)
         {
             let now = self.world.now();
-            self.history.borrow_mut().end_block(now, operation, *tag);
+            self.history.borrow_mut().end_block(now, operation, tag);
         }
     }
 }

@@ -145,7 +145,7 @@ fn unknown_flags_are_refused() {
             "fetched" | "evicted" | "stored" | "dropped" | "refused" => {
                 refuses_flags(&encode_reply(&reply), 5, 0..8, "answer");
             }
-            "listed" => refuses_flags(&encode_reply(&reply), 4, 2..8, "entry of a listing"),
+            "listed" => refuses_flags(&encode_reply(&reply), 4, 3..8, "entry of a listing"),
             "cells" => refuses_flags(&encode_reply(&reply), 4, 1..8, "cell"),
             _ => {}
         }
@@ -154,6 +154,12 @@ fn unknown_flags_are_refused() {
         refuses_flags(&encode_note(&note), 1, 0..8, "note");
     }
     let access = 2 + 32 + 2;
+    refuses_flags(
+        &encode_request(&example("finalize")),
+        access + 1,
+        2..8,
+        "access",
+    );
     refuses_flags(
         &encode_request(&example("query-tags")),
         access + 1,

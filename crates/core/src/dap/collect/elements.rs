@@ -1,0 +1,72 @@
+//! Which elements a member can have, and which of them make a value.
+
+use crate::config::Configuration;
+use crate::dap::Scope;
+use crate::element::{Element, Form};
+use crate::object::Name;
+
+/// Whether this is an element that the member at this position can hold (`[EC-2 self-describing-elements]`), and as long
+/// as it must be.
+pub(in crate::dap) fn fits(
+    c: &Configuration,
+    name: &Name,
+    from: usize,
+    element: &Element,
+    scope: Scope,
+) -> bool {
+    let Ok(length) = usize::try_from(element.length) else {
+        return false;
+    };
+    let bytes = match element.form {
+        Form::Copy => length,
+        Form::Manifest => 0,
+        Form::Trimmed => return false,
+        Form::Fragment { n, k, index } => {
+            let hash = name.placement_hash(c.descriptor().domain);
+            let ours = usize::from(n) == c.n() && k == c.dap().k();
+            if !c.dap().is_coded() || !ours || index != c.element_index(from, hash) {
+                return false;
+            }
+            match index < k {
+                true => c.code().data_range(length, index).len(),
+                false => c.code().fragment_length(length),
+            }
+        }
+    };
+    scope == Scope::Metadata || element.payload.len() == bytes
+}
+
+/// Of these elements of one version, by position, those that can be of one value: as many as there are that state the same
+/// of it ([`Element::is_alike`]). In an execution all do; a member that does not is out of order, and must not keep others
+/// from being read.
+pub(in crate::dap) fn alike(elements: &[Option<&Element>]) -> Vec<usize> {
+    let is_there = |position: &usize| elements[*position].is_some();
+    let mut alike: Vec<usize> = (0..elements.len()).filter(is_there).collect();
+    let are_alike = |a: usize, b: usize| match (elements[a], elements[b]) {
+        (Some(a), Some(b)) => a.is_alike(b),
+        _ => false,
+    };
+    if alike.iter().all(|position| are_alike(alike[0], *position)) {
+        return alike;
+    }
+    let like = |position: &usize| alike.iter().filter(|it| are_alike(**it, *position)).count();
+    let most = alike.iter().copied().max_by_key(like);
+    alike.retain(|position| most.is_some_and(|most| are_alike(most, *position)));
+    alike
+}
+
+/// Whether these elements of one version, by position, make its value: one copy, or k distinct fragments of this
+/// configuration's form, of one value. One of any form has the metadata.
+pub(in crate::dap) fn enough(
+    c: &Configuration,
+    scope: Scope,
+    elements: &[Option<&Element>],
+) -> bool {
+    let alike = alike(elements);
+    let needed = match scope {
+        Scope::Metadata => 1,
+        Scope::Whole | Scope::Version => usize::from(c.dap().k()),
+    };
+    let mut forms = alike.iter().filter_map(|position| elements[*position]);
+    alike.len() >= needed || forms.any(|element| element.form.is_whole())
+}
