@@ -117,7 +117,7 @@ impl Variant {
         match (self.extras, self.dap) {
             // What it brought to a quorum it does not write back.
             (Extras::Plain, DapKind::EcOptimized) => (4, 3),
-            (Extras::Plain, DapKind::Cas | DapKind::CasGc) => (5, 4),
+            (Extras::Plain, DapKind::Cas | DapKind::CasGc) => (5, 5),
             (Extras::Plain, _) => (4, 4),
             // Every version that is found is written back.
             (Extras::Piggyback | Extras::Collecting, DapKind::EcPublished) => (2, 2),
