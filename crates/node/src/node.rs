@@ -110,7 +110,6 @@ impl<K: Keep, C> Node<K, C> {
     /// A node of a shard that has recovered from these records.
     pub fn new(shard: Shard<C>, keep: K, sizes: Sizes) -> Node<K, C> {
         assert!(sizes.batch > sizes.slack, "a turn has room for a request");
-        assert!(sizes.scrub > 0, "everything is verified at last");
         Node {
             shard,
             keep,
