@@ -281,6 +281,7 @@ impl<K: Keep, C> Node<K, C> {
                 if let Some(refusal) = self.refusal(now, &request, deadline, room) {
                     return Some((caller, Err(refusal)));
                 }
+                assert!(room != Room::None, "what has no room was refused");
                 watch.received(&caller);
                 self.shard.receive(now, caller, request);
                 None

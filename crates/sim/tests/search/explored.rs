@@ -110,7 +110,8 @@ fn compare_with(naive: &naive::Explored, case: Case, identity: Identity) {
 /// 3.5 item 1: the explorer finds the lost write by itself.
 #[test]
 fn an_open_transfer_loses_a_write() {
-    for (dap, n) in [(Dap::Abd, 3), (Dap::Ec { k: 2 }, 4)] {
+    let cas = Dap::Cas { k: 1 };
+    for (dap, n) in [(Dap::Abd, 3), (Dap::Ec { k: 2 }, 4), (cas, 3)] {
         let explored = all(cases::reconfigure::case(dap, n, Transfer::Open));
         let violation = explored
             .violation
@@ -131,7 +132,7 @@ fn a_closing_transfer_loses_nothing() {
 /// `[CAS-2 quorum-of-marks]`, `[CAS-6 finalized-trimming]`: two writers that read, in every order of their rounds.
 #[test]
 fn coded_atomic_storage_is_linearizable_in_every_order() {
-    for name in ["cas-writers", "casgc-writers"] {
+    for name in ["cas-3", "cas-writers", "casgc-writers"] {
         let explored = all(cases::find(name).expect("a case of this name"));
         assert_eq!(explored.violation, None, "{name}");
         assert!(explored.exhaustive, "{name}: every schedule was followed");
