@@ -10,7 +10,7 @@ const WORDS: &[(&str, usize)] = &[
     ("whoever", 40),
     ("whatever", 41),
     ("nobody", 54),
-    ("somebody", 23),
+    ("somebody", 22),
     ("everybody", 9),
     ("anybody", 9),
     ("be it", 0),
