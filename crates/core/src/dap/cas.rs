@@ -22,7 +22,7 @@
 //! | pseudocode | here |
 //! |---|---|
 //! | QUERY | [`super::get_tag`]: [`Cas::largest`]; server: [`Cas::held`] |
-//! | read: QUERY, read-FIN | [`super::get_data`]: [`Cas::accepted`], [`Cas::is_complete`] (`[CAS-2 quorum-of-marks]`), [`finalize`] |
+//! | read: QUERY, read-FIN | [`super::get_data`]: [`Cas::accepted`], [`Cas::is_complete`] (`[CAS-2 quorum-of-marks]`), `finalize` |
 //! | write: PRE, FIN | [`super::put_data`]: [`Cas::elements`], [`super::many::finalize`]; server: [`Cas::admit`] |
 //! | FIN at a server | `ConfigurationState::finalize` (`[CAS-1 durable-marks]`, `[CAS-4 no-zombies]`) |
 //! | CASGC: the `delta + 1` largest | [`CasGc::trim`] (`[CAS-6 finalized-trimming]`) |
