@@ -331,7 +331,17 @@ fn assert_s2_is_whole(cluster: &mut Cluster) {
 /// What was written while a server was away it brings itself, blocks of large values and of files, too.
 #[test]
 fn a_server_that_was_away_repairs_itself() {
-    let mut cluster = Cluster::start(&["--servers", "5"]);
+    repair_itself("ec");
+}
+
+/// The same where a round says which versions are complete.
+#[test]
+fn a_server_with_coded_atomic_storage_repairs_itself() {
+    repair_itself("cas");
+}
+
+fn repair_itself(kind: &str) {
+    let mut cluster = Cluster::start(&["--servers", "5", "--dap", kind]);
     write_without_s2(&mut cluster);
     cluster.restart("s2");
     wait_until(|| cluster.run(&["repair", "check"]).code == 0);

@@ -106,6 +106,13 @@ fn a_domain_moves_while_clients_read_and_write() {
         wait_until(|| cluster.number(server, "stored_bytes") < Some(stored_before / 2));
     }
 
+    for kind in ["casgc", "cas", "ec"] {
+        reconfig(&cluster, "start", "files", &["--dap", kind]).done();
+        traffic.goes_on();
+        assert_eq!(shape(&cluster, "files").1, format!("{kind} [5,3]"));
+        assert_all_there(&cluster, "files", &files);
+    }
+
     let replicated = ["--dap", "abd", "--servers", "s1,s6,s2"];
     reconfig(&cluster, "start", "files", &replicated).done();
     traffic.goes_on();
