@@ -19,12 +19,14 @@ use std::time::Duration;
 
 pub(crate) mod file;
 mod reconfig;
+mod server;
 mod values;
 
 pub(crate) use file::File;
 pub use global::Common;
 pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
+pub(crate) use server::{Departure, Server, ServerVerb};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
@@ -61,8 +63,8 @@ pub(crate) enum Command {
     ///
     /// Each server is a process. Another run continues with the data of the last one.
     Up(Up),
-    /// Run one server in the foreground
-    Server(Server),
+    /// Run one server in the foreground, or replace, drain, forget one
+    Server(Box<Server>),
     /// Write an object
     Put(Put),
     /// Read an object
@@ -189,49 +191,6 @@ pub(crate) struct Up {
     /// Format of the servers' log lines [default: text]
     #[arg(long)]
     pub(crate) log: Option<LogWord>,
-}
-
-#[derive(Args, Debug, Clone, Default)]
-pub(crate) struct Server {
-    /// Directory of the server's identity and data
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Address to listen on [default: 127.0.0.1:7400]
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) listen: Option<String>,
-    /// Address at which others reach this server [default: that of --listen]
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) advertise: Option<String>,
-    /// Address for health and administration [default: loopback, port 90 above]
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) admin: Option<String>,
-    /// Begin a new cluster, with this server as its root domain
-    #[arg(long, conflicts_with = "join")]
-    pub(crate) init: bool,
-    /// Join the cluster of a server
-    #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
-    pub(crate) join: Vec<String>,
-    /// Name of the server, unique in the cluster [default: s1 with --init, the next free of s1, s2, ... with --join]
-    #[arg(long)]
-    pub(crate) name: Option<String>,
-    /// What an acknowledgement means [default: fsync]
-    #[arg(long)]
-    pub(crate) durability: Option<DurabilityWord>,
-    /// Largest value of one object, up to 1GiB [default: 64MiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
-    pub(crate) max_object: Option<u64>,
-    /// Bytes of objects that the server reads in a second, at most, to repair itself; 0: it does not [default: 32MiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) repair_rate: Option<u64>,
-    /// Listen on an address that other machines reach, although there is no authentication yet
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Format of log lines [default: text]
-    #[arg(long)]
-    pub(crate) log: Option<LogWord>,
-    /// Stop when standard input ends: `areo up` holds the other end, however it dies
-    #[arg(long, hide = true)]
-    pub(crate) supervised: bool,
 }
 
 #[derive(Args, Debug, Clone, Copy, Default)]

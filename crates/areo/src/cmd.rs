@@ -36,7 +36,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         );
     }
     let watching = match command {
-        Command::Server(_) => Watching::Callers,
+        Command::Server(ref args) if args.verb.is_none() => Watching::Callers,
         _ => Watching::Some,
     };
     program::perform("areo", global, watching, |session, recorder| {
@@ -50,7 +50,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
 fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome {
     match command {
         Command::Up(args) => up::run(session, args),
-        Command::Server(args) => server::run(session, args, recorder.clone()),
+        Command::Server(args) => server::run(session, *args, recorder.clone()),
         Command::Put(args) => put::run(session, &args),
         Command::Get(args) => get::run(session, &args),
         Command::Ls(args) => ls::run(session, &args),

@@ -40,10 +40,11 @@ pub(crate) fn serve(
 }
 
 fn is_client(command: &Command) -> bool {
-    !matches!(
-        command,
-        Command::Up(_) | Command::Server(_) | Command::Completion { .. }
-    )
+    match command {
+        Command::Up(_) | Command::Completion { .. } => false,
+        Command::Server(args) => args.verb.is_some(),
+        _ => true,
+    }
 }
 
 /// On a thread of its own: commands have runtimes that come and go.

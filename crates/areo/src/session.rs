@@ -281,6 +281,8 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         InvalidChoice::AmbiguousServer { .. }
         | InvalidChoice::ServerTwice { .. }
         | InvalidChoice::MemberAlready { .. }
+        | InvalidChoice::ReplacesItself { .. }
+        | InvalidChoice::NoFreeServer { .. }
         | InvalidChoice::SameAddress { .. }
         | InvalidChoice::NoFragments { .. }
         | InvalidChoice::NothingToLeaveOff

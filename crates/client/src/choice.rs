@@ -42,6 +42,20 @@ pub enum InvalidChoice {
         /// Its name.
         name: String,
     },
+    /// A server cannot take its own place.
+    ReplacesItself {
+        /// Its name.
+        name: String,
+    },
+    /// No server can take the place of one that is to go.
+    NoFreeServer {
+        /// The server that is to go.
+        server: String,
+        /// The domain.
+        domain: String,
+        /// Why the domain cannot go on with one server less, if it might.
+        fewer: Option<Box<InvalidChoice>>,
+    },
     /// Two servers have the same address, so that one of them no longer exists.
     SameAddress {
         /// Name of the one.
@@ -109,6 +123,15 @@ impl fmt::Display for InvalidChoice {
             InvalidChoice::MemberAlready { name } => {
                 write!(f, "server '{name}' cannot be added, it is a member already")
             }
+            InvalidChoice::ReplacesItself { name } => write!(
+                f,
+                "server '{name}' cannot take its own place: start another one (`areo server --join`)"
+            ),
+            InvalidChoice::NoFreeServer {
+                server,
+                domain,
+                fewer,
+            } => no_free_server(f, (server, domain), fewer.as_deref()),
             InvalidChoice::SameAddress { a, b, address } => write!(
                 f,
                 "servers '{a}' and '{b}' have the same address {address}, so one of them no longer exists: name the servers to use"
@@ -138,6 +161,21 @@ impl fmt::Display for InvalidChoice {
 
 impl std::error::Error for InvalidChoice {}
 
+fn no_free_server(
+    f: &mut fmt::Formatter<'_>,
+    (server, domain): (&str, &str),
+    fewer: Option<&InvalidChoice>,
+) -> fmt::Result {
+    write!(
+        f,
+        "no server is free to take the place of '{server}' in '{domain}'"
+    )?;
+    if let Some(fewer) = fewer {
+        write!(f, ", and one server less is too few ({fewer})")?;
+    }
+    f.write_str(": start another one (`areo server --join`)")
+}
+
 /// The configuration that the descriptor makes, if its shape may be.
 ///
 /// # Errors
@@ -165,8 +203,7 @@ pub(crate) fn checked(
 /// None has it, or several have.
 pub(crate) fn member<'a>(name: &str, names: &'a Names) -> Result<&'a ServerRecord, InvalidChoice> {
     let named: Vec<&ServerRecord> = names
-        .records()
-        .values()
+        .servers()
         .filter(|record| record.name == name || record.id.to_string() == name)
         .collect();
     match named.as_slice() {

@@ -6,6 +6,7 @@ use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
+use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
 use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_version};
 use areo_core::config::{Configuration, Members};
 use areo_core::env::Env;
@@ -163,6 +164,46 @@ impl Client {
     pub async fn servers(&self) -> Result<Vec<ServerInfo>, Error> {
         let list = |context: Context| async move { Ok(context.servers().await?.sorted()) };
         self.session.run_on_root(Operation::ListServers, list).await
+    }
+
+    /// What has to be done so that no domain names the server, by name or id; the root domain first. Asks, and changes
+    /// nothing. Empty: no domain names it.
+    ///
+    /// # Errors
+    /// [`ReconfigError::Choice`] and [`ReconfigError::Unreachable`] if it cannot be done in one of the domains;
+    /// [`ReconfigError::NotBegun`] without a quorum of the root domain.
+    pub async fn departures(
+        &self,
+        server: &str,
+        successor: &Successor,
+    ) -> Result<Vec<Departure>, ReconfigError> {
+        let (server, successor) = (server.to_owned(), successor.clone());
+        let plan = move |context: Context| async move {
+            let domains = list_domains(&context, None).await?;
+            reconfig::departures(&context, domains, &server, &successor).await
+        };
+        let planned = self.session.run_on_root(Operation::ListDomains, plan);
+        let handle = |planned: PlannedDeparture| {
+            let known = KnownDomain::new(planned.name.clone(), planned.known.clone());
+            planned.of(Domain::new(self.session.clone(), known))
+        };
+        Ok(planned.await?.into_iter().map(handle).collect())
+    }
+
+    /// Forgets a server, by name or id, that no configuration names and that does not serve: it is not listed any more, and its
+    /// data directory cannot be started again. Its name stays taken.
+    ///
+    /// # Errors
+    /// [`ForgetError`].
+    pub async fn forget_server(&self, server: &str) -> Result<ServerInfo, ForgetError> {
+        let server = server.to_owned();
+        let forget = move |context: Context| async move {
+            let domains = list_domains(&context, None).await?;
+            reconfig::forget(&context, domains, &server).await
+        };
+        self.session
+            .run_on_root(Operation::Reconfigure, forget)
+            .await
     }
 
     /// How every known server is, and which domains there are. Waits three seconds at most for those that say nothing.

@@ -218,9 +218,14 @@ impl Names {
         }
     }
 
-    /// All servers in the order in which people count: s2 before s10.
+    /// The servers that are not forgotten.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &ServerRecord> {
+        self.records.values().filter(|it| !it.is_forgotten())
+    }
+
+    /// The same in the order in which people count: s2 before s10.
     pub(crate) fn sorted(&self) -> Vec<ServerInfo> {
-        let mut servers: Vec<ServerInfo> = self.records.values().map(ServerInfo::from).collect();
+        let mut servers: Vec<ServerInfo> = self.servers().map(ServerInfo::from).collect();
         servers.sort_by_cached_key(|server| (counting_key(&server.name), server.id));
         servers
     }

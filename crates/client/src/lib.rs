@@ -111,8 +111,8 @@ pub use object::{
     Placement, PutOptions,
 };
 pub use reconfig::{
-    Change, Contradiction, DapKind, Plan, Progress, ReconfigError, ReconfigOutcome,
-    UnreachableServer,
+    Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
+    ReconfigOutcome, Successor, UnreachableServer,
 };
 pub use repair::{BelowRedundancy, Redundancy};
 pub use session::ROOT_DOMAIN;

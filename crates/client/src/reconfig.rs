@@ -25,11 +25,14 @@ use change::wanted;
 pub use change::{Change, DapKind};
 pub use conflict::Contradiction;
 use conflict::rest;
+pub use departure::{Departure, ForgetError, Successor};
+pub(crate) use departure::{PlannedDeparture, departures, forget};
 use left::leave_off;
 pub use plan::{Plan, UnreachableServer};
 
 mod change;
 mod conflict;
+mod departure;
 mod left;
 mod plan;
 

@@ -6,6 +6,7 @@ use std::{error, io};
 
 use areo_core::config::ServerId;
 use areo_core::manager::InvalidServerName;
+use areo_core::message::ServerRecord;
 use areo_core::tlv::TlvError;
 use areo_node::NodeError;
 use areo_store::{DirectoryError, IdentityError, OpenError};
@@ -167,6 +168,13 @@ impl fmt::Display for ServeError {
                 f,
                 "the name '{name}' belongs to server {by} of this cluster: choose another one, or leave --name out and get \
                  the next free one"
+            ),
+            ServeError::Outdated {
+                path, registered, ..
+            } if ServerRecord::is_last(*registered) => write!(
+                f,
+                "the server of {} was forgotten by its cluster: start a new server in an empty directory",
+                path.display()
             ),
             ServeError::Outdated {
                 path,

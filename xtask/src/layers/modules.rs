@@ -93,7 +93,9 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     ("fuzzing", &["file"]),
     (
         "client",
-        &["create", "domain", "session", "connect", "cluster", "error"],
+        &[
+            "create", "reconfig", "domain", "session", "connect", "cluster", "error",
+        ],
     ),
     ("file", &["domain", "session", "error", "object"]),
     ("sweep", &["domain", "session", "error", "object"]),

@@ -1,5 +1,6 @@
 //! `areo reconfig plan|start|status`.
 
+pub(super) mod moved;
 mod plan;
 mod start;
 
@@ -74,7 +75,7 @@ fn how_to_go_on(name: &str) -> String {
 }
 
 /// How a change that did not come to its end ends the process.
-fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
+pub(super) fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
     match error {
         ReconfigError::Choice { error } => choice_failure(&error),
         ReconfigError::Conflict { .. } => Failure::new(Code::Precondition, error.to_string()),

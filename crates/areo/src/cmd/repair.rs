@@ -71,7 +71,7 @@ fn refusal(domain: &str, servers: usize, redundancy: &Redundancy) -> Option<Stri
     let is = if below == 1 { "is" } else { "are" };
     let waiting: Vec<&str> = redundancy.waiting_for().into_iter().collect();
     Some(format!(
-        "{} of '{domain}' {is} not at all {servers} servers: {} repairs itself once it runs; one that is lost is replaced with `areo reconfig start`",
+        "{} of '{domain}' {is} not at all {servers} servers: {} repairs itself once it runs; one that is lost is replaced with `areo server replace`",
         show_count(below, "object"),
         waiting.join(", "),
     ))

@@ -1,12 +1,15 @@
-//! `areo server`: one server in the foreground.
+//! `areo server`: one server in the foreground; taking one out of the cluster.
 
-use crate::args::{self, DurabilityWord, LogWord, parse_max_object};
+mod departure;
+mod forget;
+
+use crate::args::{self, DurabilityWord, LogWord, ServerVerb, parse_max_object};
 use crate::config;
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
 use crate::session::{Session, Target};
 use crate::units::parse_size;
-use areo_client::limits;
+use areo_client::{Successor, limits};
 use areo_server::{Durability, Options, ServeError, Start};
 use areo_telemetry::Recorder;
 use rustix::process::{Signal, getpid, kill_process};
@@ -18,7 +21,21 @@ pub(super) const REPAIR_RATE: u64 = 32 << 20;
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
-pub(super) fn run(session: &Session, args: args::Server, recorder: Recorder) -> Outcome {
+pub(super) fn run(session: &Session, mut args: args::Server, recorder: Recorder) -> Outcome {
+    match args.verb.take() {
+        None => serve(session, args, recorder),
+        Some(ServerVerb::Replace { departure, with }) => {
+            let successor = with.map_or(Successor::Free, Successor::Server);
+            departure::run(session, &departure, &successor)
+        }
+        Some(ServerVerb::Drain { departure }) => {
+            departure::run(session, &departure, &Successor::FreeOrNone)
+        }
+        Some(ServerVerb::Forget { server }) => forget::run(session, &server),
+    }
+}
+
+fn serve(session: &Session, args: args::Server, recorder: Recorder) -> Outcome {
     let word = session
         .settings
         .get(args.log, "log", config::word)?

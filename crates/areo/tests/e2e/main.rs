@@ -13,6 +13,7 @@ mod files;
 mod if_version;
 mod joining;
 mod large;
+mod leaving;
 mod lifecycle;
 mod logs;
 mod metrics;

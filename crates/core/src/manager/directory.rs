@@ -134,6 +134,18 @@ impl<E: Env> Root<E> {
         }
     }
 
+    /// Forgets a server, which no configuration names any more: a quorum of the root domain registers the last record of it, so
+    /// that no later start of it is registered (`[X-27 forgotten-server]`). Its name stays taken. To be called again if it fails.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn forget(&self, server: &ServerRecord) -> Result<(), Unavailable> {
+        let last = server.forgotten();
+        assert!(last.is_forgotten() && last.id == server.id, "it is its own");
+        // No start is later than the last one: where another record was registered, it is that of another forgetting.
+        self.register(Enrolment::Register, &last).await.map(drop)
+    }
+
     /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
     /// makes durable what the directory is to say of its starts.
     ///

@@ -37,6 +37,8 @@ pub struct ServerRecord {
 impl ServerRecord {
     /// The number of no start.
     pub const CONTESTED: u64 = 0;
+    /// The incarnation of a server that is forgotten: no start of it is registered any more (`[X-27 forgotten-server]`).
+    const FORGOTTEN: u64 = u64::MAX;
 
     /// Where a server is found, without a start: what a process knows of itself before it is registered, and of others by
     /// their addresses alone.
@@ -50,6 +52,28 @@ impl ServerRecord {
             address,
             admin: String::new(),
         }
+    }
+
+    /// The last record of a server, which no other one replaces.
+    #[must_use]
+    pub fn forgotten(&self) -> ServerRecord {
+        ServerRecord {
+            incarnation: Self::FORGOTTEN,
+            // All forget it alike.
+            start: Self::CONTESTED + 1,
+            resumed: false,
+            ..self.clone()
+        }
+    }
+
+    /// Whether the server is forgotten.
+    pub fn is_forgotten(&self) -> bool {
+        Self::is_last(self.incarnation)
+    }
+
+    /// Whether the incarnation is that of a forgotten server.
+    pub fn is_last(incarnation: u64) -> bool {
+        incarnation == Self::FORGOTTEN
     }
 
     /// Of two records of a server the one to keep: that of the larger incarnation. Of two starts of one incarnation none is

@@ -42,6 +42,8 @@ impl Registry {
             met.extend(self.servers.keys());
         }
         met.remove(&own);
+        // A forgotten server is not called any more.
+        met.retain(|server| !self.servers[server].0.is_forgotten());
         let introduce = |server| (server, Note::Serving(record.clone()));
         met.into_iter().map(introduce).collect()
     }

@@ -4,7 +4,7 @@
 use crate::world::{Actor, Chaos, Message, World, configuration, server};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::Unavailable;
-use areo_core::manager::{Creation, Registration};
+use areo_core::manager::{Creation, Naming, Registration};
 use areo_core::message::{Ballot, Body, CellReply, CellRequest, Enrolment, Reply, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::tag::{ClientId, Writer};
@@ -347,6 +347,42 @@ fn a_server_with_an_older_state_is_not_registered() {
         .unwrap();
     assert_eq!(servers[&server(0)], record(0, 6, 80));
     world.pass(Duration::from_secs(1));
+}
+
+/// `[X-27 forgotten-server]`: no start of a forgotten server is registered, also where members have not heard of it, and its name stays taken.
+#[test]
+fn a_forgotten_server_does_not_start_again() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&c, 1);
+    let actor = world.actor(&c);
+    let last = record(7, 5, 77);
+    let registered = world.run(register(&actor, last.clone()));
+    assert_eq!(registered, Registration::Registered);
+    let forget = || {
+        let (client, c, last) = (actor.client(), actor.c.clone(), last.clone());
+        async move { client.root(&c).forget(&last).await }
+    };
+    // One member does not hear of it at once.
+    world.hold(|m| m.at(&[2]));
+    assert_eq!(world.run(forget()), Ok(()));
+    world.release();
+    assert_eq!(world.run(forget()), Ok(()), "again");
+    for absent in 0..3 {
+        world.hold(move |m| m.at(&[absent]));
+        let outdated = world.run(register(&actor, record(7, 6, 78)));
+        let is_last = |it| matches!(it, Registration::Outdated { registered } if ServerRecord::is_last(registered));
+        assert!(is_last(outdated), "without {absent}: {outdated:?}");
+        world.release();
+        world.settle();
+    }
+    let (client, root) = (actor.client(), c.clone());
+    let (servers, naming) = world.run(async move {
+        let root = client.root(&root);
+        let servers = root.servers().await.unwrap();
+        (servers, root.name_server(server(8), Some("server-7")).await)
+    });
+    assert!(servers[&server(7)].is_forgotten());
+    assert_eq!(naming, Ok(Naming::Taken { by: server(7) }));
 }
 
 /// Two starts of one directory at once: at most one of them is registered.

@@ -1,5 +1,6 @@
 //! `areo reconfig start`: does it, live.
 
+use super::moved::{TransferReport, follow};
 use super::{plan, reconfig_failure};
 use crate::args;
 use crate::cmd::domain;
@@ -8,11 +9,8 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::Session;
 use crate::units::{show_count, show_size};
-use areo_client::{ConfigurationInfo, Domain, Progress, ReconfigOutcome, Statistics};
-use indicatif::ProgressBar;
+use areo_client::{ConfigurationInfo, Domain, ReconfigOutcome, Statistics};
 use serde::Serialize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
@@ -26,13 +24,6 @@ struct ReconfigReport<'a> {
     bytes: u64,
     #[serde(flatten)]
     cost: &'a Statistics,
-}
-
-/// What was moved so far.
-struct TransferReport {
-    objects: AtomicU64,
-    bytes: AtomicU64,
-    cost: Arc<Statistics>,
 }
 
 pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
@@ -168,48 +159,5 @@ fn say(out: Output, sentence: &str) -> Outcome {
         Ok(())
     } else {
         out.line(sentence)
-    }
-}
-
-impl TransferReport {
-    /// The domain, and what will be moved through it.
-    fn measured(domain: &Domain) -> (Domain, Arc<TransferReport>) {
-        let (domain, cost) = domain.measured();
-        let moved = TransferReport {
-            objects: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            cost,
-        };
-        (domain, Arc::new(moved))
-    }
-
-    fn sums(&self) -> (u64, u64) {
-        let sum = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        (sum(&self.objects), sum(&self.bytes))
-    }
-}
-
-/// Keeps the bar up to date.
-fn follow(bar: &ProgressBar, moved: &Arc<TransferReport>) -> impl Fn(Progress) + Send + 'static {
-    let (bar, moved) = (bar.clone(), moved.clone());
-    move |progress| {
-        let word = match progress {
-            Progress::Deciding => "deciding",
-            // The next that is heard is of what has been moved.
-            Progress::Announcing => "announced, moving",
-            Progress::Transferring { objects, bytes } => {
-                moved.objects.fetch_add(objects, Ordering::Relaxed);
-                moved.bytes.fetch_add(bytes, Ordering::Relaxed);
-                let (objects, bytes) = moved.sums();
-                // Objects that were created meanwhile come on top of what was planned.
-                bar.set_length(bar.length().unwrap_or_default().max(objects));
-                bar.set_position(objects);
-                bar.set_message(format!("moving {}", show_size(bytes)));
-                return;
-            }
-            Progress::Finalizing => "finalizing",
-            Progress::Collecting => "collecting",
-        };
-        bar.set_message(word);
     }
 }

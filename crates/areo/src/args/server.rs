@@ -1,0 +1,93 @@
+//! The command line of servers: running one, and taking one out of the cluster.
+
+use super::values::parse_max_object;
+use super::{DurabilityWord, LogWord};
+use crate::units::parse_size;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Args, Debug, Clone, Default)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Server {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ServerVerb>,
+    /// Directory of the server's identity and data
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address to listen on [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Address at which others reach this server [default: that of --listen]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) advertise: Option<String>,
+    /// Address for health and administration [default: loopback, port 90 above]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) admin: Option<String>,
+    /// Begin a new cluster, with this server as its root domain
+    #[arg(long, conflicts_with = "join")]
+    pub(crate) init: bool,
+    /// Join the cluster of a server
+    #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
+    pub(crate) join: Vec<String>,
+    /// Name of the server, unique in the cluster [default: s1 with --init, the next free of s1, s2, ... with --join]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// What an acknowledgement means [default: fsync]
+    #[arg(long)]
+    pub(crate) durability: Option<DurabilityWord>,
+    /// Largest value of one object, up to 1GiB [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
+    pub(crate) max_object: Option<u64>,
+    /// Bytes of objects that the server reads in a second, at most, to repair itself; 0: it does not [default: 32MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) repair_rate: Option<u64>,
+    /// Listen on an address that other machines reach, although there is no authentication yet
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Format of log lines [default: text]
+    #[arg(long)]
+    pub(crate) log: Option<LogWord>,
+    /// Stop when standard input ends: `areo up` holds the other end, however it dies
+    #[arg(long, hide = true)]
+    pub(crate) supervised: bool,
+}
+
+#[derive(Subcommand, Debug, Clone)]
+pub(crate) enum ServerVerb {
+    /// Put another server in the place of one that is lost, in every domain that names it
+    ///
+    /// Clients read and write meanwhile. If this process dies, run it again, from anywhere: what is left to do is what domains
+    /// still name. A domain that cannot be changed does not keep the others from it; its exit code is that of the command.
+    Replace {
+        #[command(flatten)]
+        departure: Departure,
+        /// The server that comes [default: one that serves and is no member, of several the one in the fewest domains]
+        #[arg(long, value_name = "NEW")]
+        with: Option<String>,
+    },
+    /// Empty a server: take it out of every domain
+    ///
+    /// Another server takes its place, as with `replace`. Where none is free, the domain goes on with one server less if that
+    /// tolerates a crash.
+    Drain {
+        #[command(flatten)]
+        departure: Departure,
+    },
+    /// Take a server that is stopped, and in no domain, off the list
+    ///
+    /// Its data directory cannot be started again, and its name stays taken.
+    Forget {
+        /// The server, by name or id
+        server: String,
+    },
+}
+
+/// The server that goes.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Departure {
+    /// The server that goes, by name or id
+    pub(crate) server: String,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub(crate) yes: bool,
+}

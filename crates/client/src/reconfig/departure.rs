@@ -1,0 +1,444 @@
+//! Taking a server out of all domains that name it: another server takes its place, or a domain goes on with one less.
+//!
+//! Each domain is changed by itself, as by [`Domain::reconfigure`]. Nothing else is written down: what is left to do is what the
+//! configurations still name, so that any client can go on where another one stopped.
+
+use super::change::wanted;
+use super::{
+    Change, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure, resume,
+};
+use crate::choice::{self, InvalidChoice};
+use crate::cluster::{ConfigurationInfo, Health, Names};
+use crate::domain::Domain;
+use crate::error::{Error, Operation};
+use crate::metrics::{CountedOperation, counted};
+use crate::session::{Context, KnownDomain, ROOT_DOMAIN, STATUS_PATIENCE};
+use crate::{ServerId, ServerInfo};
+use areo_core::config::{Configuration, Members};
+use areo_core::gather;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// Domains that are asked at once which servers they name.
+const DOMAINS_AT_ONCE: usize = 64;
+
+/// What takes the place of a server that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Successor {
+    /// The server of this name or id.
+    Server(String),
+    /// A server that serves and is no member yet: of several the one that is in the fewest domains.
+    Free,
+    /// The same; where there is none, the domain goes on with one server less if it still tolerates a crash.
+    FreeOrNone,
+}
+
+/// A domain that names a server which is to go.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    domain: Domain,
+    server: ServerId,
+    step: Result<Step, Error>,
+}
+
+/// What is to be done in one domain.
+#[derive(Clone, Debug)]
+struct Step {
+    /// `None`: a pending change, which takes the server away, is to be finished.
+    change: Option<Change>,
+    old: ConfigurationInfo,
+    new: ConfigurationInfo,
+}
+
+/// The same without a handle of the domain.
+pub(crate) struct PlannedDeparture {
+    pub(crate) name: Option<String>,
+    pub(crate) known: Arc<Configuration>,
+    server: ServerId,
+    step: Result<Step, Error>,
+}
+
+impl PlannedDeparture {
+    pub(crate) fn of(self, domain: Domain) -> Departure {
+        Departure {
+            domain,
+            server: self.server,
+            step: self.step,
+        }
+    }
+}
+
+impl Departure {
+    /// The domain.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The configuration that names the server.
+    ///
+    /// # Errors
+    /// The domain's configurations could not be read: it may name the server.
+    pub fn old(&self) -> Result<&ConfigurationInfo, &Error> {
+        self.step.as_ref().map(|step| &step.old)
+    }
+
+    /// The configuration that is to come.
+    ///
+    /// # Errors
+    /// As [`Departure::old`].
+    pub fn planned(&self) -> Result<&ConfigurationInfo, &Error> {
+        self.step.as_ref().map(|step| &step.new)
+    }
+
+    /// The change that takes the server away. `None`: it is pending already, and is finished.
+    pub fn change(&self) -> Option<&Change> {
+        self.step.as_ref().ok()?.change.as_ref()
+    }
+
+    /// Takes the server out of the domain, and returns the domain's configuration by then. If another client has done it
+    /// meanwhile, that is as good. `progress`: as with [`Domain::reconfigure`].
+    ///
+    /// # Errors
+    /// [`ReconfigError`].
+    pub async fn run(
+        &self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<ConfigurationInfo, ReconfigError> {
+        let step = self.step.clone().map_err(ReconfigError::from)?;
+        let server = self.server;
+        let progress = counting(self.domain.metrics(), progress);
+        let work = move |context| async move {
+            leave(&context, server, step.change.as_ref(), &progress).await
+        };
+        counted!(
+            self.domain.metrics(),
+            CountedOperation::Reconfigure,
+            self.domain.work(Operation::Reconfigure, None, work)
+        )
+    }
+}
+
+async fn leave(
+    context: &Context,
+    server: ServerId,
+    change: Option<&Change>,
+    progress: &dyn Fn(Progress),
+) -> Result<ConfigurationInfo, ReconfigError> {
+    let mut failed = None;
+    loop {
+        let path = path(context).await?;
+        let last = path.last().expect("a sequence has an end");
+        if !path.iter().any(|c| is_member(c, server)) || last.dap().is_removal() {
+            return Ok(context.names_of(&path).await.configuration(last));
+        }
+        let Some(change) = change.filter(|_| is_member(last, server)) else {
+            return finish(context, last, progress).await;
+        };
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
+        failed = match reconfigure(context, change, progress).await {
+            Ok(_) => None,
+            // Another client may have come first: then nothing is left of the change, or that client's is to be finished.
+            Err(error @ (ReconfigError::Choice { .. } | ReconfigError::Conflict { .. })) => {
+                Some(error)
+            }
+            Err(error) => return Err(error),
+        };
+    }
+}
+
+/// Finishes the pending change that ends with `last`.
+async fn finish(
+    context: &Context,
+    last: &Arc<Configuration>,
+    progress: &dyn Fn(Progress),
+) -> Result<ConfigurationInfo, ReconfigError> {
+    if let Some(c) = resume(context, progress).await? {
+        return Ok(c);
+    }
+    let names = context.names_of(std::slice::from_ref(last)).await;
+    Ok(names.configuration(last))
+}
+
+fn is_member(c: &Configuration, server: ServerId) -> bool {
+    c.position(server).is_some()
+}
+
+/// What has to be done so that no domain names the server; the root domain first.
+///
+/// # Errors
+/// [`ReconfigError::Choice`], [`ReconfigError::Unreachable`] if it cannot be done in one of them: then it is begun in none.
+pub(crate) async fn departures(
+    context: &Context,
+    domains: Vec<(String, Arc<Configuration>)>,
+    server: &str,
+    successor: &Successor,
+) -> Result<Vec<PlannedDeparture>, ReconfigError> {
+    let names = context.servers().await?;
+    let leaving = choice::member(server, &names)?;
+    if let Successor::Server(name) = successor
+        && choice::member(name, &names)?.id == leaving.id
+    {
+        let name = leaving.name.clone();
+        return Err(InvalidChoice::ReplacesItself { name }.into());
+    }
+    let sequences = sequences(context, domains).await;
+    let choosing = Choosing {
+        serving: serving(context, &names).await,
+        domains: count(&sequences),
+        leaving: leaving.id,
+        names: &names,
+        successor,
+    };
+    let mut planned = Vec::new();
+    for Sequence { name, known, path } in sequences {
+        let step = match path {
+            Err(error) => Err(error),
+            Ok(path) => match choosing.step(name.as_deref().unwrap_or(ROOT_DOMAIN), &path)? {
+                Some(step) => Ok(step),
+                None => continue,
+            },
+        };
+        planned.push(PlannedDeparture {
+            name,
+            known,
+            server: leaving.id,
+            step,
+        });
+    }
+    Ok(planned)
+}
+
+/// A domain with its configurations.
+struct Sequence {
+    /// `None`: the root domain.
+    name: Option<String>,
+    known: Arc<Configuration>,
+    path: Result<Vec<Arc<Configuration>>, Error>,
+}
+
+/// The configurations of the root domain and of these, from the last final one on.
+async fn sequences(context: &Context, domains: Vec<(String, Arc<Configuration>)>) -> Vec<Sequence> {
+    let root = (None, context.latest());
+    let others = domains.into_iter().map(|(name, c)| (Some(name), c));
+    let all = [root].into_iter().chain(others);
+    let look = all.map(async |(name, known)| {
+        let domain = KnownDomain::new(name.clone(), known.clone());
+        let path = path(&context.on(Arc::new(domain))).await;
+        Sequence { name, known, path }
+    });
+    gather::join(DOMAINS_AT_ONCE, look).await
+}
+
+/// The servers that serve, as far as is known.
+async fn serving(context: &Context, names: &Names) -> BTreeSet<ServerId> {
+    let servers: Members = names.servers().map(|record| record.id).collect();
+    let patience = context.timeout().min(STATUS_PATIENCE);
+    let health = context.health(&servers, patience).await;
+    let serves = |(server, health): (&ServerId, Health)| match health {
+        Health::Answered(status) if status.serving => Some(*server),
+        Health::Answered(_) | Health::Unreachable { .. } => None,
+    };
+    servers.iter().zip(health).filter_map(serves).collect()
+}
+
+/// How many domains each server is a member of.
+fn count(sequences: &[Sequence]) -> BTreeMap<ServerId, usize> {
+    let mut domains = BTreeMap::new();
+    let last = |it: &Sequence| it.path.as_ref().ok().and_then(|path| path.last().cloned());
+    for c in sequences.iter().filter_map(last) {
+        for member in c.members().iter() {
+            *domains.entry(*member).or_default() += 1;
+        }
+    }
+    domains
+}
+
+/// What is known when successors are chosen.
+struct Choosing<'a> {
+    names: &'a Names,
+    serving: BTreeSet<ServerId>,
+    domains: BTreeMap<ServerId, usize>,
+    leaving: ServerId,
+    successor: &'a Successor,
+}
+
+impl Choosing<'_> {
+    /// What is to be done in the domain with these configurations, if one of them names the server.
+    fn step(
+        &self,
+        domain: &str,
+        path: &[Arc<Configuration>],
+    ) -> Result<Option<Step>, ReconfigError> {
+        let last = path.last().expect("a sequence has an end");
+        let Some(named) = path.iter().find(|c| is_member(c, self.leaving)) else {
+            return Ok(None);
+        };
+        if last.dap().is_removal() {
+            return Ok(None);
+        }
+        let (change, new) = if is_member(last, self.leaving) {
+            let (change, new) = self.choose(domain, last)?;
+            self.check(domain, &new)?;
+            (Some(change), new)
+        } else {
+            (None, last.clone())
+        };
+        Ok(Some(Step {
+            change,
+            old: self.names.configuration(named),
+            new: self.names.configuration(&new),
+        }))
+    }
+
+    fn choose(
+        &self,
+        domain: &str,
+        last: &Arc<Configuration>,
+    ) -> Result<(Change, Arc<Configuration>), InvalidChoice> {
+        let with = |add: Vec<String>| {
+            let change = Change {
+                add,
+                remove: vec![self.leaving.to_string()],
+                // Members that are away stay members; a quorum was seen to serve.
+                force: true,
+                ..Change::default()
+            };
+            wanted(&change, last, self.names).map(|new| (change, new))
+        };
+        if let Successor::Server(name) = self.successor {
+            return with(vec![name.clone()]);
+        }
+        let mut free: Vec<ServerInfo> = self.names.sorted();
+        free.retain(|it| self.serving.contains(&it.id) && !is_member(last, it.id));
+        free.sort_by_key(|it| self.domains.get(&it.id).copied().unwrap_or_default());
+        let mut chosen = free.iter().map(|it| with(vec![it.id.to_string()]));
+        if let Some(found) = chosen.find_map(Result::ok) {
+            return Ok(found);
+        }
+        let fewer = match self.successor {
+            Successor::FreeOrNone => match with(Vec::new()) {
+                Ok(found) => return Ok(found),
+                Err(error) => Some(Box::new(error)),
+            },
+            Successor::Server(_) | Successor::Free => None,
+        };
+        Err(InvalidChoice::NoFreeServer {
+            server: self.names.name(self.leaving),
+            domain: domain.into(),
+            fewer,
+        })
+    }
+
+    /// Refuses a successor that does not serve, and a configuration of which no quorum serves.
+    fn check(&self, domain: &str, new: &Configuration) -> Result<(), ReconfigError> {
+        let is_away = |server: &&ServerId| !self.serving.contains(server);
+        let away: Vec<ServerId> = new.members().iter().filter(is_away).copied().collect();
+        let successor = match self.successor {
+            Successor::Server(name) => Some(choice::member(name, self.names)?.id),
+            Successor::Free | Successor::FreeOrNone => None,
+        };
+        let is_lacked = successor.is_some_and(|successor| away.contains(&successor));
+        if !is_lacked && new.n() - away.len() >= new.quorums().quorum() {
+            return Ok(());
+        }
+        let unreachable = |server: ServerId| UnreachableServer {
+            server: self.names.name(server),
+            reason: "does not serve".into(),
+        };
+        Err(ReconfigError::Unreachable {
+            domain: domain.into(),
+            servers: away.into_iter().map(unreachable).collect(),
+        })
+    }
+}
+
+/// A server that was not forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForgetError {
+    /// There is no such server, or there are several.
+    Choice {
+        /// Why.
+        error: InvalidChoice,
+    },
+    /// Configurations name it.
+    Named {
+        /// The server.
+        server: String,
+        /// The domains.
+        domains: Vec<String>,
+    },
+    /// It serves.
+    Serves {
+        /// The server.
+        server: String,
+    },
+    /// A domain may name it, or no quorum took note.
+    Other {
+        /// Why.
+        error: Error,
+    },
+}
+
+impl fmt::Display for ForgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ForgetError::Choice { error } => error.fmt(f),
+            ForgetError::Named { server, domains } => write!(
+                f,
+                "'{server}' is a member of {}: take it out first (`areo server replace {server}` or `areo server drain {server}`)",
+                domains.join(", ")
+            ),
+            ForgetError::Serves { server } => write!(
+                f,
+                "'{server}' serves: stop it first, it could not start again"
+            ),
+            ForgetError::Other { error } => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ForgetError {}
+
+impl From<InvalidChoice> for ForgetError {
+    fn from(error: InvalidChoice) -> ForgetError {
+        ForgetError::Choice { error }
+    }
+}
+
+impl From<Error> for ForgetError {
+    fn from(error: Error) -> ForgetError {
+        ForgetError::Other { error }
+    }
+}
+
+/// Forgets a server that no configuration names, and that does not serve.
+pub(crate) async fn forget(
+    context: &Context,
+    domains: Vec<(String, Arc<Configuration>)>,
+    server: &str,
+) -> Result<ServerInfo, ForgetError> {
+    let names = context.servers().await?;
+    let record = choice::member(server, &names)?;
+    let mut naming = Vec::new();
+    for Sequence { name, path, .. } in sequences(context, domains).await {
+        if path?.iter().any(|c| is_member(c, record.id)) {
+            naming.push(name.unwrap_or_else(|| ROOT_DOMAIN.into()));
+        }
+    }
+    let server = record.name.clone();
+    if !naming.is_empty() {
+        let domains = naming;
+        return Err(ForgetError::Named { server, domains });
+    }
+    if serving(context, &names).await.contains(&record.id) {
+        return Err(ForgetError::Serves { server });
+    }
+    let forgotten = context.root_handle().forget(record).await;
+    forgotten.map_err(|failed| context.unknown(&failed))?;
+    // What is shown next is without it.
+    context.servers().await?;
+    Ok(record.into())
+}
