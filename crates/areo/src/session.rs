@@ -119,9 +119,14 @@ impl Session {
 
     /// The name of the domain that is meant.
     pub(crate) fn domain_name(&self) -> Outcome<String> {
-        let named = self.global.domain.clone();
-        let name = self.settings.get(named, "domain", config::text)?;
+        let name = self.named_domain()?;
         Ok(name.unwrap_or_else(|| DEFAULT_DOMAIN.into()))
+    }
+
+    /// The name of the domain, if flag, environment or configuration file say one.
+    pub(crate) fn named_domain(&self) -> Outcome<Option<String>> {
+        let named = self.global.domain.clone();
+        self.settings.get(named, "domain", config::text)
     }
 
     /// A client, and the domain that is meant. The operation that follows has what is left of the time.

@@ -114,7 +114,7 @@ pub use reconfig::{
     Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
     ReconfigOutcome, Successor, UnreachableServer,
 };
-pub use repair::{BelowRedundancy, Redundancy};
+pub use repair::{BelowRedundancy, Redundancy, RepairState};
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
 pub use statistics::Statistics;

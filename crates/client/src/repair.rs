@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Objects that are named in a report; the others are counted.
-const NAMED: usize = 100;
+const NAMED: usize = 1000;
 
 /// How many objects every member holds. Objects are those of users, blocks of large values and of files, and what is left of
 /// deleted ones.
@@ -28,6 +28,11 @@ pub struct Redundancy {
     pub full: u64,
     /// Elements that were brought to members that lacked them.
     pub repaired: u64,
+    /// Objects of which a read returned another version than the listed one: a write has replaced it, or it is left of a write that did
+    /// not end. Only a repair reads.
+    pub superseded: u64,
+    /// Those of the others that are [`RepairState::Unrecoverable`].
+    pub unrecoverable: u64,
     /// The first of the other objects.
     pub below: Vec<BelowRedundancy>,
     /// The domain is being reconfigured, which brings its objects to the new members: objects were not looked at, or not all of
@@ -42,13 +47,46 @@ pub struct BelowRedundancy {
     pub key: String,
     /// `object`, `block`, `file`, or `system` for what is the domain's own.
     pub kind: &'static str,
+    /// What it takes.
+    pub state: RepairState,
     /// Servers that lack its newest version, by name. That of a write that is under way, too.
     pub lacking: Vec<String>,
+    /// Those of them at which it is damaged.
+    pub damaged: Vec<String>,
     /// Servers that did not say what they hold.
     pub silent: Vec<String>,
     /// Why it could not be repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// What it takes to bring an object to every member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepairState {
+    /// It waits for the members that lack it, or are silent: they get it once they can take it.
+    Waiting,
+    /// So many members have damage in it that those without, the silent ones included, are no quorum: no read returns it, and no
+    /// write replaces it.
+    Unrecoverable,
+}
+
+impl RepairState {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            RepairState::Waiting => "waiting",
+            RepairState::Unrecoverable => "unrecoverable",
+        }
+    }
+
+    fn of(listed: &[Listed], quorum: usize) -> RepairState {
+        let sound = listed.iter().filter(|it| **it != Listed::Damaged).count();
+        match sound >= quorum {
+            true => RepairState::Waiting,
+            false => RepairState::Unrecoverable,
+        }
+    }
 }
 
 impl Redundancy {
@@ -157,39 +195,48 @@ fn add(
     object: &ObjectRedundancy,
     completed: Option<Result<Completion, Incomplete>>,
 ) {
-    let mut lacking = object.lacking();
+    let mut listed = object.listed.clone();
     let mut error = None;
     match completed {
         None => {}
         Some(Ok(completion)) => {
             // A listed version that no read returned is left of a write that did not end: it is not lacked.
             let is_unfinished = completion.tag < object.tag;
-            all.repaired += if is_unfinished {
-                0
-            } else {
-                completion.reached() as u64
-            };
-            let positions = (0..c.n()).filter(|at| lacking[*at]).collect::<Vec<_>>();
-            for (at, got_it) in positions.into_iter().zip(completion.has_it()) {
-                lacking[at] = !got_it;
+            all.superseded += u64::from(completion.tag != object.tag);
+            if !is_unfinished {
+                all.repaired += completion.reached() as u64;
+            }
+            let lacking = object.lacking();
+            let lacking = (0..c.n()).filter(|at| lacking[*at]);
+            for (at, got_it) in lacking.zip(completion.has_it()) {
+                if got_it {
+                    listed[at] = Listed::Newest;
+                }
             }
         }
         Some(Err(incomplete)) => error = Some(incomplete.to_string()),
     }
     all.objects += 1;
-    let is_silent = |at: &usize| object.listed[*at] == Listed::Unknown;
-    let silent: Vec<usize> = (0..c.n()).filter(is_silent).collect();
-    let lacking: Vec<usize> = (0..c.n()).filter(|at| lacking[*at]).collect();
-    if lacking.is_empty() && silent.is_empty() {
+    if listed.iter().all(|it| *it == Listed::Newest) {
         all.full += 1;
-    } else if all.below.len() < NAMED {
+        return;
+    }
+    let state = RepairState::of(&listed, c.quorums().quorum());
+    all.unrecoverable += u64::from(state == RepairState::Unrecoverable);
+    if all.below.len() < NAMED {
         let names = context.cluster().names();
-        let name = |at: usize| names.name(c.members()[at]);
+        let members = c.members().iter().zip(&listed);
+        let named = |which: &[Listed]| {
+            let chosen = members.clone().filter(|(_, it)| which.contains(it));
+            chosen.map(|(member, _)| names.name(*member)).collect()
+        };
         all.below.push(BelowRedundancy {
             key: object.name.key().to_owned(),
             kind: word_of(object.name.kind()),
-            lacking: lacking.into_iter().map(name).collect(),
-            silent: silent.into_iter().map(name).collect(),
+            state,
+            lacking: named(&[Listed::Older, Listed::Damaged]),
+            damaged: named(&[Listed::Damaged]),
+            silent: named(&[Listed::Unknown]),
             error,
         });
     }
@@ -201,5 +248,23 @@ fn word_of(kind: Kind) -> &'static str {
         Kind::Block => "block",
         Kind::Genesis => "file",
         Kind::System => "system",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Listed::{Damaged, Newest, Older, Unknown};
+
+    #[test]
+    fn an_object_is_unrecoverable_when_the_members_without_damage_are_no_quorum() {
+        let of = |listed: &[Listed]| RepairState::of(listed, 4);
+        let waiting = RepairState::Waiting;
+        assert_eq!(of(&[Newest, Newest, Newest, Older, Unknown]), waiting);
+        assert_eq!(of(&[Newest, Newest, Newest, Older, Damaged]), waiting);
+        let lost = of(&[Newest, Newest, Older, Damaged, Damaged]);
+        assert_eq!(lost, RepairState::Unrecoverable);
+        // A silent server may be without damage.
+        assert_eq!(of(&[Newest, Unknown, Unknown, Unknown, Damaged]), waiting);
     }
 }

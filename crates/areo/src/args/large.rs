@@ -14,14 +14,19 @@ pub(crate) struct Sweep {
 
 #[derive(Subcommand, Debug, Clone, Copy)]
 pub(crate) enum Repair {
-    /// Look at every object of the domain, and bring its newest version to the servers that lack it
+    /// Count the objects that every server of their domain holds; of all domains, or that of --domain
+    ///
+    /// Asks all servers now, and changes nothing. Ends with 1 if there are other objects. A write that is under way counts among them.
+    Status,
+    /// Name the objects of the domain that are not at all servers, and the servers that they wait for
+    ///
+    /// `waiting`: those servers get the object once they serve and have room. `unrecoverable`: it is damaged at so many servers that
+    /// the others are no quorum.
+    Ls,
+    /// Look at every object of the domain now, and bring its newest version to the servers that lack it
     ///
     /// Ends with 1 if an object is not at all servers then. May be run at any time, and again.
-    Run,
-    /// Count the objects that every server holds, and name the others; change nothing
-    ///
-    /// Ends with 1 if there are others. A write that is under way counts among them.
-    Check,
+    Retry,
 }
 
 /// First byte, and where it ends.

@@ -1,4 +1,4 @@
-//! `areo repair`: how many objects every server of a domain holds, and bringing the others to all of them at once.
+//! `areo repair`: how many objects every server of a domain holds, which others there are, and bringing them to all servers at once.
 
 use crate::args;
 use crate::exit::{Failure, Outcome};
@@ -6,31 +6,86 @@ use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_count;
-use areo_client::{BelowRedundancy, Redundancy};
+use areo_client::{BelowRedundancy, Domain, ROOT_DOMAIN, Redundancy};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
-/// What is printed with `--json`.
+/// What is printed of a domain with `--json`.
 #[derive(Serialize)]
 struct RedundancyReport<'a> {
     domain: &'a str,
     servers: usize,
     /// Objects that are not known to be at all servers.
     not_full: u64,
+    waiting_for: BTreeSet<&'a str>,
     #[serde(flatten)]
     redundancy: &'a Redundancy,
 }
 
-pub(super) fn run(session: &Session, args: args::Repair) -> Outcome {
-    session::run(repair(session, args), "")
+/// What is printed of an object with `--json`.
+#[derive(Serialize)]
+struct ObjectReport<'a> {
+    domain: &'a str,
+    #[serde(flatten)]
+    object: &'a BelowRedundancy,
 }
 
-async fn repair(session: &Session, args: args::Repair) -> Outcome {
-    let (client, domain) = session.domain().await?;
-    let (repairs, what) = match args {
-        args::Repair::Run => (true, "repairing"),
-        args::Repair::Check => (false, "checking"),
+/// A domain that was looked at.
+struct Looked {
+    domain: String,
+    servers: usize,
+    redundancy: Redundancy,
+}
+
+pub(super) fn run(session: &Session, args: args::Repair) -> Outcome {
+    match args {
+        args::Repair::Status => session::run(status(session), ""),
+        args::Repair::Ls => session::run(ls(session), ""),
+        args::Repair::Retry => session::run(retry(session), ""),
+    }
+}
+
+/// `areo repair status`.
+async fn status(session: &Session) -> Outcome {
+    let client = session.connect().await?;
+    let names = if let Some(name) = session.named_domain()? {
+        vec![name]
+    } else {
+        let domains = client.domains().await.map_err(failure)?;
+        let names = domains.into_iter().map(|domain| domain.name);
+        [ROOT_DOMAIN.to_owned()].into_iter().chain(names).collect()
     };
-    let bar = progress::spinner(session.out, what);
+    let mut all = Vec::new();
+    for name in &names {
+        let domain = Session::find(&client, name).await?;
+        all.push(look(session.out, &domain, false).await?);
+    }
+    print_domains(session.out, &all)?;
+    client.close().await;
+    conclude(&all)
+}
+
+/// `areo repair ls`.
+async fn ls(session: &Session) -> Outcome {
+    let (client, domain) = session.domain().await?;
+    let looked = look(session.out, &domain, false).await?;
+    print_objects(session.out, &looked)?;
+    client.close().await;
+    Ok(())
+}
+
+/// `areo repair retry`.
+async fn retry(session: &Session) -> Outcome {
+    let (client, domain) = session.domain().await?;
+    let looked = [look(session.out, &domain, true).await?];
+    print_domains(session.out, &looked)?;
+    client.close().await;
+    conclude(&looked)
+}
+
+async fn look(out: Output, domain: &Domain, repairs: bool) -> Outcome<Looked> {
+    let what = format!("looking at '{}'", domain.name());
+    let bar = progress::spinner(out, &what);
     let shown = bar.clone();
     let progress = move |objects| shown.set_message(format!("{what}: {objects} objects"));
     let done = match repairs {
@@ -38,30 +93,43 @@ async fn repair(session: &Session, args: args::Repair) -> Outcome {
         false => domain.redundancy(progress).await,
     };
     bar.finish_and_clear();
-    let redundancy = done.map_err(failure)?;
-    let servers = domain.configuration().members.len();
-    let (out, name) = (session.out, domain.name());
-    match out.json {
-        true => out.object(&RedundancyReport {
-            domain: name,
-            servers,
-            not_full: redundancy.below(),
-            redundancy: &redundancy,
-        })?,
-        false => print(out, name, servers, &redundancy)?,
-    }
-    client.close().await;
-    match refusal(name, servers, &redundancy) {
-        None => Ok(()),
-        Some(sentence) => Err(Failure::other(sentence)),
-    }
+    Ok(Looked {
+        redundancy: done.map_err(failure)?,
+        servers: domain.configuration().members.len(),
+        domain: domain.name().to_owned(),
+    })
 }
 
 /// Why redundancy is not full, if it is not, and what to do.
-fn refusal(domain: &str, servers: usize, redundancy: &Redundancy) -> Option<String> {
+fn conclude(all: &[Looked]) -> Outcome {
+    let mut sentences = all.iter().filter_map(refusal);
+    match sentences.next() {
+        None => Ok(()),
+        Some(first) => Err(Failure::other(match sentences.count() {
+            0 => first,
+            more => format!(
+                "{first}; and so in {}",
+                show_count(more as u64, "other domain")
+            ),
+        })),
+    }
+}
+
+fn refusal(looked: &Looked) -> Option<String> {
+    let Looked {
+        domain,
+        servers,
+        redundancy,
+    } = looked;
     if redundancy.being_reconfigured {
         return Some(format!(
             "'{domain}' is being reconfigured: run this again when that has ended (`areo reconfig status {domain}`)"
+        ));
+    }
+    if redundancy.unrecoverable > 0 {
+        let lost = show_count(redundancy.unrecoverable, "object");
+        return Some(format!(
+            "{lost} of '{domain}' cannot be recovered: `areo repair ls --domain {domain}` says which, and where"
         ));
     }
     let below = redundancy.below();
@@ -77,67 +145,111 @@ fn refusal(domain: &str, servers: usize, redundancy: &Redundancy) -> Option<Stri
     ))
 }
 
-fn print(out: Output, domain: &str, servers: usize, redundancy: &Redundancy) -> Outcome {
-    let Redundancy {
-        objects,
-        full,
-        repaired,
-        below,
-        ..
-    } = redundancy;
-    if out.terminal {
-        let all = show_count(*objects, "object");
-        out.line(&match objects == full {
-            true => format!("{domain}: all {all} at {servers} of {servers} servers"),
-            false => format!("{domain}: {full} of {all} at {servers} of {servers} servers"),
-        })?;
-        if *repaired > 0 {
-            out.line(&format!("{} repaired", show_count(*repaired, "element")))?;
-        }
-    } else {
-        out.line(&format!("{domain}\t{objects}\t{full}\t{repaired}"))?;
+fn print_domains(out: Output, all: &[Looked]) -> Outcome {
+    if out.json {
+        return all.iter().try_for_each(|looked| {
+            out.object(&RedundancyReport {
+                domain: &looked.domain,
+                servers: looked.servers,
+                not_full: looked.redundancy.below(),
+                waiting_for: looked.redundancy.waiting_for(),
+                redundancy: &looked.redundancy,
+            })
+        });
     }
-    if below.is_empty() {
-        return Ok(());
+    let columns = [
+        Column::Text("domain"),
+        Column::Number("objects"),
+        Column::Number("at all"),
+        Column::Number("servers"),
+        Column::Number("repaired"),
+        Column::Number("superseded"),
+        Column::Number("unrecoverable"),
+        Column::Text("waiting for"),
+    ];
+    let row = |looked: &Looked| {
+        let redundancy = &looked.redundancy;
+        let waiting: Vec<&str> = redundancy.waiting_for().into_iter().collect();
+        vec![
+            looked.domain.clone(),
+            redundancy.objects.to_string(),
+            redundancy.full.to_string(),
+            looked.servers.to_string(),
+            redundancy.repaired.to_string(),
+            redundancy.superseded.to_string(),
+            redundancy.unrecoverable.to_string(),
+            waiting.join(" "),
+        ]
+    };
+    let rows: Vec<_> = all.iter().map(row).collect();
+    out.table(&columns, &rows)
+}
+
+fn print_objects(out: Output, looked: &Looked) -> Outcome {
+    let (domain, below) = (looked.domain.as_str(), &looked.redundancy.below);
+    if out.json {
+        let mut objects = below.iter();
+        return objects.try_for_each(|object| out.object(&ObjectReport { domain, object }));
     }
-    let columns = ["kind", "key", "lacking", "silent", "error"].map(Column::Text);
+    let columns = ["state", "kind", "key", "lacking", "damaged", "silent"].map(Column::Text);
     let row = |object: &BelowRedundancy| {
         vec![
+            object.state.word().to_owned(),
             object.kind.to_owned(),
-            object.key.clone(),
+            out.foreign(&object.key),
             object.lacking.join(" "),
+            object.damaged.join(" "),
             object.silent.join(" "),
-            object.error.clone().unwrap_or_default(),
         ]
     };
     let rows: Vec<_> = below.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.table(&columns, &rows)?;
+    let more = looked.redundancy.below() - below.len() as u64;
+    if more > 0 {
+        out.note(&format!("and {} more", show_count(more, "object")));
+    }
+    if looked.redundancy.being_reconfigured {
+        out.note(&format!(
+            "'{domain}' is being reconfigured: not all objects were looked at"
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_client::RepairState;
 
     #[test]
     fn what_is_missing_is_said_with_what_to_do() {
-        let mut redundancy = Redundancy {
-            objects: 3,
-            full: 3,
-            ..Redundancy::default()
+        let mut looked = Looked {
+            domain: "d".into(),
+            servers: 5,
+            redundancy: Redundancy {
+                objects: 3,
+                full: 3,
+                ..Redundancy::default()
+            },
         };
-        assert_eq!(refusal("d", 5, &redundancy), None);
-        redundancy.full = 2;
-        redundancy.below.push(BelowRedundancy {
+        assert_eq!(refusal(&looked), None);
+        looked.redundancy.full = 2;
+        looked.redundancy.below.push(BelowRedundancy {
             key: "k".into(),
             kind: "object",
+            state: RepairState::Waiting,
             lacking: vec!["s2".into()],
+            damaged: Vec::new(),
             silent: vec!["s4".into()],
             error: None,
         });
-        let sentence = refusal("d", 5, &redundancy).expect("one is below");
+        let sentence = refusal(&looked).expect("one is below");
         assert!(sentence.starts_with("1 object of 'd' is not at all 5 servers: s2, s4 repairs"));
-        redundancy.being_reconfigured = true;
-        let sentence = refusal("d", 5, &redundancy).expect("not all were looked at");
+        looked.redundancy.unrecoverable = 1;
+        let sentence = refusal(&looked).expect("one is lost");
+        assert!(sentence.starts_with("1 object of 'd' cannot be recovered"));
+        looked.redundancy.being_reconfigured = true;
+        let sentence = refusal(&looked).expect("not all were looked at");
         assert!(sentence.starts_with("'d' is being reconfigured"));
     }
 }

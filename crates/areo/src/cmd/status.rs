@@ -102,7 +102,7 @@ fn redundancy(servers: &[ServerHealth], lacking: u64, proven_seconds: Option<u64
             unproven.join(", ")
         ),
         (lacking, _) => format!(
-            "{} missing: `areo repair check` names the objects",
+            "{} missing: `areo repair ls` names the objects",
             show_count(lacking, "element")
         ),
     }
@@ -248,7 +248,7 @@ mod tests {
         );
         assert_eq!(
             said(&[server(Some(5000), 3), server(None, 0)]),
-            "3 elements missing: `areo repair check` names the objects"
+            "3 elements missing: `areo repair ls` names the objects"
         );
     }
 

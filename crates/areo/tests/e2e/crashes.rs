@@ -294,7 +294,7 @@ fn restart_unrepaired(cluster: &mut Cluster, server: &str) {
 fn write_without_s2(cluster: &mut Cluster) -> u64 {
     let file = cluster.folder().join("file");
     fs::write(&file, bytes(300_000, 4)).expect("the folder is there");
-    cluster.run(&["repair", "check"]).done();
+    cluster.run(&["repair", "status"]).done();
     cluster.kill("s2");
     for i in 0..20 {
         let value = bytes(i * 3000, i as u64);
@@ -307,10 +307,18 @@ fn write_without_s2(cluster: &mut Cluster) -> u64 {
     let file = file.to_str().expect("it is text");
     cluster.run(&["file", "push", "shared", file]).done();
     // Who does not answer, and what follows from it, is said.
-    let away = cluster.run(&["repair", "check", "--json"]);
+    let away = cluster.run(&["repair", "status", "--json"]);
     assert_eq!(away.code, 1, "{}", away.stderr);
-    let report = away.objects().remove(0);
-    assert_eq!(report["below"][0]["silent"][0], "s2", "{report}");
+    assert!(
+        away.stderr.contains("s2 repairs itself once it runs"),
+        "{}",
+        away.stderr
+    );
+    let mut reports = away.objects().into_iter();
+    let report = reports
+        .find(|it| it["domain"] == "default")
+        .expect("it is listed");
+    assert_eq!(report["waiting_for"], serde_json::json!(["s2"]), "{report}");
     let below = report["not_full"].as_u64().expect("a number");
     assert!(below >= 24, "{report}");
     below
@@ -318,7 +326,7 @@ fn write_without_s2(cluster: &mut Cluster) -> u64 {
 
 /// Another server may fail now: s2 holds its part of everything.
 fn assert_s2_is_whole(cluster: &mut Cluster) {
-    cluster.run(&["repair", "check"]).done();
+    cluster.run(&["repair", "status"]).done();
     cluster.kill("s4");
     let large = cluster.run(&["get", "large"]).done();
     assert!(large.stdout == bytes(9 << 20, 3));
@@ -344,7 +352,7 @@ fn repair_itself(kind: &str) {
     let mut cluster = Cluster::start(&["--servers", "5", "--dap", kind]);
     write_without_s2(&mut cluster);
     cluster.restart("s2");
-    wait_until(|| cluster.run(&["repair", "check"]).code == 0);
+    wait_until(|| cluster.run(&["repair", "status"]).code == 0);
     wait_until(|| {
         let status = cluster.run(&["status", "--json"]).done().objects();
         status[0]["lacking"] == 0 && status[0]["proven_seconds"].is_u64()
@@ -362,10 +370,18 @@ fn a_client_repairs_all_servers() {
     let mut cluster = Cluster::start(&["--servers", "5"]);
     let below = write_without_s2(&mut cluster);
     restart_unrepaired(&mut cluster, "s2");
-    let check = cluster.run(&["repair", "check", "--json"]);
-    let report = check.objects().remove(0);
-    assert_eq!(report["below"][0]["lacking"][0], "s2", "{report}");
-    let repaired = cluster.run(&["repair", "run", "--json"]).done();
+    let listed = cluster.run(&["repair", "ls", "--json"]).done().objects();
+    assert_eq!(listed.len() as u64, below);
+    for object in &listed {
+        assert_eq!(object["state"], "waiting", "{object}");
+        assert_eq!(object["lacking"], serde_json::json!(["s2"]), "{object}");
+    }
+    assert!(
+        listed
+            .iter()
+            .any(|it| it["key"] == "k7" && it["kind"] == "object")
+    );
+    let repaired = cluster.run(&["repair", "retry", "--json"]).done();
     let report = repaired.objects().remove(0);
     assert_eq!(
         (report["repaired"].as_u64(), report["not_full"].as_u64()),

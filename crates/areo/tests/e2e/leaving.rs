@@ -52,7 +52,9 @@ fn assert_whole(cluster: &Cluster, domain: &str, gone: &str) {
         let got = cluster.run(&["get", key, "--domain", domain]).done();
         assert_eq!(got.text(), format!("{key} of {domain}"));
     }
-    cluster.run(&["repair", "check", "--domain", domain]).done();
+    cluster
+        .run(&["repair", "status", "--domain", domain])
+        .done();
 }
 
 fn replace_s2(cluster: &Cluster) -> Ended {

@@ -117,13 +117,8 @@ fn a_domain_moves_while_clients_read_and_write() {
     reconfig(&cluster, "start", "files", &replicated).done();
     traffic.goes_on();
     assert_eq!(shape(&cluster, "files").1, "abd [3,1]");
-    reconfig(
-        &cluster,
-        "start",
-        "files",
-        &["--add", "s4", "--remove", "s6"],
-    )
-    .done();
+    let replaced = ["--add", "s4", "--remove", "s6"];
+    reconfig(&cluster, "start", "files", &replaced).done();
     traffic.goes_on();
     let history = traffic.stop();
     assert_eq!(shape(&cluster, "files").2, ["s1", "s4", "s2"]);
