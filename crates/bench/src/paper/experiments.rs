@@ -1,12 +1,13 @@
 //! The experiments, a file for each source, and what of the papers there is not.
 
 mod ares;
+mod coded;
 mod slides;
 
 use super::experiment::{Experiment, ListEntry};
 
 /// Every source's experiments.
-pub(super) const ROWS: &[&[Experiment]] = &[ares::ROWS, slides::ROWS];
+pub(super) const ROWS: &[&[Experiment]] = &[ares::ROWS, slides::ROWS, coded::ROWS];
 
 const fn not_here(
     experiment: &'static str,
@@ -32,6 +33,21 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
         "P5",
         "on machines of Amazon (slides)",
         "there is one machine",
+    ),
+    not_here(
+        "S2",
+        "coded atomic storage, number of servers (study of CASSS)",
+        "two servers may fail in each point: the runner varies both together",
+    ),
+    not_here(
+        "S4",
+        "restart of counters (study of CASSS)",
+        "CASSS is not built",
+    ),
+    not_here(
+        "S5",
+        "CASSS beside CAS (study of CASSS)",
+        "CASSS is not built",
     ),
 ];
 
