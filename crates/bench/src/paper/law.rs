@@ -70,7 +70,12 @@ fn of_costs(
 ) -> Vec<Law> {
     let name = variant.name();
     let law = |what, count, expected| counted(what, (&name, at), [count], expected);
-    let (writes, reads) = variant.quiet_rounds();
+    let element = if variant.dap.is_coded() {
+        size.div_ceil(k)
+    } else {
+        size
+    };
+    let (writes, reads) = variant.quiet_rounds(element);
     if variant.algorithm == Algorithm::CoAresF {
         let beside = n as u64 * (OF_A_SERVER + OF_A_BLOCK * read.blocks);
         // All blocks are asked for in one message only where one message tells all: with pointers on replies.
@@ -94,11 +99,6 @@ fn of_costs(
             ],
         };
     }
-    let element = if variant.dap.is_coded() {
-        size.div_ceil(k)
-    } else {
-        size
-    };
     let (all, beside) = ((n * element) as u64, n as u64 * OF_A_SERVER);
     vec![
         law("rounds of a read, quiet", read.rounds, reads..=reads),

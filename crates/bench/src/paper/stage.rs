@@ -74,6 +74,7 @@ pub(super) fn means(reads: &[Cost], writes: &[Cost]) -> BTreeMap<&'static str, f
         cost.configurations as f64
     });
     take("read_bytes", reads, |cost| cost.received as f64);
+    take("read_sent_bytes", reads, |cost| cost.sent as f64);
     take("write_ms", writes, |cost| cost.ms);
     take("write_rounds", writes, |cost| cost.rounds as f64);
     take("write_bytes", writes, |cost| cost.sent as f64);

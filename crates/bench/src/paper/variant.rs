@@ -1,7 +1,7 @@
 //! The papers' variants, as options of a domain.
 
 use areo_client::experimental::{Collect, Experimental};
-use areo_client::{DapKind, DomainOptions};
+use areo_client::{DapKind, DomainOptions, limits};
 
 /// What is read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,8 +112,9 @@ impl Variant {
         }
     }
 
-    /// Rounds of a write, and of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5).
-    pub(super) fn quiet_rounds(self) -> (u64, u64) {
+    /// Rounds of a write, and of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5). `element`:
+    /// bytes of one.
+    pub(super) fn quiet_rounds(self, element: usize) -> (u64, u64) {
         match (self.extras, self.dap) {
             // What it brought to a quorum it does not write back.
             (Extras::Plain, DapKind::EcOptimized) => (4, 3),
@@ -121,7 +122,10 @@ impl Variant {
             (Extras::Plain, _) => (4, 4),
             // Every version that is found is written back.
             (Extras::Piggyback | Extras::Collecting, DapKind::EcPublished) => (2, 2),
-            (Extras::Piggyback | Extras::Collecting, DapKind::Cas | DapKind::CasGc) => (3, 1),
+            // A larger element does not come with the reply to QUERY: read-FIN brings it.
+            (Extras::Piggyback | Extras::Collecting, DapKind::Cas | DapKind::CasGc) => {
+                (3, 1 + u64::from(element as u64 > limits::INLINE_BYTES))
+            }
             (Extras::Piggyback | Extras::Collecting, _) => (2, 1),
         }
     }
@@ -175,7 +179,13 @@ mod tests {
         let compared = published.domain(&["s1".into()], 6, 5);
         assert_eq!(compared.dap, Dap::EcPublished { k: 6 });
         assert_eq!(compared.experimental, made.experimental);
-        assert_eq!(published.quiet_rounds(), (2, 2));
+        assert_eq!(published.quiet_rounds(1 << 20), (2, 2));
+        let cas = Variant {
+            dap: DapKind::Cas,
+            ..variant
+        };
+        let rounds = [1 << 10, 1 << 20].map(|element| cas.quiet_rounds(element));
+        assert_eq!(rounds, [(3, 1), (3, 2)]);
         let decided = Variant {
             etcd: true,
             ..variant
