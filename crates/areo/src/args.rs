@@ -131,6 +131,9 @@ pub enum DapWord {
     /// The same with the optimisation of `CoAres`: clients remember what they wrote
     #[value(hide = true)]
     EcOptimized,
+    /// Replicate as MW-ABD does, to compare with: reads always write back
+    #[value(hide = true)]
+    AbdPublished,
     /// Erasure-code by CAS: a read that meets writers sends tags and no values; every version stays
     Cas,
     /// The same, and versions that are superseded go

@@ -61,6 +61,19 @@ fn shape(cluster: &Cluster, domain: &str) -> (u64, String, Vec<String>) {
     (index, format!("{dap} [{n},{k}]"), servers.collect())
 }
 
+/// What a plan says of the move to these servers.
+fn assert_plan(cluster: &Cluster, coded: &[&str], files: usize) {
+    let plan = reconfig(cluster, "plan", "files", &[coded, &["--json"]].concat());
+    let plan = &plan.done().objects()[0];
+    assert_eq!(
+        (&plan["old"]["dap"], &plan["new"]["k"]),
+        (&"abd".into(), &3.into())
+    );
+    assert_eq!(plan["kept"], serde_json::json!(["s3"]));
+    assert_eq!(plan["removed"], serde_json::json!(["s1", "s2"]));
+    assert!(plan["objects"].as_u64() >= Some(files as u64), "{plan}");
+}
+
 #[test]
 fn a_domain_moves_while_clients_read_and_write() {
     let mut cluster = Cluster::start(&["--durability", "memory"]);
@@ -74,23 +87,7 @@ fn a_domain_moves_while_clients_read_and_write() {
     let traffic = Traffic::start(&cluster.addresses(), "files");
 
     let coded = ["--dap", "ec", "--servers", "s3,s4,s5,s6,s7"];
-    let plan = reconfig(
-        &cluster,
-        "plan",
-        "files",
-        &[&coded[..], &["--json"]].concat(),
-    );
-    let plan = &plan.done().objects()[0];
-    assert_eq!(
-        (&plan["old"]["dap"], &plan["new"]["k"]),
-        (&"abd".into(), &3.into())
-    );
-    assert_eq!(plan["kept"], serde_json::json!(["s3"]));
-    assert_eq!(plan["removed"], serde_json::json!(["s1", "s2"]));
-    assert!(
-        plan["objects"].as_u64() >= Some(files.len() as u64),
-        "{plan}"
-    );
+    assert_plan(&cluster, &coded, files.len());
     assert_eq!(shape(&cluster, "files").0, 0, "a plan changes nothing");
 
     traffic.goes_on();
