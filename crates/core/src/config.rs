@@ -362,7 +362,10 @@ mod tests {
             Dap::EcPublished { k },
             Dap::EcOptimized { k },
         ];
-        for dap in [Dap::Abd, Dap::Removed].into_iter().chain(coded) {
+        for dap in [Dap::Abd, Dap::AbdPublished, Dap::Removed]
+            .into_iter()
+            .chain(coded)
+        {
             let made = Configuration::new(descriptor(5, dap)).unwrap();
             let read = Configuration::decode(made.encoded().clone()).unwrap();
             assert_eq!(made, read);

@@ -42,6 +42,7 @@ pub(super) enum Relation {
     Piggyback,
     Collecting,
     Coded,
+    CodedPublished,
     Corrected,
     Optimized,
     Coverable,
@@ -50,10 +51,11 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    const ALL: [Relation; 8] = [
+    const ALL: [Relation; 9] = [
         Relation::Piggyback,
         Relation::Collecting,
         Relation::Coded,
+        Relation::CodedPublished,
         Relation::Corrected,
         Relation::Optimized,
         Relation::Coverable,
@@ -66,6 +68,7 @@ impl Relation {
             Relation::Piggyback => "PB against no PB",
             Relation::Collecting => "GC against no GC",
             Relation::Coded => "EC against ABD",
+            Relation::CodedPublished => "a code against MW-ABD",
             Relation::Corrected => "EC-DAP II, corrected, against EC-DAP",
             Relation::Optimized => "EC-DAPopt against EC-DAP",
             Relation::Coverable => "coverable against not",
@@ -93,6 +96,10 @@ impl Relation {
             },
             Relation::Coded if dap.is_coded() => Variant {
                 dap: DapKind::Abd,
+                ..variant
+            },
+            Relation::CodedPublished if dap.is_coded() => Variant {
+                dap: DapKind::AbdPublished,
                 ..variant
             },
             Relation::Corrected if dap == DapKind::Ec => Variant {
@@ -133,6 +140,9 @@ impl Relation {
             }
             (Relation::Coded, _) => {
                 "with ABD, too, a read takes the value from one server here and versions from the others: both carry it once, and ABD does not decode. The publication's carries it from every server"
+            }
+            (Relation::CodedPublished, _) => {
+                "on loopback a copy more costs little, and a read of MW-ABD takes the value from one server here"
             }
             (Relation::Corrected | Relation::Optimized, _) => {
                 "servers send the elements of one version here, whichever the EC-DAP is: what differs is whether a read writes back, and whether a reader is sent what it has"

@@ -84,6 +84,7 @@ impl Variant {
             DapKind::Abd => ("ABD", ""),
             // Without a word it is the one that is here: EC-DAP II, corrected.
             DapKind::Ec => ("EC", ""),
+            DapKind::AbdPublished => ("ABD", " (MW-ABD)"),
             DapKind::EcPublished => ("EC", " (EC-DAP)"),
             DapKind::EcOptimized => ("EC", " (EC-DAPopt)"),
             DapKind::Cas => ("CAS", ""),
@@ -121,7 +122,10 @@ impl Variant {
             (Extras::Plain, DapKind::Cas | DapKind::CasGc) => (5, 5),
             (Extras::Plain, _) => (4, 4),
             // Every version that is found is written back.
-            (Extras::Piggyback | Extras::Collecting, DapKind::EcPublished) => (2, 2),
+            (
+                Extras::Piggyback | Extras::Collecting,
+                DapKind::AbdPublished | DapKind::EcPublished,
+            ) => (2, 2),
             // A larger element does not come with the reply to QUERY: read-FIN brings it.
             (Extras::Piggyback | Extras::Collecting, DapKind::Cas | DapKind::CasGc) => {
                 (3, 1 + u64::from(element as u64 > limits::INLINE_BYTES))

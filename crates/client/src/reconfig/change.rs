@@ -15,6 +15,8 @@ pub enum DapKind {
     Abd,
     /// Erasure coding.
     Ec,
+    /// MW-ABD, to compare with.
+    AbdPublished,
     /// EC-DAP as Ares has it, to compare with.
     EcPublished,
     /// EC-DAPopt of `CoAres`, to compare with.
@@ -30,6 +32,7 @@ impl DapKind {
     pub fn with(self, k: u8) -> Dap {
         match self {
             DapKind::Abd => Dap::Abd,
+            DapKind::AbdPublished => Dap::AbdPublished,
             DapKind::Ec => Dap::Ec { k },
             DapKind::EcPublished => Dap::EcPublished { k },
             DapKind::EcOptimized => Dap::EcOptimized { k },
@@ -49,6 +52,7 @@ impl From<Dap> for DapKind {
         match dap {
             // What comes after a removal is a domain of its own.
             Dap::Abd | Dap::Removed => DapKind::Abd,
+            Dap::AbdPublished => DapKind::AbdPublished,
             Dap::Ec { .. } => DapKind::Ec,
             Dap::EcPublished { .. } => DapKind::EcPublished,
             Dap::EcOptimized { .. } => DapKind::EcOptimized,

@@ -34,6 +34,9 @@ macro_rules! kinds {
             "The same, and versions go: of those that readers may find the `delta + 1` largest stay."
             CasGc { k }, Quorums::erasure_coded, 0x8012, "casgc", cas::CasGc;
 
+            "MW-ABD, whose reads always write back, which the papers compare with."
+            AbdPublished, |n, _| Quorums::majority(n), 0x8014, "abd-published", abd::published::AbdPublished;
+
             #[cfg(test)]
             "The toy of `dap::kind::toy`, which no release has: quorums of all members."
             All, |n, _| Quorums::erasure_coded(n, n), 0x80ff, "all", kind::toy::All;

@@ -17,6 +17,8 @@
 //! | PUT(t, v) | [`super::put_data`]: [`Abd::elements`]; server: [`Abd::admit`], [`Abd::trim`] |
 //! | `CONFIRM(t)` `[F-3 confirmed-tag]` | [`super::put_data`]; server: [`super::versions::Versions::confirm`] |
 
+pub(crate) mod published;
+
 use super::kind::Kind;
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{PassedVersions, Scope};

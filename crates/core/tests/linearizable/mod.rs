@@ -291,11 +291,12 @@ fn every_history_at_the_cap_is_linearizable_and_every_write_goes_through() {
     }
 }
 
-/// EC-DAP as published and EC-DAPopt: fewer runs, because reads that stand behind more than delta writers ask for long.
+/// EC-DAP as published, EC-DAPopt, and MW-ABD: fewer runs, because reads that stand behind more than delta writers ask for long.
 #[test]
 fn every_history_of_the_baselines_is_linearizable() {
     for seed in 0..SEEDS / 5 {
-        let kinds = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
+        let coded = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
+        let kinds = [coded[0], coded[1], Dap::AbdPublished];
         for (shape, dap) in kinds.into_iter().enumerate() {
             let c = configuration(5, dap, (seed % 3) as u16, 24);
             let run = Run::new(&c, seed << 8 | shape as u64, Procedure::Sound);

@@ -153,6 +153,8 @@ fn reads_write_back_unless_the_reader_did_before() {
     for (dap, piggyback, rounds, bytes) in [
         (PUBLISHED, true, [2, 2, 2, 2], [length, length]),
         (PUBLISHED, false, [4, 4, 4, 4], [length, length]),
+        (Dap::AbdPublished, true, [2, 2, 2, 2], [length, length]),
+        (Dap::AbdPublished, false, [4, 4, 4, 4], [length, length]),
         (OPTIMIZED, true, [2, 2, 1, 1], [0, 0]),
         (OPTIMIZED, false, [4, 4, 3, 3], [0, 0]),
     ] {
@@ -208,6 +210,7 @@ fn a_domain_moves_between_the_kinds() {
         Dap::EcOptimized { k: 2 },
         Dap::Abd,
         OPTIMIZED,
+        Dap::AbdPublished,
         PUBLISHED,
         Dap::Abd,
     ];

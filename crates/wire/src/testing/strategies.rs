@@ -363,6 +363,7 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
             partition,
             index: index % limits::INDEX,
             dap: match (dap.index(members.len() + 1) as u8, kind) {
+                (0, 0) => Dap::AbdPublished,
                 (0, _) => Dap::Abd,
                 (k, 0) => Dap::EcPublished { k },
                 (k, 1) => Dap::EcOptimized { k },
