@@ -285,6 +285,7 @@ async fn plan(context: &Context, change: &Change) -> Result<Plan, ReconfigError>
         unchanged: chosen.unchanged,
         pending: pending.map(|c| names.configuration(c)).collect(),
         unreachable: chosen.unreachable,
+        spare_now: plan::spare_now(context, old).await,
         objects: 0,
         bytes: 0,
         element_bytes: 0,

@@ -357,6 +357,18 @@ fn repair_itself(kind: &str) {
         let status = cluster.run(&["status", "--json"]).done().objects();
         status[0]["lacking"] == 0 && status[0]["proven_seconds"].is_u64()
     });
+    let spare_now = |cluster: &Cluster| {
+        let plan = ["reconfig", "plan", "default", "--delta", "9", "--json"];
+        let plan = cluster.run(&plan).done().objects().remove(0);
+        assert_eq!(plan["old"]["fragments_spare"], 2, "{plan}");
+        plan["fragments_spare_now"].as_u64().expect("a number")
+    };
+    assert_eq!(spare_now(&cluster), 2);
+    cluster.kill("s5");
+    cluster.start_server("s5");
+    wait_until(|| cluster.state("s5") == "serving");
+    // It looks again within its first rounds.
+    wait_until(|| spare_now(&cluster) == 2);
     // It has read each value once: a manifest counts for nothing beside its blocks.
     let admin = cluster.port() + 91;
     let read = value(&metrics(admin), "areo_repair_read_bytes_total");

@@ -1,6 +1,8 @@
 //! What a change would do.
 
-use crate::cluster::ConfigurationInfo;
+use crate::cluster::{ConfigurationInfo, Health, ServerStatus};
+use crate::session::{Context, STATUS_PATIENCE};
+use areo_core::config::Configuration;
 use serde::{Serialize, Serializer};
 
 /// What a change would do.
@@ -16,6 +18,10 @@ pub struct Plan {
     pub pending: Vec<ConfigurationInfo>,
     /// Servers of the new configuration that do not serve.
     pub unreachable: Vec<UnreachableServer>,
+    /// Elements of a value that may be lost now before the value is: as [`Shape::fragments_spare`](crate::Shape::fragments_spare)
+    /// for the old configuration, without its members that do not answer, or did not find themselves in possession of their part of every
+    /// object when they last looked.
+    pub spare_now: usize,
     /// Objects and blocks of files that have to be moved, by a listing; without those that were deleted, and without the blocks
     /// of large objects, which are counted as one object each.
     pub objects: u64,
@@ -64,14 +70,28 @@ impl Plan {
     }
 }
 
+/// Elements of a value that may be lost now before the value is ([`Plan::spare_now`]).
+pub(super) async fn spare_now(context: &Context, c: &Configuration) -> usize {
+    let patience = context.timeout().min(STATUS_PATIENCE);
+    let health = context.health(c.members(), patience).await;
+    let is_whole = |it: &&Health| it.answered().is_some_and(is_whole);
+    let whole = health.iter().filter(is_whole).count();
+    whole.saturating_sub(c.dap().k().into())
+}
+
+/// The server held its part of every object when it last looked, and nothing of it is known to be damaged.
+fn is_whole(status: &ServerStatus) -> bool {
+    status.serving && status.lacking == 0 && status.damaged == 0 && status.proven_ms.is_some()
+}
+
 fn pick<'a>(of: &'a ConfigurationInfo, other: &ConfigurationInfo, both: bool) -> Vec<&'a str> {
     let is_in_both = |id| other.members.iter().any(|member| member.id == id);
     let wanted = of.members.iter().filter(|m| is_in_both(m.id) == both);
     wanted.map(|member| member.name.as_str()).collect()
 }
 
-/// With the names of servers that are `added`, `removed` and `kept`, the indices of `pending` configurations, and with `counted`
-/// for `more`.
+/// With the names of servers that are `added`, `removed` and `kept`, the indices of `pending` configurations, with `counted`
+/// for `more`, and with `fragments_spare_now` for `spare_now`.
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -84,6 +104,7 @@ impl Serialize for Plan {
             kept: Vec<&'a str>,
             unreachable: &'a [UnreachableServer],
             pending: Vec<u32>,
+            fragments_spare_now: usize,
             objects: u64,
             bytes: u64,
             element_bytes: u64,
@@ -99,6 +120,7 @@ impl Serialize for Plan {
             kept: self.kept(),
             unreachable: &self.unreachable,
             pending: self.pending.iter().map(|c| c.index).collect(),
+            fragments_spare_now: self.spare_now,
             objects: self.objects,
             bytes: self.bytes,
             element_bytes: self.element_bytes,

@@ -119,6 +119,11 @@ fn rows(plan: &Plan) -> Vec<Vec<String>> {
         shape("quorum", |shape| shape.quorum().to_string()),
         shape("f", |shape| shape.f().to_string()),
         shape("may be lost", |shape| shape.fragments_spare().to_string()),
+        vec![
+            "may be lost now".into(),
+            plan.spare_now.to_string(),
+            "-".into(),
+        ],
         shape("stored per byte", |shape| {
             format!("{:.2}", shape.stored_per_byte())
         }),

@@ -100,7 +100,15 @@ async fn default_domain(out: Output, plan: &Plan, cluster: &Cluster, client: &Cl
         }
         Err(error) => return Err(creation_failure(error)),
     };
-    out.note(&format!("domain '{DOMAIN}': {shape}, {}", meaning(shape)));
+    // Servers that start do not know yet what they missed.
+    let held = match cluster.new {
+        true => "",
+        false => ", once `areo status` says that every server holds its part",
+    };
+    out.note(&format!(
+        "domain '{DOMAIN}': {shape}, {}{held}",
+        meaning(shape)
+    ));
     Ok(())
 }
 
