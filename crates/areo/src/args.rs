@@ -188,6 +188,9 @@ pub(crate) struct Up {
     /// Bytes of objects that each server reads in a second, at most, to repair itself; 0: it does not [default: 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) repair_rate: Option<u64>,
+    /// Bytes of its records that each server verifies in a second, at most; 0: only those that are read [default: 1280KiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) scrub_rate: Option<u64>,
     /// Accept a domain `default` that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,

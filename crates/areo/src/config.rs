@@ -20,6 +20,7 @@ pub(crate) const KEYS: &[&str] = &[
     "log",
     "max-object",
     "repair-rate",
+    "scrub-rate",
     "block-size",
     "up.servers",
     "up.data",

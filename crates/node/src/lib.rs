@@ -16,5 +16,5 @@ mod watch;
 
 pub use error::NodeError;
 pub use keep::{Durable, Keep, Purpose, may_start};
-pub use node::{Job, Node, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
+pub use node::{Job, Node, Scrubbing, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
 pub use watch::Watch;

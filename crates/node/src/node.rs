@@ -26,6 +26,8 @@ use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::Watch;
 
+pub use scrub::Scrubbing;
+
 /// How often the store is looked after.
 pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
 /// How soon again while housekeeping has more to do.
@@ -61,7 +63,7 @@ pub struct Sizes {
     pub batch: u64,
     /// Set aside in every turn for what no request accounts for: floors, descriptors.
     pub slack: u64,
-    /// Verified on disk in each period.
+    /// Verified on disk in each period, on average; 0: nothing.
     pub scrub: u64,
 }
 
@@ -104,6 +106,7 @@ pub struct Node<K: Keep, C> {
     /// Commits so far, and how many there were when the store was looked after last.
     commits: u64,
     commits_at_upkeep: u64,
+    scrubbing: Scrubbing,
 }
 
 impl<K: Keep, C> Node<K, C> {
@@ -119,6 +122,7 @@ impl<K: Keep, C> Node<K, C> {
             is_draining: false,
             commits: 0,
             commits_at_upkeep: 0,
+            scrubbing: Scrubbing::default(),
         }
     }
 
@@ -403,7 +407,7 @@ impl<K: Keep, C> Node<K, C> {
         }
         let has_more = self.step(watch)?;
         if !has_more {
-            self.scrub(watch);
+            self.scrub(now, watch);
         }
         let batch = match self.has_room_for_owed(self.owed_bytes())? {
             true => Batch::Closes,
@@ -436,13 +440,6 @@ impl<K: Keep, C> Node<K, C> {
             }
         }
         Ok(true)
-    }
-
-    fn scrub(&mut self, watch: &mut impl Watch<C>) {
-        if let Some(log) = self.keep.log_mut() {
-            let (_, damaged) = log.scrub(self.sizes.scrub);
-            self.damaged(damaged, watch);
-        }
     }
 
     fn damaged(
@@ -481,6 +478,7 @@ fn show_adopted<C>(job: &Job<C>, count: usize, watch: &mut impl Watch<C>) {
     }
 }
 
+mod scrub;
 mod standing;
 #[cfg(test)]
 mod tests;

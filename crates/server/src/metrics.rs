@@ -4,17 +4,19 @@
 //! number of series does not grow with what is stored.
 
 mod process;
+mod repair;
 
 use std::time::Duration;
 
 use process::Process;
+use repair::{Repair, Scrub};
 
 use areo_core::manager::repair::Round;
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
 use areo_net::Traffic;
 use areo_net::metrics::{Adding, Peers, SECONDS, text};
 use areo_telemetry::export::ExportCounts;
-use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
+use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
 
 /// Upper bounds of the buckets for requests in one commit.
 const REQUESTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
@@ -82,6 +84,7 @@ pub(crate) struct Metrics {
     pub(crate) corrupted: IntCounter,
     adopted: IntCounter,
     repair: Repair,
+    scrub: Scrub,
     waiting: IntGauge,
     connections: IntGauge,
     peers: Peers,
@@ -98,16 +101,11 @@ pub(crate) struct Present {
     pub(crate) status: ServerStatus,
     /// Requests in the inbox.
     pub(crate) waiting: usize,
+    /// Bytes verified, and how old the oldest verification of a record is.
+    pub(crate) scrubbed: (u64, Option<Duration>),
     pub(crate) connections: usize,
     pub(crate) traffic: Traffic,
     pub(crate) exported: ExportCounts,
-}
-
-/// What the server's own repair found and did.
-struct Repair {
-    below: IntGaugeVec,
-    objects: IntCounter,
-    bytes: IntCounter,
 }
 
 /// What became of the spans that were to be exported.
@@ -172,6 +170,7 @@ impl Metrics {
                 "Elements that a new configuration took over from an older one here, instead of being sent them.",
             ),
             repair: Repair::new(&add),
+            scrub: Scrub::new(&add),
             waiting: add.gauge(
                 "areo_server_waiting_requests",
                 "Requests that wait for the commit before them.",
@@ -238,6 +237,7 @@ impl Metrics {
         raise(&self.received, present.traffic.received_bytes);
         raise(&self.sent, present.traffic.sent_bytes);
         self.status.set(&present.status);
+        self.scrub.set(present.scrubbed);
         self.process.look();
         self.traces.set(&present.exported);
         text(&self.registry)
@@ -310,39 +310,6 @@ impl Status {
         self.lacking.set(whole(status.lacking));
         let proven = status.proven_ms.map(|ms| whole(ms / 1000));
         self.proven_seconds.set(proven.unwrap_or(-1));
-    }
-}
-
-impl Repair {
-    fn new(add: &Adding<'_>) -> Repair {
-        Repair {
-            below: add.gauges(
-                "areo_domain_objects_below_redundancy",
-                "Objects of the domain that this server lacked when it last went over them.",
-                &["domain"],
-            ),
-            objects: add.counter(
-                "areo_repair_objects_total",
-                "Objects of which this server brought itself its element.",
-            ),
-            bytes: add.counter(
-                "areo_repair_read_bytes_total",
-                "Bytes of those objects, which it read from the others.",
-            ),
-        }
-    }
-
-    fn add(&self, round: &Round) {
-        // Domains that are gone, or that the server has left, are shown no more.
-        if round.is_whole {
-            self.below.reset();
-        }
-        for domain in &round.domains {
-            let below = self.below.with_label_values(&[&domain.domain]);
-            below.set(whole(domain.lacking));
-            self.objects.inc_by(domain.repaired);
-            self.bytes.inc_by(domain.bytes);
-        }
     }
 }
 
@@ -431,6 +398,7 @@ mod tests {
         let present = Present {
             status,
             waiting: 2,
+            scrubbed: (10, Some(Duration::from_secs(62))),
             connections: 3,
             traffic: Traffic {
                 received_bytes: 11,
@@ -452,6 +420,8 @@ mod tests {
             "areo_server_pending_seconds 61",
             "areo_store_trimmed_versions_total 8",
             "areo_store_repaired_objects_total 9",
+            "areo_store_scrubbed_bytes_total 10",
+            "areo_store_oldest_unscrubbed_seconds 62",
             "areo_server_request_seconds_count{request=\"cell\"} 1",
             "areo_server_request_seconds_count{request=\"access\"} 0",
             "areo_server_request_seconds_bucket{request=\"cell\",le=\"0.005\"} 1",

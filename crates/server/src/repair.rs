@@ -48,7 +48,7 @@ impl Registrar {
             tokio::time::sleep(pause).await;
             self.learn_addresses(identity).await;
             let begun = Instant::now();
-            let round = repairer.round().await;
+            let round = repairer.round(&|| worker.busy_percent()).await;
             let took = begun.elapsed();
             worker.gone_over(&round);
             report(&round);

@@ -82,6 +82,8 @@ pub struct Options {
     pub max_value_bytes: u64,
     /// Bytes of objects that it reads in a second, at most, to repair itself; 0: it does not.
     pub repair_bytes_per_s: u64,
+    /// Bytes of its records that it verifies in a second, at most; 0: none but those that are read.
+    pub scrub_bytes_per_s: u64,
     /// Listen on addresses that other machines reach, although there is no authentication.
     pub insecure: bool,
     /// What remembers operations that are watched; shown on the admin port.
@@ -136,7 +138,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
     let known = known_before(&shard);
     let metrics = Arc::new(Metrics::new());
-    let worker = Worker::new(shard, keep, metrics.clone());
+    let worker = Worker::new(shard, keep, metrics.clone(), options.scrub_bytes_per_s);
     let listener = bind(listen, (&identity, record.incarnation), &worker).await;
     let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
     spawn_local(accept(Rc::clone(&listener)));
@@ -233,6 +235,7 @@ async fn tell(
             let text = metrics.text(&Present {
                 status,
                 waiting,
+                scrubbed: worker.scrubbed(),
                 connections: listener.connections(),
                 traffic: listener.traffic(),
                 exported: recorder.exported(),

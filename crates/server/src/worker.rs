@@ -30,7 +30,7 @@ pub(crate) type Durable = areo_node::Durable<FileDisk>;
 const SIZES: Sizes = Sizes {
     batch: 32 << 20,
     slack: 64 << 10,
-    scrub: 256 << 10,
+    scrub: 0,
 };
 
 /// What the metrics and traces see of a batch.
@@ -99,6 +99,8 @@ pub(crate) struct Worker {
     /// When the first request since the last turn came.
     arrived: Cell<Option<Instant>>,
     started: Instant,
+    /// Time at work, in turns and commits, and when that was taken last.
+    worked: Cell<(Duration, Instant)>,
     /// Why the server must stop.
     failure: RefCell<Option<NodeError>>,
     has_failed: Cell<bool>,
@@ -107,15 +109,30 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shard: Shard<Caller>, keep: Durable, metrics: Arc<Metrics>) -> Rc<Worker> {
+    /// A worker that verifies so many bytes of its records in a second.
+    pub(crate) fn new(
+        shard: Shard<Caller>,
+        keep: Durable,
+        metrics: Arc<Metrics>,
+        scrub_bytes_per_s: u64,
+    ) -> Rc<Worker> {
+        let periods_per_s = (1000 / UPKEEP_PERIOD.as_millis()) as u64;
+        let sizes = Sizes {
+            scrub: scrub_bytes_per_s.div_ceil(periods_per_s),
+            ..SIZES
+        };
+        let mut node = Node::new(shard, keep, sizes);
+        // Servers that start together, or often, verify other records first.
+        node.scrub_from(getrandom::u64().expect("the operating system gives entropy"));
         Rc::new(Worker {
-            node: RefCell::new(Some(Node::new(shard, keep, SIZES))),
+            node: RefCell::new(Some(node)),
             batch: RefCell::default(),
             metrics,
             others: OnceCell::new(),
             unsaid: RefCell::default(),
             arrived: Cell::new(None),
             started: Instant::now(),
+            worked: Cell::new((Duration::ZERO, Instant::now())),
             failure: RefCell::default(),
             has_failed: Cell::new(false),
             changed: Notify::new(),
@@ -192,6 +209,29 @@ impl Worker {
         }
     }
 
+    /// For which share of the time since it was last asked the worker was at work: it turned, or waited for the disk.
+    pub(crate) fn busy_percent(&self) -> u8 {
+        let now = Instant::now();
+        let (worked, since) = self.worked.replace((Duration::ZERO, now));
+        let passed = now.duration_since(since).max(Duration::from_millis(1));
+        let percent = worked.as_micros() * 100 / passed.as_micros();
+        u8::try_from(percent).unwrap_or(100).min(100)
+    }
+
+    fn work(&self, time: Duration) {
+        let (worked, since) = self.worked.get();
+        self.worked.set((worked + time, since));
+    }
+
+    /// Bytes that were verified since the start, and how old the oldest verification of a record is; `None`: not all were verified.
+    pub(crate) fn scrubbed(&self) -> (u64, Option<Duration>) {
+        let now = self.since_start(Instant::now());
+        let node = self.node.borrow();
+        node.as_ref().map_or((0, None), |node| {
+            (node.scrubbing().bytes, node.scrubbing().oldest(now))
+        })
+    }
+
     fn since_start(&self, now: Instant) -> CoreInstant {
         let nanos = now.saturating_duration_since(self.started).as_nanos();
         CoreInstant(u64::try_from(nanos).expect("585 years of uptime do not happen"))
@@ -201,11 +241,13 @@ impl Worker {
     pub(crate) fn turn(self: &Rc<Self>) {
         while self.node.borrow().as_ref().is_some_and(Node::is_ready) && !self.has_failed.get() {
             self.arrived.set(None);
-            let now = self.since_start(Instant::now());
+            let begun = Instant::now();
+            let now = self.since_start(begun);
             let turned = self.act(|node, looking| node.turn(now, looking));
             if let Some(turn) = turned {
                 self.carry_out(turn);
             }
+            self.work(begun.elapsed());
             self.say_again();
         }
     }
@@ -274,6 +316,7 @@ impl Worker {
         drop(syncing);
         let batch = self.batch.take();
         self.metrics.committed(batch.requests, begun.elapsed());
+        self.work(begun.elapsed());
         let written = written.expect("writing does not panic, and is not cancelled");
         if let Some(turn) = self.act(|node, _| node.committed(written)) {
             self.carry_out(turn);

@@ -225,6 +225,11 @@ impl<D: Disk> Records<D> {
         Ok((outcome, damaged))
     }
 
+    /// As [`Log::scrub_from`].
+    pub fn scrub_from(&mut self, number: u64) {
+        self.log.scrub_from(number);
+    }
+
     /// As [`Log::scrub`]; returns the headers of damaged elements.
     pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<ElementHeader>) {
         let mut damaged = Vec::new();

@@ -41,6 +41,9 @@ pub(crate) struct Server {
     /// Bytes of objects that the server reads in a second, at most, to repair itself; 0: it does not [default: 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) repair_rate: Option<u64>,
+    /// Bytes of its records that the server verifies in a second, at most; 0: only those that are read [default: 1280KiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) scrub_rate: Option<u64>,
     /// Listen on an address that other machines reach, although there is no authentication yet
     #[arg(long)]
     pub(crate) insecure: bool,

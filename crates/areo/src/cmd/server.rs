@@ -18,6 +18,8 @@ use std::io::Read;
 const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
 /// Bytes of objects that a server reads in a second, at most, to repair itself.
 pub(super) const REPAIR_RATE: u64 = 32 << 20;
+/// Bytes of its records that a server verifies in a second, at most: 3 TiB in 30 days.
+pub(super) const SCRUB_RATE: u64 = 1280 << 10;
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
@@ -63,6 +65,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let durability = settings.get(args.durability, "server.durability", config::word)?;
     let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
     let repair_rate = settings.get(args.repair_rate, "repair-rate", parse_size)?;
+    let scrub_rate = settings.get(args.scrub_rate, "scrub-rate", parse_size)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let start = match (args.init, args.join) {
         (true, _) => Start::Init,
@@ -85,6 +88,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         name: args.name,
         max_value_bytes: max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES),
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
+        scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
         insecure: settings.switch(args.insecure, "server.insecure")?,
         recorder,
         seeds,

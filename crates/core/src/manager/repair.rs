@@ -32,6 +32,20 @@ pub struct RepairPace {
     pub page: Duration,
 }
 
+/// Of the rate this much is left, in percent, however busy a server is: repair gets on under any load.
+const LEAST_SHARE: u8 = 10;
+
+impl RepairPace {
+    /// The pause after so many bytes that were read. `busy`: the share of the time in which the server is at work, in percent; repair
+    /// has the rest.
+    pub fn pause(self, bytes: u64, busy: u8) -> Duration {
+        let share = 100 - busy.min(100 - LEAST_SHARE);
+        assert!(share >= LEAST_SHARE, "repair gets on");
+        let bytes_per_s = self.bytes_per_s as f64 * f64::from(share) / 100.0;
+        Duration::from_secs_f64(bytes as f64 / bytes_per_s)
+    }
+}
+
 /// What a round found in one domain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DomainRound {
@@ -99,8 +113,9 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     }
 
     /// Goes over all objects of all domains of the server once, and brings it what it lacks. Never fails: what could not be
-    /// done is left to a later round.
-    pub async fn round(&mut self) -> Round {
+    /// done is left to a later round. `busy` says, whenever it is asked, how busy the server has been since it was asked last, in percent
+    /// of the time ([`RepairPace::pause`]).
+    pub async fn round(&mut self, busy: &dyn Fn() -> u8) -> Round {
         let domains = self.operation().root(&self.root).domains().await;
         let mut round = Round {
             is_whole: domains.is_ok(),
@@ -108,7 +123,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         };
         let root = (ROOT_DOMAIN.to_owned(), self.root.clone());
         for (name, known) in [root].into_iter().chain(domains.unwrap_or_default()) {
-            if let Some(domain) = self.go_over(name, &known).await {
+            if let Some(domain) = self.go_over(name, &known, busy).await {
                 round.is_whole &= domain.ended.is_none();
                 round.domains.push(domain);
             }
@@ -126,7 +141,12 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     }
 
     /// Goes over one domain. `None`: the server is no member of it.
-    async fn go_over(&mut self, name: String, known: &Arc<Configuration>) -> Option<DomainRound> {
+    async fn go_over(
+        &mut self,
+        name: String,
+        known: &Arc<Configuration>,
+        busy: &dyn Fn() -> u8,
+    ) -> Option<DomainRound> {
         let mut found = DomainRound {
             domain: name,
             ..DomainRound::default()
@@ -141,9 +161,9 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
             }
         };
         let c = &path[0];
-        let position = c.position(self.server)?;
+        c.position(self.server)?;
         found.ended = match path.len() {
-            1 => self.go_over_all(c, position, &mut found).await.err(),
+            1 => self.go_over_all(c, busy, &mut found).await.err(),
             _ => Some(Incomplete::Moving),
         };
         Some(found)
@@ -152,9 +172,10 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     async fn go_over_all(
         &mut self,
         c: &Arc<Configuration>,
-        position: usize,
+        busy: &dyn Fn() -> u8,
         found: &mut DomainRound,
     ) -> Result<(), Incomplete> {
+        let position = c.position(self.server).expect("it is a member");
         for kind in Kind::ALL {
             let mut next = Some(String::new());
             while let Some(after) = next {
@@ -172,7 +193,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
                 for object in held {
                     self.retries.forget(domain, &object.name);
                 }
-                self.repair(c, position, lacked, found).await;
+                self.repair(c, busy, lacked, found).await;
                 next = more;
                 self.operation().env.sleep(self.pace.page).await;
             }
@@ -184,11 +205,11 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     async fn repair(
         &mut self,
         c: &Arc<Configuration>,
-        position: usize,
+        busy: &dyn Fn() -> u8,
         mut lacked: Vec<&ObjectRedundancy>,
         found: &mut DomainRound,
     ) {
-        assert!(position < c.n(), "it is a member");
+        let position = c.position(self.server).expect("it is a member");
         let domain = c.descriptor().domain;
         lacked.retain(|it| !self.retries.is_unfinished(domain, it));
         found.lacking += lacked.len() as u64;
@@ -207,8 +228,8 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
                 self.note(domain, object, &completed, found);
             }
             found.bytes += bytes;
-            let time = Duration::from_secs_f64(bytes as f64 / self.pace.bytes_per_s as f64);
-            self.operation().env.sleep(time).await;
+            let pause = self.pace.pause(bytes, busy());
+            self.operation().env.sleep(pause).await;
         }
     }
 
@@ -304,6 +325,17 @@ mod tests {
             tag: Tag::INITIAL,
             listed: vec![Listed::Older],
         }
+    }
+
+    #[test]
+    fn repair_has_the_time_that_is_left_and_never_none() {
+        let pace = RepairPace {
+            bytes_per_s: 1000,
+            page: Duration::ZERO,
+        };
+        let pause = |busy| pace.pause(2000, busy).as_millis();
+        assert_eq!([0, 50, 75].map(pause), [2000, 4000, 8000]);
+        assert_eq!([90, 99, 100, 255].map(pause), [20_000; 4], "it gets on");
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
     let round = world.run(async move {
         let env = move || -> WorldEnv { of_world.env() };
         let mut repairer = Repairer::new(actor.client(), env, server(number), &c, pace);
-        repairer.round().await
+        repairer.round(&|| 0).await
     });
     assert_eq!(round.domains.len(), 1, "{round:?}");
     round.domains.into_iter().next().expect("it was counted")

@@ -245,3 +245,40 @@ fn every_turn_takes_something_however_much_is_owed() {
     assert_eq!(callers(&turn.released.replies), [1]);
     assert!(matches!(turn.released.replies[0].1, Ok(Reply::Status(_))));
 }
+
+/// A record that is larger than a period's share was verified in every period: large values made it as fast as the disk.
+#[test]
+fn verification_keeps_its_rate_and_says_how_far_it_is() {
+    let mut node = node_on(&MemoryDisk::new());
+    for object in 0..16 {
+        push(&mut node, object, put(object, 200 << 10));
+        let turn = node.turn(NOW, &mut ()).expect("the disk works");
+        let commit = turn.commit.expect("a record is to be written");
+        let _ = node.committed(commit.run()).expect("it is written");
+    }
+    let mut period = |now| {
+        let before = node.scrubbing().bytes;
+        let upkeep = node.upkeep(Instant(now), &mut ()).expect("it works");
+        if let Some(commit) = upkeep.turn.and_then(|turn| turn.commit) {
+            let _ = node.committed(commit.run()).expect("it is written");
+        }
+        let scrubbing = *node.scrubbing();
+        (scrubbing.bytes - before, scrubbing.oldest(Instant(now)))
+    };
+    let share = SIZES.scrub;
+    let (mut verified, mut periods, mut first) = (0, 0, None);
+    while first.is_none() {
+        periods += 1;
+        let (bytes, oldest) = period(periods);
+        verified += bytes;
+        assert!(periods < 1000, "it gets on");
+        assert!(
+            verified <= periods * share + (210 << 10),
+            "period {periods}"
+        );
+        first = oldest;
+    }
+    // From anywhere to the end, and all once more.
+    assert!(verified >= 16 * (200 << 10), "{verified}");
+    assert!(first < Some(Duration::from_nanos(periods)));
+}

@@ -27,6 +27,7 @@ pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, Soc
         name: Some(name.to_owned()),
         max_value_bytes: 1 << 20,
         repair_bytes_per_s: 0,
+        scrub_bytes_per_s: 1 << 20,
         recorder: Recorder::new(Sampler::Never, false, Limits::default()),
         insecure: false,
         seeds: Vec::new(),

@@ -18,6 +18,13 @@ pub struct ScrubOutcome {
 }
 
 impl<D: Disk> Log<D> {
+    /// The next call of [`Log::scrub`] goes on from a place that `number` chooses, any number.
+    pub fn scrub_from(&mut self, number: u64) {
+        let used = self.index.used();
+        self.scrub_at = u32::try_from(number % u64::from(used).max(1)).unwrap_or(0);
+        assert!(self.scrub_at <= used, "it is one of the records");
+    }
+
     /// Reads about `budget_bytes` of records from the disk, going on where the last call stopped, and verifies headers and
     /// payloads. Reports those that do not verify or cannot be read, also if they were reported before. A poisoned log
     /// reports nothing.

@@ -5,7 +5,7 @@ use super::data::{Cluster, no_restart};
 use super::plan::Plan;
 use crate::args::LogWord;
 use crate::cluster_file::Server;
-use crate::cmd::server::REPAIR_RATE;
+use crate::cmd::server::{REPAIR_RATE, SCRUB_RATE};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
 use crate::program;
@@ -309,6 +309,7 @@ fn arguments(
     };
     let max_object = exact_size(cluster.file.max_object);
     let repair_rate = exact_size(plan.repair_rate.unwrap_or(REPAIR_RATE));
+    let scrub_rate = exact_size(plan.scrub_rate.unwrap_or(SCRUB_RATE));
     let (data, file) = (text(directory), text(&cluster.path));
     let named = [
         (
@@ -324,6 +325,7 @@ fn arguments(
         ("--durability", durability),
         ("--max-object", &max_object),
         ("--repair-rate", &repair_rate),
+        ("--scrub-rate", &scrub_rate),
         ("--log", log),
         ("--config", ""),
     ];
@@ -420,6 +422,7 @@ mod tests {
         assert_eq!(parsed.data.as_deref(), Some(Path::new("data/s1")));
         assert_eq!(parsed.max_object, Some(5 << 20));
         assert_eq!(parsed.repair_rate, Some(32 << 20));
+        assert_eq!(parsed.scrub_rate, Some(1280 << 10));
         assert_eq!(parsed.durability, Some(crate::args::DurabilityWord::Memory));
         assert_eq!(cli.global.cluster.as_deref(), Some("data/cluster.toml"));
         assert_eq!(

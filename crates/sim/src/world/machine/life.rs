@@ -113,8 +113,11 @@ impl World {
         let life = {
             let machines = &mut *self.0.machines.borrow_mut();
             let missing = machines.truths[server].recovered(found, unreadable);
+            let mut node = Node::new(shard, records, machines.sizes);
+            // Each start verifies other records first.
+            node.scrub_from(7 * machines.list[server].life + server as u64);
             machines.list[server].live = Some(Live {
-                node: Node::new(shard, records, machines.sizes),
+                node,
                 commit: None,
                 serves: false,
             });
