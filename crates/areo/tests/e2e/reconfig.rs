@@ -61,7 +61,7 @@ fn shape(cluster: &Cluster, domain: &str) -> (u64, String, Vec<String>) {
     (index, format!("{dap} [{n},{k}]"), servers.collect())
 }
 
-/// What a plan says of the move to these servers.
+/// The plan of the move to these servers.
 fn assert_plan(cluster: &Cluster, coded: &[&str], files: usize) {
     let plan = reconfig(cluster, "plan", "files", &[coded, &["--json"]].concat());
     let plan = &plan.done().objects()[0];
