@@ -357,6 +357,7 @@ async fn status(context: &Context, patience: Duration) -> ClusterStatus {
         servers: servers.map(server).collect(),
         domains,
     };
+    status.add_unregistered();
     status.count_domains();
     status
 }

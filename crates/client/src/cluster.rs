@@ -280,6 +280,7 @@ pub(crate) mod tests {
                 name: (*name).into(),
                 address: format!("127.0.0.1:{}", 7400 + position),
                 admin: format!("127.0.0.1:{}", 7490 + position),
+                generation: None,
             };
             (id, record)
         };

@@ -131,6 +131,16 @@ impl Unavailable {
         self.servers.iter().filter(answered).count()
     }
 
+    /// Whether no quorum can register another server, however long it is waited for.
+    pub fn is_register_full(&self) -> bool {
+        let full = Response::Refused(Refusal::RegisterFull);
+        let open = self
+            .servers
+            .iter()
+            .filter(|(_, response)| *response != full);
+        open.count() < self.needed
+    }
+
     /// Whether a full disk is among the reasons.
     pub fn lacks_room(&self) -> bool {
         let full = Response::Refused(Refusal::Full);

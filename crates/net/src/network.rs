@@ -267,12 +267,12 @@ impl Network {
         self.shared.strangers_asked.notified().await;
     }
 
-    /// Whether calls wait for servers without a known address.
-    pub fn strangers_wanted(&self) -> bool {
+    /// The servers without a known address for which calls wait.
+    pub fn strangers_wanted(&self) -> BTreeSet<ServerId> {
         let peers = self.shared.peers.borrow();
         let strangers = self.shared.strangers.borrow();
         let waits = |server: &ServerId| peers[server].state().calls > 0;
-        strangers.iter().any(waits)
+        strangers.iter().copied().filter(waits).collect()
     }
 
     /// What all connections to known servers have moved so far, those that have ended included.

@@ -152,6 +152,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             name: "s1".into(),
             address: address.to_string(),
             admin: String::new(),
+            generation: None,
         };
         network.learn(CLUSTER, [record]);
         let client = Client::new(network.env(Duration::from_mins(1)));

@@ -112,6 +112,12 @@ pub fn may_start(in_memory: bool, starts: Starts) -> bool {
     !in_memory || starts == Starts::NONE
 }
 
+/// Whether the register may replace this server by a later one at its address (`[X-28 memory-replaced]`): no other process will
+/// ever have its id, because its process drew that, and keeps nothing on a disk.
+pub fn may_be_replaced(in_memory: bool, is_drawn_by_process: bool) -> bool {
+    in_memory && is_drawn_by_process
+}
+
 impl<D: Disk> Durable<D> {
     /// Closes the log, so that the next opening need not search its end.
     ///

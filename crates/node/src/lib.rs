@@ -15,6 +15,6 @@ mod room;
 mod watch;
 
 pub use error::NodeError;
-pub use keep::{Durable, Keep, Purpose, may_start};
+pub use keep::{Durable, Keep, Purpose, may_be_replaced, may_start};
 pub use node::{Job, Node, Scrubbing, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
 pub use watch::Watch;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::{error, io};
 
 use areo_core::config::ServerId;
+use areo_core::limits;
 use areo_core::manager::InvalidServerName;
 use areo_core::message::ServerRecord;
 use areo_core::tlv::TlvError;
@@ -84,6 +85,8 @@ pub enum ServeError {
         /// The incarnation that is registered.
         registered: u64,
     },
+    /// The cluster knows as many servers as it can, and this is another one.
+    RegisterFull,
     /// The store of this directory cannot go on.
     Store {
         /// The data directory.
@@ -185,6 +188,11 @@ impl fmt::Display for ServeError {
                 "{} is a copy of an older state: start {registered} of this server is registered, this would be start \
                  {incarnation}; use the newer directory, or start a new server in an empty one",
                 path.display()
+            ),
+            ServeError::RegisterFull => write!(
+                f,
+                "the cluster knows {} servers, as many as it can, and this would be another one: start a server in one of their data directories",
+                limits::REGISTERED_SERVERS
             ),
             ServeError::Store { path, error } => {
                 write!(f, "the store in {} cannot go on: {error}", path.display())

@@ -368,6 +368,7 @@ pub(crate) fn word_of(refusal: Refusal) -> &'static str {
         Refusal::Removed => "removed",
         Refusal::Forked => "forked",
         Refusal::Fenced => "fenced",
+        Refusal::RegisterFull => "register_full",
     }
 }
 

@@ -97,6 +97,9 @@ impl Registrar {
                 outcome = attempt => match outcome {
                     Ok(registration) => return Ok(registration),
                     Err(StartError::Write(error)) => return Err(error),
+                    Err(StartError::Unavailable(unavailable)) if unavailable.is_register_full() => {
+                        return Err(ServeError::RegisterFull);
+                    }
                     Err(StartError::Unavailable(unavailable)) => {
                         tracing::info!(%unavailable, "waiting for a quorum of the root domain");
                         tokio::time::sleep(PAUSE).await;

@@ -14,7 +14,7 @@ use areo_core::server;
 use areo_core::shard::Shard;
 use areo_core::starts::{Starting, Starts};
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool, pool};
-use areo_node::may_start;
+use areo_node::{may_be_replaced, may_start};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
@@ -131,8 +131,9 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         false => Some(new_identity(&options).await?),
     };
     let directory = Directory::open(&options.data)?;
+    let is_drawn = new.is_some();
     let identity = identity_of(&directory, new, &options)?;
-    let record = record_of(&identity, &options);
+    let record = record_of(&identity, is_drawn, &options);
     tokio::spawn(async move { axum::serve(admin, router).await });
 
     let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
@@ -275,7 +276,8 @@ async fn join(
     match registrar.repair(identity, worker, repair_bytes_per_s).await {}
 }
 
-/// The identity in the directory, which has one from now on.
+/// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that
+/// no other process finds it and serves under it (`[X-28 memory-replaced]`).
 fn identity_of(
     directory: &Directory,
     new: Option<Identity>,
@@ -285,6 +287,7 @@ fn identity_of(
     let memory = options.durability == Durability::Memory;
     let identity = match (identity::read(directory)?, new) {
         (Some(identity), _) => identity,
+        (None, Some(new)) if new.memory => new,
         (None, Some(new)) => {
             identity::write(directory, &new)?;
             new
@@ -301,8 +304,8 @@ fn identity_of(
     Ok(identity)
 }
 
-/// The record of this process for the others.
-fn record_of(identity: &Identity, options: &Options) -> ServerRecord {
+/// The record of this process for the others; it may have drawn its id itself.
+fn record_of(identity: &Identity, is_drawn: bool, options: &Options) -> ServerRecord {
     let address = options.advertise.as_ref().unwrap_or(&options.listen);
     ServerRecord {
         id: identity.server,
@@ -312,6 +315,7 @@ fn record_of(identity: &Identity, options: &Options) -> ServerRecord {
         name: identity.name.clone(),
         address: address.clone(),
         admin: options.admin.clone(),
+        generation: may_be_replaced(identity.memory, is_drawn).then_some(0),
     }
 }
 
@@ -324,7 +328,9 @@ async fn named(
 ) -> Result<Identity, ServeError> {
     if identity.name.is_empty() {
         identity.name = naming::name(&identity, options.name.as_deref(), seeds).await?;
-        identity::write(directory, &identity)?;
+        if !identity.memory {
+            identity::write(directory, &identity)?;
+        }
     }
     options.recorder.name_process(identity.name.clone());
     Ok(identity)

@@ -14,6 +14,7 @@ use again::JoinedRecords;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
+use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
 use areo_core::server::record::Step;
 use areo_core::tag::Tag;
@@ -304,9 +305,10 @@ impl Truth {
         self.records.iter().flatten()
     }
 
-    /// Whether that start of that server, or a later one, is on record.
-    pub(crate) fn knows(&self, server: ServerId, start: u64) -> bool {
-        let is_of = |kept: &KeptRecord| matches!(kept, KeptRecord::Server { id, incarnation } if *id == server && *incarnation >= start);
+    /// Whether that start, or one that replaces it, is on record.
+    pub(crate) fn knows(&self, record: &ServerRecord) -> bool {
+        let (of, least) = (record.key(), record.rank());
+        let is_of = |kept: &KeptRecord| matches!(kept, KeptRecord::Server { key, rank } if *key == of && *rank >= least);
         self.records.iter().flatten().any(is_of)
     }
 

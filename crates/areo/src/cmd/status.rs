@@ -142,9 +142,13 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
         Some(false) => "memory",
         None => "-",
     };
+    let address = match health.server.address.as_str() {
+        "" => "-",
+        address => address,
+    };
     vec![
         health.server.name.clone(),
-        health.server.address.clone(),
+        address.into(),
         health.state().into(),
         health.incarnation().to_string(),
         durability.into(),

@@ -251,10 +251,26 @@ impl Cluster {
     /// Starts a server that joins the cluster, or one that joined and was killed, and waits until it serves.
     pub(crate) fn join(&mut self, server: &str) {
         let number: u16 = server[1..].parse().expect("servers are called s1, s2, ...");
+        self.join_with(server, number, &["--name", server]);
+    }
+
+    /// Starts a server in memory that joins the cluster where the server of that number would be, and gets this name.
+    pub(crate) fn join_in_memory(&mut self, server: &str, number: u16) {
+        self.join_with(server, number, &["--durability", "memory"]);
+    }
+
+    fn join_with(&mut self, server: &str, number: u16, options: &[&str]) {
+        self.begin_to_join(server, number, options);
+        wait_until(|| self.state(server) == "serving");
+    }
+
+    /// Starts a server that joins the cluster, whether that can register it or not. Returns its admin port.
+    pub(crate) fn begin_to_join(&mut self, server: &str, number: u16, options: &[&str]) -> u16 {
         let port = self.port + 9 + number;
         let child = command()
-            .args(["server", "--name", server, "--data"])
+            .args(["server", "--data"])
             .arg(self.data().join(server))
+            .args(options)
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--admin", &format!("127.0.0.1:{}", port + 40)])
             .args(["--join", &format!("127.0.0.1:{}", self.port)])
@@ -264,7 +280,7 @@ impl Cluster {
             .spawn()
             .expect("areo starts");
         self.own.insert(server.to_owned(), child);
-        wait_until(|| self.state(server) == "serving");
+        port + 40
     }
 
     /// Addresses of the servers that `areo up` started, as the library takes them.

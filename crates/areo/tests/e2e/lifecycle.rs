@@ -82,22 +82,93 @@ fn a_cluster_in_memory_says_so_and_forgets() {
     cluster.run(&["get", "key"]).refused(3, &["key"]);
 }
 
+/// `[X-28 memory-replaced]`: the register has the last one. What a domain still needs of an earlier one is shown.
+#[test]
+fn a_server_in_memory_takes_the_place_of_the_one_before_it() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.join_in_memory("s6", 6);
+    let create = "domain create files --dap abd --servers s1,s2,s6";
+    cluster.run(&create.split(' ').collect::<Vec<_>>()).done();
+    cluster
+        .run_with(&["put", "--domain", "files", "key"], b"value")
+        .done();
+    for (old, new) in [("s6", "s7"), ("s7", "s8"), ("s8", "s9")] {
+        cluster.kill(old);
+        cluster.join_in_memory(new, 6);
+    }
+    let servers = |cluster: &Cluster| {
+        let status = cluster.run(&["status", "--json"]).done().objects();
+        let servers = status.iter().filter(|line| line["server"].is_string());
+        let server = |line: &serde_json::Value| {
+            let text = |key: &str| line[key].as_str().unwrap().to_owned();
+            (text("server"), text("state"), line["domains"].as_u64())
+        };
+        servers.map(server).collect::<Vec<_>>()
+    };
+    let serving = |name: &str, domains| (name.to_owned(), "serving".to_owned(), Some(domains));
+    let mut known: Vec<_> = [3, 3, 2, 2, 2]
+        .iter()
+        .enumerate()
+        .map(|(position, domains)| serving(&format!("s{}", position + 1), *domains))
+        .collect();
+    known.push(serving("s9", 0));
+    let shown = servers(&cluster);
+    assert_eq!(shown[..6], known);
+    let (lost, state, domains) = &shown[6];
+    assert_eq!((state.as_str(), *domains), ("not registered", Some(1)));
+    let get = ["get", "--domain", "files", "key"];
+    assert_eq!(cluster.run(&get).done().text(), "value");
+    cluster.run(&["server", "replace", lost]).done();
+    assert_eq!(cluster.run(&get).done().text(), "value");
+    known[5] = serving("s9", 1);
+    assert_eq!(servers(&cluster), known);
+}
+
+/// The code and the body of an answer of an admin port.
+fn ask(port: u16, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it reads");
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).expect("it answers");
+    let (head, body) = reply.split_once("\r\n\r\n").expect("a head and a body");
+    let code = head.split(' ').nth(1).expect("a code");
+    (code.to_owned(), body.to_owned())
+}
+
+/// `[X-28 memory-replaced]`: the next process in the directory, or one on a copy of it, draws an id of its own.
+#[test]
+fn a_server_in_memory_that_is_not_registered_leaves_no_identity() {
+    let mut cluster = Cluster::start(&[]);
+    for server in ["s3", "s4", "s5"] {
+        cluster.kill(server);
+    }
+    let admin = cluster.begin_to_join("s6", 6, &["--durability", "memory"]);
+    wait_until(|| TcpStream::connect(("127.0.0.1", admin)).is_ok());
+    // It answers once it has opened its directory.
+    assert_eq!(ask(admin, "/health/live").0, "200");
+    assert!(!cluster.data().join("s6").join("IDENTITY").exists());
+    cluster.kill("s6");
+    for server in ["s3", "s4", "s5"] {
+        cluster.restart(server);
+    }
+    cluster.join_in_memory("s6", 6);
+    assert!(cluster.data().join("s6").join("IDENTITY").exists());
+    cluster.kill("s6");
+    let data = cluster.data().join("s6");
+    let again = ["server", "--durability", "memory", "--data"];
+    let again = [&again[..], &[data.to_str().unwrap()]].concat();
+    areo(&again, b"").refused(1, &["keeps nothing on disk", "new directory"]);
+}
+
 #[test]
 fn health_is_told_on_the_admin_port() {
     let mut cluster = Cluster::start(&["--durability", "memory"]);
     let port = cluster.port() + 90;
-    let get = |path: &str| {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().to_owned(), body.to_owned())
-    };
+    let get = |path: &str| ask(port, path);
     assert_eq!(get("/health/live").0, "200");
     assert_eq!(get("/health/ready").0, "200");
     assert_eq!(get("/none").0, "404");

@@ -1,6 +1,6 @@
 //! How a cluster is: its servers, its domains, and both in short.
 
-use super::{ClusterId, ConfigurationInfo, DomainInfo, ServerInfo};
+use super::{ClusterId, ConfigurationInfo, DomainInfo, Member, ServerInfo};
 use crate::{Error, ServerId, view};
 use areo_core::error::Response;
 use serde::{Serialize, Serializer};
@@ -59,6 +59,35 @@ impl ClusterStatus {
             pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
             lacking: self.answered().map(|status| status.lacking).sum(),
             proven_seconds: self.proven().map(|age| age.as_secs()),
+        }
+    }
+
+    /// Adds the members of domains that are in no directory: servers in memory that have ended, so that another one has taken
+    /// their place there.
+    pub(crate) fn add_unregistered(&mut self) {
+        let domains = self.domains.iter().flatten();
+        let of_domain = |domain: &DomainInfo| {
+            let pending = domain.pending.iter().flatten();
+            let all = pending.chain([&domain.configuration]);
+            all.flat_map(|c| c.members.clone()).collect::<Vec<_>>()
+        };
+        let members = domains.flat_map(of_domain);
+        let members: Vec<Member> = members.chain(self.root.members.clone()).collect();
+        for member in members.into_iter().filter(|it| it.address.is_none()) {
+            if self.servers.iter().any(|it| it.server.id == member.id) {
+                continue;
+            }
+            self.servers.push(ServerHealth {
+                server: ServerInfo {
+                    name: member.name,
+                    id: member.id,
+                    address: String::new(),
+                    admin: String::new(),
+                    incarnation: 0,
+                },
+                status: Health::unreachable(Some("not registered".into())),
+                domains: None,
+            });
         }
     }
 

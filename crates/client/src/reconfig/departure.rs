@@ -177,18 +177,18 @@ pub(crate) async fn departures(
     successor: &Successor,
 ) -> Result<Vec<PlannedDeparture>, ReconfigError> {
     let names = context.servers().await?;
-    let leaving = choice::member(server, &names)?;
+    let sequences = sequences(context, domains).await;
+    let leaving = leaving(server, &names, &sequences)?;
     if let Successor::Server(name) = successor
-        && choice::member(name, &names)?.id == leaving.id
+        && choice::member(name, &names)?.id == leaving
     {
-        let name = leaving.name.clone();
+        let name = names.name(leaving);
         return Err(InvalidChoice::ReplacesItself { name }.into());
     }
-    let sequences = sequences(context, domains).await;
     let choosing = Choosing {
         serving: serving(context, &names).await,
         domains: count(&sequences),
-        leaving: leaving.id,
+        leaving,
         names: &names,
         successor,
     };
@@ -204,11 +204,24 @@ pub(crate) async fn departures(
         planned.push(PlannedDeparture {
             name,
             known,
-            server: leaving.id,
+            server: leaving,
             step,
         });
     }
     Ok(planned)
+}
+
+/// The server of this name or id, or a member that is in no directory (`[X-28 memory-replaced]`), by its id or the beginning of it.
+fn leaving(server: &str, names: &Names, sequences: &[Sequence]) -> Result<ServerId, InvalidChoice> {
+    let unknown = match choice::member(server, names) {
+        Ok(record) => return Ok(record.id),
+        Err(error @ InvalidChoice::UnknownServer { .. }) => error,
+        Err(error) => return Err(error),
+    };
+    let paths = sequences.iter().filter_map(|it| it.path.as_ref().ok());
+    let mut members = paths.flatten().flat_map(|c| c.members().iter().copied());
+    let is_meant = |id: &ServerId| names.name(*id) == server || id.to_string() == server;
+    members.find(is_meant).ok_or(unknown)
 }
 
 /// A domain with its configurations.

@@ -15,22 +15,31 @@ use std::time::Duration;
 pub enum Registration {
     /// A quorum knows the record.
     Registered,
-    /// A later start is registered, or another one of the incarnation: the registering server runs on a copy.
+    /// A later start is registered, or another one of the incarnation: the registering server runs on a copy. Of a server with
+    /// a generation: another one of its address has a larger one.
     Outdated {
-        /// The incarnation that is registered.
+        /// The incarnation that is registered, or the generation ([`ServerRecord::number`]).
         registered: u64,
     },
 }
 
-/// Keeps the record of the larger incarnation.
+/// Keeps of a server, and of an address, the record of the larger rank.
 pub fn merge(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord) {
+    let displaced = known.values().find(|other| record.displaces(other));
+    if let Some(other) = displaced {
+        if other.rank() > record.rank() {
+            return;
+        }
+        let other = other.id;
+        known.remove(&other);
+    }
     match known.get_mut(&record.id) {
         Some(kept) => kept.join(record),
         None => drop(known.insert(record.id, record)),
     }
 }
 
-/// The servers that a quorum knows, by id; of each the latest record.
+/// The servers that a quorum knows, by id; of each the latest record. A server in memory that was replaced is none.
 ///
 /// # Errors
 /// [`Failed`].

@@ -11,6 +11,7 @@ use crate::dsm::Domain;
 use crate::env::Env;
 use crate::error::{Failed, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
+use crate::limits;
 use crate::message::{Enrolment, Reply, Request, ServerRecord};
 use crate::starts::{AgreedStep, Starting, Starts};
 use std::collections::BTreeMap;
@@ -142,12 +143,14 @@ impl<E: Env> Root<E> {
     pub async fn forget(&self, server: &ServerRecord) -> Result<(), Unavailable> {
         let last = server.forgotten();
         assert!(last.is_forgotten() && last.id == server.id, "it is its own");
-        // No start is later than the last one: where another record was registered, it is that of another forgetting.
+        // No start is later than the last one: where another record was registered, it is that of another forgetting, or that of
+        // a later server in memory at the address, which has replaced this one (`[X-28 memory-replaced]`).
         self.register(Enrolment::Register, &last).await.map(drop)
     }
 
     /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
-    /// makes durable what the directory is to say of its starts.
+    /// makes durable what the directory is to say of its starts. A generation is raised above that of any other server at the
+    /// address, which has ended (`[X-28 memory-replaced]`).
     ///
     /// # Errors
     /// [`StartError`].
@@ -157,9 +160,11 @@ impl<E: Env> Root<E> {
         record: &ServerRecord,
         mut write: impl FnMut(Starts) -> Result<(), W>,
     ) -> Result<Registration, StartError<W>> {
+        let mut generation = record.generation;
         loop {
             let next = starting.next();
             let record = ServerRecord {
+                generation,
                 incarnation: next.incarnation,
                 start: next.start,
                 resumed: next.resumed,
@@ -167,6 +172,13 @@ impl<E: Env> Root<E> {
             };
             match self.register(next.step, &record).await {
                 Ok(Registration::Registered) => {}
+                Ok(Registration::Outdated { registered })
+                    if generation.is_some_and(|own| own <= registered)
+                        && registered + 1 < limits::NUMBER =>
+                {
+                    generation = Some(registered + 1);
+                    continue;
+                }
                 Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
                 Err(unavailable) => return Err(StartError::Unavailable(unavailable)),
             }

@@ -14,6 +14,18 @@ pub enum Enrolment {
     HandOn,
 }
 
+/// What a register keeps one record of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RegisterKey {
+    /// A server, for ever.
+    Server(ServerId),
+    /// The servers in memory that were at this address, one after the other (`[X-28 memory-replaced]`).
+    Address(String),
+}
+
+/// The order of the records of one [`RegisterKey`]: generation, server, incarnation. The larger one replaces the other.
+pub type RecordRank = (u64, ServerId, u64);
+
 /// A server as the root domain knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerRecord {
@@ -32,6 +44,9 @@ pub struct ServerRecord {
     pub address: String,
     /// Where its admin port listens.
     pub admin: String,
+    /// Only of a server in memory whose process drew its id, so that no other process ever has it: the larger one of an address
+    /// replaces the others (`[X-28 memory-replaced]`). Below 2^62.
+    pub generation: Option<u64>,
 }
 
 impl ServerRecord {
@@ -51,6 +66,7 @@ impl ServerRecord {
             name: String::new(),
             address,
             admin: String::new(),
+            generation: None,
         }
     }
 
@@ -76,11 +92,36 @@ impl ServerRecord {
         incarnation == Self::FORGOTTEN
     }
 
-    /// Of two records of a server the one to keep: that of the larger incarnation. Of two starts of one incarnation none is
-    /// admitted any more.
+    /// What the register keeps this record of.
+    pub fn key(&self) -> RegisterKey {
+        match self.generation {
+            Some(_) => RegisterKey::Address(self.address.clone()),
+            None => RegisterKey::Server(self.id),
+        }
+    }
+
+    /// Of the records of one key the largest is kept.
+    pub fn rank(&self) -> RecordRank {
+        (self.generation.unwrap_or(0), self.id, self.incarnation)
+    }
+
+    /// What *outdated* states of this record: its generation, or its incarnation if it has none.
+    pub fn number(&self) -> u64 {
+        self.generation.unwrap_or(self.incarnation)
+    }
+
+    /// Whether the register has room for one of the two only, although they are of two servers.
+    pub fn displaces(&self, other: &ServerRecord) -> bool {
+        let are_in_memory = self.generation.is_some() && other.generation.is_some();
+        are_in_memory && self.id != other.id && self.address == other.address
+    }
+
+    /// Of two records of a server, or of an address, the one to keep: that of the larger rank. Of two starts of one
+    /// incarnation none is admitted any more.
     pub fn join(&mut self, other: ServerRecord) {
-        assert_eq!(self.id, other.id, "records of one server");
-        match other.incarnation.cmp(&self.incarnation) {
+        let is_one = self.id == other.id || self.displaces(&other);
+        assert!(is_one, "records of one server or of one address");
+        match other.rank().cmp(&self.rank()) {
             Ordering::Less => {}
             Ordering::Greater => *self = other,
             Ordering::Equal => {

@@ -44,11 +44,13 @@ pub enum Refusal {
     Forked = 17,
     /// The object has a fence above this version (`[X-3 unconfirmed-cap]`): it is decided by consensus whether it is kept.
     Fenced = 18,
+    /// The server knows as many servers as a register holds ([`crate::limits::REGISTERED_SERVERS`]).
+    RegisterFull = 19,
 }
 
 impl Refusal {
     /// Every refusal, in the order of its number.
-    pub const ALL: [Refusal; 18] = [
+    pub const ALL: [Refusal; 19] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -67,6 +69,7 @@ impl Refusal {
         Refusal::Removed,
         Refusal::Forked,
         Refusal::Fenced,
+        Refusal::RegisterFull,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -115,6 +118,7 @@ impl fmt::Display for Refusal {
             Refusal::Removed => "domain removed",
             Refusal::Forked => "knows another configuration of this index",
             Refusal::Fenced => "is about to drop the version",
+            Refusal::RegisterFull => "knows as many servers as it can",
         })
     }
 }

@@ -1,15 +1,17 @@
-//! The servers of the cluster as this one knows them: a join by incarnation (`[X-21 directory-join]`).
+//! The servers of the cluster as this one knows them: a join by incarnation (`[X-21 directory-join]`), and of servers in memory
+//! by generation (`[X-28 memory-replaced]`). Each key has the largest record that was heard of, in any order. The keys do not
+//! depend on one another, so that the whole is a join, too.
 
 use super::record::{Header, Ledger};
 use crate::config::ServerId;
 use crate::element::Handle;
 use crate::limits;
-use crate::message::{Enrolment, Note, Refusal, Reply, ServerRecord};
+use crate::message::{Enrolment, Note, RecordRank, Refusal, RegisterKey, Reply, ServerRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub(super) struct Registry {
-    servers: BTreeMap<ServerId, (ServerRecord, Handle)>,
+    servers: BTreeMap<RegisterKey, (ServerRecord, Handle)>,
     /// Servers whose records changed since this server introduced itself.
     met: BTreeSet<ServerId>,
     /// Records that changed since they were taken.
@@ -29,23 +31,23 @@ impl Registry {
     /// What a server that serves since this start says of itself to servers that it has met since the last time, and to all
     /// that it knows once its own record has changed. Nothing before it knows what it was registered as.
     pub(super) fn introduce(&mut self, own: ServerId, incarnation: u64) -> Vec<(ServerId, Note)> {
+        if self.met.is_empty() {
+            return Vec::new();
+        }
         let is_own = |record: &&ServerRecord| {
-            record.incarnation == incarnation && record.start != ServerRecord::CONTESTED
+            let is_contested = record.start == ServerRecord::CONTESTED;
+            record.id == own && record.incarnation == incarnation && !is_contested
         };
-        let record = self.servers.get(&own).map(|(record, _)| record);
-        let Some(record) = record.filter(is_own).filter(|_| !self.met.is_empty()) else {
+        let Some(record) = self.records().find(is_own).cloned() else {
             return Vec::new();
         };
-        assert_eq!(record.id, own, "a record stands under its server");
-        let mut met = std::mem::take(&mut self.met);
-        if met.contains(&own) {
-            met.extend(self.servers.keys());
-        }
-        met.remove(&own);
+        let met = std::mem::take(&mut self.met);
+        let is_met = |id: &ServerId| *id != own && (met.contains(id) || met.contains(&own));
         // A forgotten server is not called any more.
-        met.retain(|server| !self.servers[server].0.is_forgotten());
+        let others = self.records().filter(|record| !record.is_forgotten());
+        let others = others.map(|record| record.id).filter(is_met);
         let introduce = |server| (server, Note::Serving(record.clone()));
-        met.into_iter().map(introduce).collect()
+        others.map(introduce).collect()
     }
 
     pub(super) fn enrol(
@@ -55,28 +57,32 @@ impl Registry {
         ledger: &mut Ledger,
     ) -> Result<Reply, Refusal> {
         match step {
-            Enrolment::Ask => Ok(self.ask(&record)),
+            Enrolment::Ask => self.ask(&record),
             Enrolment::Register => self.register(record, ledger),
             Enrolment::HandOn => self.know(record, ledger),
         }
     }
 
     /// Whether a start of this incarnation would be registered.
-    fn ask(&self, record: &ServerRecord) -> Reply {
-        match self.servers.get(&record.id) {
-            Some((known, _)) if known.incarnation >= record.incarnation => outdated(known),
-            _ => Reply::Registered,
+    fn ask(&self, record: &ServerRecord) -> Result<Reply, Refusal> {
+        match self.servers.get(&record.key()) {
+            Some((known, _)) if known.rank() >= record.rank() => Ok(outdated(known)),
+            None if self.is_full() => Err(Refusal::RegisterFull),
+            _ => Ok(Reply::Registered),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        assert!(self.servers.len() <= limits::REGISTERED_SERVERS);
+        self.servers.len() == limits::REGISTERED_SERVERS
     }
 
     /// Knows the start afterwards, unless a later one is known, or another one of the same incarnation: then the registering
     /// server runs on a copy. So does the process that began the start, if a later one of the directory has resumed it.
     fn register(&mut self, record: ServerRecord, ledger: &mut Ledger) -> Result<Reply, Refusal> {
-        if let Some((known, _)) = self.servers.get(&record.id) {
+        if let Some((known, _)) = self.servers.get(&record.key()) {
             let is_other = known.start != record.start || known.resumed && !record.resumed;
-            if known.incarnation > record.incarnation
-                || known.incarnation == record.incarnation && is_other
-            {
+            if known.rank() > record.rank() || known.rank() == record.rank() && is_other {
                 return Ok(outdated(known));
             }
         }
@@ -90,11 +96,12 @@ impl Registry {
         ledger: &mut Ledger,
     ) -> Result<Reply, Refusal> {
         let fits = |text: &str| text.len() <= 255;
-        if !(fits(&record.name) && fits(&record.address) && fits(&record.admin)) {
+        let fit = fits(&record.name) && fits(&record.address) && fits(&record.admin);
+        if !fit || record.generation.is_some_and(|it| it >= limits::NUMBER) {
             return Err(Refusal::TooLarge);
         }
-        let joined = match self.servers.get(&record.id) {
-            Some((known, _)) if known.incarnation > record.incarnation => {
+        let joined = match self.servers.get(&record.key()) {
+            Some((known, _)) if known.rank() > record.rank() => {
                 return Ok(outdated(known));
             }
             Some((known, _)) => {
@@ -106,7 +113,7 @@ impl Registry {
                 assert!(rank(known) < rank(&joined), "a record that changes rises");
                 joined
             }
-            None if self.servers.len() >= limits::REGISTERED_SERVERS => return Err(Refusal::Full),
+            None if self.is_full() => return Err(Refusal::RegisterFull),
             None => record,
         };
         self.news.push(joined.clone());
@@ -116,11 +123,12 @@ impl Registry {
     }
 
     pub(super) fn recover(&mut self, record: ServerRecord, handle: Handle, ledger: &mut Ledger) {
-        match self.servers.get(&record.id) {
+        let key = record.key();
+        match self.servers.get(&key) {
             Some((known, _)) if rank(known) > rank(&record) => ledger.supersede([handle]),
             _ => {
                 self.met.insert(record.id);
-                let replaced = self.servers.insert(record.id, (record, handle));
+                let replaced = self.servers.insert(key, (record, handle));
                 ledger.supersede(replaced.map(|(_, old)| old));
             }
         }
@@ -129,12 +137,15 @@ impl Registry {
 
 fn outdated(known: &ServerRecord) -> Reply {
     Reply::Outdated {
-        registered: known.incarnation,
+        registered: known.number(),
     }
 }
 
-/// Of the records that one server has had of another, the last has the largest.
-fn rank(record: &ServerRecord) -> (u64, bool, bool) {
+/// Of the records that this server has had of one key, the last has the largest.
+fn rank(record: &ServerRecord) -> (RecordRank, bool, bool) {
     let is_contested = record.start == ServerRecord::CONTESTED;
-    (record.incarnation, is_contested, record.resumed)
+    (record.rank(), is_contested, record.resumed)
 }
+
+#[cfg(test)]
+mod tests;

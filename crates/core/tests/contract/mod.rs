@@ -340,6 +340,7 @@ impl Subject {
                     name: text(),
                     address: text(),
                     admin: text(),
+                    generation: None,
                 };
                 let reply = self.world.ask(0, Request::Know(record));
                 self.promises

@@ -281,6 +281,7 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
         name: format!("server-{number}"),
         address: format!("host-{incarnation}-{start}"),
         admin: String::new(),
+        generation: None,
     }
 }
 

@@ -343,6 +343,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
         name: "s".into(),
         address: "a".into(),
         admin: "b".into(),
+        generation: None,
     };
     shard.receive(Instant(0), (), configured);
     shard.receive(Instant(0), (), Request::Know(record));

@@ -9,6 +9,7 @@ mod damage;
 mod durability;
 mod erasure;
 mod listing;
+mod memory;
 mod names;
 mod numbers;
 mod outcomes;

@@ -14,7 +14,7 @@ mod outside;
 mod pointers;
 mod removal;
 mod remover;
-mod root;
+pub mod root;
 mod rounds;
 mod schedules;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::may_start;
+use crate::{may_be_replaced, may_start};
 use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
@@ -65,6 +65,7 @@ fn register(server: u128) -> Request {
         name: format!("s{server}"),
         address: "host:1".into(),
         admin: String::new(),
+        generation: None,
     })
 }
 
@@ -225,6 +226,11 @@ fn a_server_without_a_disk_starts_once() {
     assert!(may_start(true, Starts::NONE));
     assert!(!may_start(true, begun));
     assert!(may_start(false, begun));
+    let replaced = [(true, true), (true, false), (false, true), (false, false)];
+    assert_eq!(
+        replaced.map(|(in_memory, is_drawn)| may_be_replaced(in_memory, is_drawn)),
+        [true, false, false, false]
+    );
 }
 
 /// A server that has to remember more after its start than a batch usually takes went on for ever with turns that took

@@ -49,6 +49,7 @@ fn a_worker_whose_commit_failed_can_be_closed() {
             name: "s2".into(),
             address: "host:1".into(),
             admin: String::new(),
+            generation: None,
         };
         worker.request(Request::Know(other), caller, None);
         drop(answer);

@@ -176,22 +176,17 @@ fn an_index_with_two_configurations_is_caught() {
 #[test]
 fn what_is_said_before_it_is_durable_is_caught() {
     let (mut scene, mut rule) = (Scene::new(&[]), told_is_durable::Rule);
+    let record = |id, incarnation| ServerRecord {
+        incarnation,
+        start: 1,
+        ..ServerRecord::at_address(ServerId(id), String::new())
+    };
     let known = KeptRecord::Server {
-        id: ServerId(1),
-        incarnation: 2,
+        key: record(1, 2).key(),
+        rank: record(1, 2).rank(),
     };
     scene.truths[0].recovered(vec![(0, known)], false);
-    let says = |id, incarnation| {
-        Note::Serving(ServerRecord {
-            id: ServerId(id),
-            incarnation,
-            start: 1,
-            resumed: false,
-            name: String::new(),
-            address: String::new(),
-            admin: String::new(),
-        })
-    };
+    let says = |id, incarnation| Note::Serving(record(id, incarnation));
     let mut is_broken = |note: &Note| scene.tell(&mut rule, &Observation::Told { server: 0, note });
     assert!(!is_broken(&says(1, 2)));
     assert!(is_broken(&says(1, 3)), "a later start");

@@ -1,7 +1,7 @@
 //! `[X-10 durable-replies]`: what a server says of its own accord, too, is on its disk.
 
 use super::{Context, Invariant, Observation};
-use areo_core::message::Note;
+use areo_core::message::{Note, ServerRecord};
 
 #[derive(Default)]
 pub(super) struct Rule;
@@ -20,8 +20,10 @@ impl Invariant for Rule {
                 "server {server} says what only clients say: {note:?}"
             ));
         };
-        let (id, incarnation) = (record.id, record.incarnation);
-        (!context.truths[server].knows(id, incarnation)).then(|| {
+        let ServerRecord {
+            id, incarnation, ..
+        } = record;
+        (!context.truths[server].knows(record)).then(|| {
             format!("server {server} says that {id} serves since start {incarnation}, which is not on its disk")
         })
     }

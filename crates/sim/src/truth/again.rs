@@ -1,8 +1,9 @@
 //! What recovery has found, joined as a server joins it: each record that was durable before must be covered by that.
 
 use super::{KeptRecord, ObjectId};
-use areo_core::config::{ConfigurationId, ServerId};
+use areo_core::config::ConfigurationId;
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::message::{RecordRank, RegisterKey};
 use areo_core::pointer::{self, Pointer};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -14,7 +15,7 @@ pub(super) struct JoinedRecords<'a> {
     cells: BTreeMap<(ConfigurationId, &'a Bytes), Acceptor>,
     /// By object.
     marks: BTreeMap<ObjectId, JoinedMarks>,
-    servers: BTreeMap<ServerId, u64>,
+    servers: BTreeMap<&'a RegisterKey, RecordRank>,
     configurations: BTreeSet<ConfigurationId>,
     pointers: BTreeMap<ConfigurationId, &'a Pointer>,
 }
@@ -58,9 +59,9 @@ impl<'a> JoinedRecords<'a> {
                 known.accepted = known.accepted.clone().max(acceptor.accepted.clone());
                 known.decided |= acceptor.decided;
             }
-            KeptRecord::Server { id, incarnation } => {
-                let known = self.servers.entry(*id).or_default();
-                *known = incarnation.max(known).to_owned();
+            KeptRecord::Server { key, rank } => {
+                let known = self.servers.entry(key).or_insert(*rank);
+                *known = *rank.max(known);
             }
             KeptRecord::Configuration { key } => {
                 self.configurations.insert(*key);
@@ -98,9 +99,7 @@ impl<'a> JoinedRecords<'a> {
                     && found.decided >= acceptor.decided
                     && (found.decided || found.accepted >= acceptor.accepted)
             }),
-            KeptRecord::Server { id, incarnation } => {
-                self.servers.get(id).is_some_and(|it| it >= incarnation)
-            }
+            KeptRecord::Server { key, rank } => self.servers.get(key).is_some_and(|it| it >= rank),
             KeptRecord::Configuration { key } => self.configurations.contains(key),
             KeptRecord::Pointer { key, pointer } => self
                 .pointers

@@ -1,10 +1,11 @@
 //! What the harness remembers of a durable record.
 
 use super::{Domain, ObjectId, Objects, domain_of};
-use areo_core::config::{ConfigurationId, ServerId};
+use areo_core::config::ConfigurationId;
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::Marks;
 use areo_core::element::Form;
+use areo_core::message::{RecordRank, RegisterKey};
 use areo_core::pointer::Pointer;
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
@@ -32,8 +33,8 @@ pub(crate) enum KeptRecord {
     Final { key: ConfigurationId },
     /// Floor, confirmed tag and fence of an object.
     Marks { object: ObjectId, marks: Box<Marks> },
-    /// That server has started that often.
-    Server { id: ServerId, incarnation: u64 },
+    /// Of a server, or of the servers in memory of an address, this record is known.
+    Server { key: RegisterKey, rank: RecordRank },
     /// What describes a configuration.
     Configuration { key: ConfigurationId },
     /// What comes after a configuration.
@@ -50,7 +51,7 @@ pub(crate) enum Identity {
     Cell(ConfigurationId, Bytes),
     Final(Domain),
     Marks(ObjectId),
-    Server(ServerId),
+    Server(RegisterKey),
     Configuration(ConfigurationId),
     Pointer(ConfigurationId),
 }
@@ -76,8 +77,8 @@ impl KeptRecord {
                 acceptor: Box::new(acceptor.clone()),
             },
             Header::Registry(record) => KeptRecord::Server {
-                id: record.id,
-                incarnation: record.incarnation,
+                key: record.key(),
+                rank: record.rank(),
             },
             Header::Final(c) => KeptRecord::Final { key: c.id() },
             Header::Marks { key, name, marks } => KeptRecord::Marks {
@@ -98,7 +99,7 @@ impl KeptRecord {
             KeptRecord::Cell { key, cell, .. } => Identity::Cell(*key, cell.clone()),
             KeptRecord::Final { key } => Identity::Final(domain_of(key)),
             KeptRecord::Marks { object, .. } => Identity::Marks(*object),
-            KeptRecord::Server { id, .. } => Identity::Server(*id),
+            KeptRecord::Server { key, .. } => Identity::Server(key.clone()),
             KeptRecord::Configuration { key } => Identity::Configuration(*key),
             KeptRecord::Pointer { key, .. } => Identity::Pointer(*key),
         }

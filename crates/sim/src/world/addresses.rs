@@ -91,9 +91,10 @@ impl World {
             let book = &mut self.0.books.borrow_mut()[caller];
             for record in records {
                 let id = record.id;
-                let before = book.records.get(&id).map(|known| known.address.clone());
+                let address = |book: &Book| book.records.get(&id).map(|it| it.address.clone());
+                let before = address(book);
                 merge_record(&mut book.records, record);
-                if before.as_ref() != Some(&book.records[&id].address) {
+                if address(book).is_some_and(|now| before != Some(now)) {
                     moved.push(id);
                 }
             }

@@ -13,6 +13,7 @@ use areo_core::instant::Instant;
 use areo_core::manager::Registration;
 use areo_core::message::ServerRecord;
 use areo_core::starts::{Starting, Starts};
+use areo_node::{may_be_replaced, may_start};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk};
 use std::convert::Infallible;
@@ -40,6 +41,17 @@ impl Platter {
             starts: Starts::NONE,
             in_memory,
         }
+    }
+
+    /// Whether the register may replace this server. The ids of the first servers were drawn when the cluster was made.
+    pub(super) fn may_be_replaced(&self) -> bool {
+        let is_drawn_by_process = self.id != id_of(server_of(self.id));
+        may_be_replaced(self.in_memory, is_drawn_by_process)
+    }
+
+    /// The next process on the machine is the same server.
+    pub(super) fn stays(&self) -> bool {
+        may_start(self.in_memory, self.starts) && !self.may_be_replaced()
     }
 
     /// The power is off, or a read or a write has failed: whatever comes of that is no fault of the store.
@@ -150,7 +162,13 @@ impl World {
         mut write: impl FnMut(Starts),
     ) -> DecidedStart {
         let (caller, root) = (self.caller_of(server), self.root());
-        let record = ServerRecord::at_address(id, self.address(server));
+        let may_be_replaced = self.0.machines.borrow().list[server]
+            .platter
+            .may_be_replaced();
+        let record = ServerRecord {
+            generation: may_be_replaced.then_some(0),
+            ..ServerRecord::at_address(id, self.address(server))
+        };
         let (since, mut number) = (self.now(), None);
         let mut starting = Starting::new(starts);
         loop {

@@ -16,8 +16,8 @@ pub(super) struct Losses {
     lost: BTreeSet<ServerId>,
     /// The members of every configuration that a client has ever wanted.
     wanted: BTreeSet<Vec<ServerId>>,
-    /// Servers that ever were.
-    pub(super) identities: usize,
+    /// Servers that a register keeps for ever, because they were on a disk, or their directory was made before their process.
+    pub(super) registered: usize,
 }
 
 impl Losses {
@@ -25,7 +25,7 @@ impl Losses {
         Losses {
             lost: BTreeSet::new(),
             wanted: BTreeSet::new(),
-            identities: servers,
+            registered: servers,
         }
     }
 
@@ -90,15 +90,18 @@ impl World {
         self.0.machines.borrow().list[server].platter.in_memory
     }
 
-    /// The process of a server without a disk has ended. Its directory is another server's from now on, unless it has said
-    /// nothing under the old id.
+    /// The process of a server without a disk has ended. Its directory is another server's from now on, unless the directory was
+    /// made before the process and has said nothing under the old id.
     pub(super) fn forget_memory(&self, server: usize) {
         let machines = &mut *self.0.machines.borrow_mut();
-        let Platter { id, starts, .. } = machines.list[server].platter;
-        if may_start(true, starts) {
+        let platter = &machines.list[server].platter;
+        let Platter { id, starts, .. } = *platter;
+        if platter.stays() {
             return machines.truth(server).wipe(id);
         }
-        self.plan().note(Fault::MemoryLost);
+        if !may_start(true, starts) {
+            self.plan().note(Fault::MemoryLost);
+        }
         self.begin_anew(machines, server);
     }
 
@@ -106,7 +109,7 @@ impl World {
     pub(super) fn begin_anew(&self, machines: &mut Machines, server: usize) {
         let machine = &mut machines.list[server];
         machines.losses.lose(machine.platter.id);
-        machines.losses.identities += 1;
+        machines.losses.registered += usize::from(!machine.platter.in_memory);
         // Random, as a new directory's is.
         let random = u128::from(self.random().draw() | 1) << super::MACHINE_BITS;
         let id = ServerId(random | id_of(server).0);

@@ -28,8 +28,8 @@ struct Rest<'a> {
     removed: BTreeSet<(ConfigurationId, &'a [u8])>,
     /// Cells of uploads that were aborted.
     aborted: BTreeSet<(ConfigurationId, &'a [u8])>,
-    /// Servers that ever were: their ids.
-    identities: usize,
+    /// Entries that a register may have: one for each server that stays for ever, and one for each address of a server in memory.
+    registered: usize,
 }
 
 impl World {
@@ -177,13 +177,15 @@ impl<'a> Rest<'a> {
         }
         let truths = machines.truths().iter().map(Truth::own);
         let aborted = truths.flat_map(Truth::records).filter_map(aborted);
+        let in_memory = machines.list.iter().filter(|it| it.platter.in_memory);
+        let addresses: u64 = in_memory.map(|it| it.moves + 1).sum();
         Rest {
             machines,
             watch,
             live,
             removed,
             aborted: aborted.collect(),
-            identities: machines.losses.identities,
+            registered: machines.losses.registered + addresses as usize,
         }
     }
 
@@ -304,15 +306,15 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// The registry has one entry for each server that ever was.
+    /// The registry has one entry for each server that it keeps for ever, and for each address of servers in memory
+    /// (`[X-28 memory-replaced]`).
     fn registered(&self, server: usize, truth: &Truth) -> Option<String> {
         let is_server = |kept: &&KeptRecord| matches!(kept, KeptRecord::Server { .. });
         let entries = truth.records().filter(is_server).count();
         let known = self.machines.list[server].registered_servers();
-        let is_bounded = entries <= self.identities && known <= self.identities;
-        (!is_bounded).then(|| {
-            let most = self.identities;
-            format!("has {entries} entries of its registry on disk and {known} in memory, of {most} servers")
+        let most = self.registered;
+        (entries > most || known > most).then(|| {
+            format!("has {entries} entries of its registry on disk and {known} in memory, of {most} servers and addresses")
         })
     }
 }

@@ -317,11 +317,12 @@ const SERVER_NAME: u16 = 4;
 const SERVER_ADDRESS: u16 = MUST_UNDERSTAND | 5;
 const SERVER_ADMIN: u16 = 6;
 const SERVER_RESUMED: u16 = MUST_UNDERSTAND | 7;
+const SERVER_GENERATION: u16 = MUST_UNDERSTAND | 8;
 
 /// A server's record, as fields.
 pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     let texts = server.name.len() + server.address.len() + server.admin.len();
-    let mut out = BytesMut::with_capacity(7 * 6 + 16 + 8 + 8 + texts);
+    let mut out = BytesMut::with_capacity(7 * 6 + 16 + 8 + 8 + 8 + texts);
     let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
     field(SERVER_ID, &server.id.0.to_le_bytes());
     field(SERVER_INCARNATION, &server.incarnation.to_le_bytes());
@@ -332,6 +333,9 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     if server.resumed {
         field(SERVER_RESUMED, &[]);
     }
+    if let Some(generation) = server.generation {
+        field(SERVER_GENERATION, &generation.to_le_bytes());
+    }
     out
 }
 
@@ -339,6 +343,7 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
 pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     let (mut id, mut incarnation, mut start, mut address) = (None, None, None, None);
     let (mut name, mut admin, mut resumed) = (String::new(), String::new(), false);
+    let mut generation = None;
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
@@ -349,6 +354,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
             SERVER_ADDRESS => address = Some(server_text("address of a server", kind, value)?),
             SERVER_ADMIN => admin = server_text("admin address of a server", kind, value)?,
             SERVER_RESUMED => resumed = true,
+            SERVER_GENERATION => generation = Some(u64::from_le_bytes(number(kind, value)?)),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
@@ -361,6 +367,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
         name,
         address: address.ok_or(missing(SERVER_ADDRESS))?,
         admin,
+        generation,
     })
 }
 

@@ -184,6 +184,15 @@ fn server(id: u128) -> ServerRecord {
         name: format!("server-{id}"),
         address: format!("192.0.2.{id}:7401"),
         admin: format!("192.0.2.{id}:7402"),
+        generation: None,
+    }
+}
+
+/// A server in memory.
+fn in_memory() -> ServerRecord {
+    ServerRecord {
+        generation: Some(0x0102),
+        ..server(1)
     }
 }
 
@@ -192,6 +201,11 @@ fn register(step: Enrolment, resumed: bool) -> Body {
         resumed,
         ..server(1)
     };
+    Body::Register { step, record }
+}
+
+fn registration(record: ServerRecord) -> Body {
+    let step = Enrolment::Register;
     Body::Register { step, record }
 }
 
@@ -290,6 +304,7 @@ pub fn requests() -> Vec<Request> {
         register(Enrolment::Ask, false),
         register(Enrolment::Register, true),
         register(Enrolment::HandOn, true),
+        registration(in_memory()),
         Body::Servers,
     ]);
     let configured = bodies.into_iter().map(|body| Request::Configured {
@@ -558,6 +573,7 @@ pub fn headers() -> Vec<Header> {
             ..accepted
         }),
         Header::Registry(server(1)),
+        Header::Registry(in_memory()),
         Header::Pointer {
             key,
             pointer: Pointer::pending(&next()),

@@ -486,8 +486,8 @@ fn enrolment() -> impl Strategy<Value = Enrolment> {
 
 fn server() -> impl Strategy<Value = ServerRecord> {
     let texts = (text(0..40), text(0..40), text(0..40));
-    let numbers = any::<(u128, u64, u64, bool)>();
-    (numbers, texts).prop_map(|((id, incarnation, start, resumed), texts)| {
+    let numbers = any::<(u128, u64, u64, bool, Option<u64>)>();
+    (numbers, texts).prop_map(|((id, incarnation, start, resumed, generation), texts)| {
         let (name, address, admin) = texts;
         ServerRecord {
             id: ServerId(id),
@@ -497,6 +497,7 @@ fn server() -> impl Strategy<Value = ServerRecord> {
             name,
             address,
             admin,
+            generation,
         }
     })
 }

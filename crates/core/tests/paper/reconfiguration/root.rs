@@ -76,7 +76,7 @@ fn names_and_servers_move_with_the_root_domain() {
 }
 
 /// Reconfigures the domain of `from`, and tells the directory.
-fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
+pub fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
     let (client, root, wanted) = (from.client(), from.c.clone(), next.clone());
     let done = world.run(async move {
         let wanted = wanted.descriptor();

@@ -110,6 +110,7 @@ fn record(incarnation: u64, start: u64) -> ServerRecord {
         name: String::new(),
         address: String::new(),
         admin: String::new(),
+        generation: None,
     }
 }
 

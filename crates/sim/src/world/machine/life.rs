@@ -10,7 +10,7 @@ use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::Starting;
-use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep, may_start};
+use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep};
 use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{LogOptions, MemoryDisk, OpenError};
@@ -192,10 +192,7 @@ impl World {
             };
             live.node.drain();
             let life = machine.life;
-            let Platter {
-                in_memory, starts, ..
-            } = machine.platter;
-            if !may_start(in_memory, starts) {
+            if !machine.platter.stays() {
                 machines.lose(server);
             }
             life
