@@ -93,7 +93,7 @@ fn collection_leads_from_the_first_configuration_to_the_last() {
     let points = report["points"].as_array().unwrap().len();
     assert_eq!(points, 18, "{report}");
     let measured = csv.lines().filter(|line| line.starts_with("measured,"));
-    assert_eq!(measured.count(), 4 * points, "{csv}");
+    assert_eq!(measured.count(), 5 * points, "{csv}");
     // The same page from what was printed.
     let (printed, again) = (file("printed.json"), file("again.html"));
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
