@@ -8,7 +8,7 @@ pub(crate) use large::{ByteRange, Repair, Sweep};
 
 use crate::exit::{Code, Failure};
 use crate::units::{parse_size, parse_timeout};
-use areo_client::Decider;
+use areo_client::{Decider, Version};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -125,6 +125,8 @@ pub enum DapWord {
     Abd,
     /// Erasure-code: every server holds a fragment, any k make the value
     Ec,
+    /// Decide every write: of conditional writes on one version one succeeds. Replicate, or with --k erasure-code
+    Conditional,
     /// Erasure-code as Ares does, to compare with: reads always write back, and wait behind more than delta writers
     #[value(hide = true)]
     EcPublished,
@@ -221,9 +223,12 @@ pub(crate) struct Put {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) meta: Vec<(String, String)>,
     /// Write only if this is the newest version, as `get --version-only` and `stat` print it; `none`: only if there is no
-    /// such object. Otherwise ends with 4. Weak: of two concurrent writes on one version both may succeed
+    /// such object. Otherwise ends with 4. In a conditional domain one write on a version succeeds; elsewhere two may
     #[arg(long, value_name = "VERSION", value_parser = parse_basis)]
     pub(crate) if_version: Option<Basis>,
+    /// With --if-version: refuse where several concurrent writes on one version may succeed
+    #[arg(long, requires = "if_version")]
+    pub(crate) require_one_winner: bool,
     /// Values longer than this are written in blocks of this length, 4KiB to 64MiB [default: 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub(crate) block_size: Option<usize>,
@@ -296,6 +301,12 @@ pub(crate) struct Rm {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
+    /// Delete only if this is the newest version. Otherwise ends with 4; as `put --if-version`
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) if_version: Option<Version>,
+    /// With --if-version: refuse where several concurrent writes on one version may succeed
+    #[arg(long, requires = "if_version")]
+    pub(crate) require_one_winner: bool,
     /// Keep the blocks of the deleted large value for clients that read it now; a later `areo sweep` removes them
     #[arg(long)]
     pub(crate) keep_replaced: bool,
@@ -331,7 +342,7 @@ pub(crate) struct DomainCreate {
     /// How values are kept
     #[arg(long, default_value = "ec")]
     pub(crate) dap: DapWord,
-    /// Data fragments of `ec`: any K of the servers make the value [default: servers - 2, so that f = 1]
+    /// Data fragments: any K of the servers make the value [default: servers - 2, so that f = 1; of `conditional` 1]
     #[arg(long)]
     pub(crate) k: Option<u8>,
     /// Servers of the domain, by name or id [default: all of the cluster]

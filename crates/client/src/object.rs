@@ -23,6 +23,9 @@ pub struct PutOptions {
     /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
     /// may take less.
     pub block_bytes: u32,
+    /// In a conditional domain, the caller's name for the request: when it is sent again with the same name it succeeds again, and
+    /// writes nothing, while fewer than 16 versions came after it. Elsewhere it means nothing. 0 is no name.
+    pub request: u128,
 }
 
 impl Default for PutOptions {
@@ -32,6 +35,7 @@ impl Default for PutOptions {
             user_metadata: Vec::new(),
             etag: None,
             block_bytes: limits::DEFAULT_BLOCK_BYTES,
+            request: 0,
         }
     }
 }

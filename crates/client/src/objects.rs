@@ -15,6 +15,7 @@ use bytes::Bytes;
 use placement::placement;
 use std::time::Duration;
 
+pub(crate) mod conditional;
 mod coverable;
 mod placement;
 #[cfg(test)]

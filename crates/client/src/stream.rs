@@ -4,6 +4,7 @@
 //! so many are under way as [`limits::WINDOW_BYTES`] allow. It has no deadline; it fails when nothing of it gets on for as
 //! long as the client's timeout.
 
+mod conflict;
 mod download;
 mod upload;
 mod whole;
@@ -13,6 +14,7 @@ use crate::error::{Error, Invalid};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Metadata, Version};
+use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
 use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
@@ -21,6 +23,7 @@ use std::io;
 use std::ops::{Bound, RangeBounds};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+pub(crate) use conflict::{conflict, version_conflict};
 pub use download::ObjectStream;
 use upload::Upload;
 pub(crate) use whole::value_to_put;
@@ -88,7 +91,22 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::Put,
-            self.write_stream(key, source, options)
+            self.write_stream(key, source, options, None)
+        )
+    }
+
+    /// The same on a condition, in a conditional domain.
+    pub(crate) async fn put_stream_on(
+        &self,
+        key: &str,
+        source: impl AsyncRead + Unpin,
+        options: PutOptions,
+        condition: Condition,
+    ) -> Result<Version, StreamError> {
+        counted!(
+            self.metrics(),
+            CountedOperation::WriteIf,
+            self.write_stream(key, source, options, Some(condition))
         )
     }
 
@@ -97,8 +115,9 @@ impl Domain {
         key: &str,
         mut source: impl AsyncRead + Unpin,
         options: PutOptions,
+        condition: Option<Condition>,
     ) -> Result<Version, StreamError> {
-        let mut upload = Upload::new(self, key, options)?;
+        let mut upload = Upload::new(self, key, options, condition)?;
         loop {
             match read_block(&mut source, upload.block_bytes()).await {
                 Ok(block) if block.is_empty() => return Ok(upload.finish().await?),
@@ -118,7 +137,7 @@ impl Domain {
         value: &Bytes,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let mut upload = Upload::new(self, key, options)?;
+        let mut upload = Upload::new(self, key, options, None)?;
         let block_bytes = upload.block_bytes();
         for start in (0..value.len()).step_by(block_bytes) {
             let end = value.len().min(start + block_bytes);

@@ -2,9 +2,8 @@
 
 use crate::hash::stable_hash;
 use crate::limits;
-use crate::object::DomainId;
+use crate::object::{DomainId, Kind, Name};
 use crate::quorums::Quorums;
-use crate::tlv::TlvError;
 use areo_erasure::Code;
 use bytes::Bytes;
 use std::fmt;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 mod dap;
 mod decider;
 mod encoding;
+mod invalid;
 mod options;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -22,6 +22,7 @@ pub(crate) use dap::kinds;
 
 pub use dap::Dap;
 pub use decider::{Decider, InvalidDecider};
+pub use invalid::InvalidConfiguration;
 pub use options::{Collect, Options};
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
@@ -155,63 +156,6 @@ impl ConfigurationId {
     }
 }
 
-/// A descriptor that is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InvalidConfiguration {
-    /// No members, or more than [`limits::MEMBERS`].
-    MemberCount {
-        /// How many.
-        members: usize,
-    },
-    /// A member is listed twice.
-    MemberTwice {
-        /// Which.
-        member: ServerId,
-    },
-    /// `k` is 0 or larger than the number of members.
-    DataFragments {
-        /// The `k` asked for.
-        k: u8,
-        /// The number of members.
-        members: usize,
-    },
-    /// The index is not below [`limits::INDEX`]: the domain has had all the configurations that it can have.
-    Index,
-    /// The bytes are no descriptor.
-    Encoding(TlvError),
-}
-
-impl fmt::Display for InvalidConfiguration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InvalidConfiguration::MemberCount { members } => {
-                write!(
-                    f,
-                    "{members} members: a configuration has 1 to {}",
-                    limits::MEMBERS
-                )
-            }
-            InvalidConfiguration::MemberTwice { member } => {
-                write!(f, "server {member} is listed twice")
-            }
-            InvalidConfiguration::DataFragments { k, members } => {
-                write!(
-                    f,
-                    "k = {k} with {members} servers: k must be between 1 and the number of servers"
-                )
-            }
-            InvalidConfiguration::Index => {
-                write!(f, "no configuration has index {} or more", limits::INDEX)
-            }
-            InvalidConfiguration::Encoding(error) => {
-                write!(f, "the descriptor cannot be read: {error}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for InvalidConfiguration {}
-
 impl Configuration {
     /// Checks the descriptor and fixes its encoding and id.
     ///
@@ -275,6 +219,19 @@ impl Configuration {
         }))
     }
 
+    /// Whether a domain may go on with `next` after this one: it stays conditional, or not, or is removed.
+    ///
+    /// # Errors
+    /// [`InvalidConfiguration::Conditional`].
+    pub fn check_next(&self, next: &Configuration) -> Result<(), InvalidConfiguration> {
+        let dap = next.dap();
+        let stays = self.dap().is_conditional() == dap.is_conditional();
+        match stays || dap.is_removal() {
+            true => Ok(()),
+            false => Err(InvalidConfiguration::Conditional { dap }),
+        }
+    }
+
     /// The members, in order.
     pub fn members(&self) -> &Members {
         &self.members
@@ -288,6 +245,12 @@ impl Configuration {
     /// How values are kept.
     pub fn dap(&self) -> Dap {
         self.descriptor.dap
+    }
+
+    /// Whether the object of this name is a ranked register here ([`crate::dap::conditional`]): users' objects are, blocks and what
+    /// files consist of are written once or coverably.
+    pub fn is_ranked(&self, name: &Name) -> bool {
+        self.dap().is_conditional() && name.kind() == Kind::User
     }
 
     /// Which optimisations are made use of.

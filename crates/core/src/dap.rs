@@ -10,6 +10,7 @@ mod adopt;
 pub mod cas;
 mod collect;
 mod complete;
+pub mod conditional;
 pub mod ec;
 mod found;
 pub mod headers;
@@ -36,6 +37,7 @@ use offer::Offer;
 use std::time::Duration;
 use store::{Outcome, Store};
 
+pub use adopt::{adapted, is_adoptable};
 pub use complete::complete;
 pub use ec::fence::{drop_versions, fence, keep_data};
 pub use found::{CachedVersion, FoundVersion, PassedVersions, Scope};
@@ -405,32 +407,6 @@ pub fn element_bytes(c: &Configuration, length: u64) -> u64 {
         false => u64::from(c.dap().k()),
     };
     length.div_ceil(pieces)
-}
-
-/// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
-pub fn is_adoptable(
-    (old, new): (&Configuration, &Configuration),
-    name: &Name,
-    position: usize,
-    kept: (u64, bool),
-) -> bool {
-    let before = old.position(new.members()[position]);
-    let held = before.map(|before| form(old, name, before, kept));
-    held == Some(Form::Copy) || held == Some(form(new, name, position, kept))
-}
-
-/// The element in the form that this configuration wants, if it can be made of this one alone (`[X-17 adopted-elements]`).
-pub fn adapted(c: &Configuration, form: Form, element: Element) -> Option<Element> {
-    match (element.form, form) {
-        (held, wanted) if held == wanted => Some(element),
-        (Form::Copy, Form::Fragment { index, .. }) => Some(Element {
-            form,
-            payload: ec::fragment(c, &element.payload, index),
-            checksum: None,
-            ..element
-        }),
-        _ => None,
-    }
 }
 
 /// The answer to a request that held one access.

@@ -4,6 +4,7 @@
 //! remembers the latest that it has seen, and starts there.
 
 pub mod atomic;
+pub mod conditional;
 pub mod coverable;
 pub mod decided_once;
 pub mod headers;
@@ -21,6 +22,7 @@ use crate::config::Configuration;
 use crate::dap::CachedVersion;
 use crate::element::Value;
 use crate::env::Env;
+use crate::message::Ballot;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
 use crate::reconfig::walk::Walk;
@@ -58,6 +60,8 @@ pub struct Domain<E> {
 struct Memory {
     id: ClientId,
     counter: Cell<u64>,
+    /// The largest number of a ballot that it used, or heard of.
+    ballots: Cell<u64>,
     propagated: RefCell<PropagatedVersions>,
     sequences: Sequences,
 }
@@ -69,6 +73,7 @@ impl<E: Env> Client<E> {
         let memory = Memory {
             id,
             counter: Cell::new(0),
+            ballots: Cell::new(0),
             propagated: RefCell::default(),
             sequences: Sequences::default(),
         };
@@ -123,6 +128,21 @@ impl<E: Env> Client<E> {
             "no client counts up to the mark of an upload"
         );
         writer
+    }
+
+    /// A ballot of `proposer` that this client has not used, above the numbers that it heard of. It begins at the clock, so that
+    /// it is nearly always above those of other clients.
+    fn next_ballot(&self, proposer: Writer) -> Ballot {
+        let number = (self.memory.ballots.get() + 1).max(self.env.clock_us());
+        assert!(number > self.memory.ballots.get(), "one ballot serves once");
+        self.memory.ballots.set(number);
+        Ballot { number, proposer }
+    }
+
+    /// Others use ballots up to this number.
+    fn heard_of_ballot(&self, number: u64) {
+        let known = self.memory.ballots.get();
+        self.memory.ballots.set(known.max(number));
     }
 
     /// The writer of a value in blocks ([`large`]).

@@ -72,6 +72,11 @@ pub trait Env: Clone + 'static {
     /// Now.
     fn now(&self) -> Instant;
 
+    /// Microseconds since 1970, roughly: where a ballot begins to count. Nothing rests on it but how often a ballot is refused.
+    fn clock_us(&self) -> u64 {
+        self.now().0 / 1000
+    }
+
     /// A random number.
     fn random(&self) -> u64;
 

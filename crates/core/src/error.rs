@@ -3,7 +3,7 @@
 use crate::config::{Configuration, ServerId};
 use crate::message::Refusal;
 use crate::pointer::Fork;
-use crate::tag::NumbersUsedUp;
+use crate::tag::{NumbersUsedUp, Tag};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,9 @@ pub enum Obstacle {
     NumbersUsedUp(NumbersUsedUp),
     /// One index of the domain has two configurations.
     Forked(Fork),
+    /// Later versions of a ranked register do not say any more whether this one is among those that they are based on
+    /// (`[W-6 ancestors]`).
+    Outrun(Tag),
 }
 
 impl fmt::Display for Obstacle {
@@ -39,6 +42,10 @@ impl fmt::Display for Obstacle {
         match self {
             Obstacle::NumbersUsedUp(used_up) => used_up.fmt(f),
             Obstacle::Forked(fork) => fork.fmt(f),
+            Obstacle::Outrun(tag) => write!(
+                f,
+                "so many versions came after {tag} that they do not say whether it was written"
+            ),
         }
     }
 }
@@ -114,6 +121,11 @@ impl From<Fork> for Unavailable {
 }
 
 impl Unavailable {
+    /// Of a write that sent its version, and cannot learn what became of it.
+    pub(crate) fn outrun(tag: Tag) -> Unavailable {
+        Unavailable::obstructed(Obstacle::Outrun(tag), true)
+    }
+
     fn obstructed(obstacle: Obstacle, handed_over: bool) -> Unavailable {
         Unavailable {
             configuration: None,

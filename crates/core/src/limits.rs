@@ -37,6 +37,10 @@ pub const CELL_BYTES: usize = 12 << 10;
 pub const CELL_NAME_BYTES: usize = 256;
 /// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3 unconfirmed-cap]`).
 pub const UNCONFIRMED_ELEMENTS: usize = 64;
+/// Versions of a ranked register that a server holds before it takes in a new one only in place of others (`[W-4 cap]`).
+pub const RANKED_VERSIONS: usize = 4;
+/// Ancestors that a version of a ranked register names (`[W-6 ancestors]`).
+pub const ANCESTORS: usize = 16;
 /// Numbers of tags and ballots are below this (`[N-1 bounded-numbers]`): so many writes of one object do not happen, so that
 /// a larger number is a mistake or an attack, after which no write could follow.
 pub const NUMBER: u64 = 1 << 62;

@@ -5,6 +5,7 @@
 
 use crate::config::Configuration;
 use crate::dap::FoundVersion;
+use crate::dsm::conditional::{Condition, Decided, Wish};
 use crate::dsm::coverable::CoverableOutcome;
 use crate::dsm::listing::Page;
 use crate::dsm::{Client, Domain};
@@ -88,8 +89,9 @@ impl<E: Env> Domain<E> {
     }
 
     /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
-    /// Blocks of what it replaces are removed, as in [`Domain::put`]. Weak: of concurrent writes on one version several may
-    /// succeed ([`crate::dsm::coverable`], `[V-1 weak-coverability]`).
+    /// Blocks of what it replaces are removed, as in [`Domain::put`]. In a conditional domain one of concurrent writes on one version
+    /// succeeds ([`crate::dsm::conditional`]); elsewhere it is weak, and several may ([`crate::dsm::coverable`],
+    /// `[V-1 weak-coverability]`).
     ///
     /// # Errors
     /// [`WriteError`].
@@ -99,6 +101,11 @@ impl<E: Env> Domain<E> {
         value: &Value,
         version: Option<Tag>,
     ) -> Result<CoverableOutcome, WriteError> {
+        if self.known.is_ranked(name) {
+            let condition = version.map_or(Condition::Absent, Condition::Version);
+            let wish = self.client.wish(value, condition);
+            return Ok(self.put_decided(name, wish).await?.into());
+        }
         let mut covers = version.unwrap_or(Tag::INITIAL);
         loop {
             match self.write_covering(name, value, covers).await? {
@@ -115,12 +122,27 @@ impl<E: Env> Domain<E> {
         }
     }
 
+    /// Writes an object of a conditional domain if the wish's condition holds; blocks of what it replaces are removed.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn put_decided(&self, name: &Name, wish: Wish<'_>) -> Result<Decided, WriteError> {
+        let decided = Box::pin(self.decide_write(name, wish)).await?;
+        if let Decided::Written { replaced, .. } = decided {
+            self.remove_replaced(replaced).await;
+        }
+        Ok(decided)
+    }
+
     /// Deletes an object: writes a tombstone over it, if it is there, and removes its blocks.
     ///
     /// # Errors
     /// [`DeleteError`].
     pub async fn delete(&self, name: &Name, metadata: Bytes) -> Result<Deletion, DeleteError> {
         let delete = async {
+            if self.known.is_ranked(name) {
+                return self.delete_register(name, metadata).await;
+            }
             let found = self.stat(name).await.map_err(DeleteError::Read)?;
             if found.value.is_none_or(|value| value.deleted) {
                 return Ok(Deletion::NotFound);
@@ -133,6 +155,19 @@ impl<E: Env> Domain<E> {
             Ok(Deletion::Deleted(tag))
         };
         span::watch!(span::of_object!(span::DELETE, name), delete)
+    }
+
+    async fn delete_register(&self, name: &Name, metadata: Bytes) -> Result<Deletion, DeleteError> {
+        let tombstone = Value::tombstone(metadata);
+        let wish = self.client.wish(&tombstone, Condition::Present);
+        let decided = self.put_decided(name, wish).await;
+        match decided.map_err(DeleteError::Write)? {
+            Decided::Conflict(_) => Ok(Deletion::NotFound),
+            Decided::Written { tag, .. } => {
+                span::record_tag(tag);
+                Ok(Deletion::Deleted(tag))
+            }
+        }
     }
 
     /// One page of the objects that `request` asks for.

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 pub use enrolment::{Enrolment, RecordRank, RegisterKey, ServerRecord};
 pub use listing::{ListEntry, ListPage, ListRequest};
+pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};
 pub use refusal::Refusal;
 
 mod bounds;
 mod enrolment;
 mod listing;
+mod ranked;
 mod refusal;
 
 /// What a client asks one server.
@@ -154,6 +156,17 @@ pub enum Access {
     },
     /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3 unconfirmed-cap]`).
     Drop(Tag),
+    /// What do you hold of a ranked register, and with a ballot: promise to take no smaller one (PREPARE, `[W-1 promise]`).
+    Rank {
+        /// The ballot to be promised; `None`: nothing is promised.
+        ballot: Option<Ballot>,
+        /// How much of the version with the largest ballot.
+        want: Want,
+        /// The asker has the value of this tag.
+        have: Tag,
+    },
+    /// Hold this version of a ranked register, unless a larger ballot was promised (ACCEPT, `[W-2 accept]`).
+    Accept(Box<Proposal>),
 }
 
 impl Access {
@@ -301,10 +314,13 @@ pub enum Answer {
     Evicted,
     /// To a put or an adoption: the tag is held, or below what was trimmed here. To a FIN: it is durable.
     Stored,
-    /// To an adoption: there is nothing to make the element of. No acknowledgement (NEED, `[X-17 adopted-elements]`).
+    /// To an adoption or an ACCEPT: there is nothing to make the element of. No acknowledgement (NEED,
+    /// `[X-17 adopted-elements]`, `[W-2 accept]`).
     Needed,
     /// To a drop: the version is not here, or is confirmed.
     Dropped,
+    /// What is held of a ranked register; to an ACCEPT that was refused, without an element.
+    Ranked(Box<RankedVersions>),
     /// This object was refused, the others of the request were not.
     Refused(Refusal),
 }
@@ -443,6 +459,15 @@ pub enum Note {
         name: Name,
         /// Which version.
         tag: Tag,
+    },
+    /// The version of a ranked register is chosen at this ballot (CONFIRM, `[W-3 chosen]`).
+    Chosen {
+        /// Where.
+        configuration: ConfigurationId,
+        /// Of which object.
+        name: Name,
+        /// Which version, and at which ballot.
+        chosen: ChosenVersion,
     },
     /// The cell is decided.
     Decided {

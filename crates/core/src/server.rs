@@ -9,6 +9,8 @@
 //! | `envelope` | what it knows of the sequence: put around every answer |
 //! | `finals` | how far each domain has come |
 //! | `adoption` | what of an earlier configuration serves a later one |
+//! | `ranked` | what it answers of ranked registers |
+//! | `recovery` | how it comes back from its records |
 //! | `registry` | the servers it knows |
 //! | `standing` | how it is, and what it says of itself |
 
@@ -16,13 +18,14 @@ mod access;
 pub(crate) mod adoption;
 mod envelope;
 mod finals;
+mod ranked;
 pub mod record;
+mod recovery;
 mod registry;
 mod standing;
 mod state;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
-use crate::element::Handle;
 use crate::instant::Instant;
 use crate::limits;
 use crate::message::{Body, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord};
@@ -30,7 +33,7 @@ use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
 use finals::Finals;
-use record::{Header, Ledger, Step};
+use record::{Ledger, Step};
 use registry::Registry;
 use state::ConfigurationState;
 use std::collections::{BTreeMap, VecDeque};
@@ -98,62 +101,6 @@ impl Server {
             lacking: 0,
             proven: None,
             quiet: VecDeque::new(),
-        }
-    }
-
-    /// Takes in a record found on disk; the order of records does not matter. The store is to know it by the handle
-    /// returned. `damaged`: its payload does not match its checksum. What the header holds should be memory of its own: some
-    /// of it stays.
-    pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
-        assert!(!self.serving, "records come back before it answers");
-        let handle = self.ledger.draw();
-        match header {
-            Header::Registry(record) => self.registry.recover(record, handle, &mut self.ledger),
-            Header::Configuration(configuration) => {
-                let state = self.states.entry(configuration.id()).or_default();
-                state.describe(configuration, handle, &mut self.ledger);
-            }
-            Header::Element(element) => {
-                self.states
-                    .entry(element.key)
-                    .or_default()
-                    .recover_element(element, handle, damaged);
-            }
-            Header::Marks { key, name, marks } => {
-                let state = self.states.entry(key).or_default();
-                state.recover_marks(name, &marks, handle);
-            }
-            Header::Cell {
-                key,
-                cell,
-                acceptor,
-            } => {
-                let state = self.states.entry(key).or_default();
-                state.recover_cell(&cell, acceptor, handle, &mut self.ledger);
-            }
-            Header::Pointer { key, pointer } => {
-                let state = self.states.entry(key).or_default();
-                let start = Instant::default();
-                state.point(start, (pointer, handle), &mut self.ledger);
-            }
-            Header::Final(configuration) => {
-                self.finals.recover(configuration, handle, &mut self.ledger);
-            }
-        }
-        handle
-    }
-
-    /// After the last record: drops what newer records supersede. `unreadable`: records were lost whose keys are
-    /// not known.
-    pub fn recovered(&mut self, unreadable: bool) {
-        self.unreadable = unreadable;
-        for (key, state) in &mut self.states {
-            state.recovered(*key, &mut self.ledger);
-        }
-        // What was collected and came back goes again.
-        let keys: Vec<ConfigurationId> = self.states.keys().copied().collect();
-        for key in keys {
-            self.collect(key);
         }
     }
 
@@ -281,6 +228,7 @@ impl Server {
         }
         let configuration = match &note {
             Note::Confirm { configuration, .. }
+            | Note::Chosen { configuration, .. }
             | Note::Decided { configuration, .. }
             | Note::Forget { configuration, .. }
             | Note::Next { configuration, .. } => configuration,
@@ -308,11 +256,15 @@ impl Server {
         };
         match note {
             // Late: what it speaks of is gone, and nothing is begun anew.
-            Note::Confirm { .. } | Note::Decided { .. } if state.withholds() => {}
+            Note::Confirm { .. } | Note::Chosen { .. } | Note::Decided { .. }
+                if state.withholds() => {}
             Note::Confirm { tag, .. } if !tag.is_possible() => {}
             Note::Confirm { name, tag, .. } => {
                 let newest = state.confirm(key, &name, tag, &mut self.ledger);
                 self.await_quiet(now, key, &name, newest);
+            }
+            Note::Chosen { name, chosen, .. } => {
+                state.choose((key, &name), chosen, &mut self.ledger);
             }
             Note::Decided { cell, value, .. } => state.decided(&cell, value, &mut self.ledger),
             Note::Forget { cell, .. } => state.forget(&cell, &mut self.ledger),

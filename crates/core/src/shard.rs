@@ -246,6 +246,7 @@ impl<C> Shard<C> {
 fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), LostRecord> {
     let carried = match answer {
         Answer::Held(held) => held.element.as_mut().map(|(_, carried)| carried),
+        Answer::Ranked(ranked) => ranked.element.as_mut().map(|(_, carried)| carried),
         Answer::Fetched(carried) => Some(carried),
         _ => None,
     };
@@ -277,7 +278,9 @@ pub fn writes(request: &Request) -> bool {
                         | Access::Adopt(_)
                         | Access::Fence { .. }
                         | Access::Finalize { .. }
+                        | Access::Accept(_)
                         | Access::Drop(_) => true,
+                        Access::Rank { ballot, .. } => ballot.is_some(),
                         Access::Query { announced, .. } => announced.is_some(),
                         Access::Fetch { .. } => false,
                     }),
@@ -301,8 +304,10 @@ pub fn frees(request: &Request) -> bool {
             Access::Put { element, .. } | Access::Keep { element, .. } => {
                 element.deleted || is_manifest(element)
             }
+            Access::Accept(proposal) => proposal.is_small(),
             Access::Query { announced, .. } => announced.is_none(),
-            Access::Fetch { .. }
+            Access::Rank { .. }
+            | Access::Fetch { .. }
             | Access::Fence { .. }
             | Access::Finalize { .. }
             | Access::Drop(_) => true,
@@ -336,7 +341,9 @@ pub fn completes(request: &Request) -> bool {
             ..
         } => *write_back || is_small(element),
         Access::Query { announced, .. } => announced.is_none(),
+        Access::Accept(proposal) => proposal.settles || proposal.is_small(),
         Access::Keep { .. }
+        | Access::Rank { .. }
         | Access::Fetch { .. }
         | Access::Fence { .. }
         | Access::Finalize { .. }

@@ -47,6 +47,11 @@ pub const GET_DATA: &str = "dap.get_data";
 /// Bringing a version to a quorum of one configuration.
 pub const PUT_DATA: &str = "dap.put_data";
 
+/// Having a quorum of one configuration promise a ballot of a ranked register, or asking what is there.
+pub const PREPARE: &str = "dap.prepare";
+/// Having a quorum of one configuration accept a version of a ranked register.
+pub const ACCEPT: &str = "dap.accept";
+
 /// Asking a configuration what comes next.
 pub const CONFIG_READ: &str = "config.read";
 /// Making a pointer known to a quorum of a configuration.

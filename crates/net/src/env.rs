@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker, ready};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use areo_core::config::{Decider, Members, ServerId};
 use areo_core::env::{Env, Work};
@@ -140,6 +140,12 @@ impl Env for NetEnv {
 
     fn now(&self) -> CoreInstant {
         self.network.now()
+    }
+
+    fn clock_us(&self) -> u64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let since = since.unwrap_or_default().as_micros();
+        u64::try_from(since).unwrap_or(0)
     }
 
     fn random(&self) -> u64 {

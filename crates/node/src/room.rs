@@ -1,10 +1,13 @@
 //! How much room requests need in the store, in bytes: for each at least what it may record.
 
 use areo_core::config::Configuration;
-use areo_core::limits::CELL_BYTES;
+use areo_core::limits::{self, CELL_BYTES};
 use areo_core::message::{Access, Body, CellRequest, Note, Request, ServerRecord};
 use areo_core::pointer::Pointer;
 use areo_store::records::{element_footprint, small_footprint};
+
+/// Bytes of the record of a ranked register, but for its name: of each version two tags and its ancestors.
+const REGISTER_BYTES: usize = (limits::RANKED_VERSIONS + 1) * (64 + 40 * (limits::ANCESTORS + 1));
 
 /// What a job finds in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +22,7 @@ pub(crate) enum Room {
 pub(crate) fn of_note(note: &Note) -> u64 {
     match note {
         Note::Confirm { name, .. } => small_footprint(name.as_bytes().len()),
+        Note::Chosen { name, .. } => of_register(name.as_bytes().len()),
         Note::Decided { cell, value, .. } => small_footprint(cell.len() + value.len()),
         // It only frees.
         Note::Forget { .. } => 0,
@@ -77,6 +81,11 @@ fn of_body(body: &Body, announced_limit: u64) -> u64 {
     }
 }
 
+/// What is remembered of a ranked register, at most.
+fn of_register(name_bytes: usize) -> u64 {
+    small_footprint(name_bytes + REGISTER_BYTES)
+}
+
 fn of_access(name_bytes: usize, access: &Access, announced_limit: u64) -> u64 {
     match access {
         Access::Put { element, .. } | Access::Keep { element, .. } => {
@@ -87,9 +96,18 @@ fn of_access(name_bytes: usize, access: &Access, announced_limit: u64) -> u64 {
             let bytes = usize::try_from(bytes).expect("a batch fits into memory");
             element_footprint(name_bytes, 0, bytes)
         }),
+        Access::Accept(proposal) => {
+            let element = proposal.element.as_ref().map_or(0, |element| {
+                element_footprint(name_bytes, element.metadata.len(), element.payload.len())
+            });
+            element + of_register(name_bytes)
+        }
+        Access::Rank {
+            ballot: Some(_), ..
+        } => of_register(name_bytes),
         Access::Fence { .. } | Access::Drop(_) | Access::Finalize { .. } => {
             small_footprint(name_bytes)
         }
-        Access::Fetch { .. } | Access::Adopt(_) => 0,
+        Access::Rank { .. } | Access::Fetch { .. } | Access::Adopt(_) => 0,
     }
 }

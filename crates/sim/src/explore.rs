@@ -32,6 +32,7 @@ pub use search::{Explored, Options, Violation, explore};
 
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
+use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::message::{Refusal, Reply, Request};
@@ -43,6 +44,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A small case to be explored.
 pub struct Case {
@@ -114,6 +116,8 @@ pub enum Kind {
     Read,
     /// It writes this value.
     Write(String),
+    /// It writes this value on that version, or reads another one.
+    Conditional(Tag, String),
     /// Something else, which the judge of registers leaves alone.
     Other,
 }
@@ -178,6 +182,50 @@ impl Operation {
         })
     }
 
+    /// The production write of a value on a version.
+    pub fn write_on(c: &Arc<Configuration>, name: &Name, text: &str, base: Tag) -> Operation {
+        let (c, name, value) = (c.clone(), name.clone(), text.to_owned());
+        let kind = Kind::Conditional(base, text.to_owned());
+        Operation::new(&format!("write {text} on {base}"), kind, move |client| {
+            let (c, name, content) = (c.clone(), name.clone(), Bytes::from(value.clone()));
+            async move {
+                let value = Value::new(Bytes::new(), content);
+                match client.domain(&c).put_if(&name, &value, Some(base)).await {
+                    Ok(CoverableOutcome::Changed(tag)) => Ended::Written(tag),
+                    Ok(CoverableOutcome::Unchanged(found)) => {
+                        Ended::Read(found.tag, found.value.as_ref().map(text_of))
+                    }
+                    Err(WriteError::NotApplied(why)) => Ended::Failed(why.to_string()),
+                    Err(WriteError::Unknown(why)) => Ended::Unknown(why.to_string()),
+                }
+            }
+        })
+    }
+
+    /// The same operation, which gives up when it wants to pause more often than that.
+    #[must_use]
+    pub fn with_pauses(self, pauses: usize) -> Operation {
+        let Operation { label, kind, run } = self;
+        let run = move |client: Client<ExploreEnv>| {
+            let env = client.env.clone();
+            env.allow_pauses(pauses);
+            let mut running = run(client);
+            Box::pin(std::future::poll_fn(move |context| {
+                match running.as_mut().poll(context) {
+                    Poll::Pending if env.gave_up() => {
+                        Poll::Ready(Ended::Other("gives up".to_owned()))
+                    }
+                    ended => ended,
+                }
+            })) as Running
+        };
+        Operation {
+            label,
+            kind,
+            run: Box::new(run),
+        }
+    }
+
     /// The production read.
     pub fn read(c: &Arc<Configuration>, name: &Name) -> Operation {
         let (c, name) = (c.clone(), name.clone());
@@ -185,17 +233,16 @@ impl Operation {
             let (c, name) = (c.clone(), name.clone());
             async move {
                 match client.domain(&c).read(&name, None).await {
-                    Ok(found) => {
-                        let text = |value: Value| {
-                            String::from_utf8_lossy(&value.contiguous()).into_owned()
-                        };
-                        Ended::Read(found.tag, found.value.map(text))
-                    }
+                    Ok(found) => Ended::Read(found.tag, found.value.as_ref().map(text_of)),
                     Err(why) => Ended::Failed(why.to_string()),
                 }
             }
         })
     }
+}
+
+fn text_of(value: &Value) -> String {
+    String::from_utf8_lossy(&value.contiguous()).into_owned()
 }
 
 /// What tells two states of a client apart.

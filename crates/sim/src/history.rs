@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Write,
     /// Coverable, on this version.
     CvrWrite(Tag),
+    /// On this version, with one winner.
+    ConditionalWrite(Tag),
     Delete,
     /// Of the domain, after a configuration of this index that was final when it began.
     Reconfig(u32),
@@ -34,7 +36,7 @@ impl Kind {
     /// Of a coverable write: the version that it is to replace.
     fn base(self) -> Option<Tag> {
         match self {
-            Kind::CvrWrite(base) => Some(base),
+            Kind::CvrWrite(base) | Kind::ConditionalWrite(base) => Some(base),
             Kind::Read | Kind::Write | Kind::Delete | Kind::Reconfig(_) => None,
         }
     }
@@ -44,6 +46,7 @@ impl Kind {
             Kind::Read => "read",
             Kind::Write => "write",
             Kind::CvrWrite(_) => "cvr_write",
+            Kind::ConditionalWrite(_) => "conditional_write",
             Kind::Delete => "delete",
             Kind::Reconfig(_) => "reconfig",
         }
@@ -250,6 +253,17 @@ impl History {
                 operation,
                 &format!("replaced {base}, older than {floor}, which had ended"),
             );
+        }
+        if matches!(operation.kind, Kind::ConditionalWrite(_)) {
+            if tag <= base {
+                self.violate(operation, &format!("made {tag} of {base}"));
+            } else if !self.register(operation).covered.insert(base) {
+                self.violate(
+                    operation,
+                    &format!("a second winner: {base} was replaced before"),
+                );
+            }
+            return false;
         }
         // The next number, or the next above a fence that holds the next ones back (`[X-3 unconfirmed-cap]`).
         let mut before = fences.range(base.number..).chain([&base.number]);

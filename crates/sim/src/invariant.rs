@@ -8,6 +8,7 @@ mod decided_once;
 mod evicted_is_remembered;
 mod nothing_unsynced_is_shown;
 mod one_value_per_tag;
+mod promises_are_kept;
 mod quorum_holds;
 mod tags_never_go_back;
 mod told_is_durable;
@@ -17,7 +18,7 @@ use crate::truth::{self, Domain, KeptRecord, ObjectId, Objects, Truth};
 use crate::world::server_of;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
-use areo_core::message::{HeldVersions, Note};
+use areo_core::message::{HeldVersions, Note, RankedVersions};
 use areo_core::pointer::Pointer;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -43,6 +44,12 @@ pub(crate) enum Observation<'a> {
         server: usize,
         object: ObjectId,
         held: &'a HeldVersions,
+    },
+    /// A server's answer about a ranked register left it.
+    Ranked {
+        server: usize,
+        object: ObjectId,
+        ranked: &'a RankedVersions,
     },
     /// A server said what a cell was decided to.
     CellShown {
@@ -128,6 +135,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<evicted_is_remembered::Rule>::default(),
         Box::<nothing_unsynced_is_shown::Rule>::default(),
         Box::<one_value_per_tag::Rule>::default(),
+        Box::<promises_are_kept::Rule>::default(),
         Box::<quorum_holds::Rule>::default(),
         Box::<tags_never_go_back::Rule>::default(),
         Box::<told_is_durable::Rule>::default(),

@@ -34,8 +34,8 @@ use operation::One;
 pub(crate) const PROCESSES: usize = 3;
 /// Tasks of each process, which share its identity.
 const TASKS: usize = 2;
-/// The two domains.
-const DOMAINS: [&str; 2] = ["copies", "coded"];
+/// The domains.
+const DOMAINS: [&str; 3] = ["copies", "coded", "conditional"];
 /// How long a reconfiguration may take.
 const MOVING: Duration = Duration::from_secs(5);
 /// How long an operation may take when nothing is wrong any more.
@@ -68,8 +68,10 @@ pub(crate) struct Workload {
 struct Shape {
     /// The servers of the coded domain, and how they keep it.
     coded: (Vec<usize>, Dap),
-    /// The servers of the other domain.
+    /// The servers of the domain with copies.
     copied: Vec<usize>,
+    /// The servers of the conditional domain, and how they keep it.
+    conditional: (Vec<usize>, Dap),
     delta: u16,
     copy_bytes: u32,
     keys: usize,
@@ -143,6 +145,18 @@ fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) {
     (Cluster::members(random, all, n, &[]), dap)
 }
 
+/// The same of the conditional domain: replicated or coded.
+fn drawn_conditional(world: &World) -> (Vec<usize>, Dap) {
+    let is_coded = world.random().chance(500);
+    let (members, dap) = drawn_members(world, is_coded);
+    (members, conditional(dap))
+}
+
+/// The conditional kind that keeps values alike.
+fn conditional(dap: Dap) -> Dap {
+    Dap::Conditional { k: dap.k() }
+}
+
 /// What an operation came to.
 enum End {
     Done,
@@ -156,6 +170,7 @@ impl Workload {
         let mut shape = Shape {
             coded: drawn_members(world, true),
             copied: drawn_members(world, false).0,
+            conditional: drawn_conditional(world),
             delta: [0, 1, 1, 5][random.index(4)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
             keys: [1, 2, 4][random.index(3)],
@@ -175,6 +190,7 @@ impl Workload {
         if options.work == Work::Registers {
             let everywhere: Vec<usize> = (0..world.cluster().servers).collect();
             shape.coded = (everywhere.clone(), Dap::Ec { k: 3 });
+            shape.conditional = (everywhere.clone(), Dap::Conditional { k: 3 });
             shape.copied = everywhere;
             (shape.blocks_per_mille, shape.files_per_mille) = (0, 0);
         }
@@ -285,7 +301,7 @@ impl Workload {
                 }
                 None => (
                     random.below(100),
-                    random.index(2),
+                    random.index(DOMAINS.len()),
                     random.index(self.shape.keys),
                 ),
             };
@@ -331,7 +347,7 @@ impl Workload {
         }
     }
 
-    /// The operation, which its client may give up in the middle: then nobody knows what became of it.
+    /// The operation, which its client may give up in the middle: then what became of it cannot be known.
     async fn unless_cancelled(
         &self,
         env: &SimEnv,
@@ -403,9 +419,13 @@ impl Workload {
         let random = self.world.random();
         let domain = DomainId(u128::from(random.draw()) << 64 | u128::from(random.draw()));
         let (coded, dap) = &self.shape.coded;
-        let first = match name == DOMAINS[1] {
-            true => self.first(domain, coded, *dap, self.shape.copy_bytes),
-            false => self.first(domain, &self.shape.copied, Dap::Abd, 0),
+        let first = match name {
+            "coded" => self.first(domain, coded, *dap, self.shape.copy_bytes),
+            "conditional" => {
+                let (servers, dap) = &self.shape.conditional;
+                self.first(domain, servers, *dap, self.shape.copy_bytes)
+            }
+            _ => self.first(domain, &self.shape.copied, Dap::Abd, 0),
         };
         if !self.world.want(first.members()) {
             // Too many of its servers are gone, or going.
@@ -460,6 +480,10 @@ impl Workload {
             let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
             let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
             let servers = Cluster::members(random, all, n, &in_use);
+            let dap = match like.dap().is_conditional() {
+                true => conditional(dap),
+                false => dap,
+            };
             let members = servers.into_iter().map(|server| ids[server]).collect();
             let plain = configuration(like.id().domain, members, dap, self.shape.copy_bytes);
             Descriptor {

@@ -59,7 +59,7 @@ fn what_clients_saw_of_files_is_judged_and_a_lie_is_caught() {
         let report = judged(&lines);
         let files = report.property(Property::Fragmented);
         assert_eq!(files.verdict, Verdict::Holds, "{report}");
-        assert_eq!(files.judged, 2, "a file of each domain");
+        assert_eq!(files.judged, 3, "a file of each domain");
     }
     // A write of a block in the middle says that nothing follows.
     let dropped = lies(&histories, |lines| {

@@ -19,6 +19,7 @@ mod error;
 mod held;
 mod note;
 pub(crate) mod parts;
+pub(crate) mod ranked;
 pub(crate) mod reader;
 mod reply;
 mod request;

@@ -10,6 +10,7 @@ mod tests;
 
 use crate::codec::DecodeError;
 use crate::codec::parts::{self, Part};
+use crate::codec::ranked;
 use crate::codec::reader::Reader;
 use crate::codec::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
@@ -32,6 +33,7 @@ const CELL: u8 = 4;
 const REGISTRY: u8 = 5;
 const POINTER: u8 = 6;
 const FINAL: u8 = 7;
+const REGISTER: u8 = 9;
 
 const ELEMENT_DELETED: u8 = 1;
 const CELL_ACCEPTED: u8 = 1;
@@ -86,6 +88,17 @@ impl Encode for Header {
                 parts::put_tag(out, marks.floor);
                 parts::put_tag(out, marks.stable);
                 put_fence(out, marks.fence.as_ref());
+                out.short(name.as_bytes().len());
+                out.put(name.as_bytes());
+            }
+            Header::Register {
+                key,
+                name,
+                register,
+            } => {
+                out.put(&[VERSION, REGISTER, 0]);
+                parts::put_configuration_id(out, key);
+                ranked::put_register(out, register);
                 out.short(name.as_bytes().len());
                 out.put(name.as_bytes());
             }
@@ -171,7 +184,7 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
     let known_flags = match kind {
         ELEMENT => ELEMENT_DELETED,
         CELL => CELL_ACCEPTED | CELL_DECIDED,
-        CONFIGURATION | MARKS | REGISTRY | POINTER | FINAL => 0,
+        CONFIGURATION | MARKS | REGISTRY | POINTER | FINAL | REGISTER => 0,
         kind => {
             let (what, value) = ("kind of record", kind.into());
             return Err(DecodeError::UnknownValue { what, value });
@@ -198,6 +211,16 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
                 key,
                 name: parts::name(reader, name_bytes)?,
                 marks,
+            }
+        }
+        REGISTER => {
+            let key = parts::configuration_id(reader)?;
+            let register = Box::new(ranked::register(reader)?);
+            let name_bytes = reader.short()?;
+            Header::Register {
+                key,
+                name: parts::name(reader, name_bytes)?,
+                register,
             }
         }
         CELL => cell(reader, flags)?,

@@ -7,6 +7,7 @@
 pub mod examples;
 #[cfg(test)]
 pub(crate) mod golden;
+mod ranked;
 pub mod strategies;
 
 use areo_core::message::{
@@ -71,6 +72,10 @@ fn access_name(access: &Access) -> &'static str {
             Want::Tags => "finalize",
             _ => "finalize-giving",
         },
+        Access::Rank { ballot: None, .. } => "rank",
+        Access::Rank { .. } => "rank-prepare",
+        Access::Accept(proposal) if proposal.settles => "accept-settle",
+        Access::Accept(_) => "accept",
     }
 }
 
@@ -87,6 +92,8 @@ pub fn reply_name(reply: &Reply) -> &'static str {
             Some(Answer::Stored) => "stored",
             Some(Answer::Needed) => "needed",
             Some(Answer::Dropped) => "dropped",
+            Some(Answer::Ranked(ranked)) if ranked.element.is_some() => "ranked-element",
+            Some(Answer::Ranked(_)) => "ranked",
             Some(Answer::Refused(_)) => "refused",
         },
         Reply::Listed(_) => "listed",
@@ -115,6 +122,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
 pub fn note_name(note: &Note) -> &'static str {
     match note {
         Note::Confirm { .. } => "confirm",
+        Note::Chosen { .. } => "chosen",
         Note::Decided { .. } => "decided",
         Note::Next { .. } => "next",
         Note::Forget { .. } => "forget",
@@ -128,6 +136,7 @@ pub fn header_name(header: &Header) -> &'static str {
         Header::Configuration(_) => "configuration",
         Header::Element(_) => "element",
         Header::Marks { .. } => "marks",
+        Header::Register { .. } => "register",
         Header::Cell { acceptor, .. } => match (&acceptor.accepted, acceptor.decided) {
             (None, _) => "cell-promised",
             (Some(_), false) => "cell-accepted",

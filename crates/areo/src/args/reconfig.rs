@@ -95,6 +95,7 @@ impl From<DapWord> for DapKind {
         match word {
             DapWord::Abd => DapKind::Abd,
             DapWord::Ec => DapKind::Ec,
+            DapWord::Conditional => DapKind::Conditional,
             DapWord::AbdPublished => DapKind::AbdPublished,
             DapWord::EcPublished => DapKind::EcPublished,
             DapWord::EcOptimized => DapKind::EcOptimized,

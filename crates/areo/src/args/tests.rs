@@ -112,7 +112,10 @@ fn errors_are_one_sentence() {
         ("get a --timeout 5", "'5' is not a time"),
         ("get a --timeout 0s", "no time"),
         ("up --max-object 2GiB", "more than 1GiB"),
-        ("up --dap raid", "[possible values: abd, ec, cas, casgc]"),
+        (
+            "up --dap raid",
+            "[possible values: abd, ec, conditional, cas, casgc]",
+        ),
         ("put a --meta colour", "NAME=VALUE"),
         ("put a --meta =blue", "NAME=VALUE"),
         ("file push a b --min 1KiB", "4KiB to 64MiB"),

@@ -112,7 +112,7 @@ pub(super) fn dap(word: DapWord, k: Option<u8>, n: usize) -> Outcome<Dap> {
     let kind = DapKind::from(word);
     match k {
         Some(k) if !kind.is_coded() => Err(choice_failure(&InvalidChoice::NoFragments { k })),
-        k => Ok(kind.with(k.unwrap_or(Shape::default_k(n)))),
+        k => Ok(kind.with(k.unwrap_or(kind.default_k(n)))),
     }
 }
 

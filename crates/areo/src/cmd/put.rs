@@ -34,8 +34,46 @@ struct PutReport<'a> {
     key: &'a str,
     version: String,
     bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    promise: Option<Promise>,
     #[serde(flatten)]
     cost: Option<&'a Statistics>,
+}
+
+/// What a conditional write promises of others on the same version.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Promise {
+    /// None of them succeeds.
+    OneWinner,
+    /// A concurrent one may succeed, too.
+    Coverable,
+}
+
+impl Promise {
+    /// That of this domain.
+    ///
+    /// # Errors
+    /// A usage error if one winner is required of a domain that does not give it.
+    pub(super) fn of(domain: &Domain, require_one_winner: bool) -> Outcome<Promise> {
+        match domain.has_one_winner() {
+            true => Ok(Promise::OneWinner),
+            false if require_one_winner => Err(failure(areo_client::Error::Invalid {
+                reason: areo_client::Invalid::NotConditional {
+                    domain: domain.name().into(),
+                },
+            })),
+            false => Ok(Promise::Coverable),
+        }
+    }
+
+    /// The rest of a sentence.
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Promise::OneWinner => "no other write on that version succeeds",
+            Promise::Coverable => "a concurrent write on that version may have succeeded, too",
+        }
+    }
 }
 
 pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
@@ -46,6 +84,7 @@ pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
         user_metadata: args.meta.clone(),
         etag: None,
         block_bytes: block_bytes(session, args.block_size)?,
+        request: 0,
     };
     let key = &args.key;
     let interrupted = format!("interrupted: the write of '{key}' may have been applied");
@@ -64,10 +103,17 @@ async fn put(
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
     let (measured, statistics) = domain.measured();
     let block_bytes = u64::from(options.block_bytes);
+    let conditional = args.if_version.is_some();
+    let promise = conditional.then(|| Promise::of(&domain, args.require_one_winner));
+    let promise = promise.transpose()?;
     let bar = bar(out, &domain.configuration(), source.expected);
     let put = async {
         match &args.if_version {
             None => measured.put_stream(key, &mut source, options).await,
+            Some(args::Basis(version)) if promise == Some(Promise::OneWinner) => {
+                let put = measured.compare_and_put_stream(key, &mut source, *version, options);
+                put.await
+            }
             Some(args::Basis(version)) => {
                 let value = source.read_all().await.map_err(StreamError::Local)?;
                 let put = measured.write_if(key, value, *version, options).await;
@@ -85,6 +131,7 @@ async fn put(
         key,
         version: version.to_string(),
         bytes: source.bytes,
+        promise,
         cost: args.stats.stats.then_some(&*statistics),
     };
     report(out, &written, version)?;
@@ -138,7 +185,13 @@ fn report(out: Output, written: &PutReport, version: Version) -> Outcome {
     let (key, size) = (out.foreign(written.key), show_size(written.bytes));
     match out.quiet {
         true => Ok(()),
-        false => out.line(&format!("'{key}' is version {version} now, {size}")),
+        false => out.line(&match written.promise {
+            None => format!("'{key}' is version {version} now, {size}"),
+            Some(promise) => {
+                let promise = promise.sentence();
+                format!("'{key}' is version {version} now, {size}: {promise}")
+            }
+        }),
     }
 }
 

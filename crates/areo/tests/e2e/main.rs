@@ -6,6 +6,7 @@
 mod bad_input;
 mod cluster;
 mod command;
+mod conditional;
 mod crashes;
 mod disks;
 mod file_history;

@@ -84,6 +84,7 @@ impl Variant {
             DapKind::Abd => ("ABD", ""),
             // Without a word it is the one that is here: EC-DAP II, corrected.
             DapKind::Ec => ("EC", ""),
+            DapKind::Conditional => ("EC", " (conditional)"),
             DapKind::AbdPublished => ("ABD", " (MW-ABD)"),
             DapKind::EcPublished => ("EC", " (EC-DAP)"),
             DapKind::EcOptimized => ("EC", " (EC-DAPopt)"),

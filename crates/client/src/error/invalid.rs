@@ -30,6 +30,11 @@ pub enum Invalid {
         /// The limit that applied.
         limit_bytes: u64,
     },
+    /// One winner was asked for in a domain whose kind cannot give that.
+    NotConditional {
+        /// The domain.
+        domain: String,
+    },
     /// The value is too long to be had in memory whole ([`limits::VALUE_BYTES`]).
     InMemory {
         /// Its length.
@@ -96,6 +101,10 @@ impl fmt::Display for Invalid {
             Invalid::ValueTooLarge { bytes, limit_bytes } => write!(
                 f,
                 "the value has {bytes} bytes, a write with a condition takes at most {limit_bytes}"
+            ),
+            Invalid::NotConditional { domain } => write!(
+                f,
+                "'{domain}' is not conditional, so that several concurrent writes on one version may succeed: create a domain with --dap conditional"
             ),
             Invalid::InMemory { bytes } => write!(
                 f,

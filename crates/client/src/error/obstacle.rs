@@ -14,6 +14,11 @@ pub enum Obstacle {
         /// That version.
         largest: Version,
     },
+    /// So many versions came after this one of a conditional domain that they do not say whether it was written.
+    Outrun {
+        /// The version.
+        version: Version,
+    },
     /// Two configurations were decided for one index of the domain's sequence.
     Forked {
         /// The index.
@@ -43,6 +48,7 @@ impl Obstacle {
             error::Obstacle::NumbersUsedUp(used_up) => Obstacle::NumbersUsedUp {
                 largest: used_up.largest,
             },
+            error::Obstacle::Outrun(version) => Obstacle::Outrun { version: *version },
             error::Obstacle::Forked(fork) => {
                 let [first, second] = &fork.configurations;
                 let decided = |c: &Configuration| ForkBranch {
@@ -68,6 +74,10 @@ impl fmt::Display for Obstacle {
                     "no version can come after {largest}: numbers end at 2^62"
                 )
             }
+            Obstacle::Outrun { version } => write!(
+                f,
+                "so many versions came after {version} that they do not say whether it was written"
+            ),
             Obstacle::Forked { index, decided } => {
                 let [first, second] = &**decided;
                 write!(

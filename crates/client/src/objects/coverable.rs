@@ -1,12 +1,12 @@
 //! Coverable writes.
 
+use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
-use crate::object::{Object, PutOptions};
+use crate::object::PutOptions;
 use crate::session::Context;
-use crate::stream::value_to_put;
-use crate::{Version, checksum};
+use crate::stream::{value_to_put, version_conflict};
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::limits;
 use areo_core::object::Name;
@@ -16,7 +16,10 @@ impl Domain {
     /// Writes the object if `version` is its newest; with `None`, if there is no such object. Otherwise writes nothing and
     /// returns what is there. Two rounds; one if it does not write.
     ///
-    /// This is a **coverable** write, and it is **weak**: of two *concurrent* writes that name the same version, both may
+    /// In a **conditional** domain ([`Domain::has_one_winner`]) at most one of concurrent writes on one version succeeds, as with
+    /// [`Domain::compare_and_put`], which refuses elsewhere.
+    ///
+    /// In other domains this is a **coverable** write, and it is **weak**: of two *concurrent* writes that name the same version, both may
     /// succeed. Alice and Bob have both read version 4, and both call `write_if` with it at the same time. Neither finds a
     /// newer version, both write one, and both calls succeed; the larger of the two versions is read
     /// from then on, and the other was overwritten by a writer that had never seen it. What is kept: a write that begins
@@ -66,28 +69,6 @@ impl Domain {
             CoverableOutcome::Changed(version) => return Ok(version),
             CoverableOutcome::Unchanged(found) => found,
         };
-        let latest = match self.known.opened(key, found) {
-            Ok((version, metadata, value)) => {
-                // Of a large object the value is in blocks, and is not read for this.
-                if value.apart.is_none() {
-                    checksum::verify(&value.content, &metadata, version)
-                        .map_err(|damage| self.known.corrupted(key, damage))?;
-                }
-                Some(Box::new(Object {
-                    version,
-                    metadata,
-                    length: value.length(),
-                    content: value.content,
-                }))
-            }
-            Err(Error::NotFound { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        Err(Error::VersionConflict {
-            domain: self.name().into(),
-            key: key.into(),
-            expected: version,
-            latest,
-        })
+        Err(version_conflict(&self.known, key, version, found))
     }
 }

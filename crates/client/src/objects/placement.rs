@@ -1,6 +1,5 @@
 //! Where the elements of an object are.
 
-use crate::Dap;
 use crate::cluster::Names;
 use crate::object::{ElementRole, Placement};
 use areo_core::config::Configuration;
@@ -14,7 +13,7 @@ pub(super) fn placement(
     length: u64,
 ) -> Vec<Placement> {
     let hash = name.placement_hash(configuration.descriptor().domain);
-    let is_copy = configuration.dap() == Dap::Abd
+    let is_copy = !configuration.dap().is_coded()
         || length <= u64::from(configuration.descriptor().copy_bytes);
     let member = |(position, server): (usize, _)| {
         let element = configuration.element_index(position, hash);

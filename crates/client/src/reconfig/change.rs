@@ -15,6 +15,8 @@ pub enum DapKind {
     Abd,
     /// Erasure coding.
     Ec,
+    /// Ranked registers: conditional writes have one winner.
+    Conditional,
     /// MW-ABD, to compare with.
     AbdPublished,
     /// EC-DAP as Ares has it, to compare with.
@@ -34,6 +36,7 @@ impl DapKind {
             DapKind::Abd => Dap::Abd,
             DapKind::AbdPublished => Dap::AbdPublished,
             DapKind::Ec => Dap::Ec { k },
+            DapKind::Conditional => Dap::Conditional { k },
             DapKind::EcPublished => Dap::EcPublished { k },
             DapKind::EcOptimized => Dap::EcOptimized { k },
             DapKind::Cas => Dap::Cas { k },
@@ -41,9 +44,18 @@ impl DapKind {
         }
     }
 
-    /// Whether it keeps fragments.
+    /// Whether it keeps fragments, or may.
     pub fn is_coded(self) -> bool {
-        self.with(1).is_coded()
+        self == DapKind::Conditional || self.with(1).is_coded()
+    }
+
+    /// Data fragments unless the user says otherwise: as many as one crash of `n` servers allows; of a conditional domain one,
+    /// which is replication, because what has one winner is mostly small and there to survive.
+    pub fn default_k(self, n: usize) -> u8 {
+        match self {
+            DapKind::Conditional => 1,
+            _ => Shape::default_k(n),
+        }
     }
 }
 
@@ -54,6 +66,7 @@ impl From<Dap> for DapKind {
             Dap::Abd | Dap::Removed => DapKind::Abd,
             Dap::AbdPublished => DapKind::AbdPublished,
             Dap::Ec { .. } => DapKind::Ec,
+            Dap::Conditional { .. } => DapKind::Conditional,
             Dap::EcPublished { .. } => DapKind::EcPublished,
             Dap::EcOptimized { .. } => DapKind::EcOptimized,
             Dap::Cas { .. } => DapKind::Cas,
@@ -114,7 +127,10 @@ pub(super) fn wanted(
     };
     // What was allowed once need not be allowed again to be kept.
     let kept = (dap, descriptor.members.len()) == (last.dap(), last.n());
-    choice::checked(descriptor, change.allow_f0 || kept)
+    let wanted = choice::checked(descriptor, change.allow_f0 || kept)?;
+    let allowed = last.check_next(&wanted);
+    allowed.map_err(|error| InvalidChoice::InvalidShape { error })?;
+    Ok(wanted)
 }
 
 fn dap(change: &Change, current: Dap, n: usize) -> Result<Dap, InvalidChoice> {
@@ -122,8 +138,8 @@ fn dap(change: &Change, current: Dap, n: usize) -> Result<Dap, InvalidChoice> {
     match change.k {
         Some(k) if !kind.is_coded() => Err(InvalidChoice::NoFragments { k }),
         Some(k) => Ok(kind.with(k)),
-        None if current.is_coded() => Ok(kind.with(current.k())),
-        None => Ok(kind.with(Shape::default_k(n))),
+        None if current.is_coded() || kind == current.into() => Ok(kind.with(current.k())),
+        None => Ok(kind.with(kind.default_k(n))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The writing of one value in blocks.
 
+use super::conflict;
 use super::whole::check;
 use crate::Version;
 use crate::checksum;
@@ -8,6 +9,7 @@ use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
+use areo_core::dsm::conditional::{Condition, Decided};
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -26,6 +28,8 @@ pub(super) struct Upload {
     domain: Domain,
     key: String,
     options: PutOptions,
+    /// On which version; `None`: on any.
+    condition: Option<Condition>,
     /// The first block, until it is known that there is another one.
     first: Option<Bytes>,
     sending: Option<Sending>,
@@ -47,13 +51,19 @@ enum Part {
 }
 
 impl Upload {
-    pub(super) fn new(domain: &Domain, key: &str, options: PutOptions) -> Result<Upload, Error> {
+    pub(super) fn new(
+        domain: &Domain,
+        key: &str,
+        options: PutOptions,
+        condition: Option<Condition>,
+    ) -> Result<Upload, Error> {
         Name::user(key)?;
         check(&options)?;
         let upload = Upload {
             domain: domain.clone(),
             key: key.into(),
             options,
+            condition,
             first: None,
             sending: None,
             digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
@@ -115,9 +125,10 @@ impl Upload {
     fn begin(&mut self) -> Result<(), Error> {
         let (parts, receiver) = mpsc::channel(1);
         let block_bytes = self.options.block_bytes;
+        let condition = self.condition.map(|it| (it, self.options.request));
         let work = move |context: Context| async move {
             let span = span::upload(context.name().key());
-            let ended = span::watch!(span, run(context, receiver, block_bytes));
+            let ended = span::watch!(span, run(context, receiver, block_bytes, condition));
             ended.map_err(|(UploadError::Failed(error) | UploadError::GivenUp(error))| error)
         };
         let name = Name::user(&self.key)?;
@@ -142,6 +153,12 @@ impl Upload {
     pub(super) async fn finish(mut self) -> Result<Version, Error> {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
+            if let Some(condition) = self.condition {
+                let put = self
+                    .domain
+                    .decide(&self.key, value, (condition, self.options));
+                return put.await;
+            }
             let put = self.domain.put_at_once(&self.key, value, self.options);
             return put.await;
         }
@@ -190,6 +207,7 @@ async fn run(
     context: Context,
     mut parts: mpsc::Receiver<Part>,
     block_bytes: u32,
+    condition: Option<(Condition, u128)>,
 ) -> Result<Version, UploadError> {
     let client = context.client.clone();
     let upload = client.next_upload();
@@ -221,7 +239,7 @@ async fn run(
                         }
                     }
                     let blocks = Blocks::new(upload, length, block_bytes);
-                    return Ok(publish(&context, blocks, metadata).await?);
+                    return Ok(publish(&context, blocks, metadata, condition).await?);
                 }
                 // A process that ends has no time for more.
                 None => return Err(UploadError::GivenUp(context.swept())),
@@ -235,19 +253,33 @@ async fn run(
     }
 }
 
-async fn publish(context: &Context, blocks: Blocks, metadata: Metadata) -> Result<Version, Error> {
+async fn publish(
+    context: &Context,
+    blocks: Blocks,
+    metadata: Metadata,
+    condition: Option<(Condition, u128)>,
+) -> Result<Version, Error> {
     let metadata = Metadata {
         blocks: Some(blocks.clone()),
         ..metadata
     };
     span::record(blocks.length(), blocks.count() as usize);
     let metadata = metadata.encode()?;
-    match context
-        .handle()
-        .publish(context.name(), &blocks, metadata)
-        .await
-    {
-        Ok(version) => Ok(version),
+    let (domain, name) = (context.handle(), context.name());
+    let published = match condition {
+        None => domain.publish(name, &blocks, metadata).await.map(Ok),
+        Some(wanted) => {
+            let decided = domain.publish_if(name, &blocks, metadata, wanted).await;
+            decided.map(|decided| match decided {
+                Decided::Written { tag, .. } => Ok(tag),
+                Decided::Conflict(found) => {
+                    Err(conflict(&context.domain, name.key(), wanted.0, found))
+                }
+            })
+        }
+    };
+    match published {
+        Ok(version) => version,
         Err(PublishError::Write(error)) => Err(context.write_error(&error)),
         Err(PublishError::Swept) => Err(context.swept()),
     }

@@ -6,6 +6,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::object::{Metadata, PutOptions, now_ms};
 use crate::session::Context;
+use areo_core::dsm::conditional::{Condition, Decided, Wish};
 use areo_core::element::Value;
 use areo_core::limits;
 use areo_core::object::Name;
@@ -20,12 +21,30 @@ impl Domain {
         options: PutOptions,
     ) -> Result<Version, Error> {
         let name = Name::user(key)?;
+        let request = options.request;
         let value = value_to_put(value, options)?;
-        self.run(Operation::Put, name, |context: Context| async move {
+        self.run(Operation::Put, name, move |context: Context| async move {
+            if request != 0 && context.latest().dap().is_conditional() {
+                return put_once(&context, &value, request).await;
+            }
             let written = context.handle().put(context.name(), &value).await;
             written.map_err(|error| context.write_error(&error))
         })
         .await
+    }
+}
+
+/// Writes it unless this request has done so.
+async fn put_once(context: &Context, value: &Value, request: u128) -> Result<Version, Error> {
+    let domain = context.handle();
+    let wish = Wish {
+        request,
+        ..domain.client.wish(value, Condition::Always)
+    };
+    match domain.put_decided(context.name(), wish).await {
+        Ok(Decided::Written { tag, .. }) => Ok(tag),
+        Ok(Decided::Conflict(_)) => unreachable!("without a condition there is no conflict"),
+        Err(error) => Err(context.write_error(&error)),
     }
 }
 

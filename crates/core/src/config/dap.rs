@@ -19,6 +19,9 @@ macro_rules! kinds {
             "Erasure coding: every member holds one fragment, any `k` make the value. EC-DAP II, corrected."
             Ec { k }, Quorums::erasure_coded, 0x8006, "ec", ec::Ec;
 
+            "Ranked registers: conditional writes have one winner. Replication if `k` is 1, otherwise erasure coding."
+            Conditional { k }, Quorums::erasure_coded, 0x8011, "conditional", conditional::Conditional;
+
             "The domain was removed: servers keep nothing and refuse everything, and nothing comes after this."
             Removed, |n, _| Quorums::majority(n), 0x800a, "removed", abd::Abd;
 
@@ -113,7 +116,12 @@ impl Dap {
 
     /// Whether its elements of large values are fragments; otherwise they are copies.
     pub fn is_coded(self) -> bool {
-        self.fragments().is_some()
+        self.fragments().is_some() && self != Dap::Conditional { k: 1 }
+    }
+
+    /// Whether writes of users' objects are decided, each by a ballot, so that of conditional ones one wins.
+    pub fn is_conditional(self) -> bool {
+        matches!(self, Dap::Conditional { .. })
     }
 
     /// Whether it ends a domain.

@@ -25,6 +25,11 @@ pub(crate) fn coded(n: usize, k: u8) -> Arc<Configuration> {
     configuration(n, Dap::Ec { k })
 }
 
+/// The same with ranked registers, which are replicated.
+pub(crate) fn conditional(n: usize) -> Arc<Configuration> {
+    configuration(n, Dap::Conditional { k: 1 })
+}
+
 /// Of each kind that remembers another part of what was put: tags, nothing, pairs.
 pub(crate) fn remembering() -> [Arc<Configuration>; 3] {
     let k = 1;

@@ -1,8 +1,9 @@
 //! The tally of an adoption (`[X-17 adopted-elements]`): which members hold the version afterwards, without its having been
 //! sent to them.
 
-use super::single;
+use super::{ec, form, single};
 use crate::config::Configuration;
+use crate::element::{Element, Form};
 use crate::env::Env;
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Answer, Body};
@@ -10,6 +11,32 @@ use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
 use std::time::Duration;
+
+/// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
+pub fn is_adoptable(
+    (old, new): (&Configuration, &Configuration),
+    name: &Name,
+    position: usize,
+    kept: (u64, bool),
+) -> bool {
+    let before = old.position(new.members()[position]);
+    let held = before.map(|before| form(old, name, before, kept));
+    held == Some(Form::Copy) || held == Some(form(new, name, position, kept))
+}
+
+/// The element in the form that this configuration wants, if it can be made of this one alone (`[X-17 adopted-elements]`).
+pub fn adapted(c: &Configuration, form: Form, element: Element) -> Option<Element> {
+    match (element.form, form) {
+        (held, wanted) if held == wanted => Some(element),
+        (Form::Copy, Form::Fragment { index, .. }) => Some(Element {
+            form,
+            payload: ec::fragment(c, &element.payload, index),
+            checksum: None,
+            ..element
+        }),
+        _ => None,
+    }
+}
 
 pub(super) struct Adopt {
     name: Name,

@@ -354,6 +354,7 @@ impl Collect {
             Answer::Evicted => Decision::Done(Outcome::Restart),
             Answer::Refused(refusal) => self.refused(from, refusal),
             Answer::Held(_)
+            | Answer::Ranked(_)
             | Answer::Fetched(_)
             | Answer::Stored
             | Answer::Needed

@@ -7,7 +7,7 @@ use crate::error::Failed;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Body, ListEntry, ListPage, ListRequest, Reply};
 use crate::tag::Tag;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A page of what a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +16,8 @@ pub struct Listing {
     pub entries: Vec<ListEntry>,
     /// The common prefixes of which a server lists some key.
     pub prefixes: BTreeMap<String, Option<Witness>>,
+    /// Keys that not all replies list alike: of a register a read alone tells what is current.
+    pub disputed: BTreeSet<String>,
     /// The last key, or common prefix, that the page speaks for; `None`: there are no more.
     pub horizon: Option<String>,
 }
@@ -87,11 +89,13 @@ impl Collect {
         {
             return None;
         }
+        let disputed = disputed(&sound, replies.len());
         let entries = newest(sound.into_iter().cloned());
         let prefixes = self.prefixes(&together, replies.len());
         Some(Listing {
             entries,
             prefixes,
+            disputed,
             horizon,
         })
     }
@@ -125,6 +129,17 @@ impl Collect {
             .map(|(prefix, listed)| (prefix.to_owned(), witness(listed)));
         judged.collect()
     }
+}
+
+/// The keys of entries that are not the same in so many replies.
+fn disputed(entries: &[&ListEntry], replies: usize) -> BTreeSet<String> {
+    let mut listed: BTreeMap<&str, (Tag, usize)> = BTreeMap::new();
+    for entry in entries {
+        let (tag, alike) = listed.entry(&entry.key).or_insert((entry.tag, 0));
+        *alike += usize::from(*tag == entry.tag);
+    }
+    let disputed = listed.iter().filter(|(_, (_, alike))| *alike < replies);
+    disputed.map(|(key, _)| (*key).to_owned()).collect()
 }
 
 /// Of each key the entry with the largest tag, in order of the keys; of a server that has the element, if one does. Of several that list it, the one that has it for the
@@ -233,6 +248,7 @@ mod tests {
             Decision::Done(Listing {
                 entries,
                 prefixes: BTreeMap::new(),
+                disputed: ["a", "b"].map(str::to_owned).into(),
                 horizon: Some("b".into())
             })
         );
@@ -251,6 +267,7 @@ mod tests {
             Decision::Done(Listing {
                 entries: vec![gone],
                 prefixes: BTreeMap::new(),
+                disputed: ["a".to_owned()].into(),
                 horizon: None
             })
         );
@@ -268,6 +285,7 @@ mod tests {
         let page = Listing {
             entries: vec![entry("a", 2)],
             prefixes: BTreeMap::new(),
+            disputed: ["a".to_owned()].into(),
             horizon: None,
         };
         assert_eq!(

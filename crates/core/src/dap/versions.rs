@@ -1,8 +1,7 @@
 //! What one server holds of one object in one configuration (2.2), and the answers that follow from it. Which versions
 //! are taken in and which go is decided by the server halves in [`super::abd`] and [`super::ec`].
 
-use crate::element::{Carried, Form, Handle};
-use crate::limits;
+use crate::element::{Form, Handle};
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
 
@@ -158,6 +157,12 @@ impl Versions {
             "versions ascend, and each is held once"
         );
         repaired.and_then(|lost| lost.record)
+    }
+
+    /// Takes the version of this tag out, and remembers nothing of it.
+    pub fn take(&mut self, tag: Tag) -> Option<StoredVersion> {
+        let place = self.stored.iter().position(|stored| stored.tag == tag)?;
+        Some(self.stored.remove(place))
     }
 
     /// Versions up to this tag are taken in only if they are confirmed or decided to be kept.
@@ -419,26 +424,8 @@ impl Versions {
     /// The same, with the element of this version.
     pub fn held_with(&self, newest: Option<&StoredVersion>, want: Want, have: Tag) -> HeldVersions {
         let newest = newest.filter(|newest| newest.tag > have);
-        let newest = newest.filter(|newest| newest.form != Form::Trimmed);
-        let element = newest.and_then(|newest| {
-            let payload = match (want, newest.form) {
-                (Want::Tags, _) => return None,
-                (Want::Fragment, form) if form.is_whole() => return None,
-                (Want::Metadata, _) => false,
-                // A large one is fetched.
-                (Want::Fragment | Want::Element, _) if newest.bytes > limits::INLINE_BYTES => {
-                    return None;
-                }
-                (Want::Fragment | Want::Element, _) => true,
-            };
-            Some((
-                newest.tag,
-                Carried::Stored {
-                    handle: newest.handle,
-                    payload,
-                },
-            ))
-        });
+        let carried = |newest: &StoredVersion| Some((newest.tag, newest.carried(want)?));
+        let element = newest.and_then(carried);
         HeldVersions {
             stored: self
                 .stored

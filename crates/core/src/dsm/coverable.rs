@@ -29,6 +29,7 @@
 //! | cvr-write | [`Domain::write_covering`], [`Domain::remove_covering`] |
 
 use super::atomic::UnsettledReason;
+use super::conditional::{Condition, Decided};
 use super::{Domain, pause};
 use crate::dap::{CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::element::Value;
@@ -47,6 +48,15 @@ pub enum CoverableOutcome {
     /// unchg: another version is the newest, and nothing was written. What a read returns; it may be that nobody ever
     /// wrote the object.
     Unchanged(FoundVersion),
+}
+
+impl From<Decided> for CoverableOutcome {
+    fn from(decided: Decided) -> CoverableOutcome {
+        match decided {
+            Decided::Written { tag, .. } => CoverableOutcome::Changed(tag),
+            Decided::Conflict(found) => CoverableOutcome::Unchanged(found),
+        }
+    }
 }
 
 impl<E: Env> Domain<E> {
@@ -92,6 +102,10 @@ impl<E: Env> Domain<E> {
         value: &Value,
         (version, next): (Tag, NextTag),
     ) -> Result<CoverableOutcome, WriteError> {
+        if self.known.is_ranked(name) {
+            let wish = self.client.wish(value, Condition::Version(version));
+            return Ok(Box::pin(self.decide_write(name, wish)).await?.into());
+        }
         let mut have = (!version.is_initial()).then_some(CachedVersion {
             tag: version,
             value: None,

@@ -5,7 +5,7 @@ use super::Domain;
 use crate::config::{Configuration, Members};
 use crate::env::Env;
 use crate::gather;
-use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Reply, Request, Want};
+use crate::message::{Access, Answer, Body, Refusal, Reply, Request, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing::HOLDINGS_PATIENCE;
@@ -44,10 +44,14 @@ impl<E: Env> Domain<E> {
         name: &Name,
         tag: Tag,
     ) -> Vec<Holding> {
-        let query = Access::Query {
-            want: Want::Tags,
-            have: Tag::INITIAL,
-            announced: None,
+        let (want, have) = (Want::Tags, Tag::INITIAL);
+        let query = match c.is_ranked(name) {
+            true => Access::Rank {
+                ballot: None,
+                want,
+                have,
+            },
+            false => Access::query(want, have),
         };
         let request = Request::Configured {
             configuration: c.id(),
@@ -74,17 +78,28 @@ fn holding(reply: Option<Reply>, tag: Tag) -> Holding {
         _ => return Holding::Silent,
     };
     match answers.pop() {
-        Some(Answer::Held(held)) => of_versions(&held, tag),
+        Some(Answer::Held(held)) => {
+            let newest = held.stored.iter().rev().map(|(tag, _)| *tag);
+            of_versions(newest, tag, |tag| held.stores(tag))
+        }
+        Some(Answer::Ranked(held)) => {
+            let newest = held.versions.iter().rev().map(|it| it.tag);
+            of_versions(newest, tag, |tag| held.stores(tag))
+        }
         Some(Answer::Refused(Refusal::Damaged)) => Holding::Damaged,
         Some(Answer::Refused(refusal)) => Holding::Refused(refusal),
         _ => Holding::Silent,
     }
 }
 
-fn of_versions(held: &HeldVersions, tag: Tag) -> Holding {
-    let mut newest = held.stored.iter().rev().map(|(tag, _)| *tag);
-    match newest.find(|tag| held.stores(*tag)) {
-        _ if held.stores(tag) => Holding::Version,
+/// `versions`: the newest first.
+fn of_versions(
+    mut versions: impl Iterator<Item = Tag>,
+    tag: Tag,
+    stores: impl Fn(Tag) -> bool,
+) -> Holding {
+    match versions.find(|tag| stores(*tag)) {
+        _ if stores(tag) => Holding::Version,
         Some(other) => Holding::Other(other),
         None => Holding::Nothing,
     }
@@ -94,6 +109,7 @@ fn of_versions(held: &HeldVersions, tag: Tag) -> Holding {
 mod tests {
     use super::*;
     use crate::element::Form;
+    use crate::message::{Ballot, HeldVersions, Lineage, RankedVersion, RankedVersions};
     use crate::tag::{ClientId, Writer};
 
     fn tag(number: u64) -> Tag {
@@ -110,6 +126,29 @@ mod tests {
             stored: stored.collect(),
             ..HeldVersions::default()
         })])
+    }
+
+    /// Of a register the largest ballot says what is newest.
+    #[test]
+    fn a_reply_shows_what_a_member_holds_of_a_register() {
+        let listed = |(number, form)| RankedVersion {
+            tag: tag(number),
+            ballot: Ballot::default(),
+            form,
+            deleted: false,
+            lineage: Lineage::default(),
+        };
+        let versions = [(3, Form::Copy), (1, Form::Copy), (2, Form::Trimmed)].map(listed);
+        let held = RankedVersions {
+            versions: versions.into(),
+            ..RankedVersions::default()
+        };
+        let of = |number| {
+            let answer = Answer::Ranked(Box::new(held.clone()));
+            holding(Some(Reply::Access(vec![answer])), tag(number))
+        };
+        assert_eq!(of(3), Holding::Version);
+        assert_eq!(of(2), Holding::Other(tag(1)));
     }
 
     #[test]

@@ -22,6 +22,7 @@
 //! A reader may find that a block is gone ([`Domain::get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
+use super::conditional::{Condition, Decided, Wish};
 use super::{Domain, removal};
 use crate::dap::{FoundVersion, OfferOutcome};
 use crate::element::Value;
@@ -114,6 +115,14 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         metadata: Bytes,
     ) -> Result<Tag, PublishError> {
+        if self.known.is_ranked(name) {
+            let always = (Condition::Always, 0);
+            let published = Box::pin(self.publish_if(name, blocks, metadata, always));
+            return match published.await? {
+                Decided::Written { tag, .. } => Ok(tag),
+                Decided::Conflict(_) => unreachable!("without a condition there is no conflict"),
+            };
+        }
         // A manifest is short: it has room wherever one of its blocks had.
         let max = match self.largest_tag(name, None).await {
             Ok((OfferOutcome::Room(max), _)) => max,
@@ -155,6 +164,55 @@ impl<E: Env> Domain<E> {
             Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
                 Err(PublishError::Write(WriteError::Unknown(failed)))
             }
+        }
+    }
+
+    /// The same in a conditional domain, if the condition holds: the register chooses the manifest. The cell is committed before, so
+    /// that no sweep takes the blocks away; after a conflict they are removed.
+    ///
+    /// # Errors
+    /// [`PublishError`].
+    pub async fn publish_if(
+        &self,
+        name: &Name,
+        blocks: &Blocks,
+        metadata: Bytes,
+        (condition, request): (Condition, u128),
+    ) -> Result<Decided, PublishError> {
+        let commit = Fate::Commit(Box::new(Commit {
+            name: name.clone(),
+            // Which version it becomes is not known yet.
+            tag: Tag::first(blocks.upload),
+            metadata: metadata.clone(),
+        }));
+        let (cell, value) = (cell(blocks.upload), commit.encode());
+        match self.decide_as_owner(&cell, &value, blocks.upload).await {
+            Ok(decided) if decided == value => {}
+            Ok(_) => {
+                self.remove_upload(blocks.upload, numbers(blocks)).await;
+                return Err(PublishError::Swept);
+            }
+            // It is proposed by none but this client, which does not go on: the commit alone makes nothing a version.
+            Err(failed) => return Err(self.not_applied(blocks, failed).await),
+        }
+        let manifest = Value::manifest(metadata, blocks.length());
+        let wish = Wish {
+            writer: blocks.upload,
+            request,
+            ..self.client.wish(&manifest, condition)
+        };
+        match Box::pin(self.decide_write(name, wish)).await {
+            Ok(written @ Decided::Written { replaced, .. }) => {
+                self.remove_replaced(replaced).await;
+                Ok(written)
+            }
+            Ok(conflict @ Decided::Conflict(_)) => {
+                self.remove_upload(blocks.upload, numbers(blocks)).await;
+                self.forget(&cell);
+                Ok(conflict)
+            }
+            Err(WriteError::NotApplied(failed)) => Err(self.not_applied(blocks, failed).await),
+            Err(unknown) => Err(PublishError::Write(unknown)),
         }
     }
 

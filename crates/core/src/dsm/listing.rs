@@ -10,7 +10,8 @@ use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::{ListEntry, ListRequest};
 use crate::object::{Kind, Metadata, Name};
-use std::collections::BTreeSet;
+use crate::tag::Tag;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,7 +36,11 @@ impl<E: Env> Domain<E> {
             Ok(())
         };
         self.walk().to_the_end(list).await?;
-        let (mut page, uncertain) = merge(listings);
+        let disputed = match self.known.dap().is_conditional() && request.kind == Kind::User {
+            true => disputed(&listings),
+            false => BTreeSet::new(),
+        };
+        let (mut page, uncertain) = merge(listings, &disputed);
         let looks = uncertain.iter().map(async |prefix| {
             let any = self.has_any(request.kind, prefix).await?;
             Ok((!any).then_some(prefix))
@@ -54,7 +59,7 @@ impl<E: Env> Domain<E> {
     }
 
     /// The entry. Where no server that answered has an element of its version, the object is asked for alone
-    /// (`[CAS-8 finalized-listing]`); `None`: it is deleted.
+    /// (`[CAS-8 finalized-listing]`); so is a register that servers do not list alike. `None`: it is deleted.
     async fn looked_up(
         &self,
         kind: Kind,
@@ -78,6 +83,7 @@ impl<E: Env> Domain<E> {
                 etag,
                 written_at_ms,
                 absent: false,
+                deleted: false,
                 ..entry
             }
         }))
@@ -102,9 +108,27 @@ impl<E: Env> Domain<E> {
     }
 }
 
+/// The keys of registers that servers, or configurations, do not list alike.
+fn disputed(listings: &[Listing]) -> BTreeSet<String> {
+    let mut disputed: BTreeSet<String> = BTreeSet::new();
+    let mut listed: BTreeMap<&str, (Tag, usize)> = BTreeMap::new();
+    for listing in listings {
+        disputed.extend(listing.disputed.iter().cloned());
+        for entry in &listing.entries {
+            let (tag, alike) = listed.entry(&entry.key).or_insert((entry.tag, 0));
+            *alike += usize::from(*tag == entry.tag);
+        }
+    }
+    let differ = listed
+        .iter()
+        .filter(|(_, (_, alike))| *alike < listings.len());
+    disputed.extend(differ.map(|(key, _)| (*key).to_owned()));
+    disputed
+}
+
 /// A page out of what several configurations list: it ends where the first of them does. Beside it the common prefixes for
 /// which no version speaks in all of them.
-fn merge(listings: Vec<Listing>) -> (Page, Vec<String>) {
+fn merge(listings: Vec<Listing>, disputed: &BTreeSet<String>) -> (Page, Vec<String>) {
     let horizons = listings.iter().filter_map(|it| it.horizon.clone());
     let next = horizons.min();
     let within = |name: &str| next.as_deref().is_none_or(|horizon| name <= horizon);
@@ -118,8 +142,12 @@ fn merge(listings: Vec<Listing>) -> (Page, Vec<String>) {
     let uncertain = prefixes.iter().filter(|prefix| !is_certain(prefix));
     let uncertain = uncertain.cloned().collect();
     let entries = listings.into_iter().flat_map(|it| it.entries);
-    let newest = listing::newest(entries.filter(|entry| within(&entry.key)));
-    let shown = newest.into_iter().filter(|entry| !entry.deleted);
+    let mut newest = listing::newest(entries.filter(|entry| within(&entry.key)));
+    for entry in &mut newest {
+        entry.absent |= disputed.contains(&entry.key);
+    }
+    let is_shown = |entry: &ListEntry| entry.absent || !entry.deleted;
+    let shown = newest.into_iter().filter(is_shown);
     let page = Page {
         entries: shown.collect(),
         prefixes: prefixes.into_iter().collect(),
@@ -148,7 +176,7 @@ fn cut(mut page: Page, limit: u16) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tag::{Tag, Writer};
+    use crate::tag::Writer;
 
     fn entry(key: &str, number: u64, deleted: bool) -> ListEntry {
         let writer = Writer::default();
@@ -174,7 +202,7 @@ mod tests {
     }
 
     fn page(listings: Vec<Listing>, limit: u16) -> Page {
-        cut(merge(listings).0, limit)
+        cut(merge(listings, &BTreeSet::new()).0, limit)
     }
 
     fn keys(page: &Page) -> Vec<&str> {

@@ -79,6 +79,10 @@ impl<E: Env> Domain<E> {
         scope: Scope,
         passed: &PassedVersions,
     ) -> Result<Option<Newest>, Unavailable> {
+        assert!(
+            !self.known.is_ranked(name),
+            "a register is decided, not covered"
+        );
         let env = &self.client.env;
         // Most of the time it is the version that the configuration before has and gives.
         let get_version =

@@ -160,7 +160,7 @@ impl<E: Env> Domain<E> {
         let pages = gather::gather(&self.client.env, &at, census).await?;
         assert_eq!(pages.len(), c.n(), "a place for each member");
         match at.is_last() {
-            true => Ok(compare(kind, &pages)),
+            true => Ok(compare(c, kind, &pages)),
             false => Err(Incomplete::Moving),
         }
     }
@@ -176,7 +176,12 @@ impl<E: Env> Domain<E> {
         lacking: &[bool],
     ) -> Result<Completion, Incomplete> {
         assert_eq!(lacking.len(), c.n(), "known of each member, or not");
-        let SettledVersion { found, last } = self.read_settled(name, None).await?;
+        let is_ranked = c.is_ranked(name);
+        let SettledVersion { found, last } = match is_ranked {
+            // Choosing it again brings it to all members that answer.
+            true => Box::pin(self.choose_again(name)).await?,
+            false => self.read_settled(name, None).await?,
+        };
         if last.c() != c {
             return Err(Incomplete::Moving);
         }
@@ -186,7 +191,7 @@ impl<E: Env> Domain<E> {
             .zip(lacking)
             .filter_map(|(member, lacks)| lacks.then_some(*member))
             .collect();
-        if let Some(value) = &found.value {
+        if let Some(value) = found.value.as_ref().filter(|_| !is_ranked) {
             // A member that refuses goes on lacking it: the look afterwards shows that.
             let version = (found.tag, value);
             let _ = dap::complete(&self.client.env, &last, name, version, lacking).await;
@@ -277,7 +282,7 @@ impl ConfiguredTally for Census {
 }
 
 /// What the members list side by side, up to where the first page that was cut ends.
-fn compare(kind: Kind, pages: &[Option<ListPage>]) -> RedundancyPage {
+fn compare(c: &Configuration, kind: Kind, pages: &[Option<ListPage>]) -> RedundancyPage {
     let cut = pages.iter().flatten().filter(|page| page.truncated);
     let ends = cut.filter_map(|page| page.entries.last());
     let next = ends.map(|last| last.key.clone()).min();
@@ -291,24 +296,44 @@ fn compare(kind: Kind, pages: &[Option<ListPage>]) -> RedundancyPage {
             }
         }
     }
-    let object = |(key, row): (&str, Vec<Option<&ListEntry>>)| {
-        let tag = newest(&row);
-        let listed = row.iter().zip(pages).map(|(entry, page)| match entry {
-            _ if page.is_none() => Listed::Unknown,
-            Some(entry) if entry.damaged => Listed::Damaged,
-            Some(entry) if entry.tag >= tag && !entry.absent => Listed::Newest,
-            _ => Listed::Older,
-        });
-        ObjectRedundancy {
-            name: Name::new(kind, key).expect("a server listed it"),
-            tag,
-            listed: listed.collect(),
-        }
-    };
-    let objects: Vec<ObjectRedundancy> = rows.into_iter().map(object).collect();
-    let is_whole = |it: &ObjectRedundancy| it.listed.len() == pages.len();
-    assert!(objects.iter().all(is_whole), "a place for each member");
+    let objects = rows.iter().map(|(key, row)| {
+        let name = Name::new(kind, key).expect("a server listed it");
+        compare_one(c, name, row, pages)
+    });
+    let objects = objects.collect();
     RedundancyPage { objects, next }
+}
+
+/// What the members list of one object.
+fn compare_one(
+    c: &Configuration,
+    name: Name,
+    row: &[Option<&ListEntry>],
+    pages: &[Option<ListPage>],
+) -> ObjectRedundancy {
+    assert_eq!(row.len(), pages.len(), "a place for each member");
+    // The largest tag of a register may be of a version that was never chosen; what a quorum lists is not.
+    let sound = || row.iter().flatten().filter(|it| !it.damaged && !it.absent);
+    let at_quorum = |tag: &Tag| {
+        let alike = sound().filter(|it| it.tag == *tag).count();
+        alike >= c.quorums().quorum()
+    };
+    let is_ranked = c.is_ranked(&name);
+    let agreed = sound().map(|it| it.tag).find(at_quorum);
+    let agreed = agreed.filter(|_| is_ranked);
+    let tag = agreed.unwrap_or_else(|| newest(row));
+    let is_newest = |it: &ListEntry| match is_ranked {
+        true => agreed == Some(it.tag),
+        false => it.tag >= tag,
+    };
+    let listed = row.iter().zip(pages).map(|(entry, page)| match entry {
+        _ if page.is_none() => Listed::Unknown,
+        Some(entry) if entry.damaged => Listed::Damaged,
+        Some(entry) if is_newest(entry) && !entry.absent => Listed::Newest,
+        _ => Listed::Older,
+    });
+    let listed = listed.collect();
+    ObjectRedundancy { name, tag, listed }
 }
 
 /// The newest version of an object: what a damaged member lists counts only where no other lists anything.
@@ -323,6 +348,7 @@ fn newest(row: &[Option<&ListEntry>]) -> Tag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::testing::{conditional, replicated};
     use crate::message::Refusal;
     use crate::tag::Writer;
     use Listed::{Damaged, Newest, Older, Unknown};
@@ -347,7 +373,7 @@ mod tests {
     }
 
     fn rows(pages: &[Option<ListPage>]) -> Vec<(String, u64, Vec<Listed>)> {
-        let page = compare(Kind::User, pages);
+        let page = compare(&replicated(pages.len()), Kind::User, pages);
         let row = |it: ObjectRedundancy| (it.name.key().to_owned(), it.tag.number, it.listed);
         page.objects.into_iter().map(row).collect()
     }
@@ -385,6 +411,20 @@ mod tests {
         );
     }
 
+    /// A proposal that failed may have the larger tag, and is lacked by none.
+    #[test]
+    fn of_a_register_the_version_counts_that_a_quorum_lists() {
+        let c = conditional(3);
+        let listed = |numbers: [u64; 3]| {
+            let pages = numbers.map(|number| Some(page(vec![entry("a", number)], false)));
+            compare(&c, Kind::User, &pages).objects[0].clone()
+        };
+        let failed = listed([2, 3, 2]);
+        assert_eq!(failed.tag.number, 2);
+        assert_eq!(failed.listed, [Newest, Older, Newest]);
+        assert_eq!(listed([1, 3, 2]).listed, [Older; 3], "a read decides it");
+    }
+
     #[test]
     fn what_only_damaged_members_list_is_looked_at() {
         let damaged = ListEntry {
@@ -403,7 +443,8 @@ mod tests {
             Some(page(vec![entry("a", 1), entry("b", 1)], true)),
             Some(page(vec![entry("a", 1), entry("c", 1)], true)),
         ];
-        assert_eq!(compare(Kind::User, &pages).next.as_deref(), Some("b"));
+        let c = replicated(2);
+        assert_eq!(compare(&c, Kind::User, &pages).next.as_deref(), Some("b"));
         let keys: Vec<String> = rows(&pages).into_iter().map(|row| row.0).collect();
         assert_eq!(keys, ["a", "b"]);
     }

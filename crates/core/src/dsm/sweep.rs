@@ -22,12 +22,12 @@
 //! To remove a block is to write a tombstone over it, in one round, because all tags that it can have are known.
 
 use super::Domain;
-use super::large::{self, Fate};
+use super::large::{self, Commit, Fate};
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::message::ListRequest;
 use crate::object::{Kind, Metadata};
-use crate::tag::Writer;
+use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 
@@ -251,6 +251,9 @@ impl<E: Env> Domain<E> {
         let Ok(manifest) = commit.manifest() else {
             return Ok(State::Live);
         };
+        if self.known.is_ranked(&commit.name) {
+            return self.settled_in_register(&commit).await;
+        }
         loop {
             let found = self.stat(&commit.name).await;
             let found = found?;
@@ -265,6 +268,20 @@ impl<E: Env> Domain<E> {
             let put = self.put_version(&commit.name, version).await;
             put.map_err(unavailable)?;
         }
+    }
+}
+
+impl<E: Env> Domain<E> {
+    /// The state of an upload that was committed in a conditional domain. Its writer may still propose it, so that it is given up
+    /// only where the versions that came after it show it.
+    async fn settled_in_register(&self, commit: &Commit) -> Result<State, Unavailable> {
+        let (found, lineage) = self.read_lineage(&commit.name).await?;
+        let is_this = |tag: Tag| tag.writer == commit.tag.writer;
+        if is_this(found.tag) || !lineage.ancestors.iter().any(|it| is_this(it.tag)) {
+            return Ok(State::Live);
+        }
+        let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
+        Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)))
     }
 }
 

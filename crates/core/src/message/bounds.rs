@@ -15,14 +15,31 @@ impl Ballot {
 impl Access {
     /// Whether its tag is possible ([`Tag::is_possible`]).
     pub fn is_possible(&self) -> bool {
+        if let Access::Accept(proposal) = self {
+            return proposal.ballot.is_possible()
+                && proposal.tag.is_possible()
+                && proposal.lineage.is_possible();
+        }
+        if let Access::Rank {
+            ballot: Some(ballot),
+            ..
+        } = self
+            && !ballot.is_possible()
+        {
+            return false;
+        }
         let (Access::Query { have: tag, .. }
+        | Access::Rank { have: tag, .. }
         | Access::Fetch { tag, .. }
         | Access::Put { tag, .. }
         | Access::Keep { tag, .. }
         | Access::Fence { upto: tag, .. }
         | Access::Finalize { tag, .. }
         | Access::Drop(tag)
-        | Access::Adopt(tag)) = self;
+        | Access::Adopt(tag)) = self
+        else {
+            unreachable!("the others were judged")
+        };
         let spared = match self {
             Access::Fence { spared, .. } => *spared,
             _ => Tag::INITIAL,
@@ -70,6 +87,7 @@ impl Reply {
         match self {
             Reply::Access(answers) => answers.iter().all(|answer| match answer {
                 Answer::Held(held) => held.is_possible(),
+                Answer::Ranked(ranked) => ranked.is_possible(),
                 _ => true,
             }),
             Reply::Listed(listed) => listed.entries.iter().all(|entry| entry.tag.is_possible()),

@@ -290,6 +290,7 @@ fn after(
         precedes(last, &next),
         "a configuration is appended to its own domain"
     );
+    last.check_next(&next)?;
     Ok(next)
 }
 

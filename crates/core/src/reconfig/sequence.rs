@@ -101,7 +101,7 @@ fn domain_of(c: &Configuration) -> (DomainId, u32) {
 }
 
 /// Asks a quorum for the pointer; the visit has it afterwards.
-pub(super) async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
+pub(crate) async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
     let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
         Reply::Config => Fold::Count,
         _ => Fold::Ignore,

@@ -14,6 +14,7 @@
 //! Memory is bounded: objects move in groups, of which each ends before the next one begins.
 
 mod objects;
+mod registers;
 
 use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
@@ -101,10 +102,23 @@ pub async fn transfer<E: Env>(
         target,
         progress,
     };
-    let parts: Vec<Part<'_>> = vec![
-        Box::pin(all_cells(sources, source)),
+    let is_conditional = |c: &Arc<Configuration>| c.dap().is_conditional();
+    assert!(
+        sources
+            .iter()
+            .all(|c| is_conditional(c) == is_conditional(target)),
+        "a domain stays conditional, or not"
+    );
+    let mut parts: Vec<Part<'_>> = vec![
+        Box::pin(backwards(sources, source, async |source| {
+            source.cells().await
+        })),
         Box::pin(everything_else(sources, source)),
     ];
+    if is_conditional(target) {
+        let registers = async |source: Source<'_, E>| source.registers().await;
+        parts.push(Box::pin(backwards(sources, source, registers)));
+    }
     let moved = gather::join(parts.len(), parts).await;
     match moved.into_iter().collect() {
         Ok(()) => Ok(TransferOutcome::Complete),
@@ -114,16 +128,17 @@ pub async fn transfer<E: Env>(
     }
 }
 
-/// Moves the cells of all sources, from the last one on: what was accepted in a later configuration goes before what was
-/// accepted in an earlier one (`docs/decisions/0007-what-a-pointer-does.md`), and here the first value to come counts.
-async fn all_cells<'a, E: Env>(
+/// Moves the cells, or the registers, of all sources, from the last one on: what was accepted in a later configuration goes before
+/// what was accepted in an earlier one (`docs/decisions/0007-what-a-pointer-does.md`), and here the first value to come counts.
+async fn backwards<'a, E: Env>(
     sources: &[Arc<Configuration>],
     source: impl Fn(usize) -> Source<'a, E>,
+    moves: impl AsyncFn(Source<'a, E>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let (mut first, mut rest) = (0, sources.len());
     while rest > first {
         rest -= 1;
-        match source(rest).cells().await {
+        match moves(source(rest)).await {
             Err(Stop::Final(later)) => {
                 first = place(sources, later)?;
                 assert!(first > rest, "what one points to comes after it");
@@ -180,7 +195,8 @@ impl<E: Env> Source<'_, E> {
     /// Moves everything but the cells. What of it needs the others not at once.
     async fn objects_and_servers(&self) -> Result<(), Stop> {
         let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers())];
-        for kind in Kind::ALL {
+        let is_register = |kind: &Kind| *kind == Kind::User && self.c.dap().is_conditional();
+        for kind in Kind::ALL.into_iter().filter(|kind| !is_register(kind)) {
             parts.push(Box::pin(self.kind(kind)));
         }
         let moved = gather::join(parts.len(), parts).await;

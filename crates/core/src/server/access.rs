@@ -21,6 +21,7 @@ impl Server {
         if !access.is_possible() {
             return Answer::Refused(Refusal::TooLarge);
         }
+        let of = (key, name);
         let state = self.states.get_mut(&key).expect("admitted");
         let read = |tag| Read {
             answer,
@@ -60,27 +61,25 @@ impl Server {
                 element,
                 write_back,
             } => {
-                let arrival = if write_back {
-                    Arrival::WriteBack
-                } else {
-                    Arrival::New
+                let arrival = match write_back {
+                    true => Arrival::WriteBack,
+                    false => Arrival::New,
                 };
-                self.put(now, (key, name), (tag, element), arrival)
+                self.put(now, of, (tag, element), arrival)
             }
-            Access::Keep { tag, element } => {
-                self.put(now, (key, name), (tag, element), Arrival::Kept)
-            }
+            Access::Keep { tag, element } => self.put(now, of, (tag, element), Arrival::Kept),
             Access::Fence { upto, spared } => {
-                let held = state.fence((key, name), (upto, spared), &mut self.ledger);
+                let held = state.fence(of, (upto, spared), &mut self.ledger);
                 held.map_or_else(Answer::Refused, Answer::Held)
             }
-            Access::Finalize { tag, want } => {
-                self.finalize(now, (key, name), (tag, want), (answer, reads))
-            }
-            Access::Drop(tag) => match state.drop_version((key, name), tag, &mut self.ledger) {
+            Access::Finalize { tag, want } => self.finalize(now, of, (tag, want), (answer, reads)),
+            Access::Drop(tag) => match state.drop_version(of, tag, &mut self.ledger) {
                 Ok(()) => Answer::Dropped,
                 Err(refusal) => Answer::Refused(refusal),
             },
+            ranked @ (Access::Rank { .. } | Access::Accept(_)) => {
+                self.ranked(now, of, ranked, (answer, reads))
+            }
             // What can be adopted came here as a put.
             Access::Adopt(tag) => match state.supersedes(name, tag) {
                 Ok(true) => Answer::Stored,

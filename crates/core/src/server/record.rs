@@ -3,6 +3,7 @@
 
 use crate::config::{Configuration, ConfigurationId};
 use crate::consensus::paxos::Acceptor;
+use crate::dap::conditional::register::Register;
 use crate::dap::versions::Marks;
 use crate::element::{Form, Handle};
 use crate::message::ServerRecord;
@@ -28,6 +29,15 @@ pub enum Header {
         name: Name,
         /// What they are.
         marks: Marks,
+    },
+    /// What is remembered of a ranked register beside its elements.
+    Register {
+        /// Of which configuration.
+        key: ConfigurationId,
+        /// Of which object.
+        name: Name,
+        /// What.
+        register: Box<Register>,
     },
     /// An acceptor's state.
     Cell {

@@ -1,8 +1,10 @@
 //! A server's part of one configuration: its objects and cells. Which versions of an object are taken in and which go is
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
+mod fence;
 mod keeping;
 mod listing;
+pub(super) mod ranked;
 mod recovery;
 
 use super::record::{ElementHeader, Header, Ledger};
@@ -23,9 +25,10 @@ use crate::pointer::{self, Pointer};
 use crate::tag::Tag;
 use bytes::Bytes;
 use keeping::{
-    admission, bounds, enqueue, forget, forget_fates, handles, has_fence, is_removed_block, mark,
-    object, tag_alone, take_in, trim,
+    admission, bounds, enqueue, forget, forget_fates, handles, is_removed_block, mark, object,
+    tag_alone, take_in, trim,
 };
+use ranked::KeptRegister;
 use recovery::RecoveryFindings;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -40,6 +43,8 @@ pub(super) struct ConfigurationState {
     configuration: Option<(Arc<Configuration>, Handle)>,
     /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
     objects: BTreeMap<Bytes, Versions>,
+    /// What is remembered of those of them that are ranked registers.
+    registers: BTreeMap<Bytes, KeptRegister>,
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
     /// Some of them may be fates of versions.
     has_fates: bool,
@@ -106,6 +111,8 @@ impl ConfigurationState {
     pub(super) fn empty(&mut self, ledger: &mut Ledger) {
         let objects = std::mem::take(&mut self.objects).into_values();
         ledger.supersede(objects.flat_map(Versions::into_handles));
+        let registers = std::mem::take(&mut self.registers).into_values();
+        ledger.supersede(registers.filter_map(|kept| kept.record));
         let cells = std::mem::take(&mut self.cells).into_values();
         ledger.supersede(cells.map(|(_, handle)| handle));
     }
@@ -165,62 +172,13 @@ impl ConfigurationState {
 
     /// Whether a write-back of this version would be acknowledged as it is.
     pub(super) fn supersedes(&self, name: &Name, tag: Tag) -> Result<bool, Refusal> {
+        if self.is_ranked(name) {
+            return Err(Refusal::Malformed);
+        }
         let c = self.configuration().expect(ADMITTED);
         let arrival = (Arrival::WriteBack, usize::MAX);
         let admission = |versions| admission(c, versions, tag, arrival);
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
-    }
-
-    /// Whether a new version of the object would be refused for those that are not confirmed (`[X-3 unconfirmed-cap]`).
-    pub(super) fn is_busy(&self, name: &Name, max_unconfirmed: usize) -> bool {
-        let c = self.configuration().expect(ADMITTED);
-        let bounds = bounds(c, max_unconfirmed);
-        let is_busy = |versions| of_kind!(c, K => K::is_busy(versions, bounds));
-        // With a successor known the version goes there.
-        self.next.is_none() && self.objects.get(name.as_bytes()).is_some_and(is_busy)
-    }
-
-    /// From now on no version up to this tag is taken in that is not here, confirmed, spared, or decided to be kept. Returns
-    /// what is here.
-    pub(super) fn fence(
-        &mut self,
-        (key, name): (ConfigurationId, &Name),
-        (upto, spared): (Tag, Tag),
-        ledger: &mut Ledger,
-    ) -> Result<HeldVersions, Refusal> {
-        self.sound(name)?;
-        if !has_fence(self.configuration().expect(ADMITTED)) {
-            return Err(Refusal::Malformed);
-        }
-        let versions = object(&mut self.objects, name);
-        if versions.raise_fence(upto, spared) {
-            mark(key, name, versions, ledger);
-        }
-        let reaches = versions.fence().max(versions.stable());
-        assert!(reaches >= upto, "a fence reaches as far as was asked");
-        Ok(versions.held(Want::Tags, Tag::INITIAL))
-    }
-
-    /// Evicts a version that was decided never to be at a quorum. What is confirmed stays: then a larger one is.
-    pub(super) fn drop_version(
-        &mut self,
-        (key, name): (ConfigurationId, &Name),
-        tag: Tag,
-        ledger: &mut Ledger,
-    ) -> Result<(), Refusal> {
-        self.sound(name)?;
-        if !has_fence(self.configuration().expect(ADMITTED)) {
-            return Err(Refusal::Malformed);
-        }
-        let versions = object(&mut self.objects, name);
-        if tag <= versions.stable() {
-            return Ok(());
-        }
-        let record = versions.drop_version(tag);
-        ledger.trimmed += u64::from(record.is_some());
-        ledger.supersede(record);
-        mark(key, name, versions, ledger);
-        Ok(())
     }
 
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
@@ -232,6 +190,9 @@ impl ConfigurationState {
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
         assert!(self.found.is_empty(), "recovery has judged what it found");
+        if self.is_ranked(name) {
+            return Err(Refusal::Malformed);
+        }
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         let versions = match self.objects.get_mut(name.as_bytes()) {
             Some(versions) => versions,
@@ -278,8 +239,8 @@ impl ConfigurationState {
         ledger: &mut Ledger,
     ) -> Option<Tag> {
         let (c, _) = self.configuration.as_ref()?;
-        if dap::finalizes(c) {
-            // Only a round raises the mark, durably ([CAS-1 durable-marks]).
+        if dap::finalizes(c) || c.is_ranked(name) {
+            // Only a round raises the mark, durably ([CAS-1 durable-marks]); registers have ballots.
             return None;
         }
         // For an object that is not here the note came before the put; what it says is then said by the put's quorum.
@@ -363,6 +324,9 @@ impl ConfigurationState {
         tag: Tag,
         ledger: &mut Ledger,
     ) {
+        if self.is_ranked(name) {
+            return self.lose_element(name, tag, ledger);
+        }
         let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
             return;
         };

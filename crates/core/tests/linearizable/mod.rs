@@ -328,6 +328,24 @@ fn every_history_of_coded_atomic_storage_is_linearizable() {
     }
 }
 
+/// Ranked registers: what is chosen follows what was chosen before, so that its tags are in that order, too.
+#[test]
+fn every_history_of_registers_is_linearizable() {
+    let shapes = [(3, 1, 24), (4, 2, 24), (5, 3, 0)]
+        .map(|(n, k, copy_bytes)| configuration(n, Dap::Conditional { k }, 1, copy_bytes));
+    for seed in 0..SEEDS {
+        for (shape, c) in shapes.iter().enumerate() {
+            let run = Run::new(c, seed << 8 | shape as u64, Procedure::Sound);
+            if let Err(violation) = run.finish(20) {
+                panic!(
+                    "seed {seed}, shape {shape}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+        }
+    }
+}
+
 /// The number of seeds until the oracle sees a planted bug.
 fn seeds_until_caught(procedure: Procedure, c: &Arc<Configuration>) -> u64 {
     let caught = |seed: &u64| Run::new(c, *seed, procedure).finish(20).is_err();

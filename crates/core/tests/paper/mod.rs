@@ -4,6 +4,7 @@
 mod baselines;
 mod cells;
 mod coded_storage;
+mod conditional;
 mod coverable;
 mod damage;
 mod durability;

@@ -25,14 +25,14 @@ fn shapes() -> [(usize, Dap); 2] {
 }
 
 /// What members list of the objects of users.
-fn look(world: &World, actor: &Actor, c: &Arc<Configuration>) -> Vec<ObjectRedundancy> {
+pub(super) fn look(world: &World, actor: &Actor, c: &Arc<Configuration>) -> Vec<ObjectRedundancy> {
     let (domain, c) = (actor.domain(), c.clone());
     let page = world.run(async move { domain.redundancy(&c, Kind::User, "").await });
     page.expect("a quorum lists them").objects
 }
 
 /// A round of this server over the one domain that there is.
-fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
+pub(super) fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
     let actor = world.actor(c);
     let (of_world, c) = (world.clone(), c.clone());
     let pace = RepairPace {

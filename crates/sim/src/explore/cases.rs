@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub mod cap;
+pub mod conditional;
 pub mod reconfigure;
 pub mod start;
 
@@ -107,6 +108,18 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "cap-4-2-crash",
         make: cap::one_stops,
+    },
+    Entry {
+        name: "conditional-3-two",
+        make: conditional::two,
+    },
+    Entry {
+        name: "conditional-3-mixed",
+        make: conditional::mixed,
+    },
+    Entry {
+        name: "conditional-4-2",
+        make: conditional::coded,
     },
     Entry {
         name: "rolled-back-start",

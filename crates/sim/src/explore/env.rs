@@ -27,6 +27,10 @@ pub(super) struct World {
     sent: RefCell<Vec<Sent>>,
     /// By number; gone once it is decided.
     calls: RefCell<Vec<Weak<dyn Sink>>>,
+    /// Pauses that the operation under way may make yet; `None`: as many as it wants.
+    pauses: Cell<Option<usize>>,
+    /// It wanted more.
+    gave_up: Cell<bool>,
     /// Counts what others can see: messages, and quorum calls that were decided.
     visible: Cell<u64>,
 }
@@ -67,6 +71,8 @@ impl World {
             drawn: Cell::new(0),
             sent: RefCell::default(),
             calls: RefCell::default(),
+            pauses: Cell::new(None),
+            gave_up: Cell::new(false),
             visible: Cell::new(0),
         })
     }
@@ -176,6 +182,18 @@ impl<T: Tally> Sink for Gather<T> {
     }
 }
 
+impl ExploreEnv {
+    /// Lets an operation begin that gives up when it wants to pause once more.
+    pub(super) fn allow_pauses(&self, pauses: usize) {
+        self.0.pauses.set(Some(pauses));
+        self.0.gave_up.set(false);
+    }
+
+    pub(super) fn gave_up(&self) -> bool {
+        self.0.gave_up.get()
+    }
+}
+
 impl Env for ExploreEnv {
     fn gather<T: Tally + 'static>(
         &self,
@@ -216,9 +234,22 @@ impl Env for ExploreEnv {
         self.0.show();
     }
 
-    /// Over at once: nothing orders a client's pause and other events but messages, and those may take as long.
+    /// Over at once: nothing orders a client's pause and other events but messages, and those may take as long. After as many as
+    /// the operation may make it gives up.
     fn sleep(&self, _time: Duration) -> impl Future<Output = ()> {
-        std::future::ready(())
+        let World {
+            pauses, gave_up, ..
+        } = &*self.0;
+        match pauses.get() {
+            Some(0) => gave_up.set(true),
+            allowed => pauses.set(allowed.map(|allowed| allowed - 1)),
+        }
+        let gave_up = gave_up.get();
+        async move {
+            if gave_up {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     fn now(&self) -> Instant {

@@ -7,6 +7,7 @@ use areo_core::hash::stable_hash;
 use areo_core::instant::Instant;
 use areo_core::message::{Answer, Reply};
 use areo_core::tag::Tag;
+use std::collections::BTreeSet;
 
 /// An operation that has begun.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +65,9 @@ pub(super) fn history_of(observed: &[ObservedOperation]) -> (String, Option<Stri
                 && let Some(operation) = &begun[place]
             {
                 time += 1;
-                end(&mut history, Instant(time), operation, other.ended.as_ref());
+                let is_on = matches!(other.kind, Kind::Conditional(..));
+                let how = (is_on, other.ended.as_ref());
+                end(&mut history, Instant(time), operation, how);
             }
         }
         if let Some(place) = beginning {
@@ -74,6 +77,10 @@ pub(super) fn history_of(observed: &[ObservedOperation]) -> (String, Option<Stri
                 Kind::Write(text) => {
                     let hash = stable_hash(text.as_bytes());
                     (history::Kind::Write, Some(hash))
+                }
+                Kind::Conditional(base, text) => {
+                    let hash = stable_hash(text.as_bytes());
+                    (history::Kind::ConditionalWrite(*base), Some(hash))
                 }
                 Kind::Other => continue,
             };
@@ -90,8 +97,21 @@ pub(super) fn history_of(observed: &[ObservedOperation]) -> (String, Option<Stri
     )
 }
 
-fn end(history: &mut History, now: Instant, operation: &history::Operation, ended: Option<&Ended>) {
+/// `is_on`: the operation writes on a version.
+fn end(
+    history: &mut History,
+    now: Instant,
+    operation: &history::Operation,
+    (is_on, ended): (bool, Option<&Ended>),
+) {
     match ended {
+        Some(Ended::Read(tag, value)) if is_on => {
+            let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));
+            history.end_uncovered(&now.into(), operation, *tag, value);
+        }
+        Some(Ended::Written(tag)) if is_on => {
+            history.end_covered(&now.into(), operation, *tag, &BTreeSet::new());
+        }
         Some(Ended::Read(tag, value)) => {
             let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));
             history.end_read(&now.into(), operation, *tag, value);
@@ -105,7 +125,7 @@ fn end(history: &mut History, now: Instant, operation: &history::Operation, ende
 /// The judge that knows nothing of versions, with its general search. Nobody is asked before a read or a write has ended.
 fn second_opinion(observed: &[ObservedOperation], lines: &str) -> Option<String> {
     let has_ended = |of: &ObservedOperation| {
-        let is_judged = matches!(of.kind, Kind::Read | Kind::Write(_));
+        let is_judged = of.kind != Kind::Other;
         is_judged && matches!(of.ended, Some(Ended::Read(..) | Ended::Written(_)))
     };
     let is_told = observed.iter().any(has_ended);

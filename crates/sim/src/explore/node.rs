@@ -258,7 +258,15 @@ pub(super) fn is_question(message: &Message) -> bool {
                 && pointer.is_none()
                 && match body {
                     Body::Access(accesses) => accesses.iter().all(|(_, access)| {
-                        matches!(access, Access::Query { .. } | Access::Fetch { .. })
+                        let asks = |access: &Access| {
+                            matches!(
+                                access,
+                                Access::Query { .. }
+                                    | Access::Fetch { .. }
+                                    | Access::Rank { ballot: None, .. }
+                            )
+                        };
+                        asks(access)
                     }),
                     Body::List(_) | Body::ReadConfig | Body::Cells { .. } | Body::Servers => true,
                     Body::Register { step, .. } => *step == Enrolment::Ask,

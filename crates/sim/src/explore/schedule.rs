@@ -63,6 +63,14 @@ fn one(key: &str, access: &Access) -> String {
             Want::Tags => format!("finalize {tag} of {key}"),
             _ => format!("finalize {tag} of {key}, giving the element"),
         },
+        Access::Rank { ballot, .. } => match ballot {
+            Some(ballot) => format!("prepare {} of {key}", ballot.number),
+            None => format!("rank {key}"),
+        },
+        Access::Accept(it) => {
+            let how = if it.settles { ", settling" } else { "" };
+            format!("accept {} of {key} at {}{how}", it.tag, it.ballot.number)
+        }
     }
 }
 
@@ -87,6 +95,15 @@ pub(super) fn answer(answered: &Answers) -> String {
                 Answer::Stored => "stored".to_owned(),
                 Answer::Needed => "needed".to_owned(),
                 Answer::Dropped => "dropped".to_owned(),
+                Answer::Ranked(ranked) => {
+                    let listed = ranked.versions.iter();
+                    let listed = listed.map(|it| format!("{}@{}", it.tag, it.ballot.number));
+                    let listed: Vec<String> = listed.collect();
+                    let (promised, chosen) = (ranked.promised.number, ranked.chosen.tag);
+                    let granted = if ranked.granted { "grants, " } else { "" };
+                    let listed = listed.join(" ");
+                    format!("{granted}promised {promised}, lists [{listed}], chosen {chosen}")
+                }
                 Answer::Refused(refusal) => format!("refused: {refusal}"),
             });
             answers.collect::<Vec<_>>().join(", ")

@@ -25,10 +25,12 @@ impl Invariant for Rule {
         let c = context.shape(object)?;
         let kept = usize::from(c.descriptor().delta) + 1;
         let stored = &held.stored;
+        // What is no register in a conditional domain is kept as with erasure coding.
+        let is_trimmed = c.dap().is_coded() || c.dap().is_conditional();
         let too_many = if dap::finalizes(c) {
             let finalized = stored.iter().filter(|(tag, _)| *tag <= held.stable);
             finalized.count() > kept
-        } else if c.dap().is_coded() {
+        } else if is_trimmed {
             let mut older = stored.iter().rev().skip(kept);
             older.any(|(tag, _)| *tag < held.stable)
         } else {

@@ -15,6 +15,8 @@ pub(super) struct JoinedRecords<'a> {
     cells: BTreeMap<(ConfigurationId, &'a Bytes), Acceptor>,
     /// By object.
     marks: BTreeMap<ObjectId, JoinedMarks>,
+    /// By object: how often its register has changed.
+    registers: BTreeMap<ObjectId, u64>,
     servers: BTreeMap<&'a RegisterKey, RecordRank>,
     configurations: BTreeSet<ConfigurationId>,
     pointers: BTreeMap<ConfigurationId, &'a Pointer>,
@@ -59,6 +61,10 @@ impl<'a> JoinedRecords<'a> {
                 known.accepted = known.accepted.clone().max(acceptor.accepted.clone());
                 known.decided |= acceptor.decided;
             }
+            KeptRecord::Register { object, register } => {
+                let known = self.registers.entry(*object).or_default();
+                *known = register.turn.max(*known);
+            }
             KeptRecord::Server { key, rank } => {
                 let known = self.servers.entry(key).or_insert(*rank);
                 *known = *rank.max(known);
@@ -99,6 +105,10 @@ impl<'a> JoinedRecords<'a> {
                     && found.decided >= acceptor.decided
                     && (found.decided || found.accepted >= acceptor.accepted)
             }),
+            KeptRecord::Register { object, register } => {
+                let found = self.registers.get(object);
+                found.is_some_and(|turn| *turn >= register.turn)
+            }
             KeptRecord::Server { key, rank } => self.servers.get(key).is_some_and(|it| it >= rank),
             KeptRecord::Configuration { key } => self.configurations.contains(key),
             KeptRecord::Pointer { key, pointer } => self

@@ -3,6 +3,7 @@
 use super::{Domain, ObjectId, Objects, domain_of};
 use areo_core::config::ConfigurationId;
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::conditional::register::Register;
 use areo_core::dap::versions::Marks;
 use areo_core::element::Form;
 use areo_core::message::{RecordRank, RegisterKey};
@@ -31,6 +32,11 @@ pub(crate) enum KeptRecord {
     },
     /// This configuration of its domain is final.
     Final { key: ConfigurationId },
+    /// What is remembered of a ranked register.
+    Register {
+        object: ObjectId,
+        register: Box<Register>,
+    },
     /// Floor, confirmed tag and fence of an object.
     Marks { object: ObjectId, marks: Box<Marks> },
     /// Of a server, or of the servers in memory of an address, this record is known.
@@ -52,6 +58,7 @@ pub(crate) enum Identity {
     Final(Domain),
     Marks(ObjectId),
     Server(RegisterKey),
+    Register(ObjectId),
     Configuration(ConfigurationId),
     Pointer(ConfigurationId),
 }
@@ -85,6 +92,14 @@ impl KeptRecord {
                 object: objects.number(*key, name.as_bytes()),
                 marks: Box::new(marks.clone()),
             },
+            Header::Register {
+                key,
+                name,
+                register,
+            } => KeptRecord::Register {
+                object: objects.number(*key, name.as_bytes()),
+                register: register.clone(),
+            },
             Header::Configuration(c) => KeptRecord::Configuration { key: c.id() },
             Header::Pointer { key, pointer } => KeptRecord::Pointer {
                 key: *key,
@@ -100,6 +115,7 @@ impl KeptRecord {
             KeptRecord::Final { key } => Identity::Final(domain_of(key)),
             KeptRecord::Marks { object, .. } => Identity::Marks(*object),
             KeptRecord::Server { key, .. } => Identity::Server(key.clone()),
+            KeptRecord::Register { object, .. } => Identity::Register(*object),
             KeptRecord::Configuration { key } => Identity::Configuration(*key),
             KeptRecord::Pointer { key, .. } => Identity::Pointer(*key),
         }
@@ -108,9 +124,9 @@ impl KeptRecord {
     /// The configuration that the record belongs to, if it belongs to one.
     pub(crate) fn key(&self, objects: &Objects) -> Option<ConfigurationId> {
         match self {
-            KeptRecord::Element { object, .. } | KeptRecord::Marks { object, .. } => {
-                Some(objects.key(*object))
-            }
+            KeptRecord::Element { object, .. }
+            | KeptRecord::Register { object, .. }
+            | KeptRecord::Marks { object, .. } => Some(objects.key(*object)),
             KeptRecord::Cell { key, .. }
             | KeptRecord::Configuration { key }
             | KeptRecord::Pointer { key, .. } => Some(*key),

@@ -123,7 +123,11 @@ impl One<'_> {
         };
         let base = self.work.history.borrow().version(&self.object, choice);
         let (value, hashed) = self.any_value();
-        let operation = self.begin(Kind::CvrWrite(base), Some(hashed));
+        let kind = match self.c.dap().is_conditional() {
+            true => Kind::ConditionalWrite(base),
+            false => Kind::CvrWrite(base),
+        };
+        let operation = self.begin(kind, Some(hashed));
         let written = self.domain().put_if(&self.name(), &value, Some(base)).await;
         let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {

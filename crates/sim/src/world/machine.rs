@@ -274,14 +274,21 @@ impl World {
                             Some(*tag)
                         }
                         Access::Query { .. }
+                        | Access::Rank { .. }
+                        | Access::Accept(_)
                         | Access::Fetch { .. }
                         | Access::Fence { .. }
                         | Access::Finalize { .. }
                         | Access::Drop(_) => None,
                     };
-                    if let Access::Put { tag, element, .. } | Access::Keep { tag, element } = access
-                    {
-                        let (tag, element) = (*tag, element);
+                    let brought = match access {
+                        Access::Put { tag, element, .. } | Access::Keep { tag, element } => {
+                            Some((*tag, element))
+                        }
+                        Access::Accept(it) => Some(it.tag).zip(it.element.as_ref()),
+                        _ => None,
+                    };
+                    if let Some((tag, element)) = brought {
                         let submitted = Observation::Submitted {
                             object,
                             tag,

@@ -2,6 +2,7 @@
 
 use super::error::DecodeError;
 use super::parts;
+use super::ranked;
 use super::reader::Reader;
 use super::writer::{Encode, Sink};
 use areo_core::message::Note;
@@ -11,6 +12,7 @@ const DECIDED: u8 = 2;
 const NEXT: u8 = 3;
 const FORGET: u8 = 4;
 const SERVING: u8 = 5;
+const CHOSEN: u8 = 7;
 
 impl Encode for Note {
     fn write<S: Sink>(&self, out: &mut S) {
@@ -23,6 +25,17 @@ impl Encode for Note {
                 out.put(&[CONFIRM, 0]);
                 parts::put_configuration_id(out, configuration);
                 parts::put_tag(out, *tag);
+                out.short(name.as_bytes().len());
+                out.put(name.as_bytes());
+            }
+            Note::Chosen {
+                configuration,
+                name,
+                chosen,
+            } => {
+                out.put(&[CHOSEN, 0]);
+                parts::put_configuration_id(out, configuration);
+                ranked::put_chosen(out, *chosen);
                 out.short(name.as_bytes().len());
                 out.put(name.as_bytes());
             }
@@ -67,7 +80,7 @@ impl Encode for Note {
 
 pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
     let kind = reader.u8()?;
-    if !matches!(kind, CONFIRM | DECIDED | NEXT | FORGET | SERVING) {
+    if !matches!(kind, CONFIRM | DECIDED | NEXT | FORGET | SERVING | CHOSEN) {
         let (what, value) = ("kind of note", kind.into());
         return Err(DecodeError::UnknownValue { what, value });
     }
@@ -84,6 +97,15 @@ pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
                 configuration,
                 name: parts::name(reader, name_bytes)?,
                 tag,
+            }
+        }
+        CHOSEN => {
+            let chosen = ranked::chosen(reader)?;
+            let name_bytes = reader.short()?;
+            Note::Chosen {
+                configuration,
+                name: parts::name(reader, name_bytes)?,
+                chosen,
             }
         }
         DECIDED => {

@@ -3,6 +3,7 @@
 use super::error::DecodeError;
 use super::held;
 use super::parts::{self, Part, TAG_BYTES};
+use super::ranked;
 use super::reader::Reader;
 use super::status;
 use super::writer::{Encode, Sink};
@@ -51,6 +52,7 @@ const STORED: u8 = 4;
 const REFUSED: u8 = 5;
 const NEEDED: u8 = 6;
 const DROPPED: u8 = 7;
+const RANKED: u8 = 9;
 
 const ENTRY_DELETED: u8 = 1;
 const ENTRY_DAMAGED: u8 = 2;
@@ -140,6 +142,10 @@ fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
         Answer::Stored => out.put(&[STORED, 0]),
         Answer::Needed => out.put(&[NEEDED, 0]),
         Answer::Dropped => out.put(&[DROPPED, 0]),
+        Answer::Ranked(ranked) => {
+            out.put(&[RANKED, ranked::answer_flags(ranked)]);
+            ranked::put_ranked(out, ranked);
+        }
         Answer::Refused(refusal) => {
             out.put(&[REFUSED, 0]);
             out.u16(refusal.code());
@@ -292,6 +298,7 @@ pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
     let elements = answers.iter().filter_map(|answer| match answer {
         Answer::Held(held) => held.element.as_ref().map(|(_, carried)| carried),
         Answer::Fetched(carried) => Some(carried),
+        Answer::Ranked(ranked) => ranked.element.as_ref().map(|(_, carried)| carried),
         Answer::Evicted
         | Answer::Stored
         | Answer::Needed
@@ -379,6 +386,7 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
         HELD => held::FLAGS,
+        RANKED => ranked::ANSWER_FLAGS,
         FETCHED | EVICTED | STORED | REFUSED | NEEDED | DROPPED => 0,
         kind => return Err(unknown("kind of answer", kind.into())),
     };
@@ -390,6 +398,7 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
         STORED => Answer::Stored,
         NEEDED => Answer::Needed,
         DROPPED => Answer::Dropped,
+        RANKED => Answer::Ranked(Box::new(ranked::ranked(reader, flags)?)),
         REFUSED => {
             let code = reader.u16()?;
             let refusal = Refusal::from_code(code);

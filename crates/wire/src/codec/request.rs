@@ -2,6 +2,7 @@
 
 use super::error::DecodeError;
 use super::parts::{self, Part, TAG_BYTES};
+use super::ranked;
 use super::reader::Reader;
 use super::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
@@ -45,6 +46,8 @@ const KEEP: u8 = 5;
 const FENCE: u8 = 6;
 const DROP: u8 = 7;
 const FINALIZE: u8 = 8;
+const RANK: u8 = 9;
+const ACCEPT_RANKED: u8 = 11;
 
 const WANT_TAGS: u8 = 0;
 const WANT_METADATA: u8 = 1;
@@ -53,6 +56,8 @@ const WANT_ELEMENT: u8 = 3;
 const WANT_MASK: u8 = 3;
 /// What the asker is going to put follows the name: the length of the value, and that of an element.
 const QUERY_ANNOUNCED: u8 = 4;
+/// Of a question for a ranked register: the ballot to be promised follows the name.
+const RANK_BALLOT: u8 = 4;
 const FETCH_PAYLOAD: u8 = 1;
 const PUT_WRITE_BACK: u8 = 1;
 
@@ -169,6 +174,11 @@ fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
         Access::Fence { upto, .. } => (FENCE, 0, *upto),
         Access::Drop(tag) => (DROP, 0, *tag),
         Access::Finalize { tag, want } => (FINALIZE, want_byte(*want), *tag),
+        Access::Rank { ballot, want, have } => {
+            let promised = ballot.map_or(0, |_| RANK_BALLOT);
+            (RANK, want_byte(*want) | promised, *have)
+        }
+        Access::Accept(it) => (ACCEPT_RANKED, ranked::proposal_flags(it), it.tag),
     };
     out.u8(kind);
     out.u8(flags);
@@ -187,7 +197,13 @@ fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
             out.u64(announced.element_bytes);
         }
         Access::Fence { spared, .. } => parts::put_tag(out, *spared),
+        Access::Rank {
+            ballot: Some(ballot),
+            ..
+        } => parts::put_ballot(out, *ballot),
+        Access::Accept(proposal) => ranked::put_proposal(out, proposal),
         Access::Query { .. }
+        | Access::Rank { .. }
         | Access::Fetch { .. }
         | Access::Adopt(_)
         | Access::Finalize { .. }
@@ -245,7 +261,9 @@ pub(super) fn segments(request: &Request) -> Vec<(Bytes, u32)> {
     };
     let elements = accesses.iter().filter_map(|(_, access)| match access {
         Access::Put { element, .. } | Access::Keep { element, .. } => parts::segment(element),
+        Access::Accept(proposal) => proposal.element.as_ref().and_then(parts::segment),
         Access::Query { .. }
+        | Access::Rank { .. }
         | Access::Fetch { .. }
         | Access::Adopt(_)
         | Access::Fence { .. }
@@ -355,6 +373,8 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
         PUT => PUT_WRITE_BACK,
         FINALIZE => WANT_MASK,
         ADOPT | KEEP | FENCE | DROP => 0,
+        RANK => WANT_MASK | RANK_BALLOT,
+        ACCEPT_RANKED => ranked::PROPOSAL_FLAGS,
         kind => return Err(unknown("kind of access", kind)),
     };
     let flags = reader.flags("access", known_flags)?;
@@ -386,9 +406,28 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
             tag,
             want: want(flags),
         },
+        RANK => Access::Rank {
+            ballot: match flags & RANK_BALLOT {
+                0 => None,
+                _ => Some(parts::ballot(reader)?),
+            },
+            want: want(flags),
+            have: tag,
+        },
+        ACCEPT_RANKED => Access::Accept(Box::new(ranked::proposal(reader, flags, tag)?)),
         _ => unreachable!("the kind was checked with its flags"),
     };
     Ok((name, access))
+}
+
+fn want(flags: u8) -> Want {
+    match flags & WANT_MASK {
+        WANT_TAGS => Want::Tags,
+        WANT_METADATA => Want::Metadata,
+        WANT_FRAGMENT => Want::Fragment,
+        WANT_ELEMENT => Want::Element,
+        _ => unreachable!("two bits have four values"),
+    }
 }
 
 fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, DecodeError> {
@@ -404,16 +443,6 @@ fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, Decode
         have,
         announced,
     })
-}
-
-fn want(flags: u8) -> Want {
-    match flags & WANT_MASK {
-        WANT_TAGS => Want::Tags,
-        WANT_METADATA => Want::Metadata,
-        WANT_FRAGMENT => Want::Fragment,
-        WANT_ELEMENT => Want::Element,
-        _ => unreachable!("two bits have four values"),
-    }
 }
 
 fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> {

@@ -68,7 +68,7 @@ fn outside() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
-fn id() -> ConfigurationId {
+pub(super) fn id() -> ConfigurationId {
     configuration().id()
 }
 
@@ -77,17 +77,17 @@ fn writer(counter: u64) -> Writer {
     Writer { client, counter }
 }
 
-fn tag(number: u64) -> Tag {
+pub(super) fn tag(number: u64) -> Tag {
     let writer = writer(0x0102_0304_0506);
     Tag { number, writer }
 }
 
-fn ballot(number: u64) -> Ballot {
+pub(super) fn ballot(number: u64) -> Ballot {
     let proposer = writer(7);
     Ballot { number, proposer }
 }
 
-fn name(key: &str) -> Name {
+pub(super) fn name(key: &str) -> Name {
     Name::user(key).expect("a short key")
 }
 
@@ -138,7 +138,7 @@ fn with_payload(form: Form, length: u64, payload: &'static [u8]) -> Element {
     }
 }
 
-fn copy() -> Element {
+pub(super) fn copy() -> Element {
     with_payload(Form::Copy, 11, b"hello areo!")
 }
 
@@ -244,6 +244,16 @@ fn room() -> [Access; 6] {
     [announcing, keep, fence, drop, finalize, giving]
 }
 
+fn page_of_blocks() -> ListRequest {
+    ListRequest {
+        kind: Kind::Block,
+        prefix: "photos/".into(),
+        after: "photos/ä.jpg".into(),
+        delimiter: "/".into(),
+        limit: 1000,
+    }
+}
+
 /// One request of every variant.
 pub fn requests() -> Vec<Request> {
     let query = |want| {
@@ -280,15 +290,10 @@ pub fn requests() -> Vec<Request> {
         Body::Access(vec![put("e", 0x17, manifest())]),
         Body::Access(vec![(name("f"), Access::Adopt(tag(0x18)))]),
     ];
-    bodies.extend(room().map(|access| Body::Access(vec![(name("h"), access)])));
+    let others = room().into_iter().chain(super::ranked::accesses());
+    bodies.extend(others.map(|access| Body::Access(vec![(name("h"), access)])));
     bodies.extend([
-        Body::List(ListRequest {
-            kind: Kind::Block,
-            prefix: "photos/".into(),
-            after: "photos/ä.jpg".into(),
-            delimiter: "/".into(),
-            limit: 1000,
-        }),
+        Body::List(page_of_blocks()),
         cell_step(CellRequest::Query),
         cell_step(CellRequest::Prepare { ballot: ballot(8) }),
         cell_step(CellRequest::Accept {
@@ -393,12 +398,17 @@ pub fn replies() -> Vec<Reply> {
         ..HeldVersions::default()
     })]));
     replies.push(Reply::Latest(Some(outside())));
-    replies.push(Reply::Status(ServerStatus {
+    replies.push(repairing());
+    replies.extend(super::ranked::answers().map(Reply::Access));
+    replies
+}
+
+fn repairing() -> Reply {
+    Reply::Status(ServerStatus {
         lacking: 12,
         proven_ms: Some(13),
         ..ServerStatus::default()
-    }));
-    replies
+    })
 }
 
 fn cell_replies() -> [CellReply; 6] {
@@ -505,7 +515,15 @@ pub fn notes() -> Vec<Note> {
         configuration: id(),
         cell: cell(),
     };
-    vec![confirm, decided, next, forget, Note::Serving(server(4))]
+    let serving = Note::Serving(server(4));
+    vec![
+        confirm,
+        decided,
+        next,
+        forget,
+        serving,
+        super::ranked::note(),
+    ]
 }
 
 fn marks() -> Marks {
@@ -590,5 +608,6 @@ pub fn headers() -> Vec<Header> {
             bytes: 0,
             metadata: Bytes::new(),
         }),
+        super::ranked::header(),
     ]
 }

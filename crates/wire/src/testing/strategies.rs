@@ -68,13 +68,13 @@ fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
+fn any_want() -> impl Strategy<Value = Want> {
+    let wants = [Want::Tags, Want::Metadata, Want::Fragment, Want::Element];
+    proptest::sample::select(wants.to_vec())
+}
+
 fn access() -> impl Strategy<Value = Access> {
-    let want = prop_oneof![
-        Just(Want::Tags),
-        Just(Want::Metadata),
-        Just(Want::Fragment),
-        Just(Want::Element)
-    ];
+    let want = any_want;
     let announced = option::of(
         (any::<u64>(), any::<u64>()).prop_map(|(length, element_bytes)| Announcement {
             length,
@@ -82,8 +82,8 @@ fn access() -> impl Strategy<Value = Access> {
         }),
     );
     prop_oneof![
-        (want.clone(), tag()).prop_map(|(want, tag)| Access::Finalize { tag, want }),
-        (want, tag(), announced).prop_map(|(want, have, announced)| Access::Query {
+        (want(), tag()).prop_map(|(want, tag)| Access::Finalize { tag, want }),
+        (want(), tag(), announced).prop_map(|(want, have, announced)| Access::Query {
             want,
             have,
             announced,
@@ -98,6 +98,7 @@ fn access() -> impl Strategy<Value = Access> {
         (tag(), element()).prop_map(|(tag, element)| Access::Keep { tag, element }),
         (tag(), tag()).prop_map(|(upto, spared)| Access::Fence { upto, spared }),
         tag().prop_map(Access::Drop),
+        super::ranked::any_access(want()),
     ]
 }
 
@@ -155,6 +156,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         Just(Answer::Stored),
         Just(Answer::Needed),
         Just(Answer::Dropped),
+        super::ranked::any_answer(),
         refusal().prop_map(Answer::Refused),
     ]
 }
@@ -174,7 +176,7 @@ fn held() -> impl Strategy<Value = HeldVersions> {
 }
 
 /// An element, perhaps without the payload that was not asked for.
-fn answered_element() -> impl Strategy<Value = Carried> {
+pub(super) fn answered_element() -> impl Strategy<Value = Carried> {
     (element(), any::<bool>()).prop_map(|(element, whole)| {
         Carried::Whole(match whole {
             true => element,
@@ -287,6 +289,7 @@ pub fn note() -> impl Strategy<Value = Note> {
             cell,
         }),
         server().prop_map(Note::Serving),
+        super::ranked::any_note(),
         (configuration_id(), pointer()).prop_map(|(configuration, pointer)| Note::Next {
             configuration,
             pointer,
@@ -332,6 +335,7 @@ pub fn header() -> impl Strategy<Value = Header> {
         1 => server().prop_map(Header::Registry),
         1 => (key(), pointer()).prop_map(|(key, pointer)| Header::Pointer { key, pointer }),
         1 => configuration().prop_map(Header::Final),
+        2 => super::ranked::any_header(),
     ]
 }
 
@@ -344,7 +348,7 @@ fn acceptor() -> impl Strategy<Value = Acceptor> {
     })
 }
 
-fn key() -> impl Strategy<Value = ConfigurationId> {
+pub(super) fn key() -> impl Strategy<Value = ConfigurationId> {
     configuration_id()
 }
 
@@ -400,7 +404,7 @@ fn decider() -> impl Strategy<Value = Decider> {
     prop_oneof![3 => Just(Decider::Members), 1 => etcd]
 }
 
-fn configuration_id() -> impl Strategy<Value = ConfigurationId> {
+pub(super) fn configuration_id() -> impl Strategy<Value = ConfigurationId> {
     any::<(u128, u32, u32, u64)>().prop_map(|(domain, partition, index, digest)| ConfigurationId {
         domain: DomainId(domain),
         partition,
@@ -439,7 +443,7 @@ fn form() -> impl Strategy<Value = Form> {
 }
 
 /// The form of what is listed, or recorded.
-fn listed_form() -> impl Strategy<Value = Form> {
+pub(super) fn listed_form() -> impl Strategy<Value = Form> {
     prop_oneof![4 => form(), 1 => Just(Form::Trimmed)]
 }
 
@@ -449,7 +453,7 @@ pub fn tag() -> impl Strategy<Value = Tag> {
     (number, writer()).prop_map(|(number, writer)| Tag { number, writer })
 }
 
-fn ballot() -> impl Strategy<Value = Ballot> {
+pub(super) fn ballot() -> impl Strategy<Value = Ballot> {
     (any::<u64>(), writer()).prop_map(|(number, proposer)| Ballot { number, proposer })
 }
 

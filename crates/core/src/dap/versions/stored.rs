@@ -1,6 +1,8 @@
 //! One version of an object, as a server knows it without its disk.
 
-use crate::element::{Form, Handle};
+use crate::element::{Carried, Form, Handle};
+use crate::limits;
+use crate::message::Want;
 use crate::object::Etag;
 use crate::tag::Tag;
 
@@ -26,6 +28,21 @@ pub struct StoredVersion {
 }
 
 impl StoredVersion {
+    /// The element with the answer to a query that wants so much of it. A large one is fetched.
+    pub fn carried(&self, want: Want) -> Option<Carried> {
+        let payload = match (want, self.form) {
+            (_, Form::Trimmed) | (Want::Tags, _) => return None,
+            (Want::Fragment, form) if form.is_whole() => return None,
+            (Want::Metadata, _) => false,
+            (Want::Fragment | Want::Element, _) if self.bytes > limits::INLINE_BYTES => {
+                return None;
+            }
+            (Want::Fragment | Want::Element, _) => true,
+        };
+        let handle = self.handle;
+        Some(Carried::Stored { handle, payload })
+    }
+
     /// When it was written, if that is known.
     pub fn written_at_ms(&self) -> Option<u64> {
         (self.written_at_ms > 0).then_some(self.written_at_ms)

@@ -42,7 +42,7 @@ impl ConfigurationState {
             let (key, versions) = (key_of(listed.0), listed.1);
             let last = entries.last().map(|last| request.listed_as(&last.key));
             assert!(last < Some(request.listed_as(key)), "a page ascends");
-            let shown = self.shown(request.kind, versions);
+            let shown = self.shown(request.kind, listed);
             entries.push(entry(key, (versions, shown), age_s(versions.taken_in_s)));
         }
         ListPage {
@@ -62,11 +62,16 @@ impl ConfigurationState {
         let range = self.objects.range::<[u8], _>((start, Bound::Unbounded));
         let begins_so = move |(name, _): &(&Bytes, &Versions)| name.starts_with(&prefix);
         let (listed, kind) = (range.take_while(begins_so), request.kind);
-        listed.filter(move |(_, it)| it.damaged().is_some() || self.shown(kind, it).is_some())
+        listed.filter(move |it| it.1.damaged().is_some() || self.shown(kind, *it).is_some())
     }
 
-    /// What a listing shows of an object. One of which nothing is here but a floor is in no listing.
-    fn shown<'a>(&self, kind: Kind, versions: &'a Versions) -> Option<Shown<'a>> {
+    /// What a listing shows of an object; of a register the version with the largest ballot. One of which nothing is here but
+    /// a floor is in no listing.
+    fn shown<'a>(&self, kind: Kind, (name, versions): (&Bytes, &'a Versions)) -> Option<Shown<'a>> {
+        if let Some(kept) = self.registers.get(name) {
+            let newest = kept.register.accepted.last()?;
+            return Some((newest.tag, versions.with_element(newest.tag)));
+        }
         let c = self.configuration().expect(ADMITTED);
         let listed = of_kind!(c, K => K::listed(versions));
         // A sweep has to find a block that its writer left half way, although its removal was left half way, too.
@@ -87,13 +92,13 @@ impl ConfigurationState {
         let under = self.objects_from(&start, request);
         let under = under.take_while(|(name, _)| name.starts_with(&common));
         let mut under = under.take(LOOKED_AT);
-        let is_there = |versions: &Versions| {
+        let is_there = |object: &(&'a Bytes, &'a Versions)| {
             let shown = self
-                .shown(request.kind, versions)
+                .shown(request.kind, *object)
                 .and_then(|(_, stored)| stored);
-            versions.damaged().is_none() && shown.is_some_and(|stored| !stored.deleted)
+            object.1.damaged().is_none() && shown.is_some_and(|stored| !stored.deleted)
         };
-        under.find(|(_, it)| is_there(it)).unwrap_or(first)
+        under.find(is_there).unwrap_or(first)
     }
 }
 

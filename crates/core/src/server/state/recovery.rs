@@ -128,7 +128,13 @@ impl ConfigurationState {
 
     pub(in crate::server) fn recovered(&mut self, key: ConfigurationId, ledger: &mut Ledger) {
         let RecoveryFindings { damaged, marks } = std::mem::take(&mut self.found);
+        self.recovered_registers(ledger);
         for (name, stored) in damaged {
+            if self.is_ranked(&name) {
+                // What was accepted is in the register's record.
+                ledger.supersede([stored.handle]);
+                continue;
+            }
             let (tag, record) = (stored.tag, stored.handle);
             let versions = object(&mut self.objects, &name);
             if versions.find(tag).is_some() || versions.is_dropped(tag) {
@@ -149,6 +155,11 @@ impl ConfigurationState {
             }
         }
         for (name, records) in marks {
+            if self.is_ranked(&name) {
+                // One of several records of an element is enough.
+                ledger.supersede(records);
+                continue;
+            }
             let versions = object(&mut self.objects, &name);
             forget(key, &name, versions, records, ledger);
         }
@@ -159,6 +170,9 @@ impl ConfigurationState {
         for (bytes, versions) in self.objects.iter_mut().filter(|(_, held)| several(held)) {
             // An old record may have come back; what it holds goes again, and is remembered as it was. The largest stays.
             let name = Name::from_bytes(bytes.clone()).expect("it was a name before");
+            if configuration.is_ranked(&name) {
+                continue;
+            }
             let evicted = trim((configuration, key, &name), versions, true, ledger);
             if !evicted.is_empty() {
                 forget(key, &name, versions, handles(&evicted), ledger);

@@ -49,6 +49,11 @@ impl World {
                                 held,
                             }
                         }
+                        (Answer::Ranked(ranked), _) => Observation::Ranked {
+                            server,
+                            object,
+                            ranked,
+                        },
                         (Answer::Stored, Some(tag)) => Observation::Acknowledged {
                             server,
                             object,

@@ -191,7 +191,7 @@ fn kinds_of_a_later_version_are_refused_as_such() {
         unknown(decode_note(&body, Vec::new()).unwrap_err());
     }
     let mut body = encode_request(&example("query-tags")).body.to_vec();
-    body[36] = 9;
+    body[36] = 99;
     unknown(decode_request(&body.into(), Vec::new()).unwrap_err());
     let refused = Reply::Access(vec![Answer::Refused(Refusal::Full)]);
     let mut body = encode_reply(&refused).body.to_vec();

@@ -1,0 +1,211 @@
+//! Conditional writes with one winner, in domains that are conditional.
+
+use crate::Version;
+use crate::domain::Domain;
+use crate::error::{Error, Invalid, Operation};
+use crate::metrics::{CountedOperation, counted};
+use crate::object::{Metadata, Object, PutOptions, now_ms};
+use crate::session::Context;
+use crate::stream::{StreamError, conflict, value_to_put, version_conflict};
+use areo_core::dsm::conditional::{Condition, Decided, Wish};
+use areo_core::element::Value;
+use areo_core::object::Name;
+use bytes::Bytes;
+use std::time::Duration;
+use tokio::io::AsyncRead;
+
+/// Times that [`Domain::update`] tries before it gives up.
+const UPDATES: u32 = 64;
+/// The longest pause of [`Domain::update`] after its first conflict; twice as long after each further one, up to 64 times.
+const UPDATE_PAUSE: Duration = Duration::from_millis(2);
+
+impl Domain {
+    /// Whether at most one of concurrent conditional writes on one version of an object succeeds here. A domain is created so, with
+    /// [`DapKind::Conditional`](crate::DapKind::Conditional), and stays so.
+    pub fn has_one_winner(&self) -> bool {
+        self.known.found().dap().is_conditional()
+    }
+
+    /// Writes the object if `version` is its newest; with `None`, if there is no such object. Of all writes on one version, by any
+    /// clients, one succeeds at most, through crashes and while the domain moves. Two rounds when no other write of
+    /// the object is under way; a write that another one overtakes pauses and tries again, until it has won or lost.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] in a domain without one winner; [`Error::VersionConflict`] with the newest version, and then nothing was
+    /// written and never will be; otherwise as [`Domain::put`]. After [`Error::Unknown`] the object says what became of it: as soon as
+    /// any later write of it has succeeded, a version that is not there never will be.
+    pub async fn compare_and_put(
+        &self,
+        key: &str,
+        value: impl Into<Bytes>,
+        version: Option<Version>,
+        options: PutOptions,
+    ) -> Result<Version, Error> {
+        let value: Bytes = value.into();
+        let put = self.compare_and_put_stream(key, &value[..], version, options);
+        put.await.map_err(|error| match error {
+            StreamError::Store(error) => error,
+            StreamError::Local(_) => unreachable!("memory can be read"),
+        })
+    }
+
+    /// The same from a source of any length.
+    ///
+    /// # Errors
+    /// As [`Domain::compare_and_put`], and those of the source.
+    pub async fn compare_and_put_stream(
+        &self,
+        key: &str,
+        source: impl AsyncRead + Unpin,
+        version: Option<Version>,
+        options: PutOptions,
+    ) -> Result<Version, StreamError> {
+        self.require_one_winner()?;
+        let condition = version.map_or(Condition::Absent, Condition::Version);
+        self.put_stream_on(key, source, options, condition).await
+    }
+
+    /// Deletes the object if `version` is its newest, and returns the version of its tombstone. One winner, as with
+    /// [`Domain::compare_and_put`].
+    ///
+    /// # Errors
+    /// As [`Domain::compare_and_put`].
+    pub async fn compare_and_delete(&self, key: &str, version: Version) -> Result<Version, Error> {
+        self.require_one_winner()?;
+        counted!(
+            self.metrics(),
+            CountedOperation::Delete,
+            self.tombstone_on(key, version)
+        )
+    }
+
+    /// Deletes the object if `version` is its newest: with one winner in a conditional domain, otherwise weakly, as
+    /// [`Domain::write_if`].
+    ///
+    /// # Errors
+    /// As [`Domain::write_if`].
+    pub async fn delete_if(&self, key: &str, version: Version) -> Result<Version, Error> {
+        counted!(
+            self.metrics(),
+            CountedOperation::Delete,
+            self.tombstone_on(key, version)
+        )
+    }
+
+    async fn tombstone_on(&self, key: &str, version: Version) -> Result<Version, Error> {
+        use areo_core::dsm::coverable::CoverableOutcome;
+        let name = Name::user(key)?;
+        let metadata = Metadata {
+            written_at_ms: now_ms(),
+            ..Metadata::default()
+        };
+        let tombstone = Value::tombstone(metadata.encode()?);
+        let delete = move |context: Context| async move {
+            let deleted = context
+                .handle()
+                .put_if(context.name(), &tombstone, Some(version))
+                .await;
+            deleted.map_err(|error| context.write_error(&error))
+        };
+        match self.run(Operation::Delete, name, delete).await? {
+            CoverableOutcome::Changed(version) => Ok(version),
+            CoverableOutcome::Unchanged(found) => {
+                Err(version_conflict(&self.known, key, Some(version), found))
+            }
+        }
+    }
+
+    /// Changes the object by what is there: reads it, has `change` make the next value of it (`None`: leave it as it is), and writes
+    /// that on what was read; begins again when another write was faster, after a random pause, 64 times at most. So no change is
+    /// lost. Returns the version that is there then; `None`: there is no object, and none was made.
+    ///
+    /// # Errors
+    /// As [`Domain::compare_and_put`]; [`Error::VersionConflict`] if others were faster each time.
+    pub async fn update(
+        &self,
+        key: &str,
+        mut change: impl FnMut(Option<&Object>) -> Option<Bytes>,
+    ) -> Result<Option<Version>, Error> {
+        self.require_one_winner()?;
+        let mut current = match self.get(key).await {
+            Ok(object) => Some(object),
+            Err(Error::NotFound { key: Some(_), .. }) => None,
+            Err(error) => return Err(error),
+        };
+        for attempt in 0.. {
+            let version = current.as_ref().map(|object| object.version);
+            let Some(next) = change(current.as_ref()) else {
+                return Ok(version);
+            };
+            let put = self.compare_and_put(key, next, version, PutOptions::default());
+            match put.await {
+                Ok(version) => return Ok(Some(version)),
+                Err(Error::VersionConflict { latest, .. }) if attempt + 1 < UPDATES => {
+                    // What is in blocks comes without its content.
+                    let in_blocks = latest
+                        .as_ref()
+                        .is_some_and(|it| it.metadata.blocks.is_some());
+                    current = match latest {
+                        Some(_) if in_blocks => Some(self.get(key).await?),
+                        latest => latest.map(|object| *object),
+                    };
+                    self.pause(UPDATE_PAUSE * (1 << attempt.min(6))).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("the last attempt ends")
+    }
+
+    /// A random while, so that clients that met do not meet again.
+    async fn pause(&self, most: Duration) {
+        use areo_core::env::Env;
+        let pause = move |context: Context| async move {
+            let env = &context.client.env;
+            let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
+            env.sleep(Duration::from_micros(env.random() % most)).await;
+        };
+        self.begin(
+            crate::session::Deadline::Timeout,
+            Operation::Put,
+            None,
+            pause,
+        )
+        .end()
+        .await;
+    }
+
+    fn require_one_winner(&self) -> Result<(), Error> {
+        if self.has_one_winner() {
+            return Ok(());
+        }
+        let domain = self.name().into();
+        let reason = Invalid::NotConditional { domain };
+        Err(Error::Invalid { reason })
+    }
+
+    /// Writes a value that is no longer than a block, on a condition.
+    pub(crate) async fn decide(
+        &self,
+        key: &str,
+        value: Bytes,
+        (condition, options): (Condition, PutOptions),
+    ) -> Result<Version, Error> {
+        let name = Name::user(key)?;
+        let request = options.request;
+        let value = value_to_put(value, options)?;
+        let write = move |context: Context| async move {
+            let domain = context.handle();
+            let wish = Wish {
+                request,
+                ..domain.client.wish(&value, condition)
+            };
+            let decided = domain.put_decided(context.name(), wish).await;
+            decided.map_err(|error| context.write_error(&error))
+        };
+        match self.run(Operation::Put, name, write).await? {
+            Decided::Written { tag, .. } => Ok(tag),
+            Decided::Conflict(found) => Err(conflict(&self.known, key, condition, found)),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a configuration cannot be.
+
+use super::{Dap, ServerId};
+use crate::limits;
+use crate::tlv::TlvError;
+use std::fmt;
+
+/// A descriptor that is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvalidConfiguration {
+    /// No members, or more than [`limits::MEMBERS`].
+    MemberCount {
+        /// How many.
+        members: usize,
+    },
+    /// A member is listed twice.
+    MemberTwice {
+        /// Which.
+        member: ServerId,
+    },
+    /// `k` is 0 or larger than the number of members.
+    DataFragments {
+        /// The `k` asked for.
+        k: u8,
+        /// The number of members.
+        members: usize,
+    },
+    /// The index is not below [`limits::INDEX`]: the domain has had all the configurations that it can have.
+    Index,
+    /// A domain that is conditional was to become another kind, or the other way round.
+    Conditional {
+        /// What it was to become.
+        dap: Dap,
+    },
+    /// The bytes are no descriptor.
+    Encoding(TlvError),
+}
+
+impl fmt::Display for InvalidConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidConfiguration::MemberCount { members } => {
+                write!(
+                    f,
+                    "{members} members: a configuration has 1 to {}",
+                    limits::MEMBERS
+                )
+            }
+            InvalidConfiguration::MemberTwice { member } => {
+                write!(f, "server {member} is listed twice")
+            }
+            InvalidConfiguration::DataFragments { k, members } => {
+                write!(
+                    f,
+                    "k = {k} with {members} servers: k must be between 1 and the number of servers"
+                )
+            }
+            InvalidConfiguration::Index => {
+                write!(f, "no configuration has index {} or more", limits::INDEX)
+            }
+            InvalidConfiguration::Conditional { dap } if dap.is_conditional() => f.write_str(
+                "a domain is conditional from its creation on, or never: create one and copy the objects",
+            ),
+            InvalidConfiguration::Conditional { dap } => write!(
+                f,
+                "a conditional domain cannot become {dap}: create a domain of that kind and copy the objects"
+            ),
+            InvalidConfiguration::Encoding(error) => {
+                write!(f, "the descriptor cannot be read: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidConfiguration {}

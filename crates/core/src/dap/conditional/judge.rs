@@ -1,0 +1,79 @@
+//! What the answers of a quorum say of a ranked register: which version is current, and whether that is known to be chosen.
+//!
+//! A version that was chosen at a ballot was accepted by q members, of which at most n - r are not among the r that answer. Each
+//! of the others lists it, at that ballot or at a later one of a settling proposal, until it knows that another version is chosen
+//! at a larger ballot. So a version that fewer than q - (n - r) answers list is not chosen; nor will it be below a ballot that
+//! these members have promised (`[W-5 current-version]`). Versions are counted at any ballot: after a settling proposal that
+//! reached a minority, a chosen version is listed at different ones. The largest ballot decides, never the largest number: a
+//! proposal that failed may have the larger number.
+
+use crate::config::Configuration;
+use crate::message::{Ballot, Lineage, RankedVersion, RankedVersions};
+use crate::tag::Tag;
+
+/// The current version of a register, by the answers of a quorum.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CurrentVersion {
+    /// The version.
+    pub tag: Tag,
+    /// The largest ballot at which an answer lists it.
+    pub ballot: Ballot,
+    /// The ballot at which it is chosen, if these answers show that it is (`[W-5 current-version]`).
+    pub chosen: Option<Ballot>,
+    /// It is a tombstone.
+    pub deleted: bool,
+    /// Where it comes from.
+    pub lineage: Lineage,
+}
+
+impl CurrentVersion {
+    /// The version that this one, or an ancestor, is based on; the initial one if that is not known any more.
+    pub fn before(&self, tag: Tag) -> Tag {
+        if tag == self.tag {
+            return self.lineage.base();
+        }
+        let mut ancestors = self.lineage.ancestors.iter();
+        let found = ancestors.any(|it| it.tag == tag);
+        let before = ancestors.next().filter(|_| found);
+        before.map_or(Tag::INITIAL, |it| it.tag)
+    }
+}
+
+/// The current version; `None` if the answers contradict each other, as those of damaged members may.
+pub(super) fn current(c: &Configuration, answers: &[&RankedVersions]) -> Option<CurrentVersion> {
+    let (quorum, answered) = (c.quorums().quorum(), answers.len());
+    assert!(answered >= quorum, "the rule judges quorums");
+    assert!(answered <= c.n(), "each member answers once");
+    let threshold = quorum + answered - c.n();
+    assert!(threshold >= c.quorums().intersection(), "two quorums meet");
+    let listed = || answers.iter().flat_map(|answer| &answer.versions);
+    let of = |tag: Tag| listed().filter(move |it| it.tag == tag);
+    let eligible = listed().filter(|it| of(it.tag).count() >= threshold);
+    let newest = eligible.max_by_key(|it| (it.ballot, it.tag));
+    let known = answers.iter().map(|answer| answer.chosen).max();
+    let known = known.expect("a quorum has a member");
+    let Some(newest) = newest else {
+        let current = CurrentVersion {
+            chosen: Some(known.ballot),
+            ..CurrentVersion::default()
+        };
+        return known.tag.is_initial().then_some(current);
+    };
+    if newest.tag != known.tag && newest.ballot < known.ballot {
+        return None;
+    }
+    let at = |ballot: Ballot| of(newest.tag).filter(|it| it.ballot == ballot).count();
+    let mut at_quorum = of(newest.tag).filter(|it: &&RankedVersion| at(it.ballot) >= quorum);
+    let at_quorum = at_quorum.next().map(|it| it.ballot);
+    let confirmed = (newest.tag == known.tag).then_some(known.ballot);
+    Some(CurrentVersion {
+        tag: newest.tag,
+        ballot: newest.ballot,
+        chosen: at_quorum.max(confirmed),
+        deleted: newest.deleted,
+        lineage: newest.lineage.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

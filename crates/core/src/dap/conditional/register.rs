@@ -1,0 +1,176 @@
+//! The server half: what one server remembers of one ranked register, and what it answers. It keeps the elements of the
+//! versions that are listed here ([`crate::dap::versions`]); which of these go is said here.
+
+use crate::limits;
+use crate::message::{Ballot, ChosenVersion, Lineage, Proposal};
+use crate::tag::Tag;
+
+/// What a server remembers of a ranked register, but for elements. Durable before it answers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Register {
+    /// Counts its changes: of two records the later one is true.
+    pub turn: u64,
+    /// The largest ballot promised.
+    pub promised: Ballot,
+    /// The version known to be chosen at the largest ballot. The initial version is chosen at ballot 0.
+    pub chosen: ChosenVersion,
+    /// In order of their ballots.
+    pub accepted: Vec<AcceptedVersion>,
+}
+
+/// A version that a server has accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AcceptedVersion {
+    /// The version.
+    pub tag: Tag,
+    /// The ballot at which it was last accepted.
+    pub ballot: Ballot,
+    /// It is a tombstone.
+    pub deleted: bool,
+    /// Where it comes from.
+    pub lineage: Lineage,
+}
+
+/// What becomes of an ACCEPT.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Acceptance {
+    /// The version is accepted at this ballot already.
+    Acknowledge,
+    /// A larger ballot was promised.
+    Refuse,
+    /// The element is needed.
+    Need,
+    /// As many versions are held as may be (`[W-4 cap]`).
+    Full,
+    /// It is accepted now.
+    Accept {
+        /// Its element is to be stored.
+        stores: bool,
+        /// Elements of these versions go.
+        evicted: Vec<Tag>,
+    },
+}
+
+impl Register {
+    /// Whether the server has accepted the version.
+    pub fn lists(&self, tag: Tag) -> bool {
+        self.accepted.iter().any(|it| it.tag == tag)
+    }
+
+    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    pub fn is_possible(&self) -> bool {
+        let accepted = |it: &AcceptedVersion| {
+            it.tag.is_possible() && it.ballot.is_possible() && it.lineage.is_possible()
+        };
+        self.chosen.is_possible()
+            && self.promised.is_possible()
+            && self.accepted.iter().all(accepted)
+    }
+
+    /// PREPARE: promises to take no smaller ballot, unless a larger one is promised, or the proposal of this one is here already
+    /// (`[W-1 promise]`). Returns whether it is promised, and whether that is new.
+    pub fn promise(&mut self, ballot: Ballot) -> (bool, bool) {
+        let is_new = ballot > self.promised;
+        let is_resent =
+            ballot == self.promised && self.accepted.iter().all(|it| it.ballot != ballot);
+        if is_new {
+            self.promised = ballot;
+            self.turn += 1;
+        }
+        assert!(self.promised >= ballot, "it is promised, or a larger one");
+        (is_new || is_resent, is_new)
+    }
+
+    /// ACCEPT (`[W-2 accept]`, `[W-4 cap]`). `has_element`: the element of the version is here.
+    pub fn accept(&mut self, proposal: &Proposal, has_element: bool) -> Acceptance {
+        let Proposal { ballot, tag, .. } = *proposal;
+        let listed = self.accepted.iter().position(|it| it.tag == tag);
+        assert!(
+            listed.is_some() || !has_element,
+            "elements are of versions that were accepted"
+        );
+        let is_here = listed.is_some_and(|place| self.accepted[place].ballot == ballot);
+        if is_here && (has_element || proposal.element.is_none()) {
+            return Acceptance::Acknowledge;
+        }
+        if ballot < self.promised {
+            return Acceptance::Refuse;
+        }
+        if !has_element && proposal.element.is_none() {
+            return Acceptance::Need;
+        }
+        let mut evicted = Vec::new();
+        let is_full = listed.is_none() && self.accepted.len() >= limits::RANKED_VERSIONS;
+        if is_full && !proposal.settles {
+            if !proposal.base_chosen {
+                return Acceptance::Full;
+            }
+            let base = proposal.lineage.base();
+            let gone = self.accepted.extract_if(.., |it| it.tag != base);
+            evicted.extend(gone.map(|it| it.tag));
+        }
+        let version = match listed {
+            Some(place) => self.accepted.remove(place),
+            None => AcceptedVersion {
+                tag,
+                ballot,
+                deleted: proposal.element.as_ref().is_some_and(|it| it.deleted),
+                lineage: proposal.lineage.clone(),
+            },
+        };
+        self.promised = ballot;
+        self.insert(AcceptedVersion { ballot, ..version });
+        assert!(!evicted.contains(&tag), "what is accepted stays");
+        Acceptance::Accept {
+            stores: !has_element,
+            evicted,
+        }
+    }
+
+    /// CONFIRM: versions accepted at smaller ballots go, but for the chosen one, whose ballot rises (`[W-3 chosen]`). Returns what
+    /// went; `None`: nothing changed.
+    pub fn choose(&mut self, chosen: ChosenVersion) -> Option<Vec<Tag>> {
+        if chosen.ballot <= self.chosen.ballot {
+            return None;
+        }
+        self.chosen = chosen;
+        self.promised = self.promised.max(chosen.ballot);
+        let older = |it: &AcceptedVersion| it.ballot < chosen.ballot && it.tag != chosen.tag;
+        let gone = self.accepted.extract_if(.., |it| older(it));
+        let gone = gone.map(|it| it.tag).collect();
+        let held = self.accepted.iter().position(|it| it.tag == chosen.tag);
+        match held {
+            Some(place) if self.accepted[place].ballot < chosen.ballot => {
+                let mut version = self.accepted.remove(place);
+                version.ballot = chosen.ballot;
+                self.insert(version);
+            }
+            _ => self.turn += 1,
+        }
+        let newer = |it: &AcceptedVersion| it.ballot >= chosen.ballot;
+        assert!(self.accepted.iter().all(newer), "what is older went");
+        assert!(
+            self.promised >= chosen.ballot,
+            "nothing is chosen above a promise"
+        );
+        Some(gone)
+    }
+
+    fn insert(&mut self, version: AcceptedVersion) {
+        assert!(
+            version.ballot <= self.promised,
+            "accepting is a promise, too"
+        );
+        let place = |it: &AcceptedVersion| (it.ballot, it.tag) < (version.ballot, version.tag);
+        let place = self.accepted.partition_point(place);
+        self.accepted.insert(place, version);
+        self.turn += 1;
+        assert!(
+            self.accepted.len() <= limits::RANKED_VERSIONS + 1,
+            "versions of a register are bounded"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! The tally of PREPARE, and of a question that promises nothing: answers of a quorum, judged.
+
+use super::judge::{self, CurrentVersion};
+use crate::config::Configuration;
+use crate::dap::collect::elements::fits;
+use crate::dap::{Scope, single};
+use crate::element::{Carried, Element};
+use crate::gather::{ConfiguredTally, Decision, Event};
+use crate::limits;
+use crate::message::{Access, Answer, Ballot, Body, RankedVersions, Refusal, Want};
+use crate::object::Name;
+use crate::tag::Tag;
+use crate::timing;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct Survey {
+    c: Arc<Configuration>,
+    name: Name,
+    ballot: Option<Ballot>,
+    /// A question to a configuration that is closed, of which every answer is.
+    closed: bool,
+    wants: Vec<Want>,
+    have: Tag,
+    members: Vec<State>,
+    /// Members that were asked for elements are no longer waited for.
+    late: bool,
+}
+
+enum State {
+    Asked,
+    /// Its element was damaged; without that it speaks for the register all the same.
+    AskedAgain,
+    Refused,
+    Answered(Box<RankedVersions>),
+}
+
+/// How it ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A quorum answered, and promised the ballot if there was one.
+    Answered(Answers),
+    /// A larger ballot was promised.
+    Overtaken(Ballot),
+    /// A configuration comes after this one.
+    Closed,
+    /// The answers contradict each other.
+    Contradicted,
+}
+
+/// What a quorum answers of a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// Its current version.
+    pub current: CurrentVersion,
+    /// The largest number of a ballot that a member has promised.
+    pub promised: u64,
+    /// A member holds as many versions as it may (`[W-4 cap]`).
+    pub is_full: bool,
+    /// A member does not know that the current version is chosen, and keeps others.
+    pub unaware: bool,
+    /// By position: whether the member listed the current version with its element.
+    pub holders: Vec<bool>,
+    /// Elements of the current version that came with the answers: with their payload, or for their metadata.
+    pub(super) has_payload: bool,
+    /// These.
+    pub(super) elements: Vec<Element>,
+}
+
+impl Survey {
+    pub(super) fn new(
+        c: &Arc<Configuration>,
+        name: &Name,
+        ballot: Option<Ballot>,
+        closed: bool,
+        (wants, have): (Vec<Want>, Tag),
+    ) -> Survey {
+        assert_eq!(wants.len(), c.n(), "one for each member");
+        assert!(
+            ballot.is_none() || !closed,
+            "nothing is promised where something comes next"
+        );
+        let is_possible = ballot.is_none_or(|ballot| ballot.is_possible());
+        assert!(is_possible, "servers refuse others");
+        Survey {
+            c: c.clone(),
+            name: name.clone(),
+            ballot,
+            closed,
+            wants,
+            have,
+            members: (0..c.n()).map(|_| State::Asked).collect(),
+            late: false,
+        }
+    }
+
+    fn evaluate(&mut self) -> Decision<Outcome> {
+        let quorum = self.c.quorums().quorum();
+        let answers: Vec<&RankedVersions> = self.answers().map(|(_, answer)| answer).collect();
+        if answers.len() < quorum {
+            let refused = |member: &&State| matches!(member, State::Refused);
+            let refused = self.members.iter().filter(refused).count();
+            return match self.members.len() - refused < quorum {
+                true => Decision::Impossible,
+                false => Decision::Pending,
+            };
+        }
+        let Some(current) = judge::current(&self.c, &answers) else {
+            return Decision::Done(Outcome::Contradicted);
+        };
+        if !self.late && self.awaits_elements(current.tag) {
+            return Decision::Pending;
+        }
+        let is_full = |it: &&RankedVersions| it.versions.len() >= limits::RANKED_VERSIONS;
+        let is_full = answers.iter().any(is_full);
+        let promised = answers.iter().map(|it| it.promised.number).max();
+        let promised = promised.expect("a quorum has a member");
+        let is_unaware = |it: &&RankedVersions| it.versions.iter().any(|v| v.tag != current.tag);
+        let unaware = current.chosen.is_some() && answers.iter().any(is_unaware);
+        let mut holders = vec![false; self.members.len()];
+        for (position, answer) in self.answers() {
+            holders[position] = answer.stores(current.tag);
+        }
+        let elements = self.members.iter_mut().filter_map(|member| match member {
+            State::Answered(answer) => answer.element.take(),
+            _ => None,
+        });
+        let elements = elements.filter_map(|(tag, carried)| match carried {
+            Carried::Whole(element) if tag == current.tag => Some(element),
+            _ => None,
+        });
+        Decision::Done(Outcome::Answered(Answers {
+            promised,
+            is_full,
+            unaware,
+            holders,
+            has_payload: !self.wants.contains(&Want::Metadata),
+            elements: elements.collect(),
+            current,
+        }))
+    }
+
+    /// Whether elements of the version are wanted that are to come with answers.
+    fn awaits_elements(&self, tag: Tag) -> bool {
+        let asked = self.wants.iter().zip(&self.members);
+        let mut asked = asked.filter(|(want, _)| **want != Want::Tags);
+        let is_open = |member: &State| matches!(member, State::Asked | State::AskedAgain);
+        let is_wanted = !tag.is_initial() && tag != self.have;
+        if !is_wanted || !asked.any(|(_, member)| is_open(member)) {
+            return false;
+        }
+        let is_metadata = self.wants.contains(&Want::Metadata);
+        let needed = if is_metadata {
+            1
+        } else {
+            usize::from(self.c.dap().k())
+        };
+        let elements = self
+            .answers()
+            .filter_map(|(_, answer)| answer.element.as_ref());
+        let came: Vec<bool> = elements
+            .filter_map(|(of, carried)| match carried {
+                Carried::Whole(element) if *of == tag => Some(element.form.is_whole()),
+                _ => None,
+            })
+            .collect();
+        came.len() < needed && !came.contains(&true)
+    }
+
+    fn answers(&self) -> impl Iterator<Item = (usize, &RankedVersions)> {
+        let members = self.members.iter().enumerate();
+        members.filter_map(|(position, member)| match member {
+            State::Answered(answer) => Some((position, &**answer)),
+            _ => None,
+        })
+    }
+}
+
+impl ConfiguredTally for Survey {
+    type Output = Outcome;
+
+    fn needed(&self) -> usize {
+        self.c.quorums().quorum()
+    }
+
+    fn ask(&mut self, position: usize) -> Option<Body> {
+        let access = Access::Rank {
+            ballot: self.ballot,
+            want: self.wants[position],
+            have: self.have,
+        };
+        let is_due = !matches!(self.members[position], State::Answered(_));
+        is_due.then(|| Body::Access(vec![(self.name.clone(), access)]))
+    }
+
+    fn add(&mut self, from: usize, event: Event) -> Decision<Outcome> {
+        if matches!(self.members[from], State::Answered(_)) {
+            return Decision::Pending;
+        }
+        let answer = match event {
+            Event::Unreachable => return self.evaluate(),
+            Event::Refused(_) => None,
+            Event::Reply(reply) => single(reply),
+        };
+        match answer {
+            Some(Answer::Ranked(answer)) if answer.closed && !self.closed => {
+                return Decision::Done(Outcome::Closed);
+            }
+            Some(Answer::Ranked(answer)) if self.ballot.is_some() && !answer.granted => {
+                return Decision::Done(Outcome::Overtaken(answer.promised));
+            }
+            Some(Answer::Ranked(mut answer)) => {
+                let c = &self.c;
+                let is_metadata = self.wants[from] == Want::Metadata;
+                let scope = match is_metadata {
+                    true => Scope::Metadata,
+                    false => Scope::Whole,
+                };
+                let fits = |element: &Element| fits(c, &self.name, from, element, scope);
+                answer.element.take_if(|(_, carried)| match carried {
+                    Carried::Whole(element) => !fits(element),
+                    Carried::Stored { .. } => true,
+                });
+                self.members[from] = State::Answered(answer);
+            }
+            Some(Answer::Refused(Refusal::Damaged))
+                if matches!(self.members[from], State::Asked) =>
+            {
+                self.members[from] = State::AskedAgain;
+                return Decision::Ask(vec![from]);
+            }
+            _ => self.members[from] = State::Refused,
+        }
+        self.evaluate()
+    }
+
+    fn tick(&mut self) -> Decision<Outcome> {
+        self.late = true;
+        self.evaluate()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let wants_elements = self.wants.iter().any(|want| *want != Want::Tags);
+        (wants_elements && !self.late).then_some(timing::HEDGE)
+    }
+}

@@ -1,0 +1,152 @@
+//! Writes with one winner, and reads, of the registers of a conditional domain ([`crate::dap::conditional`]): one configuration
+//! decides, and the others on the way say what it begins with.
+//!
+//! An operation prepares in the configuration where it starts. A member that knows of a next configuration refuses, and the
+//! operation reads *closed* answers there (`[W-8 closing]`): from these members nothing is accepted any more. It goes on, and
+//! makes its proposal in the last configuration. What that one holds goes before what earlier ones hold, also at smaller ballots
+//! (`[W-10 configuration-first]`).
+//!
+//! A proposer that was overtaken cannot know whether its version is chosen. It prepares again, and looks for the version among the
+//! current one and its ancestors (`[W-6 ancestors]`): if it is there the write has succeeded; if not, it never will, once what is
+//! proposed now is chosen. So an operation applies once, although messages are lost.
+//!
+//! | | rounds, quiet | otherwise |
+//! |---|---|---|
+//! | [`Domain::decide_write`] | 2 | 2 more for each proposer that was faster, after a pause |
+//! | read | 1 | 2 more to settle |
+
+mod proposer;
+
+use super::atomic::SettledVersion;
+use super::{Client, Domain};
+use crate::dap::conditional::CurrentVersion;
+use crate::dap::{CachedVersion, FoundVersion, Scope};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{Unavailable, WriteError};
+use crate::message::Lineage;
+use crate::object::Name;
+use crate::tag::{Tag, Writer};
+use proposer::{Aim, Ended, Proposer};
+
+/// On which current version a write happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// On any.
+    Always,
+    /// On this one.
+    Version(Tag),
+    /// If there is no such object: never written, or deleted.
+    Absent,
+    /// If there is one.
+    Present,
+}
+
+impl Condition {
+    fn holds(self, current: &CurrentVersion) -> bool {
+        let is_absent = current.tag.is_initial() || current.deleted;
+        match self {
+            Condition::Always => true,
+            Condition::Version(tag) => current.tag == tag,
+            Condition::Absent => is_absent,
+            Condition::Present => !is_absent,
+        }
+    }
+}
+
+/// A write that is to be decided.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// When it is written.
+    pub condition: Condition,
+    /// Who writes: unique to this write.
+    pub writer: Writer,
+    /// The caller's name for the request, the same when it tries again; 0: none. A version that this request wrote is found as
+    /// such while fewer than [`crate::limits::ANCESTORS`] came after it.
+    pub request: u128,
+}
+
+impl<E: Env> Client<E> {
+    /// A write of this client, which no other request names.
+    pub fn wish<'a>(&self, value: &'a Value, condition: Condition) -> Wish<'a> {
+        Wish {
+            value,
+            condition,
+            writer: self.next_writer(),
+            request: 0,
+        }
+    }
+}
+
+/// How a write was decided.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decided {
+    /// It is the version after `replaced`.
+    Written {
+        /// The version.
+        tag: Tag,
+        /// The one that it is based on.
+        replaced: Tag,
+    },
+    /// The condition does not hold: this is there, and nothing was written.
+    Conflict(FoundVersion),
+}
+
+impl<E: Env> Domain<E> {
+    /// Writes if the condition holds; of concurrent writes on one version one succeeds (`[W-7 one-winner]`).
+    ///
+    /// # Errors
+    /// [`WriteError`] says whether the value may have been written.
+    pub async fn decide_write(&self, name: &Name, wish: Wish<'_>) -> Result<Decided, WriteError> {
+        let mut proposer = Proposer::new(self, name, Aim::Write(wish));
+        match proposer.run().await {
+            Ok(Ended::Written { tag, replaced }) => Ok(Decided::Written { tag, replaced }),
+            Ok(Ended::Found(found, _)) => Ok(Decided::Conflict(found)),
+            Ok(Ended::Outrun(tag)) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
+            Err(failed) if proposer.sent => Err(WriteError::Unknown(failed)),
+            Err(failed) => Err(WriteError::NotApplied(failed)),
+        }
+    }
+
+    /// Writes on the version that is current; returns that, and its own.
+    pub(super) async fn write_register(
+        &self,
+        name: &Name,
+        value: &Value,
+    ) -> Result<(Tag, Tag), WriteError> {
+        let wish = self.client.wish(value, Condition::Always);
+        match self.decide_write(name, wish).await? {
+            Decided::Written { tag, replaced } => Ok((replaced, tag)),
+            Decided::Conflict(_) => unreachable!("without a condition there is no conflict"),
+        }
+    }
+
+    /// The current version of a register: in one round if the answers show that it is chosen (`[W-9 one-round-read]`).
+    pub(super) async fn read_register(
+        &self,
+        name: &Name,
+        known: Option<&CachedVersion>,
+        scope: Scope,
+    ) -> Result<FoundVersion, Unavailable> {
+        let found = Proposer::new(self, name, Aim::Read { scope, known }).read();
+        found.await.map(|(found, _)| found)
+    }
+
+    /// The current version without its content, and where it comes from.
+    pub(super) async fn read_lineage(
+        &self,
+        name: &Name,
+    ) -> Result<(FoundVersion, Lineage), Unavailable> {
+        let (scope, known) = (Scope::Metadata, None);
+        Proposer::new(self, name, Aim::Read { scope, known })
+            .read()
+            .await
+    }
+
+    /// Has the current version chosen again, with its elements for all members that lack them.
+    pub(super) async fn choose_again(&self, name: &Name) -> Result<SettledVersion, Unavailable> {
+        Proposer::new(self, name, Aim::Again).choose_again().await
+    }
+}

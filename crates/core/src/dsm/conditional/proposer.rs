@@ -1,0 +1,499 @@
+//! One operation on a register: what it asks, proposes and settles, attempt by attempt.
+
+use super::super::Domain;
+use super::super::atomic::SettledVersion;
+use super::Wish;
+use crate::config::Configuration;
+use crate::dap::conditional::{
+    self, AcceptOutcome, Answers, CurrentVersion, ProposedVersion, SurveyOutcome,
+};
+use crate::dap::{CachedVersion, FoundVersion, Scope};
+use crate::element::Value;
+use crate::env::Env;
+use crate::error::{Failed, Unavailable};
+use crate::gather::Visit;
+use crate::message::{Ballot, ChosenVersion, Lineage};
+use crate::object::Name;
+use crate::reconfig::sequence;
+use crate::reconfig::walk::{Step, WalkOutcome};
+use crate::tag::{Tag, Writer};
+use crate::timing;
+use std::time::Duration;
+
+/// What a proposer is for.
+#[derive(Clone, Copy)]
+pub(super) enum Aim<'a> {
+    Read {
+        scope: Scope,
+        known: Option<&'a CachedVersion>,
+    },
+    Write(Wish<'a>),
+    /// Has the current version chosen once more, so that all members that answer have their elements.
+    Again,
+}
+
+/// One operation.
+pub(super) struct Proposer<'a, E> {
+    domain: &'a Domain<E>,
+    name: &'a Name,
+    aim: Aim<'a>,
+    writer: Writer,
+    /// The versions that it proposed, in order: one is chosen at most.
+    own: Vec<Tag>,
+    /// Where the last attempt proposed, or would have.
+    last: Option<Visit>,
+    /// One of them was handed to a connection.
+    pub(super) sent: bool,
+}
+
+/// How it ends.
+pub(super) enum Ended {
+    /// What a read returns, or what is there in place of the condition.
+    Found(FoundVersion, Lineage),
+    Written {
+        tag: Tag,
+        replaced: Tag,
+    },
+    /// What became of this version of its own cannot be known any more.
+    Outrun(Tag),
+}
+
+/// How an attempt ends.
+enum Turn {
+    Ended(Ended),
+    /// Begin again.
+    Again,
+    /// Others use this ballot.
+    Overtaken(Ballot),
+}
+
+/// The current version where a proposal is made, and its value if it was read.
+struct Base {
+    current: CurrentVersion,
+    value: Option<(Value, u64)>,
+    /// Members of the configuration that hold its element.
+    holders: Vec<bool>,
+    /// What the configuration answered; `None`: it is of an earlier one.
+    answers: Option<Answers>,
+}
+
+/// What became of the versions that an operation has proposed.
+enum Fate {
+    /// This one is the current version, or an ancestor of it.
+    Applied(Tag),
+    /// None of them is.
+    NotApplied,
+    /// It cannot be seen.
+    Unknown,
+}
+
+impl<'a, E: Env> Proposer<'a, E> {
+    pub(super) fn new(domain: &'a Domain<E>, name: &'a Name, aim: Aim<'a>) -> Proposer<'a, E> {
+        let writer = match aim {
+            Aim::Write(wish) => wish.writer,
+            Aim::Read { .. } | Aim::Again => domain.client.next_writer(),
+        };
+        Proposer {
+            domain,
+            name,
+            aim,
+            writer,
+            own: Vec::new(),
+            last: None,
+            sent: false,
+        }
+    }
+
+    fn env(&self) -> &E {
+        &self.domain.client.env
+    }
+
+    /// How much of a value is asked for with a promise, and which the caller has.
+    fn wanted(&self) -> (Scope, Tag) {
+        match self.aim {
+            Aim::Read { scope, known } => (scope, known.map_or(Tag::INITIAL, |known| known.tag)),
+            Aim::Write(_) | Aim::Again => (Scope::Version, Tag::INITIAL),
+        }
+    }
+
+    /// The current version, and where it comes from.
+    pub(super) async fn read(mut self) -> Result<(FoundVersion, Lineage), Unavailable> {
+        if let Some(found) = self.read_at_once().await? {
+            return Ok(found);
+        }
+        match self.run().await? {
+            Ended::Found(found, lineage) => Ok((found, lineage)),
+            Ended::Written { .. } | Ended::Outrun(_) => unreachable!("a read writes no version"),
+        }
+    }
+
+    /// [`Aim::Again`].
+    pub(super) async fn choose_again(mut self) -> Result<SettledVersion, Unavailable> {
+        assert!(matches!(self.aim, Aim::Again), "others need not choose it");
+        match self.run().await? {
+            Ended::Found(found, _) => {
+                let last = self.last.expect("it was chosen somewhere");
+                Ok(SettledVersion { found, last })
+            }
+            Ended::Written { .. } | Ended::Outrun(_) => unreachable!("it writes no version"),
+        }
+    }
+
+    /// The same, if one round shows that it is chosen.
+    async fn read_at_once(&self) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
+        let at = Visit::new(&self.domain.start());
+        let asked = conditional::survey(self.env(), &at, self.name, (None, false), self.wanted());
+        let answers = match asked.await {
+            Ok(SurveyOutcome::Answered(answers)) if answers.current.chosen.is_some() => answers,
+            Ok(_) | Err(Failed::Moved) => return Ok(None),
+            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+        };
+        if answers.unaware && !answers.current.tag.is_initial() {
+            self.confirm(&at, &answers.current, answers.current.chosen);
+        }
+        self.domain.client.heard_of_ballot(answers.promised);
+        let mut base = Base::of(answers);
+        match self.found(&at, &mut base).await {
+            Ok(found) => Ok(found.map(|found| (found, base.current.lineage))),
+            Err(Failed::Moved) => Ok(None),
+            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+        }
+    }
+
+    /// Attempts until it is decided.
+    pub(super) async fn run(&mut self) -> Result<Ended, Unavailable> {
+        let mut failures = 0;
+        loop {
+            let ballot = self.domain.client.next_ballot(self.writer);
+            if !ballot.is_possible() {
+                let largest = Tag {
+                    number: ballot.number,
+                    writer: self.writer,
+                };
+                return Err(crate::tag::NumbersUsedUp { largest }.into());
+            }
+            match self.attempt(ballot).await? {
+                Turn::Ended(ended) => return Ok(ended),
+                Turn::Again => {}
+                Turn::Overtaken(by) => self.domain.client.heard_of_ballot(by.number),
+            }
+            // A random while, the longer the more proposers there seem to be ([R-9 random-backoff]).
+            let most = timing::PROPOSER_PAUSE * (1 << failures);
+            failures = (failures + 1).min(MOST_DOUBLINGS);
+            assert!(!most.is_zero(), "proposers that met do not meet again");
+            let most = u64::try_from(most.as_micros()).expect("it is short");
+            let pause = Duration::from_micros(self.env().random() % most);
+            self.env().sleep(pause).await;
+        }
+    }
+
+    async fn attempt(&mut self, ballot: Ballot) -> Result<Turn, Unavailable> {
+        let domain = self.domain;
+        let mut inherited: Option<Base> = None;
+        let visit = async |at: &Visit| {
+            let (env, wanted) = (self.env(), self.wanted());
+            let prepared =
+                conditional::survey(env, at, self.name, (Some(ballot), false), wanted).await;
+            let turn = match prepared {
+                Ok(SurveyOutcome::Overtaken(by)) => Turn::Overtaken(by),
+                Ok(SurveyOutcome::Closed) => match self.inherit(at).await {
+                    Ok(None) => Turn::Again,
+                    Ok(Some(base)) => {
+                        if !base.current.tag.is_initial() {
+                            inherited = Some(base);
+                        }
+                        return Ok(Step::GoOn);
+                    }
+                    Err(failed) => {
+                        inherited = None;
+                        return Err(failed);
+                    }
+                },
+                Ok(SurveyOutcome::Answered(answers)) => {
+                    let base = match inherited.take() {
+                        // [W-10 configuration-first]: what is here goes before it.
+                        Some(base) if answers.current.tag.is_initial() => base.moved_to(at.c()),
+                        _ => Base::of(answers),
+                    };
+                    self.propose(at, ballot, base).await?
+                }
+                Err(failed) => {
+                    // What moved on has everything that came before it.
+                    inherited = None;
+                    return Err(failed);
+                }
+            };
+            Ok(Step::End(turn))
+        };
+        match domain.walk().until(visit).await? {
+            WalkOutcome::Ended(turn) => Ok(turn),
+            WalkOutcome::ToTheEnd(_) => Ok(Turn::Again),
+        }
+    }
+
+    /// What a configuration that is closed holds. `None`: ask again.
+    async fn inherit(&self, at: &Visit) -> Result<Option<Base>, Failed> {
+        let env = self.env();
+        if at.is_last() {
+            // It does not say so with its replies.
+            sequence::read_config(env, at).await?;
+        }
+        let Some(pointer) = at.next() else {
+            return Ok(None);
+        };
+        assert!(
+            pointer.configuration.id().index > at.c().id().index,
+            "it comes next"
+        );
+        let closed = Visit::closing(at.c(), &pointer);
+        let wanted = (Scope::Whole, Tag::INITIAL);
+        let asked = conditional::survey(env, &closed, self.name, (None, true), wanted).await?;
+        let SurveyOutcome::Answered(answers) = asked else {
+            unreachable!("nothing is promised, and it is closed")
+        };
+        let mut base = Base::of(answers);
+        let is_read = self.read_value(&closed, &mut base, Scope::Whole).await?;
+        Ok(is_read.then_some(base))
+    }
+
+    /// Everything from the promise of a quorum of the last configuration on.
+    async fn propose(
+        &mut self,
+        at: &Visit,
+        ballot: Ballot,
+        mut base: Base,
+    ) -> Result<Turn, Failed> {
+        assert_eq!(base.holders.len(), at.c().n(), "known of each member");
+        self.last = Some(at.clone());
+        let Aim::Write(wish) = self.aim else {
+            return self.conclude(at, ballot, base).await;
+        };
+        match self.fate(&base.current, wish.request) {
+            Fate::Applied(tag) => {
+                // Being listed is not being chosen ([W-6 ancestors]).
+                let replaced = base.current.before(tag);
+                return Ok(match self.settle(at, ballot, &mut base).await? {
+                    Some(turn) => turn,
+                    None => Turn::Ended(Ended::Written { tag, replaced }),
+                });
+            }
+            Fate::Unknown => {
+                let lost = *self.own.last().expect("it proposed something");
+                return Ok(Turn::Ended(Ended::Outrun(lost)));
+            }
+            Fate::NotApplied => {}
+        }
+        if !wish.condition.holds(&base.current) {
+            return self.conclude(at, ballot, base).await;
+        }
+        let is_full = base.answers.as_ref().is_some_and(|answers| answers.is_full);
+        if is_full && base.current.chosen.is_none() {
+            // [W-4 cap]
+            let turn = self.settle(at, ballot, &mut base).await?;
+            return Ok(turn.unwrap_or(Turn::Again));
+        }
+        self.write(at, ballot, &base.current, wish).await
+    }
+
+    /// Proposes a new version.
+    async fn write(
+        &mut self,
+        at: &Visit,
+        ballot: Ballot,
+        current: &CurrentVersion,
+        wish: Wish<'_>,
+    ) -> Result<Turn, Failed> {
+        // Another number in every attempt, so that a version has one base.
+        let largest = self
+            .own
+            .last()
+            .map_or(current.tag, |own| current.tag.max(*own));
+        let tag = largest.next(self.writer);
+        let tag = tag.map_err(|used_up| Failed::Unavailable(used_up.into()))?;
+        assert!(tag > current.tag, "a version follows its base");
+        assert!(
+            !self.own.contains(&tag),
+            "each attempt has a version of its own"
+        );
+        self.own.push(tag);
+        let proposed = ProposedVersion {
+            ballot,
+            tag,
+            lineage: current.lineage.followed_by(current.tag, wish.request),
+            value: Some(wish.value),
+            holders: &[],
+            base_chosen: current.chosen.is_some(),
+        };
+        let accepted = conditional::accept(self.env(), at, self.name, proposed).await;
+        self.sent |= match &accepted {
+            Err(Failed::Unavailable(unavailable)) => unavailable.handed_over,
+            _ => true,
+        };
+        Ok(match accepted? {
+            AcceptOutcome::Chosen => {
+                let chosen = ChosenVersion { ballot, tag };
+                conditional::confirm(self.env(), at, self.name, chosen);
+                let replaced = current.tag;
+                Turn::Ended(Ended::Written { tag, replaced })
+            }
+            AcceptOutcome::Overtaken(by) => Turn::Overtaken(by),
+            AcceptOutcome::Closed | AcceptOutcome::Again => Turn::Again,
+        })
+    }
+
+    /// The end with what is there: it is settled first (`[W-5 current-version]`).
+    async fn conclude(&self, at: &Visit, ballot: Ballot, mut base: Base) -> Result<Turn, Failed> {
+        if let Some(turn) = self.settle(at, ballot, &mut base).await? {
+            return Ok(turn);
+        }
+        let found = self.found(at, &mut base).await?;
+        let lineage = base.current.lineage;
+        let ended = |found| Turn::Ended(Ended::Found(found, lineage));
+        Ok(found.map_or(Turn::Again, ended))
+    }
+
+    /// Has the current version chosen by this ballot, unless it is known to be chosen, and that is enough. `None`: it is; otherwise
+    /// how the attempt ends.
+    async fn settle(
+        &self,
+        at: &Visit,
+        ballot: Ballot,
+        base: &mut Base,
+    ) -> Result<Option<Turn>, Failed> {
+        let is_initial = base.current.tag.is_initial();
+        if base.current.chosen.is_some() && (is_initial || !matches!(self.aim, Aim::Again)) {
+            return Ok(None);
+        }
+        assert!(!is_initial, "the initial version is chosen");
+        if !self.read_value(at, base, Scope::Whole).await? {
+            return Ok(Some(Turn::Again));
+        }
+        let proposed = ProposedVersion {
+            ballot,
+            tag: base.current.tag,
+            lineage: base.current.lineage.clone(),
+            value: base.value.as_ref().map(|(value, _)| value),
+            holders: &base.holders,
+            base_chosen: false,
+        };
+        Ok(
+            match conditional::accept(self.env(), at, self.name, proposed).await? {
+                AcceptOutcome::Chosen => {
+                    self.confirm(at, &base.current, Some(ballot));
+                    None
+                }
+                AcceptOutcome::Overtaken(by) => Some(Turn::Overtaken(by)),
+                AcceptOutcome::Closed | AcceptOutcome::Again => Some(Turn::Again),
+            },
+        )
+    }
+
+    fn confirm(&self, at: &Visit, current: &CurrentVersion, ballot: Option<Ballot>) {
+        let ballot = ballot.expect("it is chosen at some ballot");
+        let chosen = ChosenVersion {
+            ballot,
+            tag: current.tag,
+        };
+        conditional::confirm(self.env(), at, self.name, chosen);
+    }
+
+    /// What became of the versions that it proposed, as far as the current version says (`[W-6 ancestors]`).
+    fn fate(&self, current: &CurrentVersion, request: u128) -> Fate {
+        let is_own =
+            |tag: Tag, by: u128| self.own.contains(&tag) || (request != 0 && by == request);
+        if is_own(current.tag, current.lineage.request) {
+            return Fate::Applied(current.tag);
+        }
+        let ancestors = &current.lineage.ancestors;
+        if let Some(own) = ancestors.iter().find(|it| is_own(it.tag, it.request)) {
+            return Fate::Applied(own.tag);
+        }
+        match self
+            .own
+            .iter()
+            .all(|own| current.lineage.reaches(own.number))
+        {
+            true => Fate::NotApplied,
+            false => Fate::Unknown,
+        }
+    }
+
+    /// Reads the value of the current version, if it was not read. False: the version went, begin again.
+    async fn read_value(&self, at: &Visit, base: &mut Base, scope: Scope) -> Result<bool, Failed> {
+        if base.value.is_some() || base.current.tag.is_initial() {
+            return Ok(true);
+        }
+        let answers = base.answers.as_ref().expect("an inherited value was read");
+        let read = conditional::value_of(self.env(), at, self.name, answers, scope).await?;
+        base.value = read;
+        Ok(base.value.is_some())
+    }
+
+    /// What a read returns of the current version, which is chosen. `None`: it went for a newer one.
+    async fn found(&self, at: &Visit, base: &mut Base) -> Result<Option<FoundVersion>, Failed> {
+        let (scope, known) = match self.aim {
+            Aim::Read { scope, known } => (scope, known),
+            Aim::Write(_) | Aim::Again => (Scope::Whole, None),
+        };
+        let tag = base.current.tag;
+        let known = known.filter(|known| known.tag == tag);
+        let is_needed = known.is_none() && scope != Scope::Version;
+        if is_needed && !self.read_value(at, base, scope).await? {
+            return Ok(None);
+        }
+        let (value, length) = match (base.value.take(), known) {
+            (Some((value, length)), _) => (Some(value), length),
+            (None, Some(known)) => {
+                let length = known.value.as_ref().map_or(0, Value::length);
+                (known.value.clone(), length)
+            }
+            (None, None) => (None, 0),
+        };
+        let without_content = |value: Value| Value {
+            content: Vec::new(),
+            ..value
+        };
+        let value = match scope {
+            Scope::Whole => value,
+            Scope::Metadata => value.map(without_content),
+            Scope::Version => None,
+        };
+        Ok(Some(FoundVersion {
+            tag,
+            value,
+            length,
+            complete: true,
+            holders: base.holders.clone(),
+            damaged: false,
+            unaware: false,
+            fence: Tag::INITIAL,
+        }))
+    }
+}
+
+/// So often the longest pause is doubled.
+const MOST_DOUBLINGS: u32 = 6;
+
+impl Base {
+    fn of(answers: Answers) -> Base {
+        Base {
+            current: answers.current.clone(),
+            value: None,
+            holders: answers.holders.clone(),
+            answers: Some(answers),
+        }
+    }
+
+    /// As the base of a proposal in a later configuration, whose members hold nothing of it.
+    fn moved_to(self, c: &Configuration) -> Base {
+        Base {
+            current: CurrentVersion {
+                chosen: None,
+                ..self.current
+            },
+            holders: vec![false; c.n()],
+            answers: None,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What is said of ranked registers ([`crate::dap::conditional`]).
+
+use super::Ballot;
+use crate::element::{Carried, Element, Form};
+use crate::limits;
+use crate::tag::Tag;
+
+/// A version that this one follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ancestor {
+    /// The version.
+    pub tag: Tag,
+    /// The request that wrote it; 0 if its caller gave none.
+    pub request: u128,
+}
+
+/// Where a version comes from: so a proposer that was overtaken sees whether its own version is among those that follow each
+/// other (`[W-6 ancestors]`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lineage {
+    /// The request that wrote the version; 0 if its caller gave none.
+    pub request: u128,
+    /// The version that it is based on first; at most [`limits::ANCESTORS`]. Empty of the initial version alone.
+    pub ancestors: Vec<Ancestor>,
+}
+
+impl Lineage {
+    /// That of a version which `request` bases on `tag`, which has this lineage.
+    #[must_use]
+    pub fn followed_by(&self, tag: Tag, request: u128) -> Lineage {
+        let base = Ancestor {
+            tag,
+            request: self.request,
+        };
+        let ancestors = [base].into_iter().chain(self.ancestors.iter().copied());
+        let ancestors: Vec<Ancestor> = ancestors.take(limits::ANCESTORS).collect();
+        assert_eq!(ancestors[0].tag, tag, "the base comes first");
+        Lineage { request, ancestors }
+    }
+
+    /// The version that it is based on.
+    pub fn base(&self) -> Tag {
+        self.ancestors.first().map_or(Tag::INITIAL, |base| base.tag)
+    }
+
+    /// Whether it knows all ancestors down to this number.
+    pub fn reaches(&self, number: u64) -> bool {
+        self.ancestors
+            .last()
+            .is_none_or(|it| it.tag.number <= number)
+    }
+
+    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    pub fn is_possible(&self) -> bool {
+        let descends = self
+            .ancestors
+            .is_sorted_by(|a, b| a.tag.number > b.tag.number);
+        let possible = self.ancestors.iter().all(|it| it.tag.is_possible());
+        descends && possible && self.ancestors.len() <= limits::ANCESTORS
+    }
+}
+
+/// A version that is chosen, and the ballot at which it was.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct ChosenVersion {
+    /// The ballot.
+    pub ballot: Ballot,
+    /// The version.
+    pub tag: Tag,
+}
+
+impl ChosenVersion {
+    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    pub fn is_possible(&self) -> bool {
+        self.tag.is_possible() && self.ballot.is_possible()
+    }
+}
+
+/// What an ACCEPT brings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proposal {
+    /// The ballot of the proposal.
+    pub ballot: Ballot,
+    /// The version.
+    pub tag: Tag,
+    /// This server's element of it; `None`: it said that it holds one.
+    pub element: Option<Element>,
+    /// Where the version comes from.
+    pub lineage: Lineage,
+    /// It was proposed before by another ballot, and is to be known as chosen: taken in however many versions are held.
+    pub settles: bool,
+    /// The version that it is based on is known to be chosen: others than these two may go (`[W-4 cap]`).
+    pub base_chosen: bool,
+}
+
+impl Proposal {
+    /// Whether it brings nothing but a tombstone, a manifest, or no element.
+    pub(crate) fn is_small(&self) -> bool {
+        let small = |element: &Element| element.deleted || element.form == Form::Manifest;
+        self.element.as_ref().is_none_or(small)
+    }
+}
+
+/// A version that a server holds of a ranked register.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RankedVersion {
+    /// The version.
+    pub tag: Tag,
+    /// The ballot at which it was last accepted.
+    pub ballot: Ballot,
+    /// The form of its element; [`Form::Trimmed`] if that was lost.
+    pub form: Form,
+    /// It is a tombstone.
+    pub deleted: bool,
+    /// Where it comes from.
+    pub lineage: Lineage,
+}
+
+/// What a server holds of a ranked register: a snapshot.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RankedVersions {
+    /// The ballot that was asked for is promised; without one that is false.
+    pub granted: bool,
+    /// A configuration comes after this one: nothing is promised or accepted here any more.
+    pub closed: bool,
+    /// The largest ballot promised.
+    pub promised: Ballot,
+    /// The version known to be chosen at the largest ballot.
+    pub chosen: ChosenVersion,
+    /// In order of their ballots.
+    pub versions: Vec<RankedVersion>,
+    /// The element of the last version that has one, where it was wanted.
+    pub element: Option<(Tag, Carried)>,
+}
+
+impl RankedVersions {
+    /// The version of this tag, if it is listed.
+    pub fn find(&self, tag: Tag) -> Option<&RankedVersion> {
+        self.versions.iter().find(|listed| listed.tag == tag)
+    }
+
+    /// Whether it lists the version with its element.
+    pub fn stores(&self, tag: Tag) -> bool {
+        self.find(tag)
+            .is_some_and(|listed| listed.form != Form::Trimmed)
+    }
+
+    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    pub fn is_possible(&self) -> bool {
+        let listed = self.versions.iter();
+        let possible = |it: &RankedVersion| {
+            it.tag.is_possible() && it.ballot.is_possible() && it.lineage.is_possible()
+        };
+        let carried = self.element.iter().all(|(tag, _)| tag.is_possible());
+        listed.clone().all(possible)
+            && carried
+            && self.chosen.is_possible()
+            && self.promised.is_possible()
+    }
+}

@@ -1,0 +1,184 @@
+//! Ranked registers on their way (`[W-10 configuration-first]`): the transfer is a proposer like any other.
+//!
+//! It reads closed answers of the source, prepares in the target, and has the source's current version chosen there, also if
+//! that is known to be chosen in the source: no ballot is taken along. Where something is chosen in the target already, that goes
+//! before it; so of several sources the last one comes first. Once this is done for every register that a source lists, an
+//! operation that starts in the target misses nothing.
+
+use super::{Progress, Source, Stop, stop};
+use crate::dap::conditional::{
+    self, AcceptOutcome, Answers, CurrentVersion, ProposedVersion, SurveyOutcome,
+};
+use crate::dap::{self, Scope, listing};
+use crate::element::Value;
+use crate::env::{Env, Work};
+use crate::gather::{self, Visit};
+use crate::limits;
+use crate::message::{Ballot, ChosenVersion, ListRequest};
+use crate::object::{Kind, Name};
+use crate::tag::{ClientId, Tag, Writer};
+use crate::timing;
+use std::time::Duration;
+
+/// A version with the value that is proposed.
+struct MovedVersion {
+    current: CurrentVersion,
+    value: Value,
+    /// Members of the target that hold it.
+    holders: Vec<bool>,
+}
+
+impl<E: Env> Source<'_, E> {
+    /// Moves all registers.
+    pub(super) async fn registers(&self) -> Result<(), Stop> {
+        assert!(
+            self.target.dap().is_conditional(),
+            "a domain stays conditional"
+        );
+        let mut after = String::new();
+        loop {
+            let request = ListRequest {
+                after,
+                ..ListRequest::new(Kind::User, "")
+            };
+            let at = self.closed();
+            let listed = listing::list(self.env, &at, &request).await;
+            let page = listed.map_err(|failed| stop(failed, &at))?;
+            let keys = page.entries.iter().map(|entry| &entry.key);
+            let moves = keys.map(|key| self.register(key));
+            let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
+            let moved = moved.into_iter().collect::<Result<Vec<u64>, Stop>>()?;
+            (self.progress)(Progress::Transferring {
+                objects: moved.len() as u64,
+                bytes: moved.iter().sum(),
+            });
+            match page.horizon {
+                Some(horizon) => {
+                    assert!(!horizon.is_empty(), "a page that was cut has an entry");
+                    after = horizon;
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Has a version of the register chosen in the target. Returns the bytes of its value.
+    async fn register(&self, key: &str) -> Result<u64, Stop> {
+        let name = Name::user(key).expect("a server listed it");
+        let Some(source) = self.current(&name).await? else {
+            return Ok(0);
+        };
+        let (mut above, mut failures) = (0, 0_u32);
+        loop {
+            let to = Visit::new(self.target);
+            // Ballots need to be unique, nothing else.
+            let proposer = Writer {
+                client: ClientId(self.env.random()),
+                counter: self.env.random(),
+            };
+            let number = (above + 1).max(self.env.clock_us());
+            let ballot = Ballot { number, proposer };
+            let wanted = (Scope::Version, Tag::INITIAL);
+            let asked = (Some(ballot), false);
+            let prepared = conditional::survey(self.env, &to, &name, asked, wanted).await;
+            match prepared.map_err(|failed| stop(failed, &to))? {
+                SurveyOutcome::Closed => return Err(Stop::Overtaken),
+                SurveyOutcome::Overtaken(by) => above = by.number,
+                SurveyOutcome::Answered(answers) => {
+                    let there = &answers.current;
+                    if there.chosen.is_some() && !there.tag.is_initial() {
+                        return Ok(0);
+                    }
+                    if let Some(moved) = self.proposed(&to, &name, (&source, answers)).await? {
+                        match self.propose(&to, &name, ballot, &moved).await? {
+                            AcceptOutcome::Chosen => return Ok(moved.value.length()),
+                            AcceptOutcome::Closed => return Err(Stop::Overtaken),
+                            AcceptOutcome::Overtaken(by) => above = by.number,
+                            AcceptOutcome::Again => {}
+                        }
+                    }
+                }
+            }
+            let most = timing::PROPOSER_PAUSE * (1 << failures);
+            failures = (failures + 1).min(6);
+            let most = u64::try_from(most.as_micros()).expect("it is short");
+            let pause = Duration::from_micros(self.env.random() % most);
+            self.env.sleep(pause).await;
+        }
+    }
+
+    /// The current version of the source, for the target. `None`: it was never written.
+    async fn current(&self, name: &Name) -> Result<Option<MovedVersion>, Stop> {
+        loop {
+            let at = self.closed();
+            let wanted = (Scope::Whole, Tag::INITIAL);
+            let asked = conditional::survey(self.env, &at, name, (None, true), wanted).await;
+            let SurveyOutcome::Answered(answers) = asked.map_err(|failed| stop(failed, &at))?
+            else {
+                unreachable!("nothing is promised, and it is closed")
+            };
+            if answers.current.tag.is_initial() {
+                return Ok(None);
+            }
+            let value = conditional::value_of(self.env, &at, name, &answers, Scope::Whole).await;
+            if let Some((value, _)) = value.map_err(|failed| stop(failed, &at))? {
+                return Ok(Some(MovedVersion {
+                    current: answers.current,
+                    value,
+                    holders: vec![false; self.target.n()],
+                }));
+            }
+        }
+    }
+
+    /// What is to be chosen in the target: what may be chosen there already, otherwise what the source has. `None`: ask again.
+    async fn proposed(
+        &self,
+        to: &Visit,
+        name: &Name,
+        (source, answers): (&MovedVersion, Answers),
+    ) -> Result<Option<MovedVersion>, Stop> {
+        if answers.current.tag.is_initial() {
+            return Ok(Some(MovedVersion {
+                current: source.current.clone(),
+                value: source.value.clone(),
+                holders: source.holders.clone(),
+            }));
+        }
+        let value = conditional::value_of(self.env, to, name, &answers, Scope::Whole).await;
+        let value = value.map_err(|failed| stop(failed, to))?;
+        Ok(value.map(|(value, _)| MovedVersion {
+            current: answers.current,
+            value,
+            holders: answers.holders,
+        }))
+    }
+
+    async fn propose(
+        &self,
+        to: &Visit,
+        name: &Name,
+        ballot: Ballot,
+        moved: &MovedVersion,
+    ) -> Result<AcceptOutcome, Stop> {
+        let tag = moved.current.tag;
+        assert!(!tag.is_initial(), "there is something to move");
+        let elements = moved.holders.iter().filter(|holds| !**holds).count() as u64;
+        let bytes = elements * dap::element_bytes(self.target, moved.value.content_bytes());
+        self.env.count(Work::Moved { elements, bytes });
+        let proposed = ProposedVersion {
+            ballot,
+            tag,
+            lineage: moved.current.lineage.clone(),
+            value: Some(&moved.value),
+            holders: &moved.holders,
+            base_chosen: false,
+        };
+        let accepted = conditional::accept(self.env, to, name, proposed).await;
+        let accepted = accepted.map_err(|failed| stop(failed, to))?;
+        if accepted == AcceptOutcome::Chosen {
+            conditional::confirm(self.env, to, name, ChosenVersion { ballot, tag });
+        }
+        Ok(accepted)
+    }
+}

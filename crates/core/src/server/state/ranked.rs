@@ -1,0 +1,267 @@
+//! Ranked registers of a configuration: what [`crate::dap::conditional::register`] decides is carried out and recorded here. The
+//! elements are kept as those of other objects are; the versions of a register are those that its record lists.
+
+use super::super::record::{ElementHeader, Header, Ledger};
+use super::ConfigurationState;
+use super::keeping::{object, take_in};
+use crate::config::{Configuration, ConfigurationId};
+use crate::dap::conditional::register::{Acceptance, Register};
+use crate::element::{Form, Handle};
+use crate::instant::Instant;
+use crate::message::{
+    Ballot, ChosenVersion, Proposal, RankedVersion, RankedVersions, Refusal, Want,
+};
+use crate::object::Name;
+use crate::tag::Tag;
+use bytes::Bytes;
+
+/// A register with its record.
+#[derive(Default)]
+pub(super) struct KeptRegister {
+    pub(super) register: Register,
+    pub(super) record: Option<Handle>,
+}
+
+impl ConfigurationState {
+    /// Whether the object of this name is a ranked register here.
+    pub(super) fn is_ranked(&self, name: &Name) -> bool {
+        let keeps = |c: &std::sync::Arc<Configuration>| c.is_ranked(name);
+        self.configuration().is_some_and(keeps)
+    }
+
+    /// What is held of the register; with a ballot, that is promised before.
+    pub(in crate::server) fn rank(
+        &mut self,
+        (key, name): (ConfigurationId, &Name),
+        ballot: Option<Ballot>,
+        (want, have): (Want, Tag),
+        ledger: &mut Ledger,
+    ) -> Result<RankedVersions, Refusal> {
+        if !self.is_ranked(name) {
+            return Err(Refusal::Malformed);
+        }
+        self.sound_register(name)?;
+        let closed = self.next.is_some();
+        let mut granted = false;
+        if let Some(ballot) = ballot.filter(|_| !closed) {
+            let (promised, is_new) = self.kept(name).register.promise(ballot);
+            granted = promised;
+            if is_new {
+                self.keep_register(key, name, ledger);
+            }
+        }
+        let shown = self.held_register(name, Some((want, have)));
+        assert!(
+            !granted || Some(shown.promised) == ballot,
+            "a promise shows"
+        );
+        Ok(RankedVersions { granted, ..shown })
+    }
+
+    /// ACCEPT. `Ok(None)`: accepted; otherwise what is held.
+    pub(in crate::server) fn accept(
+        &mut self,
+        now: Instant,
+        (key, name): (ConfigurationId, &Name),
+        proposal: Proposal,
+        ledger: &mut Ledger,
+    ) -> Result<Accepted, Refusal> {
+        if !self.is_ranked(name) {
+            return Err(Refusal::Malformed);
+        }
+        self.sound_register(name)?;
+        if self.next.is_some() {
+            return Ok(Accepted::Refused(Box::new(self.held_register(name, None))));
+        }
+        let tag = proposal.tag;
+        assert!(!tag.is_initial(), "it was refused before");
+        let stored = self.objects.get(name.as_bytes());
+        let has_element = stored.is_some_and(|versions| versions.with_element(tag).is_some());
+        let (stores, evicted) = match self.kept(name).register.accept(&proposal, has_element) {
+            Acceptance::Acknowledge => return Ok(Accepted::Stored),
+            Acceptance::Refuse => {
+                return Ok(Accepted::Refused(Box::new(self.held_register(name, None))));
+            }
+            Acceptance::Need => return Ok(Accepted::Needed),
+            Acceptance::Full => return Err(Refusal::Busy),
+            Acceptance::Accept { stores, evicted } => (stores, evicted),
+        };
+        if stores {
+            let element = proposal.element.expect("without it the element is needed");
+            let versions = object(&mut self.objects, name);
+            let (handle, header) = take_in(key, name, versions, (tag, &element), ledger);
+            versions.taken_in_s = now.next_second();
+            let header = Header::Element(ElementHeader { ..header });
+            ledger.append_element(handle, header, element.payload, element.checksum);
+        }
+        self.evict(name, &evicted, ledger);
+        let held = self.objects.get(name.as_bytes());
+        let has_element = held.is_some_and(|held| held.with_element(tag).is_some());
+        assert!(has_element, "what is acknowledged can be read");
+        self.keep_register(key, name, ledger);
+        Ok(Accepted::Stored)
+    }
+
+    /// CONFIRM.
+    pub(in crate::server) fn choose(
+        &mut self,
+        (key, name): (ConfigurationId, &Name),
+        chosen: ChosenVersion,
+        ledger: &mut Ledger,
+    ) {
+        // Of a register that is not here, what the note says is said by the quorum that accepted the version.
+        let is_here = self.registers.contains_key(name.as_bytes());
+        if !is_here || !chosen.is_possible() || self.sound_register(name).is_err() {
+            return;
+        }
+        if let Some(evicted) = self.kept(name).register.choose(chosen) {
+            self.evict(name, &evicted, ledger);
+            self.keep_register(key, name, ledger);
+        }
+    }
+
+    /// The record of an element turned out to be damaged. The version stays accepted: only its element is not here any more.
+    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag, ledger: &mut Ledger) {
+        let versions = self.objects.get_mut(name.as_bytes());
+        let lost = versions.and_then(|versions| versions.take(tag));
+        ledger.supersede(lost.map(|lost| lost.handle));
+    }
+
+    /// A record that says what no execution produces is damaged, and what was promised is not known: the register abstains
+    /// (`[N-1 bounded-numbers]`, `[X-11 damage-abstains]`).
+    fn sound_register(&self, name: &Name) -> Result<(), Refusal> {
+        match self.registers.get(name.as_bytes()) {
+            Some(kept) if !kept.register.is_possible() => Err(Refusal::Damaged),
+            _ => Ok(()),
+        }
+    }
+
+    fn kept(&mut self, name: &Name) -> &mut KeptRegister {
+        // The name came as a part of the request's frame; what stays is a copy of its own.
+        if !self.registers.contains_key(name.as_bytes()) {
+            let name = Bytes::copy_from_slice(name.as_bytes());
+            self.registers.insert(name, KeptRegister::default());
+        }
+        let kept = self.registers.get_mut(name.as_bytes());
+        kept.expect("it was put there")
+    }
+
+    /// Records the register as it is.
+    fn keep_register(&mut self, key: ConfigurationId, name: &Name, ledger: &mut Ledger) {
+        let kept = self.kept(name);
+        assert!(
+            kept.register.is_possible(),
+            "recovery takes in what is recorded"
+        );
+        let handle = ledger.append(Header::Register {
+            key,
+            name: name.clone(),
+            register: Box::new(kept.register.clone()),
+        });
+        ledger.supersede(kept.record.replace(handle));
+    }
+
+    fn evict(&mut self, name: &Name, tags: &[Tag], ledger: &mut Ledger) {
+        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
+            return;
+        };
+        let gone = tags.iter().filter_map(|tag| versions.take(*tag));
+        let gone: Vec<Handle> = gone.map(|stored| stored.handle).collect();
+        assert!(gone.len() <= tags.len(), "a version has one element");
+        ledger.trimmed += gone.len() as u64;
+        ledger.supersede(gone);
+    }
+
+    /// What is held of the register, with an element if some is wanted.
+    fn held_register(&self, name: &Name, wanted: Option<(Want, Tag)>) -> RankedVersions {
+        let none = Register::default();
+        let kept = self.registers.get(name.as_bytes());
+        let register = kept.map_or(&none, |kept| &kept.register);
+        let stored = self.objects.get(name.as_bytes());
+        let with_element = |tag| stored.and_then(|versions| versions.with_element(tag));
+        let versions = register.accepted.iter().map(|it| RankedVersion {
+            tag: it.tag,
+            ballot: it.ballot,
+            form: with_element(it.tag).map_or(Form::Trimmed, |stored| stored.form),
+            deleted: it.deleted,
+            lineage: it.lineage.clone(),
+        });
+        let mut newest = register.accepted.iter().rev();
+        let newest = newest.find_map(|it| with_element(it.tag));
+        let element = newest.zip(wanted).and_then(|(newest, (want, have))| {
+            let carried = newest.carried(want).filter(|_| newest.tag != have);
+            carried.map(|carried| (newest.tag, carried))
+        });
+        let is_listed = element.as_ref().is_none_or(|it| register.lists(it.0));
+        assert!(is_listed, "elements are of versions that are listed");
+        RankedVersions {
+            granted: false,
+            closed: self.next.is_some(),
+            promised: register.promised,
+            chosen: register.chosen,
+            versions: versions.collect(),
+            element,
+        }
+    }
+
+    // ---- recovery ----
+
+    pub(in crate::server) fn recover_register(
+        &mut self,
+        name: &Name,
+        found: Register,
+        handle: Handle,
+        ledger: &mut Ledger,
+    ) {
+        let kept = self.kept(name);
+        let is_later = kept.record.is_none() || found.turn > kept.register.turn;
+        let (abstains, known_abstains) = (!found.is_possible(), !kept.register.is_possible());
+        if abstains || (is_later && !known_abstains) {
+            kept.register = found;
+            ledger.supersede(kept.record.replace(handle));
+        } else {
+            ledger.supersede([handle]);
+        }
+        assert!(kept.record.is_some(), "one of the records stays");
+    }
+
+    /// After the last record: elements of versions that no register lists go. They were accepted by an ACCEPT that was never
+    /// answered, or they were dropped and came back.
+    pub(super) fn recovered_registers(&mut self, ledger: &mut Ledger) {
+        let Some((c, _)) = &self.configuration else {
+            return;
+        };
+        if !c.dap().is_conditional() {
+            return;
+        }
+        for (bytes, versions) in &mut self.objects {
+            let name = Name::from_bytes(bytes.clone()).expect("it was a name before");
+            if !c.is_ranked(&name) {
+                continue;
+            }
+            let kept = self.registers.get(bytes);
+            let lists = |tag| kept.is_some_and(|kept| kept.register.lists(tag));
+            let stored = versions.stored().iter().map(|stored| stored.tag);
+            let unlisted: Vec<Tag> = stored.filter(|tag| !lists(*tag)).collect();
+            let gone = unlisted.iter().filter_map(|tag| versions.take(*tag));
+            let gone: Vec<Handle> = gone.map(|stored| stored.handle).collect();
+            assert_eq!(gone.len(), unlisted.len(), "each was there");
+            ledger.supersede(gone);
+        }
+        // A register of which no element is left is listed all the same.
+        let lists = |kept: &KeptRegister| !kept.register.accepted.is_empty();
+        for (name, _) in self.registers.iter().filter(|(_, kept)| lists(kept)) {
+            self.objects.entry(name.clone()).or_default();
+        }
+    }
+}
+
+/// What became of an ACCEPT.
+pub(in crate::server) enum Accepted {
+    /// It is accepted.
+    Stored,
+    /// The element is needed.
+    Needed,
+    /// A larger ballot was promised, or a configuration comes next.
+    Refused(Box<RankedVersions>),
+}

@@ -1,0 +1,88 @@
+//! Ranked registers: conditional writes on one version, with plain ones and reads beside them ([`areo_core::dap::conditional`]).
+
+use super::super::{Case, Operation};
+use super::{configuration, object, register};
+use areo_core::config::{Configuration, Dap};
+use areo_core::message::{Access, Body, Request, Want};
+use areo_core::tag::Tag;
+use std::sync::Arc;
+
+/// What a client does.
+#[derive(Clone, Copy, Debug)]
+pub enum Does {
+    /// Writes this if the object was never written.
+    Creates(&'static str),
+    /// Writes this.
+    Writes(&'static str),
+    /// Reads.
+    Reads,
+}
+
+/// By client one operation, and how many ballots it uses before it gives up.
+pub type Programs<'a> = &'a [(Does, usize)];
+
+/// A case of one register. `notes`: whether CONFIRM arrives, at any moment or never; otherwise it is lost.
+pub fn race(n: usize, k: u8, programs: Programs<'_>, notes: bool) -> Case {
+    let c = configuration(n, Dap::Conditional { k });
+    let name = object();
+    let operation = |(does, ballots): &(Does, usize)| {
+        let operation = match does {
+            Does::Creates(text) => Operation::write_on(&c, &name, text, Tag::INITIAL),
+            Does::Writes(text) => Operation::write(&c, &name, text),
+            Does::Reads => Operation::read(&c, &name),
+        };
+        operation.with_pauses(ballots - 1)
+    };
+    let parts = |(does, ballots): &(Does, usize)| format!("{does:?} in {ballots}");
+    let parts: Vec<String> = programs.iter().map(parts).collect();
+    Case {
+        description: format!("{} n={n} k={k}: {}", c.dap(), parts.join(" || ")),
+        bound: "an operation gives up after as many ballots".to_owned(),
+        probes: vec![rank(&c)],
+        clients: programs.iter().map(|it| [operation(it)].into()).collect(),
+        ticks: 0,
+        notes,
+        ..register(&c, &[])
+    }
+}
+
+/// Two writers of a new object, of which one tries again after they met.
+pub(super) fn two() -> Case {
+    let programs = [(Does::Creates("a"), 2), (Does::Creates("b"), 1)];
+    race(3, 1, &programs, false)
+}
+
+/// A conditional writer, a plain one, and a reader.
+pub(super) fn mixed() -> Case {
+    let programs = [
+        (Does::Creates("a"), 1),
+        (Does::Writes("b"), 1),
+        (Does::Reads, 1),
+    ];
+    race(3, 1, &programs, false)
+}
+
+/// Erasure coding: a conditional writer and a plain one.
+pub(super) fn coded() -> Case {
+    race(
+        4,
+        2,
+        &[(Does::Creates("a"), 1), (Does::Writes("b"), 1)],
+        false,
+    )
+}
+
+/// All that a server remembers of the register but for its elements.
+fn rank(c: &Arc<Configuration>) -> Request {
+    let access = Access::Rank {
+        ballot: None,
+        want: Want::Tags,
+        have: Tag::INITIAL,
+    };
+    Request::Configured {
+        configuration: c.id(),
+        descriptor: None,
+        pointer: None,
+        body: Body::Access(vec![(object(), access)]),
+    }
+}
