@@ -34,11 +34,11 @@ pub(super) mod finalize;
 
 use super::collect::CollectedVersion;
 use super::ec::Ec;
-use super::kind::{Kind, of_kind};
+use super::kind::{Kind, as_in, of_kind};
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{PassedVersions, Scope};
 use crate::config::Configuration;
-use crate::element::{Element, Handle, Value};
+use crate::element::Handle;
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, Visit};
@@ -53,17 +53,9 @@ pub(crate) enum Cas {}
 impl Kind for Cas {
     const FINALIZES: bool = true;
 
-    // ---- client half ----
+    as_in!(Ec: wants decode elements);
 
-    fn wants<E: Env>(
-        env: &E,
-        c: &Configuration,
-        name: &Name,
-        scope: Scope,
-        attempt: u32,
-    ) -> Vec<Want> {
-        Ec::wants(env, c, name, scope, attempt)
-    }
+    // ---- client half ----
 
     /// The largest mark of a quorum. Nothing else is asked of it: where it was raised, the elements were at a quorum before.
     fn accepted(
@@ -85,14 +77,6 @@ impl Kind for Cas {
     /// The mark: what no writer has finalized is not there for other writers either.
     fn largest(held: &HeldVersions) -> Tag {
         held.stable
-    }
-
-    fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value {
-        Ec::decode(env, c, elements)
-    }
-
-    fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
-        Ec::elements(c, name, value)
     }
 
     // ---- server half ----
@@ -138,52 +122,11 @@ pub(crate) enum CasGc {}
 impl Kind for CasGc {
     const FINALIZES: bool = Cas::FINALIZES;
 
+    as_in!(Cas: wants accepted is_complete largest decode elements held listed);
+
     // ---- client half ----
 
-    fn wants<E: Env>(
-        env: &E,
-        c: &Configuration,
-        name: &Name,
-        scope: Scope,
-        attempt: u32,
-    ) -> Vec<Want> {
-        Cas::wants(env, c, name, scope, attempt)
-    }
-
-    fn accepted(
-        c: &Configuration,
-        held: &[Option<HeldVersions>],
-        have: Tag,
-        passed: &PassedVersions,
-    ) -> Option<Tag> {
-        Cas::accepted(c, held, have, passed)
-    }
-
-    fn is_complete(c: &Configuration, held: &[&HeldVersions], tag: Tag) -> bool {
-        Cas::is_complete(c, held, tag)
-    }
-
-    fn largest(held: &HeldVersions) -> Tag {
-        Cas::largest(held)
-    }
-
-    fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value {
-        Cas::decode(env, c, elements)
-    }
-
-    fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
-        Cas::elements(c, name, value)
-    }
-
     // ---- server half ----
-
-    fn held(versions: &Versions, want: Want, have: Tag, bounds: Bounds) -> HeldVersions {
-        Cas::held(versions, want, have, bounds)
-    }
-
-    fn listed(versions: &Versions) -> Option<(Tag, Option<&StoredVersion>)> {
-        Cas::listed(versions)
-    }
 
     /// As CAS, but what trimming would evict at once only raises the floor.
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {

@@ -32,17 +32,16 @@ mod judge;
 pub mod register;
 mod survey;
 
+use super::Scope;
 use super::abd::copy_element;
 use super::ec::Ec;
-use super::kind::Kind;
-use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use super::{PassedVersions, Scope};
+use super::kind::{Kind, as_in};
 use crate::config::Configuration;
-use crate::element::{Element, Handle, Value};
+use crate::element::{Element, Value};
 use crate::env::Env;
 use crate::error::Failed;
 use crate::gather::{self, Visit};
-use crate::message::{Ballot, ChosenVersion, HeldVersions, Lineage, Note, Proposal, Want};
+use crate::message::{Ballot, ChosenVersion, Lineage, Note, Proposal};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
@@ -60,51 +59,13 @@ impl Kind for Conditional {
     const FENCES: bool = Ec::FENCES;
     const REMEMBERS: super::kind::Remembers = Ec::REMEMBERS;
 
-    fn wants<E: Env>(
-        env: &E,
-        c: &Configuration,
-        name: &Name,
-        scope: Scope,
-        attempt: u32,
-    ) -> Vec<Want> {
-        Ec::wants(env, c, name, scope, attempt)
-    }
-
-    fn accepted(
-        c: &Configuration,
-        held: &[Option<HeldVersions>],
-        have: Tag,
-        passed: &PassedVersions,
-    ) -> Option<Tag> {
-        Ec::accepted(c, held, have, passed)
-    }
-
-    fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value {
-        Ec::decode(env, c, elements)
-    }
+    as_in!(Ec: wants accepted decode admit trim is_busy);
 
     fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
         match c.dap().is_coded() {
             true => Ec::elements(c, name, value),
             false => vec![copy_element(value); c.n()],
         }
-    }
-
-    fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
-        Ec::admit(versions, tag, arrival, bounds)
-    }
-
-    fn trim(
-        versions: &mut Versions,
-        delta: u16,
-        quiet: bool,
-        draw: impl FnMut() -> Handle,
-    ) -> Vec<StoredVersion> {
-        Ec::trim(versions, delta, quiet, draw)
-    }
-
-    fn is_busy(versions: &Versions, bounds: Bounds) -> bool {
-        Ec::is_busy(versions, bounds)
     }
 }
 

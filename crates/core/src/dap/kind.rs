@@ -140,3 +140,107 @@ macro_rules! of_kind {
     }};
 }
 pub(crate) use of_kind;
+
+/// The decisions that a kind takes as another one does: `as_in!(Ec: wants decode elements)`.
+macro_rules! as_in {
+    ($of:ty: $($decision:ident)+) => { $($crate::dap::kind::as_in!(@$decision $of);)+ };
+    (@wants $of:ty) => {
+        fn wants<E: $crate::env::Env>(
+            env: &E,
+            c: &$crate::config::Configuration,
+            name: &$crate::object::Name,
+            scope: $crate::dap::Scope,
+            attempt: u32,
+        ) -> Vec<$crate::message::Want> {
+            <$of>::wants(env, c, name, scope, attempt)
+        }
+    };
+    (@accepted $of:ty) => {
+        fn accepted(
+            c: &$crate::config::Configuration,
+            held: &[Option<$crate::message::HeldVersions>],
+            have: $crate::tag::Tag,
+            passed: &$crate::dap::PassedVersions,
+        ) -> Option<$crate::tag::Tag> {
+            <$of>::accepted(c, held, have, passed)
+        }
+    };
+    (@is_complete $of:ty) => {
+        fn is_complete(
+            c: &$crate::config::Configuration,
+            held: &[&$crate::message::HeldVersions],
+            tag: $crate::tag::Tag,
+        ) -> bool {
+            <$of>::is_complete(c, held, tag)
+        }
+    };
+    (@largest $of:ty) => {
+        fn largest(held: &$crate::message::HeldVersions) -> $crate::tag::Tag {
+            <$of>::largest(held)
+        }
+    };
+    (@decode $of:ty) => {
+        fn decode<E: $crate::env::Env>(
+            env: &E,
+            c: &$crate::config::Configuration,
+            elements: Vec<$crate::element::Element>,
+        ) -> $crate::element::Value {
+            <$of>::decode(env, c, elements)
+        }
+    };
+    (@elements $of:ty) => {
+        fn elements(
+            c: &$crate::config::Configuration,
+            name: &$crate::object::Name,
+            value: &$crate::element::Value,
+        ) -> Vec<$crate::element::Element> {
+            <$of>::elements(c, name, value)
+        }
+    };
+    (@held $of:ty) => {
+        fn held(
+            versions: &$crate::dap::versions::Versions,
+            want: $crate::message::Want,
+            have: $crate::tag::Tag,
+            bounds: $crate::dap::versions::Bounds,
+        ) -> $crate::message::HeldVersions {
+            <$of>::held(versions, want, have, bounds)
+        }
+    };
+    (@listed $of:ty) => {
+        fn listed(
+            versions: &$crate::dap::versions::Versions,
+        ) -> Option<($crate::tag::Tag, Option<&$crate::dap::versions::StoredVersion>)> {
+            <$of>::listed(versions)
+        }
+    };
+    (@admit $of:ty) => {
+        fn admit(
+            versions: &$crate::dap::versions::Versions,
+            tag: $crate::tag::Tag,
+            arrival: $crate::dap::versions::Arrival,
+            bounds: $crate::dap::versions::Bounds,
+        ) -> $crate::dap::versions::Admission {
+            <$of>::admit(versions, tag, arrival, bounds)
+        }
+    };
+    (@trim $of:ty) => {
+        fn trim(
+            versions: &mut $crate::dap::versions::Versions,
+            delta: u16,
+            quiet: bool,
+            draw: impl FnMut() -> $crate::element::Handle,
+        ) -> Vec<$crate::dap::versions::StoredVersion> {
+            <$of>::trim(versions, delta, quiet, draw)
+        }
+    };
+    (@is_busy $of:ty) => {
+        fn is_busy(
+            versions: &$crate::dap::versions::Versions,
+            bounds: $crate::dap::versions::Bounds,
+        ) -> bool {
+            <$of>::is_busy(versions, bounds)
+        }
+    };
+}
+pub(crate) use as_in;

@@ -17,14 +17,12 @@
 
 use super::Ec;
 use crate::config::Configuration;
-use crate::dap::kind::{Kind, Remembers};
+use crate::dap::PassedVersions;
+use crate::dap::kind::{Kind, Remembers, as_in};
 use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
-use crate::dap::{PassedVersions, Scope};
-use crate::element::{Element, Form, Handle, Value};
-use crate::env::Env;
+use crate::element::{Form, Handle};
 use crate::limits;
-use crate::message::{HeldVersions, Want};
-use crate::object::Name;
+use crate::message::HeldVersions;
 use crate::tag::Tag;
 
 /// What EC-DAP as published decides.
@@ -33,6 +31,8 @@ pub(crate) enum EcPublished {}
 impl Kind for EcPublished {
     const CONFIRMS: bool = false;
     const REMEMBERS: Remembers = Remembers::Nothing;
+
+    as_in!(Ec: wants decode elements);
 
     // ---- client half ----
 
@@ -69,24 +69,6 @@ impl Kind for EcPublished {
             "no older version is returned than the asker has"
         );
         (largest == with_element).then_some(with_element)
-    }
-
-    fn wants<E: Env>(
-        env: &E,
-        c: &Configuration,
-        name: &Name,
-        scope: Scope,
-        attempt: u32,
-    ) -> Vec<Want> {
-        Ec::wants(env, c, name, scope, attempt)
-    }
-
-    fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value {
-        Ec::decode(env, c, elements)
-    }
-
-    fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
-        Ec::elements(c, name, value)
     }
 
     // ---- server half ----
