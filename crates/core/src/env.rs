@@ -80,6 +80,13 @@ pub trait Env: Clone + 'static {
     /// A random number.
     fn random(&self) -> u64;
 
+    /// Waits for a random while, shorter than this: those that met do not meet again.
+    fn pause(&self, most: Duration) -> impl Future<Output = ()> {
+        let most = u64::try_from(most.as_micros()).expect("a pause is short");
+        assert!(most > 0, "there is something to draw from");
+        self.sleep(Duration::from_micros(self.random() % most))
+    }
+
     /// Takes note of what the operation did, for whoever counts it. Nobody does unless the world says so.
     fn count(&self, _work: Work) {}
 

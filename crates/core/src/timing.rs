@@ -29,6 +29,11 @@ pub const ROOM_GRACE: Duration = Duration::from_millis(50);
 pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
 /// How long a proposer pauses, at most, after a larger ballot was met (`[R-9 random-backoff]`).
 pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
+/// The same of a proposer of a version, after so many failures in a row: the more of them, the more proposers there seem to be.
+pub const fn proposer_pause(failures: u32) -> Duration {
+    let doublings = if failures < 6 { failures } else { 6 };
+    PROPOSER_PAUSE.saturating_mul(1 << doublings)
+}
 /// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 32 times.
 pub const RESTART_PAUSE: Duration = Duration::from_micros(500);
 /// How long a look at what members hold waits for silent ones.

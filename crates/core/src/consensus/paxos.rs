@@ -24,7 +24,6 @@ use crate::tag::Writer;
 use crate::timing;
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 // ---- client half ----------------------------------------------------------------------------------------------------
 
@@ -82,8 +81,7 @@ pub async fn propose<E: Env>(
         };
         // Above the other proposer, after a random while, so that one of the two gets through ([R-9 random-backoff]).
         (number, above) = (rejected.number.max(number + 1), rejected);
-        let most = u64::try_from(timing::PROPOSER_PAUSE.as_micros()).expect("it is short");
-        env.sleep(Duration::from_micros(env.random() % most)).await;
+        env.pause(timing::PROPOSER_PAUSE).await;
     }
 }
 

@@ -74,7 +74,7 @@ impl Kind for Cas {
         marks >= c.quorums().quorum()
     }
 
-    /// The mark: what no writer has finalized is not there for other writers either.
+    /// The mark: a version that no writer has finalized is not there for other writers either.
     fn largest(held: &HeldVersions) -> Tag {
         held.stable
     }

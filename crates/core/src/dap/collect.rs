@@ -95,8 +95,7 @@ pub(super) async fn collect<E: Env>(
                 // At once, then after a random while of up to about four round trips.
                 if attempt > 0 {
                     let most = timing::RESTART_PAUSE * (1 << (attempt.min(5) - 1));
-                    let most = u64::try_from(most.as_micros()).expect("it is short");
-                    env.sleep(Duration::from_micros(env.random() % most)).await;
+                    env.pause(most).await;
                 }
                 attempt += 1;
             }

@@ -18,7 +18,6 @@ use crate::reconfig::sequence;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::{Tag, Writer};
 use crate::timing;
-use std::time::Duration;
 
 /// What a proposer is for.
 #[derive(Clone, Copy)]
@@ -178,12 +177,8 @@ impl<'a, E: Env> Proposer<'a, E> {
                 Turn::Overtaken(by) => self.domain.client.heard_of_ballot(by.number),
             }
             // A random while, the longer the more proposers there seem to be ([R-9 random-backoff]).
-            let most = timing::PROPOSER_PAUSE * (1 << failures);
-            failures = (failures + 1).min(MOST_DOUBLINGS);
-            assert!(!most.is_zero(), "proposers that met do not meet again");
-            let most = u64::try_from(most.as_micros()).expect("it is short");
-            let pause = Duration::from_micros(self.env().random() % most);
-            self.env().sleep(pause).await;
+            self.env().pause(timing::proposer_pause(failures)).await;
+            failures += 1;
         }
     }
 
@@ -470,9 +465,6 @@ impl<'a, E: Env> Proposer<'a, E> {
         }))
     }
 }
-
-/// So often the longest pause is doubled.
-const MOST_DOUBLINGS: u32 = 6;
 
 impl Base {
     fn of(answers: Answers) -> Base {

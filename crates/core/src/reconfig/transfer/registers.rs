@@ -18,7 +18,6 @@ use crate::message::{Ballot, ChosenVersion, ListRequest};
 use crate::object::{Kind, Name};
 use crate::tag::{ClientId, Tag, Writer};
 use crate::timing;
-use std::time::Duration;
 
 /// A version with the value that is proposed.
 struct MovedVersion {
@@ -99,11 +98,8 @@ impl<E: Env> Source<'_, E> {
                     }
                 }
             }
-            let most = timing::PROPOSER_PAUSE * (1 << failures);
-            failures = (failures + 1).min(6);
-            let most = u64::try_from(most.as_micros()).expect("it is short");
-            let pause = Duration::from_micros(self.env.random() % most);
-            self.env.sleep(pause).await;
+            self.env.pause(timing::proposer_pause(failures)).await;
+            failures += 1;
         }
     }
 
