@@ -2,71 +2,23 @@
 //! pin their bytes, so an example may never change: add another one instead.
 
 use crate::checksum::crc32c;
-use areo_core::config::{
-    Configuration, ConfigurationId, Dap, Decider, Descriptor, Options, ServerId,
-};
-use areo_core::consensus::paxos::Acceptor;
-use areo_core::dap::versions::{Fence, Marks};
+use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::element::{Carried, Element, Form};
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
     Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal, Reply, Request,
     ServerRecord, ServerStatus, Want,
 };
-use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
+use areo_core::object::{Blocks, Etag, Kind, Metadata, Name, Part};
 use areo_core::pointer::Pointer;
-use areo_core::server::record::{ElementHeader, Header};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
-use std::sync::Arc;
 
-fn configuration() -> Arc<Configuration> {
-    let descriptor = Descriptor {
-        domain: DomainId(0x0d0d_0000_0000_0000_0000_0000_0000_0001),
-        partition: 0,
-        index: 2,
-        members: (1..=5).map(|id| ServerId(0x5e00_0000 + id)).collect(),
-        dap: Dap::Ec { k: 3 },
-        delta: 5,
-        copy_bytes: 16 << 10,
-        options: Options::default(),
-        decided_by: Decider::Members,
-    };
-    Configuration::new(descriptor).expect("3 of 5 is a code")
-}
+mod configurations;
+mod records;
 
-/// The one after [`configuration`], without the optimisations of Ares II.
-fn next() -> Arc<Configuration> {
-    let descriptor = Descriptor {
-        index: 3,
-        options: Options::ARES,
-        ..configuration().descriptor().clone()
-    };
-    Configuration::new(descriptor).expect("3 of 5 is a code")
-}
-
-/// One with each kind of the papers.
-fn baselines() -> [Arc<Configuration>; 4] {
-    let coded = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
-    let atomic = [Dap::Cas { k: 3 }, Dap::CasGc { k: 3 }];
-    [coded[0], coded[1], atomic[0], atomic[1]].map(|dap| {
-        let descriptor = Descriptor {
-            dap,
-            ..configuration().descriptor().clone()
-        };
-        Configuration::new(descriptor).expect("3 of 5 is a code")
-    })
-}
-
-/// One whose successor is decided outside.
-fn outside() -> Arc<Configuration> {
-    let endpoints = vec!["10.0.0.1:2379".into(), "etcd-2.example:2379".into()];
-    let descriptor = Descriptor {
-        decided_by: Decider::Etcd { endpoints },
-        ..configuration().descriptor().clone()
-    };
-    Configuration::new(descriptor).expect("3 of 5 is a code")
-}
+use configurations::{baselines, configuration, next, outside};
+pub use records::headers;
 
 pub(super) fn id() -> ConfigurationId {
     configuration().id()
@@ -523,91 +475,5 @@ pub fn notes() -> Vec<Note> {
         forget,
         serving,
         super::ranked::note(),
-    ]
-}
-
-fn marks() -> Marks {
-    Marks {
-        floor: tag(0x62),
-        stable: tag(0x63),
-        fence: Some(Fence {
-            upto: tag(0x65),
-            turn: 2,
-            spared: tag(0x66),
-            held: vec![tag(0x61), tag(0x64)],
-        }),
-    }
-}
-
-/// One record header of every variant.
-pub fn headers() -> Vec<Header> {
-    let key = id();
-    let cell_of = |acceptor| Header::Cell {
-        key,
-        cell: cell(),
-        acceptor,
-    };
-    let accepted = Acceptor {
-        promised: ballot(9),
-        accepted: Some((ballot(8), value())),
-        decided: false,
-    };
-    vec![
-        Header::Configuration(configuration()),
-        Header::Element(ElementHeader {
-            key,
-            name: name("photos/ä.jpg"),
-            tag: tag(0x61),
-            floor: tag(0x5f),
-            form: fragment(4).form,
-            deleted: false,
-            length: 11,
-            bytes: 4,
-            metadata: metadata(),
-        }),
-        Header::Element(ElementHeader {
-            key,
-            name: name("large"),
-            tag: tag(0x64),
-            floor: tag(0x60),
-            form: manifest().form,
-            deleted: false,
-            length: manifest().length,
-            bytes: 0,
-            metadata: manifest().metadata,
-        }),
-        Header::Marks {
-            key,
-            name: name("k"),
-            marks: marks(),
-        },
-        cell_of(Acceptor {
-            promised: ballot(9),
-            ..Acceptor::default()
-        }),
-        cell_of(accepted.clone()),
-        cell_of(Acceptor {
-            decided: true,
-            ..accepted
-        }),
-        Header::Registry(server(1)),
-        Header::Registry(in_memory()),
-        Header::Pointer {
-            key,
-            pointer: Pointer::pending(&next()),
-        },
-        Header::Final(next()),
-        Header::Element(ElementHeader {
-            key,
-            name: name("photos/ä.jpg"),
-            tag: tag(0x65),
-            floor: Tag::INITIAL,
-            form: Form::Trimmed,
-            deleted: false,
-            length: 11,
-            bytes: 0,
-            metadata: Bytes::new(),
-        }),
-        super::ranked::header(),
     ]
 }

@@ -1,0 +1,53 @@
+//! Configurations of the examples.
+
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
+use areo_core::object::DomainId;
+use std::sync::Arc;
+
+pub(super) fn configuration() -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        domain: DomainId(0x0d0d_0000_0000_0000_0000_0000_0000_0001),
+        partition: 0,
+        index: 2,
+        members: (1..=5).map(|id| ServerId(0x5e00_0000 + id)).collect(),
+        dap: Dap::Ec { k: 3 },
+        delta: 5,
+        copy_bytes: 16 << 10,
+        options: Options::default(),
+        decided_by: Decider::Members,
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+/// The one after [`configuration`], without the optimisations of Ares II.
+pub(super) fn next() -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        index: 3,
+        options: Options::ARES,
+        ..configuration().descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+/// One with each kind of the papers.
+pub(super) fn baselines() -> [Arc<Configuration>; 5] {
+    let coded = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
+    let atomic = [Dap::Cas { k: 3 }, Dap::CasGc { k: 3 }];
+    [coded[0], coded[1], atomic[0], atomic[1], Dap::AbdPublished].map(|dap| {
+        let descriptor = Descriptor {
+            dap,
+            ..configuration().descriptor().clone()
+        };
+        Configuration::new(descriptor).expect("it fits 5 members")
+    })
+}
+
+/// One whose successor is decided outside.
+pub(super) fn outside() -> Arc<Configuration> {
+    let endpoints = vec!["10.0.0.1:2379".into(), "etcd-2.example:2379".into()];
+    let descriptor = Descriptor {
+        decided_by: Decider::Etcd { endpoints },
+        ..configuration().descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}

@@ -1,0 +1,100 @@
+//! Headers of records.
+
+use super::super::ranked;
+use super::{
+    ballot, cell, configuration, fragment, id, in_memory, manifest, metadata, name, next, server,
+    tag, value,
+};
+use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::versions::{Fence, Marks};
+use areo_core::element::Form;
+use areo_core::pointer::Pointer;
+use areo_core::server::record::{ElementHeader, Header};
+use areo_core::tag::Tag;
+use bytes::Bytes;
+
+fn marks() -> Marks {
+    Marks {
+        floor: tag(0x62),
+        stable: tag(0x63),
+        fence: Some(Fence {
+            upto: tag(0x65),
+            turn: 2,
+            spared: tag(0x66),
+            held: vec![tag(0x61), tag(0x64)],
+        }),
+    }
+}
+
+/// One record header of every variant.
+pub fn headers() -> Vec<Header> {
+    let key = id();
+    let cell_of = |acceptor| Header::Cell {
+        key,
+        cell: cell(),
+        acceptor,
+    };
+    let accepted = Acceptor {
+        promised: ballot(9),
+        accepted: Some((ballot(8), value())),
+        decided: false,
+    };
+    vec![
+        Header::Configuration(configuration()),
+        Header::Element(ElementHeader {
+            key,
+            name: name("photos/ä.jpg"),
+            tag: tag(0x61),
+            floor: tag(0x5f),
+            form: fragment(4).form,
+            deleted: false,
+            length: 11,
+            bytes: 4,
+            metadata: metadata(),
+        }),
+        Header::Element(ElementHeader {
+            key,
+            name: name("large"),
+            tag: tag(0x64),
+            floor: tag(0x60),
+            form: manifest().form,
+            deleted: false,
+            length: manifest().length,
+            bytes: 0,
+            metadata: manifest().metadata,
+        }),
+        Header::Marks {
+            key,
+            name: name("k"),
+            marks: marks(),
+        },
+        cell_of(Acceptor {
+            promised: ballot(9),
+            ..Acceptor::default()
+        }),
+        cell_of(accepted.clone()),
+        cell_of(Acceptor {
+            decided: true,
+            ..accepted
+        }),
+        Header::Registry(server(1)),
+        Header::Registry(in_memory()),
+        Header::Pointer {
+            key,
+            pointer: Pointer::pending(&next()),
+        },
+        Header::Final(next()),
+        Header::Element(ElementHeader {
+            key,
+            name: name("photos/ä.jpg"),
+            tag: tag(0x65),
+            floor: Tag::INITIAL,
+            form: Form::Trimmed,
+            deleted: false,
+            length: 11,
+            bytes: 0,
+            metadata: Bytes::new(),
+        }),
+        ranked::header(),
+    ]
+}
