@@ -6,7 +6,7 @@ use crate::error::{Error, Operation};
 use crate::session::Context;
 use areo_core::config::Configuration;
 use areo_core::dsm::redundancy::{
-    Completion, Incomplete, Listed, ObjectRedundancy, RedundancyPage,
+    Completion, Incomplete, MemberListing, ObjectRedundancy, RedundancyPage,
 };
 use areo_core::gather;
 use areo_core::limits::REPAIR_WINDOW;
@@ -80,8 +80,11 @@ impl RepairState {
         }
     }
 
-    fn of(listed: &[Listed], quorum: usize) -> RepairState {
-        let sound = listed.iter().filter(|it| **it != Listed::Damaged).count();
+    fn of(listed: &[MemberListing], quorum: usize) -> RepairState {
+        let sound = listed
+            .iter()
+            .filter(|it| **it != MemberListing::Damaged)
+            .count();
         match sound >= quorum {
             true => RepairState::Waiting,
             false => RepairState::Unrecoverable,
@@ -210,14 +213,14 @@ fn add(
             let lacking = (0..c.n()).filter(|at| lacking[*at]);
             for (at, got_it) in lacking.zip(completion.has_it()) {
                 if got_it {
-                    listed[at] = Listed::Newest;
+                    listed[at] = MemberListing::Newest;
                 }
             }
         }
         Some(Err(incomplete)) => error = Some(incomplete.to_string()),
     }
     all.objects += 1;
-    if listed.iter().all(|it| *it == Listed::Newest) {
+    if listed.iter().all(|it| *it == MemberListing::Newest) {
         all.full += 1;
         return;
     }
@@ -226,7 +229,7 @@ fn add(
     if all.below.len() < NAMED {
         let names = context.cluster().names();
         let members = c.members().iter().zip(&listed);
-        let named = |which: &[Listed]| {
+        let named = |which: &[MemberListing]| {
             let chosen = members.clone().filter(|(_, it)| which.contains(it));
             chosen.map(|(member, _)| names.name(*member)).collect()
         };
@@ -234,9 +237,9 @@ fn add(
             key: object.name.key().to_owned(),
             kind: word_of(object.name.kind()),
             state,
-            lacking: named(&[Listed::Older, Listed::Damaged]),
-            damaged: named(&[Listed::Damaged]),
-            silent: named(&[Listed::Unknown]),
+            lacking: named(&[MemberListing::Older, MemberListing::Damaged]),
+            damaged: named(&[MemberListing::Damaged]),
+            silent: named(&[MemberListing::Unknown]),
             error,
         });
     }
@@ -254,11 +257,11 @@ fn word_of(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Listed::{Damaged, Newest, Older, Unknown};
+    use MemberListing::{Damaged, Newest, Older, Unknown};
 
     #[test]
     fn an_object_is_unrecoverable_when_the_members_without_damage_are_no_quorum() {
-        let of = |listed: &[Listed]| RepairState::of(listed, 4);
+        let of = |listed: &[MemberListing]| RepairState::of(listed, 4);
         let waiting = RepairState::Waiting;
         assert_eq!(of(&[Newest, Newest, Newest, Older, Unknown]), waiting);
         assert_eq!(of(&[Newest, Newest, Newest, Older, Damaged]), waiting);

@@ -5,7 +5,7 @@
 
 use crate::config::Configuration;
 use crate::dap::FoundVersion;
-use crate::dsm::conditional::{Condition, Decided, Wish};
+use crate::dsm::conditional::{Condition, Wish, WriteDecision};
 use crate::dsm::coverable::CoverableOutcome;
 use crate::dsm::listing::Page;
 use crate::dsm::{Client, Domain};
@@ -126,9 +126,13 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`WriteError`].
-    pub async fn put_decided(&self, name: &Name, wish: Wish<'_>) -> Result<Decided, WriteError> {
+    pub async fn put_decided(
+        &self,
+        name: &Name,
+        wish: Wish<'_>,
+    ) -> Result<WriteDecision, WriteError> {
         let decided = Box::pin(self.decide_write(name, wish)).await?;
-        if let Decided::Written { replaced, .. } = decided {
+        if let WriteDecision::Written { replaced, .. } = decided {
             self.remove_replaced(replaced).await;
         }
         Ok(decided)
@@ -162,8 +166,8 @@ impl<E: Env> Domain<E> {
         let wish = self.client.wish(&tombstone, Condition::Present);
         let decided = self.put_decided(name, wish).await;
         match decided.map_err(DeleteError::Write)? {
-            Decided::Conflict(_) => Ok(Deletion::NotFound),
-            Decided::Written { tag, .. } => {
+            WriteDecision::Conflict(_) => Ok(Deletion::NotFound),
+            WriteDecision::Written { tag, .. } => {
                 span::record_tag(tag);
                 Ok(Deletion::Deleted(tag))
             }

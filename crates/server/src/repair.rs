@@ -25,7 +25,7 @@ const SOON: Duration = Duration::from_secs(5);
 const PAGE: Duration = Duration::from_millis(250);
 
 impl Registrar {
-    /// Goes over the objects of the server, round after round, and brings it what it lacks. Never returns.
+    /// Goes over the objects of the server, round after round, and fetches the elements that it lacks. Never returns.
     pub(crate) async fn repair(
         &self,
         identity: &Identity,

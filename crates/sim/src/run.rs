@@ -212,7 +212,7 @@ fn once_or_twice(seed: u64, options: &Options) -> Outcome {
 /// few seeds servers end so often, and disks are full for so long, that a domain is hardly ever created.
 const STALLED_AFTER: Duration = Duration::from_mins(5);
 
-/// How long servers may take to bring themselves what they lack when all is at rest: some rounds, and the wait after an attempt
+/// How long servers may take to fetch the elements that they lack when all is at rest: some rounds, and the wait after an attempt
 /// that failed.
 const MENDED_AFTER: Duration = Duration::from_mins(2);
 
@@ -359,7 +359,7 @@ fn operate(world: &World, work: &Rc<Workload>, planted: Option<Fault>) {
     }
 }
 
-/// Servers bring themselves what they lack; after a while every one has its element of every object.
+/// Servers fetch the elements that they lack; after a while every one has its element of every object.
 fn mend(world: &World) {
     let patience = world.now().plus(MENDED_AFTER);
     while let Some(below) = world.below()

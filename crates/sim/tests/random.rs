@@ -77,9 +77,10 @@ fn clients_do_what_they_are_asked_for() {
     assert!(moves == 0 && removed > 0);
     let (moves, [registers, removed]) = of(Work::Registers);
     assert!(moves == 0 && removed == 0);
-    // When all is mended, everything is done once in each of the three domains.
+    // When all is mended, everything is done once in each of the three domains. Before that clients write more than two
+    // domains take then.
     assert!(
-        registers > 0 && 3 * registers < 2 * settled,
+        registers > 0 && 2 * registers < 3 * (settled - registers),
         "{registers} {settled}"
     );
 }

@@ -59,8 +59,8 @@ pub(crate) struct Server {
 pub(crate) enum ServerVerb {
     /// Put another server in the place of one that is lost, in every domain that names it
     ///
-    /// Clients read and write meanwhile. If this process dies, run it again, from anywhere: what is left to do is what domains
-    /// still name. A domain that cannot be changed does not keep the others from it; its exit code is that of the command.
+    /// Clients read and write meanwhile. If this process dies, run it again, from anywhere: the domains that still name
+    /// the server are left to do. A domain that cannot be changed does not keep the others from it; its exit code is that of the command.
     Replace {
         #[command(flatten)]
         departure: Departure,

@@ -31,7 +31,7 @@ struct ObjectReport<'a> {
 }
 
 /// A domain that was looked at.
-struct Looked {
+struct DomainRedundancy {
     domain: String,
     servers: usize,
     redundancy: Redundancy,
@@ -83,7 +83,7 @@ async fn retry(session: &Session) -> Outcome {
     conclude(&looked)
 }
 
-async fn look(out: Output, domain: &Domain, repairs: bool) -> Outcome<Looked> {
+async fn look(out: Output, domain: &Domain, repairs: bool) -> Outcome<DomainRedundancy> {
     let what = format!("looking at '{}'", domain.name());
     let bar = progress::spinner(out, &what);
     let shown = bar.clone();
@@ -93,7 +93,7 @@ async fn look(out: Output, domain: &Domain, repairs: bool) -> Outcome<Looked> {
         false => domain.redundancy(progress).await,
     };
     bar.finish_and_clear();
-    Ok(Looked {
+    Ok(DomainRedundancy {
         redundancy: done.map_err(failure)?,
         servers: domain.configuration().members.len(),
         domain: domain.name().to_owned(),
@@ -101,7 +101,7 @@ async fn look(out: Output, domain: &Domain, repairs: bool) -> Outcome<Looked> {
 }
 
 /// Why redundancy is not full, if it is not, and what to do.
-fn conclude(all: &[Looked]) -> Outcome {
+fn conclude(all: &[DomainRedundancy]) -> Outcome {
     let mut sentences = all.iter().filter_map(refusal);
     match sentences.next() {
         None => Ok(()),
@@ -115,8 +115,8 @@ fn conclude(all: &[Looked]) -> Outcome {
     }
 }
 
-fn refusal(looked: &Looked) -> Option<String> {
-    let Looked {
+fn refusal(looked: &DomainRedundancy) -> Option<String> {
+    let DomainRedundancy {
         domain,
         servers,
         redundancy,
@@ -145,7 +145,7 @@ fn refusal(looked: &Looked) -> Option<String> {
     ))
 }
 
-fn print_domains(out: Output, all: &[Looked]) -> Outcome {
+fn print_domains(out: Output, all: &[DomainRedundancy]) -> Outcome {
     if out.json {
         return all.iter().try_for_each(|looked| {
             out.object(&RedundancyReport {
@@ -167,7 +167,7 @@ fn print_domains(out: Output, all: &[Looked]) -> Outcome {
         Column::Number("unrecoverable"),
         Column::Text("waiting for"),
     ];
-    let row = |looked: &Looked| {
+    let row = |looked: &DomainRedundancy| {
         let redundancy = &looked.redundancy;
         let waiting: Vec<&str> = redundancy.waiting_for().into_iter().collect();
         vec![
@@ -185,7 +185,7 @@ fn print_domains(out: Output, all: &[Looked]) -> Outcome {
     out.table(&columns, &rows)
 }
 
-fn print_objects(out: Output, looked: &Looked) -> Outcome {
+fn print_objects(out: Output, looked: &DomainRedundancy) -> Outcome {
     let (domain, below) = (looked.domain.as_str(), &looked.redundancy.below);
     if out.json {
         let mut objects = below.iter();
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said_with_what_to_do() {
-        let mut looked = Looked {
+        let mut looked = DomainRedundancy {
             domain: "d".into(),
             servers: 5,
             redundancy: Redundancy {

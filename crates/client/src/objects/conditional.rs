@@ -7,7 +7,7 @@ use crate::metrics::{CountedOperation, counted};
 use crate::object::{Metadata, Object, PutOptions, now_ms};
 use crate::session::Context;
 use crate::stream::{StreamError, conflict, value_to_put, version_conflict};
-use areo_core::dsm::conditional::{Condition, Decided, Wish};
+use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::object::Name;
 use bytes::Bytes;
@@ -204,8 +204,8 @@ impl Domain {
             decided.map_err(|error| context.write_error(&error))
         };
         match self.run(Operation::Put, name, write).await? {
-            Decided::Written { tag, .. } => Ok(tag),
-            Decided::Conflict(found) => Err(conflict(&self.known, key, condition, found)),
+            WriteDecision::Written { tag, .. } => Ok(tag),
+            WriteDecision::Conflict(found) => Err(conflict(&self.known, key, condition, found)),
         }
     }
 }

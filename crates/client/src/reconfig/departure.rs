@@ -1,7 +1,7 @@
 //! Taking a server out of all domains that name it: another server takes its place, or a domain goes on with one less.
 //!
-//! Each domain is changed by itself, as by [`Domain::reconfigure`]. Nothing else is written down: what is left to do is what the
-//! configurations still name, so that any client can go on where another one stopped.
+//! Each domain is changed by itself, as by [`Domain::reconfigure`]. Nothing else is written down: the
+//! configurations that still name the server are left to do, so that any client can go on where another one stopped.
 
 use super::change::wanted;
 use super::{

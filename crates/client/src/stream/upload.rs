@@ -9,7 +9,7 @@ use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
-use areo_core::dsm::conditional::{Condition, Decided};
+use areo_core::dsm::conditional::{Condition, WriteDecision};
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -271,8 +271,8 @@ async fn publish(
         Some(wanted) => {
             let decided = domain.publish_if(name, &blocks, metadata, wanted).await;
             decided.map(|decided| match decided {
-                Decided::Written { tag, .. } => Ok(tag),
-                Decided::Conflict(found) => {
+                WriteDecision::Written { tag, .. } => Ok(tag),
+                WriteDecision::Conflict(found) => {
                     Err(conflict(&context.domain, name.key(), wanted.0, found))
                 }
             })

@@ -6,7 +6,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::object::{Metadata, PutOptions, now_ms};
 use crate::session::Context;
-use areo_core::dsm::conditional::{Condition, Decided, Wish};
+use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::limits;
 use areo_core::object::Name;
@@ -42,8 +42,8 @@ async fn put_once(context: &Context, value: &Value, request: u128) -> Result<Ver
         ..domain.client.wish(value, Condition::Always)
     };
     match domain.put_decided(context.name(), wish).await {
-        Ok(Decided::Written { tag, .. }) => Ok(tag),
-        Ok(Decided::Conflict(_)) => unreachable!("without a condition there is no conflict"),
+        Ok(WriteDecision::Written { tag, .. }) => Ok(tag),
+        Ok(WriteDecision::Conflict(_)) => unreachable!("without a condition there is no conflict"),
         Err(error) => Err(context.write_error(&error)),
     }
 }

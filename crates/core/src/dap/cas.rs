@@ -103,7 +103,7 @@ impl Kind for Cas {
         (!mark.is_initial()).then(|| (mark, versions.find(mark)))
     }
 
-    /// PRE: what is held already is acknowledged, finalized or not; everything else is stored.
+    /// PRE: a version that is held already is acknowledged, finalized or not; any other is stored.
     fn admit(versions: &Versions, tag: Tag, _: Arrival, _: Bounds) -> Admission {
         match versions.find(tag) {
             Some(_) => Admission::Acknowledge,

@@ -27,7 +27,7 @@ use crate::error::{Unavailable, WriteError};
 use crate::message::Lineage;
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
-use proposer::{Aim, Ended, Proposer};
+use proposer::{Aim, ProposalEnd, Proposer};
 
 /// On which current version a write happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ impl<E: Env> Client<E> {
 
 /// How a write was decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decided {
+pub enum WriteDecision {
     /// It is the version after `replaced`.
     Written {
         /// The version.
@@ -99,12 +99,18 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`WriteError`] says whether the value may have been written.
-    pub async fn decide_write(&self, name: &Name, wish: Wish<'_>) -> Result<Decided, WriteError> {
+    pub async fn decide_write(
+        &self,
+        name: &Name,
+        wish: Wish<'_>,
+    ) -> Result<WriteDecision, WriteError> {
         let mut proposer = Proposer::new(self, name, Aim::Write(wish));
         match proposer.run().await {
-            Ok(Ended::Written { tag, replaced }) => Ok(Decided::Written { tag, replaced }),
-            Ok(Ended::Found(found, _)) => Ok(Decided::Conflict(found)),
-            Ok(Ended::Outrun(tag)) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
+            Ok(ProposalEnd::Written { tag, replaced }) => {
+                Ok(WriteDecision::Written { tag, replaced })
+            }
+            Ok(ProposalEnd::Found(found, _)) => Ok(WriteDecision::Conflict(found)),
+            Ok(ProposalEnd::Outrun(tag)) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
             Err(failed) if proposer.sent => Err(WriteError::Unknown(failed)),
             Err(failed) => Err(WriteError::NotApplied(failed)),
         }
@@ -118,8 +124,8 @@ impl<E: Env> Domain<E> {
     ) -> Result<(Tag, Tag), WriteError> {
         let wish = self.client.wish(value, Condition::Always);
         match self.decide_write(name, wish).await? {
-            Decided::Written { tag, replaced } => Ok((replaced, tag)),
-            Decided::Conflict(_) => unreachable!("without a condition there is no conflict"),
+            WriteDecision::Written { tag, replaced } => Ok((replaced, tag)),
+            WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
         }
     }
 

@@ -29,7 +29,7 @@
 //! | cvr-write | [`Domain::write_covering`], [`Domain::remove_covering`] |
 
 use super::atomic::UnsettledReason;
-use super::conditional::{Condition, Decided};
+use super::conditional::{Condition, WriteDecision};
 use super::{Domain, pause};
 use crate::dap::{CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::element::Value;
@@ -50,11 +50,11 @@ pub enum CoverableOutcome {
     Unchanged(FoundVersion),
 }
 
-impl From<Decided> for CoverableOutcome {
-    fn from(decided: Decided) -> CoverableOutcome {
+impl From<WriteDecision> for CoverableOutcome {
+    fn from(decided: WriteDecision) -> CoverableOutcome {
         match decided {
-            Decided::Written { tag, .. } => CoverableOutcome::Changed(tag),
-            Decided::Conflict(found) => CoverableOutcome::Unchanged(found),
+            WriteDecision::Written { tag, .. } => CoverableOutcome::Changed(tag),
+            WriteDecision::Conflict(found) => CoverableOutcome::Unchanged(found),
         }
     }
 }

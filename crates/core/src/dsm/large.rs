@@ -22,7 +22,7 @@
 //! A reader may find that a block is gone ([`Domain::get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
-use super::conditional::{Condition, Decided, Wish};
+use super::conditional::{Condition, Wish, WriteDecision};
 use super::{Domain, removal};
 use crate::dap::{FoundVersion, OfferOutcome};
 use crate::element::Value;
@@ -119,8 +119,10 @@ impl<E: Env> Domain<E> {
             let always = (Condition::Always, 0);
             let published = Box::pin(self.publish_if(name, blocks, metadata, always));
             return match published.await? {
-                Decided::Written { tag, .. } => Ok(tag),
-                Decided::Conflict(_) => unreachable!("without a condition there is no conflict"),
+                WriteDecision::Written { tag, .. } => Ok(tag),
+                WriteDecision::Conflict(_) => {
+                    unreachable!("without a condition there is no conflict")
+                }
             };
         }
         // A manifest is short: it has room wherever one of its blocks had.
@@ -178,7 +180,7 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         metadata: Bytes,
         (condition, request): (Condition, u128),
-    ) -> Result<Decided, PublishError> {
+    ) -> Result<WriteDecision, PublishError> {
         let commit = Fate::Commit(Box::new(Commit {
             name: name.clone(),
             // Which version it becomes is not known yet.
@@ -202,11 +204,11 @@ impl<E: Env> Domain<E> {
             ..self.client.wish(&manifest, condition)
         };
         match Box::pin(self.decide_write(name, wish)).await {
-            Ok(written @ Decided::Written { replaced, .. }) => {
+            Ok(written @ WriteDecision::Written { replaced, .. }) => {
                 self.remove_replaced(replaced).await;
                 Ok(written)
             }
-            Ok(conflict @ Decided::Conflict(_)) => {
+            Ok(conflict @ WriteDecision::Conflict(_)) => {
                 self.remove_upload(blocks.upload, numbers(blocks)).await;
                 self.forget(&cell);
                 Ok(conflict)

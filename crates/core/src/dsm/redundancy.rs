@@ -30,7 +30,7 @@ use std::time::Duration;
 
 /// What a member lists of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Listed {
+pub enum MemberListing {
     /// The newest version that any member lists, or one above it.
     Newest,
     /// An older version, or none.
@@ -49,7 +49,7 @@ pub struct ObjectRedundancy {
     /// The newest version that a member lists. It need not be at a quorum.
     pub tag: Tag,
     /// By position.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<MemberListing>,
 }
 
 /// Objects of one kind, in order of their keys, tombstones included.
@@ -108,13 +108,15 @@ impl From<Failed> for Incomplete {
 impl ObjectRedundancy {
     /// Of each member whether it is known to need its element, by position.
     pub fn lacking(&self) -> Vec<bool> {
-        let lacks = |listed: &Listed| matches!(listed, Listed::Older | Listed::Damaged);
+        let lacks = |listed: &MemberListing| {
+            matches!(listed, MemberListing::Older | MemberListing::Damaged)
+        };
         self.listed.iter().map(lacks).collect()
     }
 
     /// Every member lists the newest version.
     pub fn is_full(&self) -> bool {
-        self.listed.iter().all(|it| *it == Listed::Newest)
+        self.listed.iter().all(|it| *it == MemberListing::Newest)
     }
 }
 
@@ -327,10 +329,10 @@ fn compare_one(
         false => it.tag >= tag,
     };
     let listed = row.iter().zip(pages).map(|(entry, page)| match entry {
-        _ if page.is_none() => Listed::Unknown,
-        Some(entry) if entry.damaged => Listed::Damaged,
-        Some(entry) if is_newest(entry) && !entry.absent => Listed::Newest,
-        _ => Listed::Older,
+        _ if page.is_none() => MemberListing::Unknown,
+        Some(entry) if entry.damaged => MemberListing::Damaged,
+        Some(entry) if is_newest(entry) && !entry.absent => MemberListing::Newest,
+        _ => MemberListing::Older,
     });
     let listed = listed.collect();
     ObjectRedundancy { name, tag, listed }
@@ -351,7 +353,7 @@ mod tests {
     use crate::config::testing::{conditional, replicated};
     use crate::message::Refusal;
     use crate::tag::Writer;
-    use Listed::{Damaged, Newest, Older, Unknown};
+    use MemberListing::{Damaged, Newest, Older, Unknown};
 
     fn entry(key: &str, number: u64) -> ListEntry {
         let writer = Writer::default();
@@ -372,7 +374,7 @@ mod tests {
         ListPage { entries, truncated }
     }
 
-    fn rows(pages: &[Option<ListPage>]) -> Vec<(String, u64, Vec<Listed>)> {
+    fn rows(pages: &[Option<ListPage>]) -> Vec<(String, u64, Vec<MemberListing>)> {
         let page = compare(&replicated(pages.len()), Kind::User, pages);
         let row = |it: ObjectRedundancy| (it.name.key().to_owned(), it.tag.number, it.listed);
         page.objects.into_iter().map(row).collect()
@@ -386,7 +388,7 @@ mod tests {
             ..entry("a", 2)
         };
         let pages = [entry("a", 2), absent].map(|entry| Some(page(vec![entry], false)));
-        let expected = vec![Listed::Newest, Listed::Older];
+        let expected = vec![MemberListing::Newest, MemberListing::Older];
         assert_eq!(rows(&pages), [("a".to_owned(), 2, expected)]);
     }
 

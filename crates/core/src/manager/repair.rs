@@ -1,13 +1,15 @@
-//! Repair: every server brings itself what it lacks, as a client of the others (`[X-26 self-repair]`). There is no leader, and
+//! Repair: every server fetches the elements that it lacks, as a client of the others (`[X-26 self-repair]`). There is no leader, and
 //! nothing is agreed on: a server goes over the objects of the domains that it is a member of, round after round, compares what
 //! the members list, and completes those that it lacks itself ([`crate::dsm::redundancy`]).
 //!
-//! What is left to do is nowhere written down. It is the difference between what the members list: a server that was
+//! The work that is left is nowhere written down. It is the difference between what the members list: a server that was
 //! interrupted finds there what it has done already, because the elements that it got are durable. What is kept in memory is
 //! when an object that could not be repaired is tried again ([`Retries`]).
 
 use crate::config::{Configuration, ServerId};
-use crate::dsm::redundancy::{Completion, Incomplete, Listed, ObjectRedundancy, RedundancyPage};
+use crate::dsm::redundancy::{
+    Completion, Incomplete, MemberListing, ObjectRedundancy, RedundancyPage,
+};
 use crate::dsm::{Client, Domain};
 use crate::env::Env;
 use crate::gather;
@@ -112,8 +114,8 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         }
     }
 
-    /// Goes over all objects of all domains of the server once, and brings it what it lacks. Never fails: what could not be
-    /// done is left to a later round. `busy` says, whenever it is asked, how busy the server has been since it was asked last, in percent
+    /// Goes over all objects of all domains of the server once, and fetches the elements that it lacks. Never fails: an object that
+    /// could not be repaired is left to a later round. `busy` says, whenever it is asked, how busy the server has been since it was asked last, in percent
     /// of the time ([`RepairPace::pause`]).
     pub async fn round(&mut self, busy: &dyn Fn() -> u8) -> Round {
         let domains = self.operation().root(&self.root).domains().await;
@@ -185,7 +187,8 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
                     next: more,
                 } = page;
                 found.objects += objects.len() as u64;
-                let is_unknown = |it: &&ObjectRedundancy| it.listed[position] == Listed::Unknown;
+                let is_unknown =
+                    |it: &&ObjectRedundancy| it.listed[position] == MemberListing::Unknown;
                 found.unknown += objects.iter().filter(is_unknown).count() as u64;
                 let is_lacked = |it: &&ObjectRedundancy| it.lacking()[position];
                 let (lacked, held): (Vec<_>, Vec<_>) = objects.iter().partition(is_lacked);
@@ -201,7 +204,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         Ok(())
     }
 
-    /// Brings the server what it lacks of these objects, a few at a time and no faster than the pace.
+    /// Fetches the server's elements of these objects, a few at a time and no faster than the pace.
     async fn repair(
         &mut self,
         c: &Arc<Configuration>,
@@ -323,7 +326,7 @@ mod tests {
         ObjectRedundancy {
             name: Name::user(key).unwrap(),
             tag: Tag::INITIAL,
-            listed: vec![Listed::Older],
+            listed: vec![MemberListing::Older],
         }
     }
 

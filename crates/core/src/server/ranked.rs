@@ -1,6 +1,6 @@
 //! What a server answers of ranked registers ([`crate::dap::conditional`]).
 
-use super::state::ranked::Accepted;
+use super::state::ranked::AcceptReply;
 use super::{Read, Server};
 use crate::config::ConfigurationId;
 use crate::element::Form;
@@ -66,9 +66,9 @@ impl Server {
         }
         let state = self.states.get_mut(&key).expect("admitted");
         match state.accept(now, (key, name), proposal, &mut self.ledger) {
-            Ok(Accepted::Stored) => Answer::Stored,
-            Ok(Accepted::Needed) => Answer::Needed,
-            Ok(Accepted::Refused(ranked)) => Answer::Ranked(ranked),
+            Ok(AcceptReply::Stored) => Answer::Stored,
+            Ok(AcceptReply::Needed) => Answer::Needed,
+            Ok(AcceptReply::Refused(ranked)) => Answer::Ranked(ranked),
             Err(refusal) => Answer::Refused(refusal),
         }
     }

@@ -5,9 +5,9 @@ use crate::paper::reconfiguration::{announce, move_to, reconfigure};
 use crate::paper::redundancy::{look, round};
 use crate::world::{Actor, Chaos, Message, World, configuration, name, successor, text, value};
 use areo_core::config::{Configuration, Dap};
-use areo_core::dsm::conditional::{Condition, Decided, Wish};
+use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::dsm::coverable::CoverableOutcome;
-use areo_core::dsm::redundancy::{Listed, ObjectRedundancy};
+use areo_core::dsm::redundancy::{MemberListing, ObjectRedundancy};
 use areo_core::error::{Obstacle, WriteError};
 use areo_core::manager::Deletion;
 use areo_core::message::{Access, Proposal, Refusal, Want};
@@ -343,8 +343,8 @@ fn a_request_that_is_sent_again_has_its_first_success() {
                 domain.decide_write(&name("k"), wish).await
             })
         };
-        let tag = |decided: Result<Decided, WriteError>| match decided {
-            Ok(Decided::Written { tag, .. }) => tag,
+        let tag = |decided: Result<WriteDecision, WriteError>| match decided {
+            Ok(WriteDecision::Written { tag, .. }) => tag,
             other => panic!("{other:?}"),
         };
         let absent = Condition::Absent;
@@ -365,7 +365,7 @@ fn a_request_that_is_sent_again_has_its_first_success() {
         send(&b, "another value", Condition::Always, 0).unwrap();
         let late = send(&a, "the first value", absent, 7);
         assert!(
-            matches!(late, Ok(Decided::Conflict(_))),
+            matches!(late, Ok(WriteDecision::Conflict(_))),
             "{late:?}: it is forgotten"
         );
     }
@@ -610,7 +610,11 @@ fn a_member_that_lacks_the_current_version_gets_it() {
         world.crash(0);
         world.restart(0, false);
         let listed = look(&world, &b, &c).remove(0).listed;
-        assert_eq!(listed[0], Listed::Older, "it is listed without its element");
+        assert_eq!(
+            listed[0],
+            MemberListing::Older,
+            "it is listed without its element"
+        );
         assert_eq!(round(&world, 0, &c).repaired, 1);
         assert!(is_full(&world));
 

@@ -5,7 +5,7 @@ use super::reconfiguration::reconfigure;
 use crate::world::{Actor, Message, World, WorldEnv, configuration, name, server, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::holdings::Holding;
-use areo_core::dsm::redundancy::{Incomplete, Listed, ObjectRedundancy};
+use areo_core::dsm::redundancy::{Incomplete, MemberListing, ObjectRedundancy};
 use areo_core::manager::repair::{DomainRound, RepairPace, Repairer};
 use areo_core::object::Kind;
 use areo_core::server::record::Header;
@@ -117,7 +117,7 @@ fn a_damaged_element_is_made_again() {
         world.restart(1, false);
         assert!(world.query(1, "k").is_err(), "it found out, and abstains");
         let seen = look(&world, &reader, &c);
-        assert_eq!(seen[0].listed[1], Listed::Damaged);
+        assert_eq!(seen[0].listed[1], MemberListing::Damaged);
         let done = round(&world, 1, &c);
         assert_eq!((done.repaired, done.lacking), (1, 0), "{done:?}");
         assert!(world.held(1, "k").stores(tag));
@@ -133,7 +133,11 @@ fn a_member_that_is_away_is_not_waited_for_for_ever() {
     let seen = look(&world, &reader, &c);
     assert_eq!(
         seen[0].listed,
-        [Listed::Newest, Listed::Newest, Listed::Unknown]
+        [
+            MemberListing::Newest,
+            MemberListing::Newest,
+            MemberListing::Unknown
+        ]
     );
     let domain = reader.domain();
     let lacking = [false, false, true];
@@ -168,7 +172,7 @@ fn an_unfinished_version_is_brought_to_no_member() {
         torn[0]
             .listed
             .iter()
-            .filter(|it| **it == Listed::Newest)
+            .filter(|it| **it == MemberListing::Newest)
             .count(),
         1
     );

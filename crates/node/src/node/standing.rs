@@ -1,4 +1,4 @@
-//! How a node stands: whether it serves, whether it is going down, and what it lacks.
+//! How a node stands: whether it serves, whether it is going down, and which objects it lacks.
 
 use super::Node;
 use crate::keep::Keep;

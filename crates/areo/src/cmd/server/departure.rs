@@ -130,7 +130,7 @@ fn begin<'a>(server: &'a str, departure: &'a Departure) -> DepartureReport<'a> {
     }
 }
 
-/// Changes the domain, and brings the server that comes what it lacks.
+/// Changes the domain, and repairs the server that comes.
 async fn change(out: Output, departure: &Departure, report: &mut DepartureReport<'_>) -> Outcome {
     let domain = departure.domain();
     let failed = |error| reconfig_failure(domain.name(), error);

@@ -46,7 +46,7 @@ pub(super) struct Proposer<'a, E> {
 }
 
 /// How it ends.
-pub(super) enum Ended {
+pub(super) enum ProposalEnd {
     /// What a read returns, or what is there in place of the condition.
     Found(FoundVersion, Lineage),
     Written {
@@ -59,7 +59,7 @@ pub(super) enum Ended {
 
 /// How an attempt ends.
 enum Turn {
-    Ended(Ended),
+    Ended(ProposalEnd),
     /// Begin again.
     Again,
     /// Others use this ballot.
@@ -121,8 +121,10 @@ impl<'a, E: Env> Proposer<'a, E> {
             return Ok(found);
         }
         match self.run().await? {
-            Ended::Found(found, lineage) => Ok((found, lineage)),
-            Ended::Written { .. } | Ended::Outrun(_) => unreachable!("a read writes no version"),
+            ProposalEnd::Found(found, lineage) => Ok((found, lineage)),
+            ProposalEnd::Written { .. } | ProposalEnd::Outrun(_) => {
+                unreachable!("a read writes no version")
+            }
         }
     }
 
@@ -130,11 +132,13 @@ impl<'a, E: Env> Proposer<'a, E> {
     pub(super) async fn choose_again(mut self) -> Result<SettledVersion, Unavailable> {
         assert!(matches!(self.aim, Aim::Again), "others need not choose it");
         match self.run().await? {
-            Ended::Found(found, _) => {
+            ProposalEnd::Found(found, _) => {
                 let last = self.last.expect("it was chosen somewhere");
                 Ok(SettledVersion { found, last })
             }
-            Ended::Written { .. } | Ended::Outrun(_) => unreachable!("it writes no version"),
+            ProposalEnd::Written { .. } | ProposalEnd::Outrun(_) => {
+                unreachable!("it writes no version")
+            }
         }
     }
 
@@ -160,7 +164,7 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// Attempts until it is decided.
-    pub(super) async fn run(&mut self) -> Result<Ended, Unavailable> {
+    pub(super) async fn run(&mut self) -> Result<ProposalEnd, Unavailable> {
         let mut failures = 0;
         loop {
             let ballot = self.domain.client.next_ballot(self.writer);
@@ -269,12 +273,12 @@ impl<'a, E: Env> Proposer<'a, E> {
                 let replaced = base.current.before(tag);
                 return Ok(match self.settle(at, ballot, &mut base).await? {
                     Some(turn) => turn,
-                    None => Turn::Ended(Ended::Written { tag, replaced }),
+                    None => Turn::Ended(ProposalEnd::Written { tag, replaced }),
                 });
             }
             Fate::Unknown => {
                 let lost = *self.own.last().expect("it proposed something");
-                return Ok(Turn::Ended(Ended::Outrun(lost)));
+                return Ok(Turn::Ended(ProposalEnd::Outrun(lost)));
             }
             Fate::NotApplied => {}
         }
@@ -329,7 +333,7 @@ impl<'a, E: Env> Proposer<'a, E> {
                 let chosen = ChosenVersion { ballot, tag };
                 conditional::confirm(self.env(), at, self.name, chosen);
                 let replaced = current.tag;
-                Turn::Ended(Ended::Written { tag, replaced })
+                Turn::Ended(ProposalEnd::Written { tag, replaced })
             }
             AcceptOutcome::Overtaken(by) => Turn::Overtaken(by),
             AcceptOutcome::Closed | AcceptOutcome::Again => Turn::Again,
@@ -343,7 +347,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
         let found = self.found(at, &mut base).await?;
         let lineage = base.current.lineage;
-        let ended = |found| Turn::Ended(Ended::Found(found, lineage));
+        let ended = |found| Turn::Ended(ProposalEnd::Found(found, lineage));
         Ok(found.map_or(Turn::Again, ended))
     }
 

@@ -65,24 +65,28 @@ impl ConfigurationState {
         (key, name): (ConfigurationId, &Name),
         proposal: Proposal,
         ledger: &mut Ledger,
-    ) -> Result<Accepted, Refusal> {
+    ) -> Result<AcceptReply, Refusal> {
         if !self.is_ranked(name) {
             return Err(Refusal::Malformed);
         }
         self.sound_register(name)?;
         if self.next.is_some() {
-            return Ok(Accepted::Refused(Box::new(self.held_register(name, None))));
+            return Ok(AcceptReply::Refused(Box::new(
+                self.held_register(name, None),
+            )));
         }
         let tag = proposal.tag;
         assert!(!tag.is_initial(), "it was refused before");
         let stored = self.objects.get(name.as_bytes());
         let has_element = stored.is_some_and(|versions| versions.with_element(tag).is_some());
         let (stores, evicted) = match self.kept(name).register.accept(&proposal, has_element) {
-            Acceptance::Acknowledge => return Ok(Accepted::Stored),
+            Acceptance::Acknowledge => return Ok(AcceptReply::Stored),
             Acceptance::Refuse => {
-                return Ok(Accepted::Refused(Box::new(self.held_register(name, None))));
+                return Ok(AcceptReply::Refused(Box::new(
+                    self.held_register(name, None),
+                )));
             }
-            Acceptance::Need => return Ok(Accepted::Needed),
+            Acceptance::Need => return Ok(AcceptReply::Needed),
             Acceptance::Full => return Err(Refusal::Busy),
             Acceptance::Accept { stores, evicted } => (stores, evicted),
         };
@@ -99,7 +103,7 @@ impl ConfigurationState {
         let has_element = held.is_some_and(|held| held.with_element(tag).is_some());
         assert!(has_element, "what is acknowledged can be read");
         self.keep_register(key, name, ledger);
-        Ok(Accepted::Stored)
+        Ok(AcceptReply::Stored)
     }
 
     /// CONFIRM.
@@ -257,7 +261,7 @@ impl ConfigurationState {
 }
 
 /// What became of an ACCEPT.
-pub(in crate::server) enum Accepted {
+pub(in crate::server) enum AcceptReply {
     /// It is accepted.
     Stored,
     /// The element is needed.
