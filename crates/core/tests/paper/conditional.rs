@@ -647,4 +647,9 @@ fn a_register_without_its_element_is_listed() {
     world.restart(0, false);
     world.hold(|m| m.at(&[1]));
     assert_eq!(look(&world, &b, &c).len(), 1);
+    // The record of the element goes, and only that of the register comes back.
+    world.settle();
+    world.crash(0);
+    world.restart(0, false);
+    assert_eq!(look(&world, &b, &c).len(), 1);
 }
