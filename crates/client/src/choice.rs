@@ -170,8 +170,16 @@ fn no_free_server(
         f,
         "no server is free to take the place of '{server}' in '{domain}'"
     )?;
-    if let Some(fewer) = fewer {
-        write!(f, ", and one server less is too few ({fewer})")?;
+    match fewer {
+        // The option that allows it belongs to another command.
+        Some(InvalidChoice::NoCrashTolerated { shape }) => {
+            write!(
+                f,
+                ", and one server less is too few ({shape} tolerates no crash)"
+            )?;
+        }
+        Some(fewer) => write!(f, ", and one server less is too few ({fewer})")?,
+        None => {}
     }
     f.write_str(": start another one (`areo server --join`)")
 }

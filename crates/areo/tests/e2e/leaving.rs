@@ -177,6 +177,7 @@ fn a_server_is_drained_and_forgotten() {
     cluster.kill("s5");
     let refused = cluster.run(&["server", "drain", "s3"]);
     refused.refused(2, &["no server is free", "tolerates no crash", "--join"]);
+    assert!(!refused.stderr.contains("--allow-f0"), "{}", refused.stderr);
     assert_eq!(
         named(&cluster, "default"),
         ["s1", "s2", "s3"],
