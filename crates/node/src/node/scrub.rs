@@ -20,7 +20,7 @@ pub struct Scrubbing {
 }
 
 impl Scrubbing {
-    /// How long ago the record was verified, at most, of which that is longest ago. `None`: not all were verified since the start.
+    /// The longest time, at most, since a record was verified. `None`: not all were since the start.
     pub fn oldest(&self, now: Instant) -> Option<Duration> {
         Some(now.since(self.all_since?))
     }

@@ -60,7 +60,7 @@ impl Scrub {
             ),
             oldest_seconds: add.gauge(
                 "areo_store_oldest_unscrubbed_seconds",
-                "How long ago the record was verified, at most, of which that is longest ago; -1: not all were since the start.",
+                "The longest time, at most, since a record was verified; -1: not all were since the start.",
             ),
         }
     }
