@@ -10,7 +10,7 @@ mod stores;
 
 use areo::exit::{Failure, Outcome};
 use areo::output::Output;
-use areo::program::{self, Watching};
+use areo::program::{self, WatchMode};
 use areo::session::{self, Session};
 use areo::{admin, progress, watch};
 use areo_bench::peers::{self, Options, Stage, Watch};
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     match Cli::try_parse() {
         // It looks at some operations by itself.
         Ok(Cli { common, compare }) => {
-            program::run(NAME, common, Watching::Chosen, |session, recorder| {
+            program::run(NAME, common, WatchMode::Chosen, |session, recorder| {
                 run(session, recorder, compare)
             })
         }

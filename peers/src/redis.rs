@@ -1,7 +1,7 @@
 //! Redis, through `redis`: a master and replicas, with and without `WAIT`.
 
 use areo_bench::cluster::loopback_hosts;
-use areo_bench::foreign::{Foreign, Started};
+use areo_bench::foreign::{Foreign, StartedProcess};
 use areo_bench::system;
 use areo_bench::target::{
     About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
@@ -24,7 +24,7 @@ pub(crate) struct Cluster {
     /// Replicas that a writer waits for.
     wait_for: usize,
     timeout: Duration,
-    servers: Vec<Started>,
+    servers: Vec<StartedProcess>,
     folder: TempDir,
 }
 
@@ -178,7 +178,7 @@ impl Target for Cluster {
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.servers.iter().map(Started::id).collect()
+        self.servers.iter().map(StartedProcess::id).collect()
     }
 
     fn stored(&self) -> u64 {

@@ -3,7 +3,7 @@
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::units::show_size;
-use areo_bench::load::Measured;
+use areo_bench::load::Measurement;
 use areo_bench::peers::{Point, Report, Spread};
 use std::fs::File;
 use std::io::Write;
@@ -71,7 +71,7 @@ fn reconfigured(out: Output, report: &Report) -> Outcome {
          > configurations of an operation | > rounds",
     );
     let row = |point: &Point| {
-        let each = |of: fn(&Measured) -> f64| format!("{:.2}", point.spread(of).median);
+        let each = |of: fn(&Measurement) -> f64| format!("{:.2}", point.spread(of).median);
         vec![
             point.operation.word().to_owned(),
             show_size(point.size as u64),

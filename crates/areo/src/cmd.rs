@@ -19,7 +19,7 @@ mod up;
 use crate::args::{Cli, Command};
 use crate::exit::Outcome;
 use crate::metrics;
-use crate::program::{self, Watching};
+use crate::program::{self, WatchMode};
 use crate::session::Session;
 use areo_telemetry::Recorder;
 use clap::CommandFactory;
@@ -36,8 +36,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         );
     }
     let watching = match command {
-        Command::Server(ref args) if args.verb.is_none() => Watching::Callers,
-        _ => Watching::Some,
+        Command::Server(ref args) if args.verb.is_none() => WatchMode::Callers,
+        _ => WatchMode::Some,
     };
     program::perform("areo", global, watching, |session, recorder| {
         if let Some(address) = session.global.metrics {

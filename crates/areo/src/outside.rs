@@ -1,6 +1,6 @@
 //! The way to services outside that decide which configuration of a domain comes next: etcd.
 
-use areo_client::{Decider, Decision, Question, Undecided};
+use areo_client::{Decider, DeciderError, Decision, Question};
 use areo_etcd::{Etcd, EtcdError};
 use bytes::Bytes;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(crate) fn way(question: Question) -> Decision {
 }
 
 /// Asks one member after the other: the question may be asked any number of times.
-async fn decide(question: Question) -> Result<Bytes, Undecided> {
+async fn decide(question: Question) -> Result<Bytes, DeciderError> {
     let service = question.service.to_string();
     let Decider::Etcd { endpoints } = &question.service else {
         unreachable!("the members of a configuration are not outside")
@@ -27,7 +27,7 @@ async fn decide(question: Question) -> Result<Bytes, Undecided> {
             }
         }
     }
-    Err(Undecided {
+    Err(DeciderError {
         service,
         reason: reasons.join("; "),
         handed_over,

@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode};
 
 /// Which operations of a process are watched, unless the environment or `--trace` asks for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Watching {
+pub enum WatchMode {
     /// A server: those that its clients watch.
     Callers,
     /// Some of them, as every client does.
@@ -32,7 +32,7 @@ pub enum Watching {
 pub fn run(
     name: &str,
     common: Common,
-    watching: Watching,
+    watching: WatchMode,
     command: impl FnOnce(&Session, &Recorder) -> Outcome,
 ) -> ExitCode {
     let global = Global {
@@ -46,7 +46,7 @@ pub fn run(
 pub(crate) fn perform(
     name: &str,
     global: Global,
-    watching: Watching,
+    watching: WatchMode,
     command: impl FnOnce(&Session, &Recorder) -> Outcome,
 ) -> ExitCode {
     let (out, settings) = match prepare(&global.common) {
@@ -54,7 +54,7 @@ pub(crate) fn perform(
         Err(failure) => return failure.report(name, global.common.json),
     };
     let recorder = watch::recorder(out, watching, &global);
-    if watching != Watching::Callers {
+    if watching != WatchMode::Callers {
         log::of_client(out, &recorder);
     }
     let session = Session::new(out, settings, global);

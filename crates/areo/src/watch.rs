@@ -3,7 +3,7 @@
 
 use crate::args::Global;
 use crate::output::Output;
-use crate::program::Watching;
+use crate::program::WatchMode;
 use areo_telemetry::export::{InvalidSetting, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, SpanRecord};
 use std::fs::{self, OpenOptions};
@@ -22,17 +22,17 @@ const ENDS: Duration = Duration::from_millis(250);
 const DELIVERY: Duration = Duration::from_secs(1);
 
 /// The recorder of this process, which exports what it records if the standard variables ask for that.
-pub(crate) fn recorder(out: Output, watching: Watching, global: &Global) -> Recorder {
+pub(crate) fn recorder(out: Output, watching: WatchMode, global: &Global) -> Recorder {
     let asked = understood(out, Sampler::from_environment());
     let is_asked = global.trace || asked.is_some();
     let sampler = match watching {
-        Watching::Callers => Sampler::Never,
+        WatchMode::Callers => Sampler::Never,
         _ if global.trace => Sampler::Always,
-        Watching::None => asked.unwrap_or(Sampler::Never),
-        Watching::Some | Watching::Chosen => asked.unwrap_or(Sampler::USUAL),
+        WatchMode::None => asked.unwrap_or(Sampler::Never),
+        WatchMode::Some | WatchMode::Chosen => asked.unwrap_or(Sampler::USUAL),
     };
     let recorder = Recorder::new(sampler, global.trace_keys, Limits::default());
-    recorder.rest(!is_asked && watching == Watching::Chosen);
+    recorder.rest(!is_asked && watching == WatchMode::Chosen);
     if let Some(settings) = understood(out, Settings::from_environment()) {
         recorder.export_to(settings);
     }

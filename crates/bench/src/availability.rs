@@ -21,7 +21,7 @@ const AFTERWARDS: Duration = Duration::from_millis(500);
 /// How servers fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Failing {
+pub enum FailureKind {
     /// Their processes are killed: connections to them end at once.
     Killed,
     /// Their processes are stopped: connections to them stay, and no answer comes.
@@ -36,7 +36,7 @@ pub struct Options {
     /// How the domain keeps values.
     pub dap: Dap,
     /// How servers fail.
-    pub failing: Failing,
+    pub failing: FailureKind,
     /// How often servers fail; another set of them each time, until all had their turn.
     pub failures: u32,
     /// How long is measured with all servers before each failure, and how long after it.
@@ -53,7 +53,7 @@ pub struct Report {
     /// How the domain keeps values, such as `ec [5,3]`.
     pub shape: String,
     /// How servers failed.
-    pub failing: Failing,
+    pub failing: FailureKind,
     /// How many at once: as many as may.
     pub failing_at_once: usize,
     /// Which of them, failure by failure, numbered from 1.
@@ -170,24 +170,24 @@ fn sets(options: &Options, f: usize) -> Vec<Vec<usize>> {
     sets
 }
 
-async fn fail(cluster: &mut Cluster, set: &[usize], failing: Failing) {
+async fn fail(cluster: &mut Cluster, set: &[usize], failing: FailureKind) {
     for server in set {
         match failing {
-            Failing::Killed => {
+            FailureKind::Killed => {
                 cluster.kill(server - 1).await;
             }
-            Failing::Stopped => {
+            FailureKind::Stopped => {
                 cluster.stop(server - 1);
             }
         }
     }
 }
 
-async fn mend(cluster: &mut Cluster, set: &[usize], failing: Failing) -> Result<(), RunError> {
+async fn mend(cluster: &mut Cluster, set: &[usize], failing: FailureKind) -> Result<(), RunError> {
     for server in set {
         match failing {
-            Failing::Killed => cluster.start(server - 1)?,
-            Failing::Stopped => cluster.resume(server - 1),
+            FailureKind::Killed => cluster.start(server - 1)?,
+            FailureKind::Stopped => cluster.resume(server - 1),
         }
     }
     for server in set {

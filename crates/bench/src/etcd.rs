@@ -1,7 +1,7 @@
 //! Members of etcd, started from the program on the PATH: for experiments in which etcd decides, and to be measured.
 
 use crate::cluster::loopback_hosts;
-use crate::foreign::{Foreign, Started};
+use crate::foreign::{Foreign, StartedProcess};
 use crate::system;
 use crate::target::{TargetError, TargetName, start_failed};
 use areo_etcd::Etcd;
@@ -36,7 +36,7 @@ pub struct EtcdMember {
     /// Host and port for clients.
     pub endpoint: String,
     /// Its process.
-    pub process: Started,
+    pub process: StartedProcess,
 }
 
 /// The command line of a member.

@@ -1,6 +1,6 @@
 //! Server programs of other stores, started as processes.
 
-use crate::process::Running;
+use crate::process::ProcessGuard;
 use crate::target::{TargetError, TargetName};
 use std::io;
 use std::path::Path;
@@ -21,8 +21,8 @@ pub struct Foreign {
 }
 
 /// A running process; killed when this is dropped.
-pub struct Started {
-    running: Running,
+pub struct StartedProcess {
+    running: ProcessGuard,
     foreign: Foreign,
 }
 
@@ -36,11 +36,11 @@ impl Foreign {
         folder: &Path,
         name: &str,
         arguments: &[String],
-    ) -> Result<Started, TargetError> {
+    ) -> Result<StartedProcess, TargetError> {
         let mut command = Command::new(self.program);
         command.args(arguments);
         let log = folder.join(format!("{name}.log"));
-        let started = Running::start(command, &log, Stdio::null());
+        let started = ProcessGuard::start(command, &log, Stdio::null());
         let running = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TargetError::Missing {
                 target: self.target,
@@ -52,14 +52,14 @@ impl Foreign {
                 why: error.to_string(),
             },
         })?;
-        Ok(Started {
+        Ok(StartedProcess {
             running,
             foreign: self,
         })
     }
 }
 
-impl Started {
+impl StartedProcess {
     /// The id of the process.
     pub fn id(&self) -> u32 {
         self.running.id()

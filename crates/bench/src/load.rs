@@ -16,7 +16,7 @@ mod worker;
 pub use history::History;
 pub use keys::Popularity;
 pub(crate) use tally::{Latencies, Tally};
-pub use tally::{Measured, PhaseReport, Times};
+pub use tally::{Measurement, PhaseReport, Times};
 pub(crate) use worker::{get, key};
 
 use crate::completions::{STEP, Steps};
@@ -190,7 +190,7 @@ pub async fn run(
     target: &dyn Target,
     plan: &Plan,
     history: Option<&History>,
-) -> Result<Measured, LoadError> {
+) -> Result<Measurement, LoadError> {
     let load = Load::start(target, plan, history).await?;
     sleep(plan.warm_up).await;
     load.enter(Phase::Still);
@@ -198,7 +198,7 @@ pub async fn run(
     sleep(plan.time).await;
     load.enter(Phase::Unmeasured);
     let after = Counters::of(target);
-    let Ended {
+    let LoadEnd {
         still, failures, ..
     } = load.stop().await;
     Ok(still.measured(&before, &after, failures))
@@ -222,7 +222,7 @@ pub(crate) struct Load {
 }
 
 /// What came of it.
-pub(crate) struct Ended {
+pub(crate) struct LoadEnd {
     pub(crate) still: Tally,
     pub(crate) disturbed: Tally,
     /// Operations that succeeded, in each step of time from the first phase that was measured on.
@@ -311,14 +311,14 @@ impl Load {
     }
 
     /// Lets the clients finish what they are at.
-    pub(crate) async fn stop(mut self) -> Ended {
+    pub(crate) async fn stop(mut self) -> LoadEnd {
         self.shared.stop();
         self.all_end().await;
         self.come_to()
     }
 
     /// The same, but gives up what has not ended soon: it may wait for what was killed until it is too late.
-    pub(crate) async fn stop_soon(mut self) -> Ended {
+    pub(crate) async fn stop_soon(mut self) -> LoadEnd {
         self.shared.stop();
         // Nothing is left to do for those that are not in time.
         let _ = timeout(GIVEN_UP, self.all_end()).await;
@@ -332,9 +332,9 @@ impl Load {
         }
     }
 
-    fn come_to(&self) -> Ended {
+    fn come_to(&self) -> LoadEnd {
         let shared = &self.shared;
-        Ended {
+        LoadEnd {
             still: shared.still.take(),
             disturbed: shared.disturbed.take(),
             steps: shared.steps.take().counts(shared.measured_until.get()),

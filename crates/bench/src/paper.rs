@@ -46,8 +46,8 @@ use crate::random::Random;
 use crate::run::RunError;
 use crate::setup::Setup;
 use crate::system::{self, Machine};
-use collected::Leaving;
-use compare::Measured;
+use collected::SequenceEnds;
+use compare::MeasuredPoint;
 use experiment::Procedure;
 use scale::show_size;
 use stage::Stage;
@@ -166,11 +166,11 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
 }
 
 /// Every variant at every size, and at every step of the other parameter.
-fn points(experiment: &'static Experiment, scale: Scale) -> Vec<Measured> {
+fn points(experiment: &'static Experiment, scale: Scale) -> Vec<MeasuredPoint> {
     let mut points = Vec::new();
     for step in scale::steps(experiment, scale) {
         for size in step.1.sizes {
-            let point = |variant, left| Measured {
+            let point = |variant, left| MeasuredPoint {
                 experiment,
                 step: step.clone(),
                 variant,
@@ -183,7 +183,7 @@ fn points(experiment: &'static Experiment, scale: Scale) -> Vec<Measured> {
             match experiment.procedure {
                 Procedure::AtOnce => points.extend(variants.map(|variant| point(variant, None))),
                 Procedure::AfterReconfigurations => {
-                    for left in Leaving::ALL {
+                    for left in SequenceEnds::ALL {
                         let variants = variants.clone();
                         points.extend(variants.map(|variant| point(variant, Some(left))));
                     }
@@ -197,11 +197,11 @@ fn points(experiment: &'static Experiment, scale: Scale) -> Vec<Measured> {
 /// One run of one point.
 async fn measure(
     stage: &Stage<'_>,
-    point: &Measured,
+    point: &MeasuredPoint,
     random: &Random,
     is_first: bool,
 ) -> Result<(BTreeMap<&'static str, f64>, Vec<Law>), RunError> {
-    let Measured {
+    let MeasuredPoint {
         variant,
         size,
         left,
@@ -218,7 +218,7 @@ async fn measure(
     sweep::run(stage, parameters, (variant, size), random, laws).await
 }
 
-fn shown(of: &Measured) -> Point {
+fn shown(of: &MeasuredPoint) -> Point {
     let published = of.published();
     let spread = |(quantity, values): (&&'static str, &Vec<f64>)| {
         ((*quantity).to_owned(), Spread::of(values.iter().copied()))

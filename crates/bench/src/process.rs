@@ -8,18 +8,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A running process, whose output goes to a log; killed when this is dropped.
-pub(crate) struct Running {
+pub(crate) struct ProcessGuard {
     child: Child,
     pub(crate) log: PathBuf,
 }
 
-impl Running {
+impl ProcessGuard {
     /// Starts it. Ctrl-C is for this process, which ends it.
-    pub(crate) fn start(mut command: Command, log: &Path, input: Stdio) -> io::Result<Running> {
+    pub(crate) fn start(
+        mut command: Command,
+        log: &Path,
+        input: Stdio,
+    ) -> io::Result<ProcessGuard> {
         let output = File::options().create(true).append(true).open(log)?;
         command.process_group(0).stdin(input);
         command.stdout(output.try_clone()?).stderr(output);
-        Ok(Running {
+        Ok(ProcessGuard {
             child: command.spawn()?,
             log: log.into(),
         })
@@ -42,7 +46,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ProcessGuard {
     fn drop(&mut self) {
         // One that is gone already is as good.
         let _ = self.child.kill();
@@ -59,7 +63,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sleep");
         command.arg("100");
-        let started = Running::start(command, &folder.path().join("log"), Stdio::null());
+        let started = ProcessGuard::start(command, &folder.path().join("log"), Stdio::null());
         let started = started.unwrap();
         let process = format!("/proc/{}", started.id());
         assert!(Path::new(&process).exists());

@@ -13,10 +13,10 @@ mod still;
 pub use crate::load::PhaseReport;
 pub use report::{Behind, MovedBytes, PerObject, ReadCost, Report};
 
-use crate::load::{Ended, History, Latencies, Load, Phase};
+use crate::load::{History, Latencies, Load, LoadEnd, Phase};
 use crate::run::{RunError, failed, system};
-use crate::setup::{Setup, Started};
-use crate::workload::record::{Change as Recorded, Changed, KnownConfiguration};
+use crate::setup::{Setup, StartedCluster};
+use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration};
 use areo_client::{Change, Domain, Progress, ReconfigOutcome};
 use ring::Ring;
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ struct Scene {
     ring: Ring,
     options: Options,
     /// Dropped last: the others talk to it.
-    started: Started,
+    started: StartedCluster,
 }
 
 impl Scene {
@@ -137,7 +137,7 @@ impl Scene {
         &mut self,
         observe: &impl Fn(Stage),
         times: &mut Vec<Duration>,
-    ) -> Result<Ended, RunError> {
+    ) -> Result<LoadEnd, RunError> {
         let options = &self.options;
         let plan = options.setup.plan();
         let clients = self.started.callers(DOMAIN, options.setup.clients).await?;
@@ -178,7 +178,7 @@ impl Scene {
         if let Some(history) = &self.history {
             let decided = KnownConfiguration::from(&self.domain.configuration());
             let mut recorder = history.recorder();
-            recorder.end_change(&record, &Changed::Decided(decided));
+            recorder.end_change(&record, &ChangeEnd::Decided(decided));
         }
         Ok(time)
     }

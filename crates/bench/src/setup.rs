@@ -35,7 +35,7 @@ pub struct Setup {
 }
 
 /// A cluster that serves.
-pub(crate) struct Started {
+pub(crate) struct StartedCluster {
     pub(crate) client: Client,
     pub(crate) connect: ConnectOptions,
     /// Names of all servers.
@@ -73,12 +73,12 @@ impl Setup {
     }
 
     /// Starts the servers, and waits until each knows of all.
-    pub(crate) async fn start(&self) -> Result<Started, RunError> {
+    pub(crate) async fn start(&self) -> Result<StartedCluster, RunError> {
         self.start_at(loopback_places(self.servers, false)).await
     }
 
     /// The same, with the servers at these places.
-    pub(crate) async fn start_at(&self, places: Vec<Place>) -> Result<Started, RunError> {
+    pub(crate) async fn start_at(&self, places: Vec<Place>) -> Result<StartedCluster, RunError> {
         let mut cluster = Cluster::make(&self.program, places, &self.data, self.memory)?;
         cluster.start_all()?;
         for server in 0..self.servers {
@@ -89,7 +89,7 @@ impl Setup {
         let client = client.map_err(failed("connect to the cluster"))?;
         wait_for_all(&client, self.servers).await?;
         let names = (0..self.servers).map(|server| cluster.name(server).to_owned());
-        Ok(Started {
+        Ok(StartedCluster {
             client,
             connect,
             servers: names.collect(),
@@ -98,7 +98,7 @@ impl Setup {
     }
 }
 
-impl Started {
+impl StartedCluster {
     /// A new domain, with so many objects of this size.
     pub(crate) async fn domain(
         &self,

@@ -12,7 +12,7 @@ use crate::load::{self, Latencies};
 use crate::peers::Operation;
 use crate::proxy::{Effect, Proxy, Rule};
 use crate::run::{RunError, failed, system};
-use crate::setup::{Setup, Started};
+use crate::setup::{Setup, StartedCluster};
 use crate::target::{AreoCaller, Caller, Cost};
 use crate::workload::value;
 use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
@@ -167,7 +167,7 @@ async fn all(options: Options, observe: impl Fn(usize, usize)) -> Result<Report,
 }
 
 /// Servers behind a proxy; nothing is far as yet.
-async fn start(options: &Options) -> Result<(Proxy, Started), RunError> {
+async fn start(options: &Options) -> Result<(Proxy, StartedCluster), RunError> {
     let setup = Setup {
         program: options.program.clone(),
         servers: SERVERS.len(),

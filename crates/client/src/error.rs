@@ -2,7 +2,7 @@
 
 use crate::{Object, ServerId, Shape, Version};
 use areo_core::config::Configuration;
-use areo_core::error::{Response, Unavailable, Undecided};
+use areo_core::error::{DeciderError, Response, Unavailable};
 use areo_core::message::Refusal;
 use areo_core::span::ErrorType;
 use std::fmt;
@@ -82,7 +82,7 @@ pub enum Error {
         domain: String,
         /// Which service, why, and whether it was asked: then it may decide all the same, and whoever changes the domain next
         /// makes this change first.
-        undecided: Box<Undecided>,
+        undecided: Box<DeciderError>,
     },
     /// Nothing was written, and the operation cannot succeed as things are: [`NoQuorum::obstacle`] says why.
     Obstructed {

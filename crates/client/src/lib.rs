@@ -47,10 +47,10 @@
 //!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
 //!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
-//!   async sweep(&self, SweepOptions) -> Result<Swept, Error>      blocks that are not needed
+//!   async sweep(&self, SweepOptions) -> Result<SweepReport, Error>      blocks that are not needed
 //!   async repair(&self, progress) -> Result<Redundancy, Error>    brings objects to the members that lack them
 //!   async redundancy(&self, progress) -> Result<Redundancy, Error>
-//!   async orphans(&self) -> Result<Swept, Error>
+//!   async orphans(&self) -> Result<SweepReport, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
 //!
 //! blocking::wait(impl Future) -> its output          the same without async
@@ -86,7 +86,7 @@ mod sweep;
 mod view;
 
 pub use areo_core::config::{Dap, Decider, InvalidConfiguration, InvalidDecider, ServerId};
-pub use areo_core::error::{Response, Undecided};
+pub use areo_core::error::{DeciderError, Response};
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;
 pub use areo_core::message::Refusal;
@@ -119,7 +119,7 @@ pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
 pub use statistics::Statistics;
 pub use stream::{ObjectStream, StreamError, StreamReport};
-pub use sweep::{Count, FileCount, SweepOptions, Swept, SweptFiles, SweptValues};
+pub use sweep::{Count, FileCount, FileSweep, SweepOptions, SweepReport, UploadSweep};
 
 /// Users move clients and domains between threads.
 const _: () = {

@@ -197,8 +197,8 @@ impl Metrics {
     }
 
     /// An operation begins.
-    pub(crate) fn begin(&self, kind: CountedOperation) -> Running {
-        Running {
+    pub(crate) fn begin(&self, kind: CountedOperation) -> OperationGauge {
+        OperationGauge {
             metrics: self.clone(),
             kind,
             begun: Instant::now(),
@@ -239,21 +239,21 @@ impl Reconfiguration {
 }
 
 /// An operation under way. Dropped, it has ended.
-pub(crate) struct Running {
+pub(crate) struct OperationGauge {
     metrics: Metrics,
     kind: CountedOperation,
     begun: Instant,
     outcome: &'static str,
 }
 
-impl Running {
+impl OperationGauge {
     /// This is how it ended.
     pub(crate) fn end<T, E: ErrorType>(mut self, ended: &Result<T, E>) {
         self.outcome = ended.as_ref().err().map_or(OK, ErrorType::error_type);
     }
 }
 
-impl Drop for Running {
+impl Drop for OperationGauge {
     fn drop(&mut self) {
         let (counters, kind) = (&self.metrics.0, self.kind as usize);
         counters.seconds[kind].observe(self.begun.elapsed().as_secs_f64());

@@ -2,7 +2,7 @@
 
 use crate::view;
 use crate::{ServerId, Shape, Version};
-use areo_core::dsm::holdings::Holding;
+use areo_core::dsm::holdings::MemberHolding;
 use areo_core::limits;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
@@ -191,15 +191,15 @@ pub enum Holds {
     Unknown,
 }
 
-impl From<Holding> for Holds {
-    fn from(holding: Holding) -> Holds {
+impl From<MemberHolding> for Holds {
+    fn from(holding: MemberHolding) -> Holds {
         match holding {
-            Holding::Version => Holds::Element,
-            Holding::Other(version) => Holds::Other { version },
-            Holding::Nothing => Holds::Missing,
-            Holding::Damaged => Holds::Damaged,
-            Holding::Superseded => Holds::Superseded,
-            Holding::Silent | Holding::Refused(_) => Holds::Unknown,
+            MemberHolding::Version => Holds::Element,
+            MemberHolding::Other(version) => Holds::Other { version },
+            MemberHolding::Nothing => Holds::Missing,
+            MemberHolding::Damaged => Holds::Damaged,
+            MemberHolding::Superseded => Holds::Superseded,
+            MemberHolding::Silent | MemberHolding::Refused(_) => Holds::Unknown,
         }
     }
 }

@@ -12,25 +12,25 @@ use areo_core::error::Unavailable;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
-/// Blocks of large values, see [`Swept::values`].
-pub use areo_core::dsm::sweep::{Count, Swept as SweptValues};
-/// Blocks of files, see [`Swept::files`].
-pub use areo_core::fragment::sweep::{Count as FileCount, Swept as SweptFiles};
+/// Blocks of large values, see [`SweepReport::values`].
+pub use areo_core::dsm::sweep::{Count, UploadSweep};
+/// Blocks of files, see [`SweepReport::files`].
+pub use areo_core::fragment::sweep::{Count as FileCount, FileSweep};
 
 /// What a sweep found, and what it removed of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// Of large values.
-    pub values: SweptValues,
+    pub values: UploadSweep,
     /// Of files.
-    pub files: SweptFiles,
+    pub files: FileSweep,
     /// Removed, of both; files are counted as uploads. `None`: nothing was to be removed.
     pub removed: Option<Count>,
 }
 
 /// `live`, `unfinished`, `replaced` and `aborted` large values, `files` and `removed_files`, and `removed` if anything was to
 /// be.
-impl Serialize for Swept {
+impl Serialize for SweepReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Parts {
@@ -43,7 +43,7 @@ impl Serialize for Swept {
             #[serde(skip_serializing_if = "Option::is_none")]
             removed: Option<CountParts>,
         }
-        let Swept {
+        let SweepReport {
             values,
             files,
             removed,
@@ -105,7 +105,7 @@ impl From<FileCount> for FileParts {
     }
 }
 
-impl Swept {
+impl SweepReport {
     /// What the newest versions of objects, and files, consist of; files are counted as uploads.
     pub fn live(&self) -> Count {
         sum(self.values.live, self.files.live)
@@ -157,7 +157,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`Error::Unavailable`]; what was removed by then stays removed.
-    pub async fn sweep(&self, options: SweepOptions) -> Result<Swept, Error> {
+    pub async fn sweep(&self, options: SweepOptions) -> Result<SweepReport, Error> {
         counted!(
             self.metrics(),
             CountedOperation::Sweep,
@@ -169,11 +169,11 @@ impl Domain {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn orphans(&self) -> Result<Swept, Error> {
+    pub async fn orphans(&self) -> Result<SweepReport, Error> {
         self.go_over(None).await
     }
 
-    async fn go_over(&self, options: Option<SweepOptions>) -> Result<Swept, Error> {
+    async fn go_over(&self, options: Option<SweepOptions>) -> Result<SweepReport, Error> {
         let ms = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         let ages = Ages {
             now_ms: now_ms().unwrap_or(0),
@@ -188,13 +188,13 @@ impl Domain {
                 let values = domain.sweep(&ages).await?;
                 let files = domain.sweep_files(removes).await?;
                 let removed = removes.then(|| sum(values.removed, files.removed));
-                Ok(Swept {
+                Ok(SweepReport {
                     values,
                     files,
                     removed,
                 })
             };
-            let swept: Result<Swept, Unavailable> = span::watch!(span::sweep(aside), swept);
+            let swept: Result<SweepReport, Unavailable> = span::watch!(span::sweep(aside), swept);
             swept.map_err(|failed| context.not_applied(&failed))
         };
         self.work(Operation::Sweep, None, sweep).await

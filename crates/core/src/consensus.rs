@@ -10,7 +10,7 @@ pub mod paxos;
 
 use crate::config::{Decider, ServerId};
 use crate::env::Env;
-use crate::error::{Failed, Undecided};
+use crate::error::{CallError, DeciderError};
 use crate::gather::Visit;
 use crate::limits;
 use crate::span::ErrorType;
@@ -21,13 +21,13 @@ use bytes::Bytes;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProposeError {
     /// Without the members.
-    Failed(Failed),
+    Failed(CallError),
     /// Without the service outside.
-    Undecided(Undecided),
+    Undecided(DeciderError),
 }
 
-impl From<Failed> for ProposeError {
-    fn from(failed: Failed) -> Self {
+impl From<CallError> for ProposeError {
+    fn from(failed: CallError) -> Self {
         ProposeError::Failed(failed)
     }
 }

@@ -25,7 +25,7 @@ pub mod versions;
 use crate::config::Configuration;
 use crate::element::{Element, Form, Value};
 use crate::env::{Env, Work};
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Access, Announcement, Answer, Body, HeldVersions, Note, Reply, Want};
 use crate::object::Name;
@@ -47,7 +47,7 @@ pub use offer::OfferOutcome;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PutError {
     /// No quorum in time, or the configuration has a final successor.
-    Failed(Failed),
+    Failed(CallError),
     /// Too many members hold too many unconfirmed versions of the object (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
     /// A fence was raised above the version: it is to be decided whether it is kept (`[X-3 unconfirmed-cap]`).
@@ -59,8 +59,8 @@ pub enum PutError {
     },
 }
 
-impl From<Failed> for PutError {
-    fn from(failed: Failed) -> Self {
+impl From<CallError> for PutError {
+    fn from(failed: CallError) -> Self {
         PutError::Failed(failed)
     }
 }
@@ -78,8 +78,8 @@ impl ErrorType for PutError {
 /// The largest tag at a quorum.
 ///
 /// # Errors
-/// [`Failed`].
-pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Failed> {
+/// [`CallError`].
+pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, CallError> {
     // QUERY-TAG asks the same of all kinds; what counts of each member's answer its kind says ([X-2 get-tag-maximum],
     // [CAS-1 durable-marks]); the maximum over a quorum.
     let query = Access::query(Want::Tags, Tag::INITIAL);
@@ -101,14 +101,14 @@ pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Fa
 /// back that is [`get_tag`]: a tombstone has room on full disks, and a manifest is short.
 ///
 /// # Errors
-/// [`Failed`]: also where too many members refuse, for a full disk for instance.
+/// [`CallError`]: also where too many members refuse, for a full disk for instance.
 pub async fn get_tag_for<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     value: &Value,
     grace: Duration,
-) -> Result<OfferOutcome, Failed> {
+) -> Result<OfferOutcome, CallError> {
     if value.deleted || value.apart.is_some() {
         return get_tag(env, at, name).await.map(OfferOutcome::Room);
     }
@@ -124,7 +124,7 @@ pub async fn get_tag_for<E: Env>(
 /// A value whose tag is at least that of every put-data that completed before.
 ///
 /// # Errors
-/// [`Failed`]: without a quorum in time, or without a readable version: under a ceaseless stream of concurrent
+/// [`CallError`]: without a quorum in time, or without a readable version: under a ceaseless stream of concurrent
 /// writers (2.7).
 pub async fn get_data<E: Env>(
     env: &E,
@@ -132,7 +132,7 @@ pub async fn get_data<E: Env>(
     name: &Name,
     known: Option<&CachedVersion>,
     scope: Scope,
-) -> Result<FoundVersion, Failed> {
+) -> Result<FoundVersion, CallError> {
     let found = get_data_past(env, at, name, known, scope, &PassedVersions::default()).await?;
     Ok(found.expect("a read that passes nothing over asks again"))
 }
@@ -148,7 +148,7 @@ pub async fn get_data_past<E: Env>(
     known: Option<&CachedVersion>,
     scope: Scope,
     passed: &PassedVersions,
-) -> Result<Option<FoundVersion>, Failed> {
+) -> Result<Option<FoundVersion>, CallError> {
     let get = async {
         let c = at.c();
         let asks_for_newer = of_kind!(c, K => K::REMEMBERS) != Remembers::Nothing;

@@ -127,7 +127,7 @@ pub struct Handle(pub u32);
 /// An element in a reply: itself, or where the server's store has it. The shard puts the first in place of the second
 /// when it releases the reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Carried {
+pub enum ReplyElement {
     /// The element.
     Whole(Element),
     /// To be read from the store.

@@ -1,7 +1,7 @@
 //! The only door from the algorithms to the world.
 
 use crate::config::{Decider, Members, ServerId};
-use crate::error::{Unavailable, Undecided};
+use crate::error::{DeciderError, Unavailable};
 use crate::instant::Instant;
 use crate::message::Note;
 use crate::tally::Tally;
@@ -94,14 +94,14 @@ pub trait Env: Clone + 'static {
     /// everybody ([`crate::consensus::outside`]). Worlds without a way there say so.
     ///
     /// # Errors
-    /// [`Undecided`].
+    /// [`DeciderError`].
     fn decide_outside(
         &self,
         service: &Decider,
         _key: &str,
         _proposal: &Bytes,
-    ) -> impl Future<Output = Result<Bytes, Undecided>> {
-        let undecided = Undecided {
+    ) -> impl Future<Output = Result<Bytes, DeciderError>> {
+        let undecided = DeciderError {
             service: service.to_string(),
             reason: "this program has no way to services outside".into(),
             handed_over: false,

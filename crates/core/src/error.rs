@@ -52,22 +52,22 @@ impl fmt::Display for Obstacle {
 
 /// Why a call to one configuration came to nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failed {
+pub enum CallError {
     /// No quorum in time.
     Unavailable(Unavailable),
     /// A configuration with the state of this one, or of a later one, comes after it: what was asked for is there.
     Moved,
 }
 
-impl From<Unavailable> for Failed {
+impl From<Unavailable> for CallError {
     fn from(unavailable: Unavailable) -> Self {
-        Failed::Unavailable(unavailable)
+        CallError::Unavailable(unavailable)
     }
 }
 
 /// A service outside that did not decide.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Undecided {
+pub struct DeciderError {
     /// Which, as [`crate::config::Decider`] is written.
     pub service: String,
     /// Why, in a sentence's part.
@@ -76,7 +76,7 @@ pub struct Undecided {
     pub handed_over: bool,
 }
 
-impl fmt::Display for Undecided {
+impl fmt::Display for DeciderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} did not decide: {}", self.service, self.reason)
     }

@@ -1,7 +1,7 @@
 //! Everything that clients and servers say to each other. The codec in `wire` gives each of these its bytes.
 
 use crate::config::{Configuration, ConfigurationId};
-use crate::element::{Carried, Element, Form};
+use crate::element::{Element, Form, ReplyElement};
 use crate::object::{DomainId, Name};
 use crate::pointer::Pointer;
 use crate::tag::{Tag, Writer};
@@ -309,7 +309,7 @@ pub enum Answer {
     /// To a query.
     Held(HeldVersions),
     /// To a fetch: the element. To a FIN, too, which is durable.
-    Fetched(Carried),
+    Fetched(ReplyElement),
     /// To a fetch: the element is no longer held, or never was. No statement about the tag.
     Evicted,
     /// To a put or an adoption: the tag is held, or below what was trimmed here. To a FIN: it is durable.
@@ -337,7 +337,7 @@ pub struct HeldVersions {
     /// Versions up to this tag are taken in only if they are here, confirmed, or decided to be kept (`[X-3 unconfirmed-cap]`).
     pub fence: Tag,
     /// The element of the largest stored tag, where it was wanted.
-    pub element: Option<(Tag, Carried)>,
+    pub element: Option<(Tag, ReplyElement)>,
 }
 
 impl HeldVersions {

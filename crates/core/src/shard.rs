@@ -5,7 +5,7 @@
 //! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
 
 use crate::config::ServerId;
-use crate::element::{Carried, Element, Handle};
+use crate::element::{Element, Handle, ReplyElement};
 use crate::instant::Instant;
 use crate::message::{
     Access, Answer, Body, CellRequest, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
@@ -30,7 +30,7 @@ pub struct LostRecord;
 /// One server with its batch. `C` names a caller: whom a reply goes to.
 pub struct Shard<C> {
     server: Server,
-    replies: Vec<Waiting<C>>,
+    replies: Vec<DeferredReply<C>>,
     reads: Vec<Read>,
     /// What the closed batch says to other servers.
     sends: Vec<(ServerId, Note)>,
@@ -58,7 +58,7 @@ impl<C> Default for ReleasedBatch<C> {
     }
 }
 
-struct Waiting<C> {
+struct DeferredReply<C> {
     caller: C,
     reply: Result<Reply, Refusal>,
     /// Which of the shard's reads belong to it: from the end of the previous one's to here.
@@ -162,7 +162,7 @@ impl<C> Shard<C> {
         let reply = self.server.receive(now, request, &mut self.reads);
         let read = self.reads.len() - before;
         assert!(reply.is_ok() || read == 0, "a refusal reads nothing");
-        self.replies.push(Waiting {
+        self.replies.push(DeferredReply {
             caller,
             reply,
             reads_end: self.reads.len(),
@@ -211,7 +211,7 @@ impl<C> Shard<C> {
         let mut reads = std::mem::take(&mut self.reads).into_iter();
         let mut taken = 0;
         let mut replies = Vec::with_capacity(self.replies.len());
-        for Waiting {
+        for DeferredReply {
             caller,
             mut reply,
             reads_end,
@@ -250,9 +250,9 @@ fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), LostRecord> {
         Answer::Fetched(carried) => Some(carried),
         _ => None,
     };
-    if let Some(Carried::Stored { handle, payload }) = carried {
+    if let Some(ReplyElement::Stored { handle, payload }) = carried {
         let element = heap.element(*handle, *payload)?;
-        *carried.expect("it was matched") = Carried::Whole(element);
+        *carried.expect("it was matched") = ReplyElement::Whole(element);
     }
     Ok(())
 }

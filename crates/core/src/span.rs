@@ -4,7 +4,7 @@
 //! Two levels, as in the papers: what a person asked for (`areo.*`), and what the shared memory does for it. What they call
 //! them stands in `docs/tracing.md`.
 
-use crate::error::{Failed, Unavailable, WriteError};
+use crate::error::{CallError, Unavailable, WriteError};
 use crate::tag::Tag;
 use tracing::Span;
 
@@ -169,11 +169,11 @@ impl ErrorType for Unavailable {
     }
 }
 
-impl ErrorType for Failed {
+impl ErrorType for CallError {
     fn error_type(&self) -> &'static str {
         match self {
-            Failed::Unavailable(unavailable) => unavailable.error_type(),
-            Failed::Moved => "moved",
+            CallError::Unavailable(unavailable) => unavailable.error_type(),
+            CallError::Moved => "moved",
         }
     }
 }

@@ -24,7 +24,7 @@ impl Starts {
 /// The way of one process from its directory to a confirmed start. It serves under a start that it began itself, never under
 /// one that it found in its directory: another process may have found the same in a copy.
 #[derive(Clone, Debug)]
-pub struct Starting {
+pub struct StartPhase {
     starts: Starts,
     /// This process began the start that is not confirmed.
     is_own: bool,
@@ -46,17 +46,17 @@ pub struct Next {
 /// What is to be done with the directory when the root domain has agreed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgreedStep {
-    /// Write these down, durably, and go on with [`Starting::next`].
+    /// Write these down, durably, and go on with [`StartPhase::next`].
     GoOn(Starts),
     /// Write these down, durably; then the server may answer for objects.
     Serve(Starts),
 }
 
-impl Starting {
+impl StartPhase {
     /// Of a process that found this in its directory.
-    pub fn new(starts: Starts) -> Starting {
+    pub fn new(starts: Starts) -> StartPhase {
         let is_own = false;
-        Starting { starts, is_own }
+        StartPhase { starts, is_own }
     }
 
     /// The incarnation under which this process will serve.
@@ -83,7 +83,7 @@ impl Starting {
         }
     }
 
-    /// The root domain has agreed to [`Starting::next`]; `random` is the number of a start that begins now.
+    /// The root domain has agreed to [`StartPhase::next`]; `random` is the number of a start that begins now.
     pub fn agreed(&mut self, random: u64) -> AgreedStep {
         match (self.starts.unconfirmed.take(), self.is_own) {
             (Some(_), false) => AgreedStep::GoOn(self.starts),

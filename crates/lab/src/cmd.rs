@@ -10,7 +10,7 @@ mod sim;
 use crate::args::{Cli, Command};
 use areo::exit::Outcome;
 use areo::output::Output;
-use areo::program::{self, Watching};
+use areo::program::{self, WatchMode};
 use areo::session::Session;
 use areo_bench::cluster::Program;
 use areo_lab::shared;
@@ -56,7 +56,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
             common.json,
         );
     }
-    program::run(NAME, common, Watching::None, |session, _| {
+    program::run(NAME, common, WatchMode::None, |session, _| {
         let lab = Lab {
             out: session.out,
             session,

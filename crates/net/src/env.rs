@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use areo_core::config::{Decider, Members, ServerId};
 use areo_core::env::{Env, Work};
-use areo_core::error::{Response, Unavailable, Undecided};
+use areo_core::error::{DeciderError, Response, Unavailable};
 use areo_core::gather::{Call, Deadline};
 use areo_core::instant::Instant as CoreInstant;
 use areo_core::message::Note;
@@ -161,7 +161,7 @@ impl Env for NetEnv {
         service: &Decider,
         key: &str,
         proposal: &Bytes,
-    ) -> Result<Bytes, Undecided> {
+    ) -> Result<Bytes, DeciderError> {
         let now = self.now();
         let question = Question {
             service: service.clone(),

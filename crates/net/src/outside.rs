@@ -2,7 +2,7 @@
 //! without one it decides nothing there, and the members of configurations decide as ever.
 
 use areo_core::config::Decider;
-use areo_core::error::Undecided;
+use areo_core::error::DeciderError;
 use bytes::Bytes;
 use std::pin::Pin;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Question {
 }
 
 /// What was decided.
-pub type Decision = Pin<Box<dyn Future<Output = Result<Bytes, Undecided>>>>;
+pub type Decision = Pin<Box<dyn Future<Output = Result<Bytes, DeciderError>>>>;
 
 /// Asks a service outside.
 pub type DecideOutside = fn(Question) -> Decision;
@@ -30,10 +30,10 @@ pub type DecideOutside = fn(Question) -> Decision;
 pub(crate) async fn decide(
     way: Option<DecideOutside>,
     question: Question,
-) -> Result<Bytes, Undecided> {
+) -> Result<Bytes, DeciderError> {
     match way {
         Some(way) => way(question).await,
-        None => Err(Undecided {
+        None => Err(DeciderError {
             service: question.service.to_string(),
             reason: "this program has no way to services outside".into(),
             handed_over: false,
@@ -47,7 +47,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    fn asked(way: Option<DecideOutside>) -> Result<Bytes, Undecided> {
+    fn asked(way: Option<DecideOutside>) -> Result<Bytes, DeciderError> {
         let question = Question {
             service: "etcd=a:1".parse().expect("it is a service"),
             key: "/areo".into(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::dsm::Client;
-use areo_core::element::{Carried, Element, Form};
+use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::message::{Access, Answer, Body, HeldVersions, Reply, Request, ServerRecord};
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::{Tag, Writer};
@@ -63,7 +63,7 @@ impl Service for Holder {
             }),
             Access::Fetch { .. } => {
                 self.fetches.set(self.fetches.get() + 1);
-                Answer::Fetched(Carried::Whole(Element {
+                Answer::Fetched(ReplyElement::Whole(Element {
                     form: Form::Copy,
                     deleted: false,
                     length: VALUE_BYTES as u64,

@@ -26,7 +26,7 @@ use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::Watch;
 
-pub use scrub::Scrubbing;
+pub use scrub::ScrubCursor;
 
 /// How often the store is looked after.
 pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
@@ -106,7 +106,7 @@ pub struct Node<K: Keep, C> {
     /// Commits so far, and how many there were when the store was looked after last.
     commits: u64,
     commits_at_upkeep: u64,
-    scrubbing: Scrubbing,
+    scrubbing: ScrubCursor,
 }
 
 impl<K: Keep, C> Node<K, C> {
@@ -122,7 +122,7 @@ impl<K: Keep, C> Node<K, C> {
             is_draining: false,
             commits: 0,
             commits_at_upkeep: 0,
-            scrubbing: Scrubbing::default(),
+            scrubbing: ScrubCursor::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::cluster::ClusterHealth;
 
 /// How the admin port asks the thread that serves: where the answer is to go.
-pub(crate) type Asking<T> = mpsc::Sender<oneshot::Sender<T>>;
+pub(crate) type QuestionSender<T> = mpsc::Sender<oneshot::Sender<T>>;
 /// So many wait for one kind of answer at once.
 pub(crate) const ASKING: usize = 16;
 
@@ -43,8 +43,8 @@ impl Health {
 pub(crate) fn router(
     health: Arc<Health>,
     recorder: Recorder,
-    asking: Asking<String>,
-    cluster: Asking<ClusterHealth>,
+    asking: QuestionSender<String>,
+    cluster: QuestionSender<ClusterHealth>,
 ) -> Router {
     let traces = Router::new()
         .route("/traces/last/{traces}", get(last))
@@ -67,7 +67,9 @@ pub(crate) fn router(
 }
 
 /// The request waits for an answer of the thread that serves.
-async fn metrics(State(asking): State<Asking<String>>) -> Result<impl IntoResponse, StatusCode> {
+async fn metrics(
+    State(asking): State<QuestionSender<String>>,
+) -> Result<impl IntoResponse, StatusCode> {
     let (sender, answer) = oneshot::channel();
     let asked = asking.send(sender).await;
     asked.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
@@ -87,7 +89,7 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) 
 
 /// The request waits for answers of other servers.
 async fn whole(
-    State((health, cluster)): State<(Arc<Health>, Asking<ClusterHealth>)>,
+    State((health, cluster)): State<(Arc<Health>, QuestionSender<ClusterHealth>)>,
 ) -> impl IntoResponse {
     let (sender, answer) = oneshot::channel();
     // Before it serves it asks no server, and when it stops no server answers.

@@ -97,7 +97,7 @@ pub(crate) struct Metrics {
 
 /// Figures that are counted elsewhere, at the moment of a request.
 #[derive(Default)]
-pub(crate) struct Present {
+pub(crate) struct ExternalMetrics {
     pub(crate) status: ServerStatus,
     /// Requests in the inbox.
     pub(crate) waiting: usize,
@@ -231,7 +231,7 @@ impl Metrics {
     }
 
     /// Everything, as Prometheus reads it.
-    pub(crate) fn text(&self, present: &Present) -> String {
+    pub(crate) fn text(&self, present: &ExternalMetrics) -> String {
         self.waiting.set(whole(present.waiting as u64));
         self.connections.set(whole(present.connections as u64));
         raise(&self.received, present.traffic.received_bytes);
@@ -396,7 +396,7 @@ mod tests {
             refused: 6,
             ..ExportCounts::default()
         };
-        let present = Present {
+        let present = ExternalMetrics {
             status,
             waiting: 2,
             scrubbed: (10, Some(Duration::from_secs(62))),
@@ -450,7 +450,7 @@ mod tests {
     fn the_number_of_series_does_not_depend_on_what_is_asked() {
         let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
         let metrics = Metrics::new();
-        let look = || series(&metrics.text(&Present::default()));
+        let look = || series(&metrics.text(&ExternalMetrics::default()));
         let before = look();
         for i in 0..1000 {
             metrics.answered(

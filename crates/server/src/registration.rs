@@ -13,7 +13,7 @@ use areo_core::dsm::Client;
 use areo_core::gather::join;
 use areo_core::manager::{self, Registration, StartError};
 use areo_core::message::{Request, ServerRecord};
-use areo_core::starts::{Starting, Starts};
+use areo_core::starts::{StartPhase, Starts};
 use areo_net::env::NetEnv;
 use areo_net::metrics::Peers;
 use areo_net::network::Network;
@@ -83,7 +83,7 @@ impl Registrar {
         }
         self.network
             .learn(identity.cluster, known.values().cloned());
-        let mut starting = Starting::new(identity.starts);
+        let mut starting = StartPhase::new(identity.starts);
         let mut heard = BTreeMap::new();
         let mut unheard = self
             .ask_seeds(identity, self.seeds.clone(), &mut heard)

@@ -12,7 +12,7 @@ use areo_core::manager::{self, Registration};
 use areo_core::message::ServerRecord;
 use areo_core::server;
 use areo_core::shard::Shard;
-use areo_core::starts::{Starting, Starts};
+use areo_core::starts::{StartPhase, Starts};
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool, pool};
 use areo_node::{may_be_replaced, may_start};
 use areo_store::records::{MemoryRecords, Records};
@@ -28,7 +28,7 @@ use crate::admin::{self, Health};
 use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
-use crate::metrics::{Metrics, Present};
+use crate::metrics::{ExternalMetrics, Metrics};
 use crate::naming;
 use crate::registration::{self, Registrar};
 use crate::service::NodeService;
@@ -233,7 +233,7 @@ async fn tell(
 ) {
     while let Some(answer) = asked.recv().await {
         if let Some((status, waiting)) = worker.status().await {
-            let text = metrics.text(&Present {
+            let text = metrics.text(&ExternalMetrics {
                 status,
                 waiting,
                 scrubbed: worker.scrubbed(),
@@ -309,7 +309,7 @@ fn record_of(identity: &Identity, is_drawn: bool, options: &Options) -> ServerRe
     let address = options.advertise.as_ref().unwrap_or(&options.listen);
     ServerRecord {
         id: identity.server,
-        incarnation: Starting::new(identity.starts).incarnation(),
+        incarnation: StartPhase::new(identity.starts).incarnation(),
         start: 0,
         resumed: false,
         name: identity.name.clone(),

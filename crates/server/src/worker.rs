@@ -42,15 +42,15 @@ struct Batch {
     watched: WatchedSpans,
 }
 
-/// Metrics and traces, looking on.
-struct Looking<'a> {
+/// Metrics and traces, which observe the node.
+struct Observer<'a> {
     metrics: &'a Metrics,
     batch: &'a mut Batch,
     /// Ends when the store has the steps.
     appending: Vec<Span>,
 }
 
-impl Watch<Caller> for Looking<'_> {
+impl Watch<Caller> for Observer<'_> {
     fn adopted(&mut self, _caller: &Caller, _request: &Request, count: usize) {
         self.metrics.adopted(count);
     }
@@ -243,7 +243,7 @@ impl Worker {
             self.arrived.set(None);
             let begun = Instant::now();
             let now = self.since_start(begun);
-            let turned = self.act(|node, looking| node.turn(now, looking));
+            let turned = self.act(|node, observer| node.turn(now, observer));
             if let Some(turn) = turned {
                 self.carry_out(turn);
             }
@@ -255,14 +255,14 @@ impl Worker {
     /// Lets the node do something. `None`: the server must stop, or has.
     fn act<T>(
         &self,
-        act: impl FnOnce(&mut Node<Durable, Caller>, &mut Looking<'_>) -> Result<T, NodeError>,
+        act: impl FnOnce(&mut Node<Durable, Caller>, &mut Observer<'_>) -> Result<T, NodeError>,
     ) -> Option<T> {
-        let mut looking = Looking {
+        let mut observer = Observer {
             metrics: &self.metrics,
             batch: &mut self.batch.borrow_mut(),
             appending: Vec::new(),
         };
-        let acted = act(self.node.borrow_mut().as_mut()?, &mut looking);
+        let acted = act(self.node.borrow_mut().as_mut()?, &mut observer);
         acted.map_err(|error| self.fail(error)).ok()
     }
 
@@ -331,7 +331,7 @@ impl Worker {
         loop {
             tokio::time::sleep(wait).await;
             let now = self.since_start(Instant::now());
-            let Some(upkeep) = self.act(|node, looking| node.upkeep(now, looking)) else {
+            let Some(upkeep) = self.act(|node, observer| node.upkeep(now, observer)) else {
                 return;
             };
             wait = upkeep.wait;

@@ -12,7 +12,7 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap::{self, PutError};
 use areo_core::dsm::Client;
 use areo_core::element::Value;
-use areo_core::error::{Failed, Response};
+use areo_core::error::{CallError, Response};
 use areo_core::gather::Visit;
 use areo_core::limits;
 use areo_core::message::Refusal;
@@ -164,7 +164,7 @@ fn a_version_number_that_is_not_possible_is_refused() {
                     true => dap::put_new(env, &at, &name, (tag, &value), ROOM_GRACE).await,
                     false => dap::put_data(env, &at, &name, tag, &value, &[false]).await,
                 };
-                let Err(PutError::Failed(Failed::Unavailable(refused))) = put else {
+                let Err(PutError::Failed(CallError::Unavailable(refused))) = put else {
                     panic!("{put:?}")
                 };
                 let too_large = Response::Refused(Refusal::TooLarge);

@@ -28,7 +28,7 @@ mod table;
 
 pub use env::{ExploreEnv, Message};
 pub use judge::{ObservedOperation, linearizable};
-pub use search::{Explored, Options, Violation, explore};
+pub use search::{Exploration, Options, Violation, explore};
 
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
@@ -97,7 +97,7 @@ pub struct Judge {
 }
 
 /// What a future of a client's operation is.
-pub type Running = Pin<Box<dyn Future<Output = Ended>>>;
+pub type OperationFuture = Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// An operation of a client.
 pub struct Operation {
@@ -106,7 +106,7 @@ pub struct Operation {
     /// What the judge makes of it.
     pub kind: Kind,
     /// Runs it.
-    pub run: Box<dyn Fn(Client<ExploreEnv>) -> Running>,
+    pub run: Box<dyn Fn(Client<ExploreEnv>) -> OperationFuture>,
 }
 
 /// What an operation does to a register.
@@ -124,7 +124,7 @@ pub enum Kind {
 
 /// How an operation ended. Everything that others can learn by it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum Outcome {
     /// It read this version, with this value.
     Read(Tag, Option<String>),
     /// It wrote this version.
@@ -137,23 +137,25 @@ pub enum Ended {
     Other(String),
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ended::Read(tag, None) if tag.is_initial() => f.write_str("reads nothing, version t0"),
-            Ended::Read(tag, None) => write!(f, "reads nothing, version {tag}"),
-            Ended::Read(tag, Some(value)) => write!(f, "reads {value}, version {tag}"),
-            Ended::Written(tag) => write!(f, "has written version {tag}"),
-            Ended::Failed(why) => write!(f, "fails: {why}"),
-            Ended::Unknown(why) => write!(f, "ends with unknown outcome: {why}"),
-            Ended::Other(what) => f.write_str(what),
+            Outcome::Read(tag, None) if tag.is_initial() => {
+                f.write_str("reads nothing, version t0")
+            }
+            Outcome::Read(tag, None) => write!(f, "reads nothing, version {tag}"),
+            Outcome::Read(tag, Some(value)) => write!(f, "reads {value}, version {tag}"),
+            Outcome::Written(tag) => write!(f, "has written version {tag}"),
+            Outcome::Failed(why) => write!(f, "fails: {why}"),
+            Outcome::Unknown(why) => write!(f, "ends with unknown outcome: {why}"),
+            Outcome::Other(what) => f.write_str(what),
         }
     }
 }
 
 impl Operation {
     /// An operation: any future over the client.
-    pub fn new<F: Future<Output = Ended> + 'static>(
+    pub fn new<F: Future<Output = Outcome> + 'static>(
         label: &str,
         kind: Kind,
         run: impl Fn(Client<ExploreEnv>) -> F + 'static,
@@ -174,9 +176,9 @@ impl Operation {
             async move {
                 let value = Value::new(Bytes::new(), content);
                 match client.domain(&c).write(&name, &value).await {
-                    Ok(tag) => Ended::Written(tag),
-                    Err(WriteError::NotApplied(why)) => Ended::Failed(why.to_string()),
-                    Err(WriteError::Unknown(why)) => Ended::Unknown(why.to_string()),
+                    Ok(tag) => Outcome::Written(tag),
+                    Err(WriteError::NotApplied(why)) => Outcome::Failed(why.to_string()),
+                    Err(WriteError::Unknown(why)) => Outcome::Unknown(why.to_string()),
                 }
             }
         })
@@ -191,12 +193,12 @@ impl Operation {
             async move {
                 let value = Value::new(Bytes::new(), content);
                 match client.domain(&c).put_if(&name, &value, Some(base)).await {
-                    Ok(CoverableOutcome::Changed(tag)) => Ended::Written(tag),
+                    Ok(CoverableOutcome::Changed(tag)) => Outcome::Written(tag),
                     Ok(CoverableOutcome::Unchanged(found)) => {
-                        Ended::Read(found.tag, found.value.as_ref().map(text_of))
+                        Outcome::Read(found.tag, found.value.as_ref().map(text_of))
                     }
-                    Err(WriteError::NotApplied(why)) => Ended::Failed(why.to_string()),
-                    Err(WriteError::Unknown(why)) => Ended::Unknown(why.to_string()),
+                    Err(WriteError::NotApplied(why)) => Outcome::Failed(why.to_string()),
+                    Err(WriteError::Unknown(why)) => Outcome::Unknown(why.to_string()),
                 }
             }
         })
@@ -213,11 +215,11 @@ impl Operation {
             Box::pin(std::future::poll_fn(move |context| {
                 match running.as_mut().poll(context) {
                     Poll::Pending if env.gave_up() => {
-                        Poll::Ready(Ended::Other("gives up".to_owned()))
+                        Poll::Ready(Outcome::Other("gives up".to_owned()))
                     }
                     ended => ended,
                 }
-            })) as Running
+            })) as OperationFuture
         };
         Operation {
             label,
@@ -233,8 +235,8 @@ impl Operation {
             let (c, name) = (c.clone(), name.clone());
             async move {
                 match client.domain(&c).read(&name, None).await {
-                    Ok(found) => Ended::Read(found.tag, found.value.as_ref().map(text_of)),
-                    Err(why) => Ended::Failed(why.to_string()),
+                    Ok(found) => Outcome::Read(found.tag, found.value.as_ref().map(text_of)),
+                    Err(why) => Outcome::Failed(why.to_string()),
                 }
             }
         })

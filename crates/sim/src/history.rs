@@ -55,16 +55,16 @@ impl Kind {
 
 /// The end of an operation that saw something.
 #[derive(Clone)]
-pub(crate) struct Ended {
+pub(crate) struct OperationEnd {
     pub(crate) at: Instant,
     /// The last final configuration of its domain that its client knows by now.
     pub(crate) knows: Option<Arc<Configuration>>,
 }
 
-impl From<Instant> for Ended {
+impl From<Instant> for OperationEnd {
     /// Nothing is said about configurations.
-    fn from(at: Instant) -> Ended {
-        Ended { at, knows: None }
+    fn from(at: Instant) -> OperationEnd {
+        OperationEnd { at, knows: None }
     }
 }
 
@@ -156,7 +156,7 @@ impl History {
     /// A read found this version, with this value.
     pub(crate) fn end_read(
         &mut self,
-        ended: &Ended,
+        ended: &OperationEnd,
         operation: &Operation,
         tag: Tag,
         value: Option<u64>,
@@ -192,7 +192,13 @@ impl History {
     }
 
     /// A version was found without its content.
-    pub(crate) fn end_stat(&mut self, ended: &Ended, operation: &Operation, tag: Tag, live: bool) {
+    pub(crate) fn end_stat(
+        &mut self,
+        ended: &OperationEnd,
+        operation: &Operation,
+        tag: Tag,
+        live: bool,
+    ) {
         let known = self.register(operation).versions.get(&tag).copied();
         if let Some(known) = known
             && known.is_some() != live
@@ -223,7 +229,7 @@ impl History {
     /// A coverable write found another version than the one that it was to replace: it is a read of that.
     pub(crate) fn end_uncovered(
         &mut self,
-        ended: &Ended,
+        ended: &OperationEnd,
         operation: &Operation,
         tag: Tag,
         value: Option<u64>,
@@ -240,7 +246,7 @@ impl History {
     /// (`[V-1 weak-coverability]`). `fences`: the numbers of all fences of the object that servers have shown.
     pub(crate) fn end_covered(
         &mut self,
-        ended: &Ended,
+        ended: &OperationEnd,
         operation: &Operation,
         tag: Tag,
         fences: &BTreeSet<u64>,
@@ -274,7 +280,7 @@ impl History {
     }
 
     /// A write or a deletion ended with this version.
-    pub(crate) fn end_write(&mut self, ended: &Ended, operation: &Operation, tag: Tag) {
+    pub(crate) fn end_write(&mut self, ended: &OperationEnd, operation: &Operation, tag: Tag) {
         self.write(ended, operation, "ok", operation.value, Some(tag));
         let value = operation.value;
         let register = self.register(operation);
@@ -297,7 +303,7 @@ impl History {
     }
 
     /// A deletion found nothing to delete.
-    pub(crate) fn end_nothing(&mut self, ended: &Ended, operation: &Operation) {
+    pub(crate) fn end_nothing(&mut self, ended: &OperationEnd, operation: &Operation) {
         self.write(ended, operation, "ok", None, None);
         let register = self.register(operation);
         register.writes_open -= 1;
@@ -388,7 +394,7 @@ impl History {
 
     fn write(
         &mut self,
-        when: &Ended,
+        when: &OperationEnd,
         operation: &Operation,
         event: &str,
         value: Option<u64>,
@@ -400,7 +406,7 @@ impl History {
     /// `more`: further fields of the line.
     fn write_line(
         &mut self,
-        when: &Ended,
+        when: &OperationEnd,
         operation: &Operation,
         event: &str,
         (value, version): (Option<u64>, Option<Tag>),
@@ -418,7 +424,7 @@ impl History {
     /// One event. `fields`: value, version, and what it is based on, as JSON.
     fn line(
         &mut self,
-        when: &Ended,
+        when: &OperationEnd,
         operation: &Operation,
         event: &str,
         fields: &[String; 3],

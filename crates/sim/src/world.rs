@@ -26,7 +26,7 @@ use addresses::Book;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
 use bytes::Bytes;
-use call::{Outstanding, Sink};
+use call::{OpenCall, Sink};
 use executor::Tasks;
 use machine::Machines;
 use network::{Links, Message};
@@ -55,7 +55,7 @@ struct Inner {
     /// By caller (clients, then servers): how far its clock is ahead of the world's.
     clocks: RefCell<Vec<Duration>>,
     tasks: Tasks,
-    calls: RefCell<Table<u64, Outstanding>>,
+    calls: RefCell<Table<u64, OpenCall>>,
     links: RefCell<Links>,
     /// By caller: where servers are, as far as it knows.
     books: RefCell<Vec<Book>>,

@@ -11,7 +11,7 @@ use std::slice::from_ref;
 use areo_store::checksum::crc32c;
 use areo_store::{Disk, Log, MemoryDisk, OpenError, PayloadState, ReadError, footprint};
 use bytes::Bytes;
-use common::{Opened, append, header, open, options, payload, settle};
+use common::{OpenStore, append, header, open, options, payload, settle};
 
 const SEGMENT: u64 = 32 << 10;
 /// A batch begins at a multiple of this.
@@ -70,7 +70,7 @@ enum Verdict {
     TornSeal,
 }
 
-fn judge(opened: &Opened) -> Verdict {
+fn judge(opened: &OpenStore) -> Verdict {
     let readable = opened.readable();
     let lost: Vec<u64> = (0..KEYS).filter(|key| !readable.contains(key)).collect();
     let report = &opened.report;

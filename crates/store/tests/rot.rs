@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use areo_store::{Disk, Handle, MemoryDisk, OpenReport, PayloadState};
 use common::work::{Model, SEGMENT, Worker};
-use common::{Opened, Random, count, key_of, open, payload};
+use common::{OpenStore, Random, count, key_of, open, payload};
 
 const VARIABLE: &str = "AREO_STORE_FLIPS";
 /// On every change.
@@ -55,7 +55,7 @@ enum Fate {
 }
 
 /// Compares what opening found with the model.
-fn judge(opened: &Opened, model: &Model, sound: &OpenReport, what: &str) -> Fate {
+fn judge(opened: &OpenStore, model: &Model, sound: &OpenReport, what: &str) -> Fate {
     let readable: BTreeSet<u64> = opened.readable().into_iter().collect();
     let invented = opened.found.keys().find(|k| !model.appended.contains(k));
     assert_eq!(invented, None, "{what}");

@@ -55,7 +55,7 @@ pub fn encode_request(request: &Request) -> EncodedMessage {
     }
 }
 
-/// The bytes of a reply, whose elements must be there ([`areo_core::element::Carried::Whole`]).
+/// The bytes of a reply, whose elements must be there ([`areo_core::element::ReplyElement::Whole`]).
 ///
 /// A page that is too long for one frame is cut, and says so: the caller continues behind its last entry.
 pub fn encode_reply(reply: &Reply) -> EncodedMessage {

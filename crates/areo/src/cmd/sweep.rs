@@ -5,7 +5,7 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
-use areo_client::{Client, Count, SweepOptions, Swept};
+use areo_client::{Client, Count, SweepOptions, SweepReport};
 use serde::Serialize;
 
 /// What is printed with `--json`.
@@ -13,7 +13,7 @@ use serde::Serialize;
 struct Line<'a> {
     blocks_of: &'a str,
     #[serde(flatten)]
-    swept: &'a Swept,
+    swept: &'a SweepReport,
 }
 
 pub(super) fn run(session: &Session, args: &args::Sweep) -> Outcome {
@@ -49,7 +49,7 @@ async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
 }
 
 /// What was done, for people.
-fn sentence(swept: &Swept) -> String {
+fn sentence(swept: &SweepReport) -> String {
     let show = |count: Count| {
         let blocks = show_count(count.blocks, "block");
         format!("{blocks} ({})", show_size(count.bytes))
@@ -134,9 +134,9 @@ mod tests {
             blocks,
             bytes: blocks << 20,
         };
-        let mut swept = Swept {
+        let mut swept = SweepReport {
             removed: Some(count(3)),
-            ..Swept::default()
+            ..SweepReport::default()
         };
         swept.values.replaced = count(2);
         swept.files.removed = FileCount {

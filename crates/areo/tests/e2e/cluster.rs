@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tempfile::TempDir;
 
-pub(crate) use crate::command::{Ended, run as areo, signal, spawn, wait_until};
+pub(crate) use crate::command::{CommandOutput, run as areo, signal, spawn, wait_until};
 
 /// Servers of every cluster here, at [5,3] unless a test says otherwise.
 pub(crate) const SERVERS: usize = 5;
@@ -142,12 +142,12 @@ impl Cluster {
     }
 
     /// Runs `areo` on this cluster.
-    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Ended {
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> CommandOutput {
         self.run_with(arguments, b"")
     }
 
     /// Runs `areo` on this cluster with standard input.
-    pub(crate) fn run_with<A: AsRef<OsStr>>(&self, arguments: &[A], input: &[u8]) -> Ended {
+    pub(crate) fn run_with<A: AsRef<OsStr>>(&self, arguments: &[A], input: &[u8]) -> CommandOutput {
         self.run_in(&self.variables, arguments, input)
     }
 
@@ -157,7 +157,7 @@ impl Cluster {
         variables: &[(&'static str, String)],
         arguments: &[A],
         input: &[u8],
-    ) -> Ended {
+    ) -> CommandOutput {
         let mut command = self.command(arguments);
         ended(command.envs(variables.iter().cloned()), input)
     }
@@ -312,7 +312,7 @@ impl Cluster {
     }
 
     /// Ctrl-C.
-    pub(crate) fn stop(&mut self) -> Ended {
+    pub(crate) fn stop(&mut self) -> CommandOutput {
         signal(self.up_pid(), Signal::INT);
         self.wait()
     }
@@ -322,10 +322,10 @@ impl Cluster {
     }
 
     /// Waits until `areo up` ends.
-    pub(crate) fn wait(&mut self) -> Ended {
+    pub(crate) fn wait(&mut self) -> CommandOutput {
         let status = self.up.wait().expect("it is ours");
         let errors = self.errors.take().expect("waited for once");
-        Ended {
+        CommandOutput {
             code: status.code().unwrap_or(-1),
             stdout: Vec::new(),
             stderr: errors.join().expect("the reader does not panic"),

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 /// How a command ended and what it said.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl CommandOutput {
     /// Standard output as text, without the last line's end.
     pub(crate) fn text(&self) -> &str {
         let text = std::str::from_utf8(&self.stdout).expect("the output is text");
@@ -33,7 +33,7 @@ impl Ended {
 
     /// Fails unless the command is done.
     #[track_caller]
-    pub(crate) fn done(self) -> Ended {
+    pub(crate) fn done(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{}", self.stderr);
         self
     }
@@ -55,12 +55,12 @@ impl Ended {
 }
 
 /// Runs the program without a cluster of ours.
-pub(crate) fn run<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> Ended {
+pub(crate) fn run<A: AsRef<OsStr>>(arguments: &[A], input: &[u8]) -> CommandOutput {
     ended(command().args(arguments), input)
 }
 
 /// Runs a command to its end.
-pub(crate) fn ended(command: &mut Command, input: &[u8]) -> Ended {
+pub(crate) fn ended(command: &mut Command, input: &[u8]) -> CommandOutput {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -73,7 +73,7 @@ pub(crate) fn ended(command: &mut Command, input: &[u8]) -> Ended {
     let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer does not panic");
-    Ended {
+    CommandOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: output.stdout,
         stderr: String::from_utf8(output.stderr).expect("errors are text"),

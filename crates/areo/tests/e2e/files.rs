@@ -1,6 +1,6 @@
 //! Files as lists of blocks, through the command line and real processes.
 
-use crate::cluster::{Cluster, Ended};
+use crate::cluster::{Cluster, CommandOutput};
 use crate::values::bytes;
 use serde_json::Value;
 use std::fs;
@@ -30,7 +30,7 @@ impl Desk<'_> {
         path
     }
 
-    fn file(&self, arguments: &[&str]) -> Ended {
+    fn file(&self, arguments: &[&str]) -> CommandOutput {
         let arguments: Vec<&str> = ["file"].iter().chain(arguments).copied().collect();
         self.cluster.run(&arguments)
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{Cluster, Ended, areo, wait_until};
+use crate::cluster::{Cluster, CommandOutput, areo, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ fn named(cluster: &Cluster, domain: &str) -> Vec<String> {
 }
 
 /// The last that a command printed of each domain.
-fn last_states(ended: &Ended) -> BTreeMap<String, Value> {
+fn last_states(ended: &CommandOutput) -> BTreeMap<String, Value> {
     let objects = ended.objects().into_iter();
     let of_domain = |it: Value| (it["domain"].as_str().unwrap().to_owned(), it);
     objects.map(of_domain).collect()
@@ -57,7 +57,7 @@ fn assert_whole(cluster: &Cluster, domain: &str, gone: &str) {
         .done();
 }
 
-fn replace_s2(cluster: &Cluster) -> Ended {
+fn replace_s2(cluster: &Cluster) -> CommandOutput {
     cluster.run(&["server", "replace", "s2", "--json"])
 }
 

@@ -324,7 +324,7 @@ fn a_server_that_cannot_start_says_why() {
         let arguments: Vec<&str> = fixed.iter().chain(flags).copied().collect();
         areo(&arguments, b"")
     };
-    let says = |ended: crate::cluster::Ended, code: i32, words: &[&str]| {
+    let says = |ended: crate::cluster::CommandOutput, code: i32, words: &[&str]| {
         assert_eq!(ended.code, code, "{}", ended.stderr);
         let last = ended.stderr.lines().last().unwrap_or_default();
         assert!(

@@ -5,7 +5,7 @@ mod receiver;
 
 use crate::cluster::{Cluster, Variables, wait_until};
 use crate::metrics::{metrics, value};
-use receiver::{Collector, Received, hexadecimal};
+use receiver::{Collector, ReceivedRequest, hexadecimal};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -41,8 +41,8 @@ fn shown(spans: &[Value]) -> Facts {
     spans.iter().map(fact).collect()
 }
 
-fn exported(received: &[Received]) -> Facts {
-    let fact = |received: &Received| {
+fn exported(received: &[ReceivedRequest]) -> Facts {
+    let fact = |received: &ReceivedRequest| {
         let span = &received.span;
         let instance = received.resource.get("service.instance.id");
         let process = instance.map_or("client", String::as_str).to_owned();

@@ -9,7 +9,7 @@ mod streams;
 mod survives;
 mod traffic;
 
-use crate::cluster::{Cluster, Ended, wait_until};
+use crate::cluster::{Cluster, CommandOutput, wait_until};
 use crate::file_history::judged;
 use crate::values::bytes;
 use areo_check::Verdict;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use traffic::Traffic;
 
 /// Runs `areo reconfig VERB` on a domain.
-fn reconfig(cluster: &Cluster, verb: &str, domain: &str, change: &[&str]) -> Ended {
+fn reconfig(cluster: &Cluster, verb: &str, domain: &str, change: &[&str]) -> CommandOutput {
     let arguments = [&["reconfig", verb, domain], change].concat();
     cluster.run(&arguments)
 }

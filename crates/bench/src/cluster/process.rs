@@ -1,7 +1,7 @@
 //! One server process.
 
 use super::{ClusterError, Place, Program};
-use crate::process::Running;
+use crate::process::ProcessGuard;
 use rustix::process::Signal;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) struct Process {
     pub(super) log: PathBuf,
     program: Program,
     arguments: Vec<String>,
-    running: Option<Running>,
+    running: Option<ProcessGuard>,
 }
 
 /// All arguments of a server. It stops when its standard input ends; its starter holds the other end, and so stops it even by
@@ -68,7 +68,7 @@ impl Process {
 
     pub(super) fn start(&mut self) -> Result<(), ClusterError> {
         if self.running.is_none() {
-            let started = Running::start(self.command(), &self.log, Stdio::piped());
+            let started = ProcessGuard::start(self.command(), &self.log, Stdio::piped());
             self.running = Some(started.map_err(|source| ClusterError::System {
                 what: format!("start {}", self.name),
                 source,
@@ -98,7 +98,7 @@ impl Process {
     }
 
     pub(super) fn id(&self) -> Option<u32> {
-        self.running.as_ref().map(Running::id)
+        self.running.as_ref().map(ProcessGuard::id)
     }
 
     /// `false`: it does not run.

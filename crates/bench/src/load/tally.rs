@@ -77,7 +77,7 @@ impl FromIterator<Duration> for Latencies {
 
 /// What a load took. Figures per operation are of those that succeeded, and 0 if none did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Measured {
+pub struct Measurement {
     /// How long was measured.
     pub seconds: f64,
     /// Operations that succeeded in this time. Latencies are of all that began in it.
@@ -201,7 +201,12 @@ impl Tally {
         }
     }
 
-    pub(super) fn measured(&self, from: &Counters, to: &Counters, failures: Failures) -> Measured {
+    pub(super) fn measured(
+        &self,
+        from: &Counters,
+        to: &Counters,
+        failures: Failures,
+    ) -> Measurement {
         let (operations, recorded) = (self.operations, self.recorded());
         let each = |all: f64| match operations {
             0 => 0.0,
@@ -209,7 +214,7 @@ impl Tally {
         };
         let us = |from: Duration, to: Duration| each((to.saturating_sub(from)).as_secs_f64() * 1e6);
         let told = |all: u64| (all > 0).then(|| all as f64 / recorded as f64);
-        Measured {
+        Measurement {
             seconds: self.time.as_secs_f64(),
             operations,
             per_second: operations as f64 / self.time.as_secs_f64(),

@@ -113,7 +113,7 @@ fn plan(readers: usize, writers: usize, pace: Pace) -> Plan {
     }
 }
 
-fn measure(target: &Slow, plan: &Plan) -> Measured {
+fn measure(target: &Slow, plan: &Plan) -> Measurement {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().unwrap();
     let work = async {

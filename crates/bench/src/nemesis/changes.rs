@@ -3,7 +3,7 @@
 use super::World;
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
-use crate::workload::record::{Change as Recorded, Changed, KnownConfiguration, shape_name};
+use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration, shape_name};
 use crate::workload::{DOMAINS, PATIENCE};
 use areo_client::{
     Change, Client, ConnectOptions, Dap, DapKind, Domain, Progress, ReconfigError, ReconfigOutcome,
@@ -120,10 +120,10 @@ impl Watch {
     }
 
     /// A client that only heard that others have made a configuration final knows more than a quorum may, as yet.
-    fn changed(&self, known: KnownConfiguration) -> Changed {
+    fn changed(&self, known: KnownConfiguration) -> ChangeEnd {
         match self.finalized.load(Ordering::Relaxed) {
-            true => Changed::Decided(known),
-            false => Changed::Unknown,
+            true => ChangeEnd::Decided(known),
+            false => ChangeEnd::Unknown,
         }
     }
 }
@@ -208,22 +208,22 @@ impl Life<'_> {
         change
     }
 
-    fn end(&self, change: &Recorded, changed: &Changed) {
+    fn end(&self, change: &Recorded, changed: &ChangeEnd) {
         let mut recorder = self.world.shared.recorder.borrow_mut();
         recorder.end_change(change, changed);
     }
 
-    fn failed(&self, error: &ReconfigError) -> Changed {
+    fn failed(&self, error: &ReconfigError) -> ChangeEnd {
         match error {
-            ReconfigError::NotBegun { .. } | ReconfigError::Conflict { .. } => Changed::Nothing,
-            ReconfigError::Pending { .. } => Changed::Unknown,
+            ReconfigError::NotBegun { .. } | ReconfigError::Conflict { .. } => ChangeEnd::Nothing,
+            ReconfigError::Pending { .. } => ChangeEnd::Unknown,
             // What is asked for can be, and nothing here damages what is stored.
             other => {
                 let name = &self.name;
                 let sentence =
                     format!("reconfigurer {name} got an error that nothing explains: {other}");
                 self.world.shared.violation(sentence);
-                Changed::Unknown
+                ChangeEnd::Unknown
             }
         }
     }
@@ -235,7 +235,7 @@ impl Life<'_> {
         let done = self.domain.reconfigure(wanted, watch.progress()).await;
         let changed = self.changed(&watch, &done);
         self.end(&change, &changed);
-        let is_new = !matches!(changed, Changed::Nothing);
+        let is_new = !matches!(changed, ChangeEnd::Nothing);
         (done.is_ok() && is_new).then_some(())
     }
 
@@ -247,16 +247,16 @@ impl Life<'_> {
         let progress = watch.progress_until(step, ended);
         let changed = tokio::select! {
             biased;
-            () = watch.reached.notified() => Changed::Unknown,
+            () = watch.reached.notified() => ChangeEnd::Unknown,
             done = self.domain.reconfigure(wanted, progress) => self.changed(&watch, &done),
         };
         drop(end);
         self.end(&change, &changed);
     }
 
-    fn changed(&self, watch: &Watch, done: &Result<ReconfigOutcome, ReconfigError>) -> Changed {
+    fn changed(&self, watch: &Watch, done: &Result<ReconfigOutcome, ReconfigError>) -> ChangeEnd {
         match done {
-            Ok(ReconfigOutcome::Unchanged(_)) => Changed::Nothing,
+            Ok(ReconfigOutcome::Unchanged(_)) => ChangeEnd::Nothing,
             Ok(ReconfigOutcome::Installed(c) | ReconfigOutcome::Superseded(c)) => {
                 watch.changed(c.into())
             }
@@ -272,7 +272,7 @@ impl Life<'_> {
         let done = self.domain.resume(watch.progress()).await;
         let changed = match &done {
             Ok(Some(c)) => watch.changed(c.into()),
-            Ok(None) => Changed::Nothing,
+            Ok(None) => ChangeEnd::Nothing,
             Err(error) => self.failed(error),
         };
         self.end(&change, &changed);

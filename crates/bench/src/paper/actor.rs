@@ -41,7 +41,7 @@ pub(super) struct Cost {
 
 /// A client of its own.
 pub(super) struct Actor {
-    holding: Holding,
+    holding: ActorState,
     cost: Arc<Statistics>,
     size: usize,
     random: Random,
@@ -49,7 +49,7 @@ pub(super) struct Actor {
     _client: Client,
 }
 
-enum Holding {
+enum ActorState {
     Object {
         domain: Domain,
         covering: bool,
@@ -85,7 +85,7 @@ impl Subject<'_> {
         let domain = client.domain(self.domain).await;
         let (domain, cost) = domain.map_err(failed("find the domain"))?.measured();
         let holding = match self.algorithm {
-            Algorithm::Ares | Algorithm::CoAres => Holding::Object {
+            Algorithm::Ares | Algorithm::CoAres => ActorState::Object {
                 domain,
                 covering: self.algorithm == Algorithm::CoAres,
                 known: None,
@@ -95,7 +95,7 @@ impl Subject<'_> {
                 let folder = folder.map_err(system("make a folder for local files"))?;
                 let (min, avg, max) = self.blocks;
                 let chunking = Chunking::new(Method::Rabin, min, avg, max);
-                Holding::File {
+                ActorState::File {
                     file: domain.file(NAME).map_err(failed("name the file"))?,
                     path: folder.path().join("local"),
                     chunking: chunking.map_err(failed("cut files"))?,
@@ -140,8 +140,8 @@ impl Actor {
     /// What went wrong, as a sentence.
     pub(super) async fn warm_up(&self) -> Result<(), String> {
         let domain = match &self.holding {
-            Holding::Object { domain, .. } => domain,
-            Holding::File { file, .. } => file.domain(),
+            ActorState::Object { domain, .. } => domain,
+            ActorState::File { file, .. } => file.domain(),
         };
         match domain.get("nothing").await {
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
@@ -154,7 +154,7 @@ impl Actor {
     /// # Errors
     /// What went wrong, as a sentence.
     pub(super) async fn create(&mut self) -> Result<Cost, String> {
-        if let Holding::File { path, .. } = &self.holding {
+        if let ActorState::File { path, .. } = &self.holding {
             let content = value::content(self.random.next(), self.size);
             fs::write(path, content).map_err(|error| error.to_string())?;
         }
@@ -172,7 +172,7 @@ impl Actor {
             ..PutOptions::default()
         };
         match &mut self.holding {
-            Holding::Object {
+            ActorState::Object {
                 domain,
                 covering: false,
                 ..
@@ -182,7 +182,7 @@ impl Actor {
                 done.map_err(|error| error.to_string())?;
                 Ok(cost)
             }
-            Holding::Object { domain, known, .. } => {
+            ActorState::Object { domain, known, .. } => {
                 let put = domain.write_if(NAME, content, *known, options);
                 let (done, mut cost) = measured(&self.cost, put).await;
                 match done {
@@ -195,13 +195,13 @@ impl Actor {
                 }
                 Ok(cost)
             }
-            Holding::File { .. } => self.push().await,
+            ActorState::File { .. } => self.push().await,
         }
     }
 
     /// Edits the local file and pushes it; the edit is not measured.
     async fn push(&mut self) -> Result<Cost, String> {
-        let Holding::File {
+        let ActorState::File {
             file,
             path,
             chunking,
@@ -242,7 +242,7 @@ impl Actor {
     /// What went wrong, as a sentence.
     pub(super) async fn read(&mut self) -> Result<Cost, String> {
         match &mut self.holding {
-            Holding::Object { domain, known, .. } => {
+            ActorState::Object { domain, known, .. } => {
                 let (read, cost) = measured(&self.cost, domain.get(NAME)).await;
                 let object = read.map_err(|error| error.to_string())?;
                 *known = Some(object.version);
@@ -252,7 +252,7 @@ impl Actor {
                     false => Err(format!("the object was read as {read}")),
                 }
             }
-            Holding::File {
+            ActorState::File {
                 file, path, base, ..
             } => {
                 let force = PullOptions { force: true };

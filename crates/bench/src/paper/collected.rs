@@ -1,7 +1,7 @@
 //! E7: a sequence of twelve configurations, and who reads from its beginning.
 
 use super::actor::{Actor, Cost, Subject};
-use super::compare::Measured;
+use super::compare::MeasuredPoint;
 use super::law;
 use super::report::Law;
 use super::scale::Parameters;
@@ -20,21 +20,21 @@ pub(super) const CHANGES: u64 = 12;
 
 /// How the reconfigurations are left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Leaving {
+pub(super) enum SequenceEnds {
     /// All but the last one are pending.
     Pending,
     /// All are final.
     Finalized,
 }
 
-impl Leaving {
-    pub(super) const ALL: [Leaving; 2] = [Leaving::Pending, Leaving::Finalized];
+impl SequenceEnds {
+    pub(super) const ALL: [SequenceEnds; 2] = [SequenceEnds::Pending, SequenceEnds::Finalized];
 
     /// As the specification calls it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Leaving::Pending => "a",
-            Leaving::Finalized => "b",
+            SequenceEnds::Pending => "a",
+            SequenceEnds::Finalized => "b",
         }
     }
 
@@ -42,7 +42,7 @@ impl Leaving {
     /// before the predecessor.
     fn leave_off(self, number: u64, extras: Extras) -> Option<LeaveOff> {
         match (self, number) {
-            (Leaving::Pending, ..CHANGES) => Some(LeaveOff::Transferred),
+            (SequenceEnds::Pending, ..CHANGES) => Some(LeaveOff::Transferred),
             _ if extras == Extras::Collecting => None,
             _ => Some(LeaveOff::Finalized),
         }
@@ -53,7 +53,7 @@ impl Leaving {
 pub(super) async fn run(
     stage: &Stage<'_>,
     parameters: &Parameters,
-    (variant, left, size): (Variant, Leaving, usize),
+    (variant, left, size): (Variant, SequenceEnds, usize),
     random: &Random,
 ) -> Result<(BTreeMap<&'static str, f64>, Vec<Cost>), RunError> {
     let k = (parameters.servers - parameters.parity) as u8;
@@ -100,7 +100,7 @@ async fn read(stage: &Stage<'_>, readers: &mut [Actor]) -> Vec<Cost> {
 async fn reconfigure(
     stage: &Stage<'_>,
     domain: &str,
-    (variant, left): (Variant, Leaving),
+    (variant, left): (Variant, SequenceEnds),
     k: u8,
 ) -> Result<(), RunError> {
     let mut reconfigurers: Vec<(Client, Domain)> = Vec::new();
@@ -140,7 +140,7 @@ async fn reconfigure(
 }
 
 /// How a reader that starts at the first configuration gets to the last one.
-pub(super) fn laws(of: &Measured, costs: &[Cost]) -> Vec<Law> {
+pub(super) fn laws(of: &MeasuredPoint, costs: &[Cost]) -> Vec<Law> {
     let (name, at) = (of.name(), of.at());
     // Without collection one after the other, unless a server has missed one altogether: asked for it, that server answers
     // with the last final one of the domain ([X-13 highest-final]).
@@ -164,17 +164,20 @@ mod tests {
 
     #[test]
     fn eleven_are_pending_or_none_is() {
-        let left = |left: Leaving, extras| -> Vec<Option<LeaveOff>> {
+        let left = |left: SequenceEnds, extras| -> Vec<Option<LeaveOff>> {
             (1..=CHANGES).map(|n| left.leave_off(n, extras)).collect()
         };
-        let pending = left(Leaving::Pending, Extras::Piggyback);
+        let pending = left(SequenceEnds::Pending, Extras::Piggyback);
         assert_eq!(pending[..11], [Some(LeaveOff::Transferred); 11]);
         assert_eq!(pending[11], Some(LeaveOff::Finalized));
-        assert_eq!(left(Leaving::Pending, Extras::Collecting)[11], None);
+        assert_eq!(left(SequenceEnds::Pending, Extras::Collecting)[11], None);
         assert_eq!(
-            left(Leaving::Finalized, Extras::Plain),
+            left(SequenceEnds::Finalized, Extras::Plain),
             [Some(LeaveOff::Finalized); 12]
         );
-        assert_eq!(left(Leaving::Finalized, Extras::Collecting), [None; 12]);
+        assert_eq!(
+            left(SequenceEnds::Finalized, Extras::Collecting),
+            [None; 12]
+        );
     }
 }

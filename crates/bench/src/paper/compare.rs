@@ -1,6 +1,6 @@
 //! Beside the publication: ratios of variants, and whether their order is the published one.
 
-use super::collected::Leaving;
+use super::collected::SequenceEnds;
 use super::experiment::Experiment;
 use super::published;
 use super::report::{Comparison, Setting, Verdict};
@@ -25,14 +25,14 @@ const QUANTITIES: [&str; 5] = [
 
 /// A variant at a point, and what each run showed of each quantity.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Measured {
+pub(super) struct MeasuredPoint {
     pub(super) experiment: &'static Experiment,
     /// What is varied beside the size, and what everything is made with there.
     pub(super) step: (String, Parameters),
     pub(super) variant: Variant,
     pub(super) size: usize,
     /// After the reconfigurations of E7, which were left so.
-    pub(super) left: Option<Leaving>,
+    pub(super) left: Option<SequenceEnds>,
     pub(super) runs: BTreeMap<&'static str, Vec<f64>>,
 }
 
@@ -127,7 +127,7 @@ impl Relation {
     }
 
     /// Why the published order need not be the one here.
-    fn reason(self, left: Option<Leaving>) -> &'static str {
+    fn reason(self, left: Option<SequenceEnds>) -> &'static str {
         match (self, left) {
             (Relation::Piggyback, None) => {
                 "PB saves 3 of 4 rounds here, not 2: what is known to be at a quorum is not written back; and of a read that takes milliseconds rounds are a larger part than of one that takes tenths of a second"
@@ -161,15 +161,15 @@ impl Relation {
 }
 
 /// Every two variants that differ in one thing, at every point.
-pub(super) fn compare(all: &[Measured]) -> Vec<Comparison> {
+pub(super) fn compare(all: &[MeasuredPoint]) -> Vec<Comparison> {
     let mut compared = Vec::new();
     for relation in Relation::ALL {
         for above in all {
             let Some(without) = relation.without(above.variant) else {
                 continue;
             };
-            let is_below = |m: &&Measured| {
-                let place = |m: &Measured| (m.size, m.left, m.step.0.clone());
+            let is_below = |m: &&MeasuredPoint| {
+                let place = |m: &MeasuredPoint| (m.size, m.left, m.step.0.clone());
                 m.variant == without && place(m) == place(above)
             };
             if let Some(below) = all.iter().find(is_below) {
@@ -183,7 +183,7 @@ pub(super) fn compare(all: &[Measured]) -> Vec<Comparison> {
 
 fn one(
     relation: Relation,
-    (above, below): (&Measured, &Measured),
+    (above, below): (&MeasuredPoint, &MeasuredPoint),
     quantity: &'static str,
 ) -> Option<Comparison> {
     // Run by run: runs that are compared follow each other closely, and see the same machine.
@@ -227,7 +227,7 @@ fn one(
     })
 }
 
-impl Measured {
+impl MeasuredPoint {
     /// The variant.
     pub(super) fn name(&self) -> String {
         match self.experiment.reconfigures() {
@@ -324,7 +324,7 @@ mod tests {
     fn variants_that_differ_in_one_thing_are_compared() {
         let e7 = Experiment::find("E7").unwrap();
         let parameters = scale::parameters(e7, Scale::Full);
-        let measured = |algorithm, extras, left, ms: &[f64]| Measured {
+        let measured = |algorithm, extras, left, ms: &[f64]| MeasuredPoint {
             experiment: e7,
             step: (String::new(), parameters.clone()),
             variant: Variant {
@@ -337,7 +337,7 @@ mod tests {
             left,
             runs: BTreeMap::from([("read_ms", ms.to_vec()), ("read_rounds", vec![1.0; 3])]),
         };
-        let left = Some(Leaving::Pending);
+        let left = Some(SequenceEnds::Pending);
         let all = [
             measured(Algorithm::Ares, Extras::Plain, left, &[1.0, 2.0, 3.0]),
             measured(Algorithm::Ares, Extras::Piggyback, left, &[3.0, 6.0, 9.9]),
@@ -359,7 +359,7 @@ mod tests {
     fn what_is_published_in_words_is_an_order() {
         let verdicts = |name: &str| -> Vec<(String, Verdict)> {
             let experiment = Experiment::find(name).unwrap();
-            let measured = |algorithm, ms: f64| Measured {
+            let measured = |algorithm, ms: f64| MeasuredPoint {
                 experiment,
                 step: (String::new(), experiment.published.clone()),
                 variant: Variant {

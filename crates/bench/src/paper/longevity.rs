@@ -20,7 +20,7 @@ use tokio::time::sleep;
 const SERVERS: [usize; 5] = [3, 5, 7, 9, 11];
 
 /// What became of a change.
-enum Changed {
+enum ChangeOutcome {
     /// It was installed, after so many milliseconds.
     Installed(f64, ConfigurationInfo),
     /// Another one was.
@@ -31,7 +31,7 @@ enum Changed {
 
 /// Reconfigurers at work.
 pub(super) struct Reconfigurers {
-    tasks: JoinSet<Vec<Changed>>,
+    tasks: JoinSet<Vec<ChangeOutcome>>,
     /// The others have ended.
     is_over: Rc<Cell<bool>>,
 }
@@ -90,9 +90,9 @@ impl Reconfigurers {
         while let Some(done) = self.tasks.join_next().await {
             for changed in done.expect("reconfigurers do not panic") {
                 match changed {
-                    Changed::Installed(ms, configuration) => all.installed(ms, configuration),
-                    Changed::Lost => all.lost += 1,
-                    Changed::Failed(sentence) => stage.failures.borrow_mut().add(sentence),
+                    ChangeOutcome::Installed(ms, configuration) => all.installed(ms, configuration),
+                    ChangeOutcome::Lost => all.lost += 1,
+                    ChangeOutcome::Failed(sentence) => stage.failures.borrow_mut().add(sentence),
                 }
             }
         }
@@ -145,7 +145,7 @@ impl Reconfigurer {
         changes: usize,
         pause: Duration,
         is_over: Rc<Cell<bool>>,
-    ) -> Vec<Changed> {
+    ) -> Vec<ChangeOutcome> {
         let mut done = Vec::new();
         for number in 0..changes {
             sleep(pause).await;
@@ -157,15 +157,17 @@ impl Reconfigurer {
         done
     }
 
-    async fn change(&mut self, number: usize) -> Changed {
+    async fn change(&mut self, number: usize) -> ChangeOutcome {
         let change = wanted(&self.servers, number, &mut self.random);
         let begun = Instant::now();
         let done = self.domain.reconfigure(&change, |_| {}).await;
         let ms = begun.elapsed().as_secs_f64() * 1e3;
         match done {
-            Ok(ReconfigOutcome::Installed(configuration)) => Changed::Installed(ms, configuration),
-            Ok(_) | Err(ReconfigError::Conflict { .. }) => Changed::Lost,
-            Err(error) => Changed::Failed(error.to_string()),
+            Ok(ReconfigOutcome::Installed(configuration)) => {
+                ChangeOutcome::Installed(ms, configuration)
+            }
+            Ok(_) | Err(ReconfigError::Conflict { .. }) => ChangeOutcome::Lost,
+            Err(error) => ChangeOutcome::Failed(error.to_string()),
         }
     }
 }

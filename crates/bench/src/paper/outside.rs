@@ -1,7 +1,7 @@
 //! An etcd that decides which configuration comes next, in the place of the external service of Ares II.
 
 use super::Options;
-use super::compare::Measured;
+use super::compare::MeasuredPoint;
 use super::scale::Scale;
 use crate::etcd::EtcdMembers;
 use crate::run::{RunError, failed};
@@ -37,9 +37,9 @@ pub(super) async fn start(
 }
 
 /// Without etcd: removes its points, and names their variants.
-pub(super) fn left_out(points: &mut Vec<Measured>) -> Vec<String> {
-    let of = |point: &&Measured| point.variant.etcd;
-    let names = points.iter().filter(of).map(Measured::name);
+pub(super) fn left_out(points: &mut Vec<MeasuredPoint>) -> Vec<String> {
+    let of = |point: &&MeasuredPoint| point.variant.etcd;
+    let names = points.iter().filter(of).map(MeasuredPoint::name);
     let mut names: Vec<String> = names.collect();
     names.sort_unstable();
     names.dedup();

@@ -1,6 +1,6 @@
 //! What the publication reports (`docs/spec` 7.1): latency of READ in milliseconds.
 
-use super::collected::Leaving;
+use super::collected::SequenceEnds;
 use super::variant::{Algorithm, Extras, Variant};
 
 const MIB: usize = 1 << 20;
@@ -44,9 +44,9 @@ const PIGGYBACK: [(usize, [[f64; 2]; 6]); 3] = [
 ];
 
 /// Table 3 (E7): how the sequence was left, size in MiB; of ARES, CoARES, `CoARESF`: plain, PB, PB and GC.
-const COLLECTED: [(Leaving, usize, [[f64; 3]; 3]); 4] = [
+const COLLECTED: [(SequenceEnds, usize, [[f64; 3]; 3]); 4] = [
     (
-        Leaving::Pending,
+        SequenceEnds::Pending,
         1,
         [
             [159.0, 494.0, 107.0],
@@ -55,7 +55,7 @@ const COLLECTED: [(Leaving, usize, [[f64; 3]; 3]); 4] = [
         ],
     ),
     (
-        Leaving::Pending,
+        SequenceEnds::Pending,
         64,
         [
             [5_570.0, 27_400.0, 5_580.0],
@@ -64,7 +64,7 @@ const COLLECTED: [(Leaving, usize, [[f64; 3]; 3]); 4] = [
         ],
     ),
     (
-        Leaving::Finalized,
+        SequenceEnds::Finalized,
         1,
         [
             [159.0, 166.0, 119.0],
@@ -73,7 +73,7 @@ const COLLECTED: [(Leaving, usize, [[f64; 3]; 3]); 4] = [
         ],
     ),
     (
-        Leaving::Finalized,
+        SequenceEnds::Finalized,
         64,
         [
             [5_800.0, 5_760.0, 5_710.0],
@@ -100,7 +100,7 @@ impl Table {
     pub(super) fn read_ms(
         self,
         variant: Variant,
-        left: Option<Leaving>,
+        left: Option<SequenceEnds>,
         size: usize,
     ) -> Option<Figure> {
         let algorithm = match variant.algorithm {
@@ -173,7 +173,7 @@ mod tests {
             Table::Piggyback.read_ms(ares, None, MIB),
             Some((334.0, MIB))
         );
-        let (a, b) = (Some(Leaving::Pending), Some(Leaving::Finalized));
+        let (a, b) = (Some(SequenceEnds::Pending), Some(SequenceEnds::Finalized));
         assert_eq!(Table::Collected.read_ms(ares, a, MIB), Some((494.0, MIB)));
         assert_eq!(
             Table::Collected.read_ms(ares, b, 64 * MIB),

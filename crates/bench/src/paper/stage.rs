@@ -6,14 +6,14 @@ use super::scale::Parameters;
 use super::variant::Variant;
 use crate::failures::Failures;
 use crate::run::{RunError, failed};
-use crate::setup::Started;
+use crate::setup::StartedCluster;
 use areo_client::Decider;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) struct Stage<'a> {
-    pub(super) started: &'a Started,
+    pub(super) started: &'a StartedCluster,
     /// Where local files are kept.
     pub(super) data: &'a Path,
     /// Who decides which configuration comes next, where it is not its members.
@@ -23,7 +23,7 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(started: &'a Started, data: &'a Path, etcd: Decider) -> Stage<'a> {
+    pub(super) fn new(started: &'a StartedCluster, data: &'a Path, etcd: Decider) -> Stage<'a> {
         Stage {
             started,
             data,

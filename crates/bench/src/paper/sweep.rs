@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// What an operation ended with.
-type Ended = Result<Cost, String>;
+type OperationEnd = Result<Cost, String>;
 
 /// Whether there is such a point: objects are one value.
 pub(super) fn exists(variant: Variant, size: usize) -> bool {
@@ -55,7 +55,7 @@ pub(super) async fn run(
         // Not measured: connections, the newest version, a local file.
         actor.read().await.map_err(failed("read the object"))?;
         let is_reader = place < parameters.readers;
-        let ended: &Rc<RefCell<Vec<Ended>>> = if is_reader { &reads } else { &writes };
+        let ended: &Rc<RefCell<Vec<OperationEnd>>> = if is_reader { &reads } else { &writes };
         let work = work(actor, is_reader, random, parameters.clone(), ended.clone());
         clients.spawn_local(work);
     }
@@ -64,8 +64,8 @@ pub(super) async fn run(
         done.expect("clients do not panic");
     }
     let reconfigurations = reconfigurers.finish(stage).await;
-    let succeeded = |ended: Rc<RefCell<Vec<Ended>>>| -> Vec<Cost> {
-        let report = |ended: Ended| {
+    let succeeded = |ended: Rc<RefCell<Vec<OperationEnd>>>| -> Vec<Cost> {
+        let report = |ended: OperationEnd| {
             ended
                 .map_err(|sentence| stage.failures.borrow_mut().add(sentence))
                 .ok()
@@ -91,7 +91,7 @@ async fn work(
     is_reader: bool,
     mut random: Random,
     parameters: Parameters,
-    ended: Rc<RefCell<Vec<Ended>>>,
+    ended: Rc<RefCell<Vec<OperationEnd>>>,
 ) {
     for _ in 0..parameters.operations {
         sleep(random.millis(parameters.wait_ms.0..parameters.wait_ms.1)).await;

@@ -2,7 +2,7 @@
 
 use super::{Options, PeersError, failed};
 use crate::completions::STEP;
-use crate::load::{Ended, History, Load, Phase, Plan, STEP_MS};
+use crate::load::{History, Load, LoadEnd, Phase, Plan, STEP_MS};
 use crate::target::{Target, TargetName};
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -43,8 +43,8 @@ pub struct KillReport {
 }
 
 impl KillReport {
-    fn of(target: TargetName, victim: String, plan: &Plan, ended: Ended) -> KillReport {
-        let Ended {
+    fn of(target: TargetName, victim: String, plan: &Plan, ended: LoadEnd) -> KillReport {
+        let LoadEnd {
             still,
             disturbed,
             steps,
@@ -139,7 +139,7 @@ pub(crate) mod tests {
         let time = Duration::from_millis;
         let mut failures = Failures::default();
         failures.add("no".into());
-        let ended = Ended {
+        let ended = LoadEnd {
             still: Tally::phase(time(ms), time(3)),
             disturbed: Tally::phase(time(100), Duration::from_micros(20_500)),
             steps: steps.to_vec(),

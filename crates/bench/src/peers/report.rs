@@ -2,7 +2,7 @@
 
 use super::{Breakdown, KillReport};
 use crate::limits::Limit;
-use crate::load::{Measured, Times};
+use crate::load::{Measurement, Times};
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
 use serde::Serialize;
@@ -50,7 +50,7 @@ pub struct Point {
     /// How many clients.
     pub clients: usize,
     /// Run by run.
-    pub runs: Vec<Measured>,
+    pub runs: Vec<Measurement>,
 }
 
 /// A figure of several runs.
@@ -83,13 +83,13 @@ impl Spread {
 
 impl Point {
     /// A figure of each run.
-    pub fn spread(&self, of: impl Fn(&Measured) -> f64) -> Spread {
+    pub fn spread(&self, of: impl Fn(&Measurement) -> f64) -> Spread {
         Spread::of(self.runs.iter().map(of))
     }
 
     /// A latency of each run, in microseconds.
     pub fn latency(&self, of: impl Fn(&Times) -> f64) -> Spread {
-        let times = |run: &Measured| match self.operation {
+        let times = |run: &Measurement| match self.operation {
             Operation::Put => run.put,
             Operation::Get => run.get,
         };
@@ -200,7 +200,7 @@ fn compared(targets: &[About], points: &[Point]) -> Vec<ComparedTargets> {
 }
 
 fn compare(one: &Point, other: &Point) -> ComparedTargets {
-    let ratio = |of: fn(&Measured) -> f64| {
+    let ratio = |of: fn(&Measurement) -> f64| {
         let runs = one.runs.iter().zip(&other.runs);
         // There is no ratio to nothing, and no cost of nothing.
         let runs = runs.filter(|(one, other)| one.operations > 0 && other.operations > 0);
@@ -224,7 +224,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A run of so many operations in a second, each with so much CPU time.
-    pub(crate) fn run(operations: u32, cpu_us: f64) -> Measured {
+    pub(crate) fn run(operations: u32, cpu_us: f64) -> Measurement {
         let per_second = f64::from(operations);
         let times = Times {
             count: operations.into(),
@@ -235,7 +235,7 @@ pub(crate) mod tests {
             p999_us: 3e6 / per_second,
             max_us: 5e6 / per_second,
         };
-        Measured {
+        Measurement {
             seconds: 1.0,
             operations: operations.into(),
             per_second,
@@ -255,7 +255,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn point(target: TargetName, runs: Vec<Measured>) -> Point {
+    pub(crate) fn point(target: TargetName, runs: Vec<Measurement>) -> Point {
         Point {
             target,
             operation: Operation::Put,

@@ -5,7 +5,7 @@ use super::{
     start_failed,
 };
 use crate::run::{RunError, failed};
-use crate::setup::{Setup, Started};
+use crate::setup::{Setup, StartedCluster};
 use crate::system;
 use areo_client::{
     Change, Client, ConfigurationInfo, ConnectOptions, Counts, Dap, DapKind, Domain, DomainOptions,
@@ -22,7 +22,7 @@ pub struct Areo {
     about: About,
     domain: Domain,
     /// Dropped last: the domain talks to it.
-    started: Started,
+    started: StartedCluster,
 }
 
 impl Areo {

@@ -79,7 +79,7 @@ pub(crate) struct Change {
 
 /// How a reconfiguration ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Changed {
+pub(crate) enum ChangeEnd {
     /// This configuration was decided, and the client itself has made a quorum know that it is final.
     Decided(KnownConfiguration),
     /// Nothing was done.
@@ -192,15 +192,15 @@ impl Recorder {
         self.write_change(change, EventKind::Invoke, (wanted, None));
     }
 
-    pub(crate) fn end_change(&mut self, change: &Change, changed: &Changed) {
+    pub(crate) fn end_change(&mut self, change: &Change, changed: &ChangeEnd) {
         self.operations += 1;
         match changed {
-            Changed::Decided(KnownConfiguration { index, name }) => {
+            ChangeEnd::Decided(KnownConfiguration { index, name }) => {
                 let decided = (Some(name.clone()), Some(*index));
                 self.write_change(change, EventKind::Ok, decided);
             }
-            Changed::Nothing => self.write_change(change, EventKind::Fail, (None, None)),
-            Changed::Unknown => self.write_change(change, EventKind::Unknown, (None, None)),
+            ChangeEnd::Nothing => self.write_change(change, EventKind::Fail, (None, None)),
+            ChangeEnd::Unknown => self.write_change(change, EventKind::Unknown, (None, None)),
         }
     }
 
@@ -329,7 +329,7 @@ pub(crate) mod tests {
             wanted: Some("abd s1+s2".into()),
         };
         recorder.begin_change(&change);
-        recorder.end_change(&change, &Changed::Decided(decided.clone()));
+        recorder.end_change(&change, &ChangeEnd::Decided(decided.clone()));
         let read = recorder.invoke(operation("a", 1, Kind::Read));
         recorder.end(&read, &ok(None), Some(knows));
         recorder.finish().unwrap();

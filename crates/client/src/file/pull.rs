@@ -126,7 +126,7 @@ async fn pull(
     let expected = base.map_or_else(|| chain.clone(), |base| base.chain);
     let (here, total) = (path.to_owned(), chain.length());
     let is_same = expected.digests() == digests;
-    let present = spawn_blocking(move || Present::of(&here, &expected)).await;
+    let present = spawn_blocking(move || LocalCopy::of(&here, &expected)).await;
     let present = present.expect("reading does not panic")?;
     if present
         .as_ref()
@@ -223,7 +223,7 @@ impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<'_, F> {
 }
 
 /// A local file that is there already.
-struct Present {
+struct LocalCopy {
     file: fs::File,
     permissions: fs::Permissions,
     /// Where in it the data with this digest is.
@@ -232,9 +232,9 @@ struct Present {
     is_as_expected: bool,
 }
 
-impl Present {
+impl LocalCopy {
     /// Looks which blocks are in the file, in their places. `None`: there is no file.
-    fn of(path: &Path, expected: &Chain) -> Result<Option<Present>, FileError> {
+    fn of(path: &Path, expected: &Chain) -> Result<Option<LocalCopy>, FileError> {
         let file = match fs::File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -244,7 +244,7 @@ impl Present {
         if !metadata.is_file() {
             return Err(FileError::NotAFile { path: path.into() });
         }
-        let mut present = Present {
+        let mut present = LocalCopy {
             file,
             permissions: metadata.permissions(),
             places: HashMap::new(),
@@ -278,7 +278,7 @@ struct Beside<'a> {
     path: &'a Path,
     target: PathBuf,
     file: tempfile::NamedTempFile,
-    present: Option<Present>,
+    present: Option<LocalCopy>,
     total: u64,
     fetched: usize,
     fetched_bytes: u64,
@@ -289,7 +289,7 @@ struct Beside<'a> {
 impl<'a> Beside<'a> {
     fn new(
         path: &'a Path,
-        present: Option<Present>,
+        present: Option<LocalCopy>,
         total: u64,
         (progress, metrics): (&'a dyn Fn(Progress), &'a Metrics),
     ) -> Result<Beside<'a>, FileError> {

@@ -185,7 +185,7 @@ pub(crate) async fn departures(
         let name = names.name(leaving);
         return Err(InvalidChoice::ReplacesItself { name }.into());
     }
-    let choosing = Choosing {
+    let choosing = SuccessorChoice {
         serving: serving(context, &names).await,
         domains: count(&sequences),
         leaving,
@@ -270,7 +270,7 @@ fn count(sequences: &[Sequence]) -> BTreeMap<ServerId, usize> {
 }
 
 /// What is known when successors are chosen.
-struct Choosing<'a> {
+struct SuccessorChoice<'a> {
     names: &'a Names,
     serving: BTreeSet<ServerId>,
     domains: BTreeMap<ServerId, usize>,
@@ -278,7 +278,7 @@ struct Choosing<'a> {
     successor: &'a Successor,
 }
 
-impl Choosing<'_> {
+impl SuccessorChoice<'_> {
     /// What is to be done in the domain with these configurations, if one of them names the server.
     fn step(
         &self,

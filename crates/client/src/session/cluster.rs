@@ -187,9 +187,9 @@ async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstr
 }
 
 /// Addresses that are being asked who is there; dropped, no more.
-struct Asking(JoinSet<(usize, Result<Bootstrap, BootstrapError>)>);
+struct BootstrapCalls(JoinSet<(usize, Result<Bootstrap, BootstrapError>)>);
 
-impl Asking {
+impl BootstrapCalls {
     /// The next answer, with the position of its address.
     async fn next(&mut self) -> Option<(usize, Result<Bootstrap, BootstrapError>)> {
         let answer = self.0.join_next().await?;
@@ -203,7 +203,7 @@ fn ask_seeds(
     addresses: &[String],
     cluster: Option<ClusterId>,
     patience: Duration,
-) -> Asking {
+) -> BootstrapCalls {
     let expected = cluster.map(|cluster| cluster.0);
     let mut asking = JoinSet::new();
     for (position, address) in addresses.iter().enumerate() {
@@ -213,7 +213,7 @@ fn ask_seeds(
             (position, check_cluster(answer, expected))
         });
     }
-    Asking(asking)
+    BootstrapCalls(asking)
 }
 
 /// A server tells a caller that means another cluster; one that tells nothing is not trusted either.

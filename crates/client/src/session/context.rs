@@ -10,7 +10,7 @@ use crate::error::{Error, Invalid, NoQuorum, Operation};
 use crate::metrics::Metrics;
 use areo_core::config::{Configuration, InvalidConfiguration, Members};
 use areo_core::dsm;
-use areo_core::error::{Unavailable, Undecided, WriteError};
+use areo_core::error::{DeciderError, Unavailable, WriteError};
 use areo_core::fragment::FragmentedObject;
 use areo_core::gather;
 use areo_core::manager::Root;
@@ -218,7 +218,7 @@ impl Context {
         }
     }
 
-    fn undecided(&self, undecided: Undecided) -> Error {
+    fn undecided(&self, undecided: DeciderError) -> Error {
         Error::Undecided {
             domain: self.domain.name().into(),
             undecided: Box::new(undecided),

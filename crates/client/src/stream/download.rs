@@ -5,7 +5,7 @@ use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Damage, Error, Operation};
-use crate::metrics::Running;
+use crate::metrics::OperationGauge;
 use crate::object::{Blocks, Metadata, Object};
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
@@ -35,7 +35,7 @@ pub struct ObjectStream {
     digest: Option<Digest>,
     bytes: u64,
     /// Until it has ended, if it is an operation of its own.
-    running: Option<Running>,
+    running: Option<OperationGauge>,
 }
 
 /// What is known of a value before its bytes come.
@@ -107,7 +107,7 @@ impl ObjectStream {
     }
 
     /// The same, counted when it ends.
-    pub(super) fn counted(self, running: Running) -> ObjectStream {
+    pub(super) fn counted(self, running: OperationGauge) -> ObjectStream {
         ObjectStream {
             running: Some(running),
             ..self

@@ -32,13 +32,13 @@ pub(super) struct Upload {
     condition: Option<Condition>,
     /// The first block, until it is known that there is another one.
     first: Option<Bytes>,
-    sending: Option<Sending>,
+    sending: Option<UploadTask>,
     digest: Digest,
     length: u64,
 }
 
 /// The operation on the network thread.
-struct Sending {
+struct UploadTask {
     parts: mpsc::Sender<Part>,
     work: RunningJob<Result<Version, Error>>,
 }
@@ -135,7 +135,7 @@ impl Upload {
         let work = self
             .domain
             .begin(Deadline::Idle, Operation::Put, Some(name), work);
-        self.sending = Some(Sending { parts, work });
+        self.sending = Some(UploadTask { parts, work });
         Ok(())
     }
 

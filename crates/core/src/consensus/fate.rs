@@ -20,7 +20,7 @@ use super::SUCCESSOR_CELL;
 use super::paxos::{self, Outcome};
 use crate::config::Configuration;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::Visit;
 use crate::limits;
 use crate::object::{Name, UPLOAD_PREFIX};
@@ -86,7 +86,7 @@ pub fn is_fate(cell: &[u8]) -> bool {
 /// Decides what becomes of the version: `proposed`, or what was decided before.
 ///
 /// # Errors
-/// [`Failed`]; [`Failed::Moved`] also where members know a successor: they decide nothing any more, and the operation goes on
+/// [`CallError`]; [`CallError::Moved`] also where members know a successor: they decide nothing any more, and the operation goes on
 /// there.
 pub async fn decide<E: Env>(
     env: &E,
@@ -94,12 +94,12 @@ pub async fn decide<E: Env>(
     (name, tag): (&Name, Tag),
     proposed: Fate,
     proposer: impl FnMut() -> Writer,
-) -> Result<Fate, Failed> {
+) -> Result<Fate, CallError> {
     let (cell, value) = (cell(at.c(), name, tag), proposed.encode());
     match paxos::propose(env, at, &cell, &value, None, proposer).await? {
         Outcome::Decided(decided) if decided == Fate::Kept.encode() => Ok(Fate::Kept),
         Outcome::Decided(_) => Ok(Fate::Dropped),
-        Outcome::Closed => Err(Failed::Moved),
+        Outcome::Closed => Err(CallError::Moved),
     }
 }
 

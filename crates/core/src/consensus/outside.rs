@@ -11,7 +11,7 @@
 
 use crate::config::{Configuration, ConfigurationId, Decider};
 use crate::env::Env;
-use crate::error::Undecided;
+use crate::error::DeciderError;
 use crate::gather::Visit;
 use bytes::Bytes;
 
@@ -33,20 +33,20 @@ pub fn key_after(c: &ConfigurationId) -> String {
 /// Proposes an encoded configuration as the successor of the one visited, and returns what is decided.
 ///
 /// # Errors
-/// [`Undecided`] says whether it may be decided all the same.
+/// [`DeciderError`] says whether it may be decided all the same.
 pub async fn propose<E: Env>(
     env: &E,
     at: &Visit,
     service: &Decider,
     proposal: &Bytes,
-) -> Result<Bytes, Undecided> {
+) -> Result<Bytes, DeciderError> {
     let id = at.c().id();
     let key = key_after(&id);
     let decided = env.decide_outside(service, &key, proposal).await?;
     // Others may write there, too.
     let is_next = |c: &Configuration| c.id().domain == id.domain && c.id().index == id.index + 1;
     match Configuration::decode(decided.clone()) {
-        Ok(c) if !is_next(&c) => Err(Undecided {
+        Ok(c) if !is_next(&c) => Err(DeciderError {
             service: service.to_string(),
             reason: format!("what is there under '{key}' cannot come next"),
             handed_over: false,

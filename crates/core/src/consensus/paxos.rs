@@ -17,7 +17,7 @@
 //! | ACCEPT(rnd, v) | `accept`; acceptor: [`Acceptor::receive`] |
 
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Ballot, Body, CellReply, CellRequest, CellSummary, Note, Reply};
 use crate::tag::Writer;
@@ -41,7 +41,7 @@ pub enum Outcome {
 /// here ([`read`] says why).
 ///
 /// # Errors
-/// [`Failed`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
+/// [`CallError`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
 pub async fn propose<E: Env>(
     env: &E,
     at: &Visit,
@@ -49,7 +49,7 @@ pub async fn propose<E: Env>(
     value: &Bytes,
     inherited: Option<&Bytes>,
     mut proposer: impl FnMut() -> Writer,
-) -> Result<Outcome, Failed> {
+) -> Result<Outcome, CallError> {
     let (mut number, mut above) = (0, Ballot::default());
     loop {
         let ballot = Ballot {
@@ -97,7 +97,7 @@ pub async fn propose_as_owner<E: Env>(
     cell: &Bytes,
     value: &Bytes,
     owner: Writer,
-) -> Result<Option<Bytes>, Failed> {
+) -> Result<Option<Bytes>, CallError> {
     let ballot = Ballot {
         number: 0,
         proposer: owner,
@@ -150,8 +150,8 @@ impl State {
 /// be larger than those with which proposers who did not hear of it decided the cell in the next one.
 ///
 /// # Errors
-/// [`Failed`] without a quorum in time.
-pub async fn read<E: Env>(env: &E, at: &Visit, cell: &Bytes) -> Result<State, Failed> {
+/// [`CallError`] without a quorum in time.
+pub async fn read<E: Env>(env: &E, at: &Visit, cell: &Bytes) -> Result<State, CallError> {
     let heard = call(env, at, cell, CellRequest::Query).await?;
     Ok(match heard {
         QuorumPromises {
@@ -198,13 +198,13 @@ impl Page {
 /// The cells whose names begin with `prefix` and are larger than `after`, as a quorum knows them.
 ///
 /// # Errors
-/// [`Failed`] without a quorum in time.
+/// [`CallError`] without a quorum in time.
 pub async fn list<E: Env>(
     env: &E,
     at: &Visit,
     prefix: &Bytes,
     after: &Bytes,
-) -> Result<Page, Failed> {
+) -> Result<Page, CallError> {
     let body = Body::Cells {
         prefix: prefix.clone(),
         after: after.clone(),
@@ -239,7 +239,7 @@ async fn prepare<E: Env>(
     at: &Visit,
     cell: &Bytes,
     ballot: Ballot,
-) -> Result<PrepareOutcome, Failed> {
+) -> Result<PrepareOutcome, CallError> {
     let heard = call(env, at, cell, CellRequest::Prepare { ballot }).await?;
     Ok(match heard {
         QuorumPromises {
@@ -268,7 +268,7 @@ async fn accept<E: Env>(
     cell: &Bytes,
     ballot: Ballot,
     value: Bytes,
-) -> Result<AcceptOutcome, Failed> {
+) -> Result<AcceptOutcome, CallError> {
     let heard = call(env, at, cell, CellRequest::Accept { ballot, value }).await?;
     Ok(match heard {
         QuorumPromises {
@@ -298,7 +298,7 @@ async fn call<E: Env>(
     at: &Visit,
     cell: &Bytes,
     step: CellRequest,
-) -> Result<QuorumPromises, Failed> {
+) -> Result<QuorumPromises, CallError> {
     let body = Body::Cell {
         cell: cell.clone(),
         step,

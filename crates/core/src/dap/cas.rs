@@ -40,7 +40,7 @@ use super::{PassedVersions, Scope};
 use crate::config::Configuration;
 use crate::element::Handle;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, Visit};
 use crate::message::{HeldVersions, Want};
 use crate::object::Name;
@@ -174,14 +174,14 @@ pub(super) fn is_finalized(c: &Configuration, collected: &CollectedVersion) -> b
 /// acknowledgements. False: there are not enough of them any more, and the reader has to ask again.
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub(super) async fn finalize<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     (scope, attempt): (Scope, u32),
     collected: &mut CollectedVersion,
-) -> Result<bool, Failed> {
+) -> Result<bool, CallError> {
     let c = at.c();
     if is_finalized(c, collected) {
         return Ok(true);

@@ -4,9 +4,9 @@
 use super::kind::of_kind;
 use super::{PassedVersions, Scope, cas, single};
 use crate::config::Configuration;
-use crate::element::{Carried, Element, Form};
+use crate::element::{Element, Form, ReplyElement};
 use crate::env::{Env, Work};
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Want};
 use crate::object::Name;
@@ -71,7 +71,7 @@ pub(super) async fn collect<E: Env>(
     at: &Visit,
     name: &Name,
     (have, scope, passed): (Tag, Scope, &PassedVersions),
-) -> Result<Option<CollectedVersion>, Failed> {
+) -> Result<Option<CollectedVersion>, CallError> {
     let passes = !passed.unplaced.is_empty();
     let mut attempt = 0;
     loop {
@@ -333,7 +333,7 @@ impl Collect {
         match answer {
             Answer::Held(mut held) if self.members[from].held.is_none() => {
                 let element = match held.element.take() {
-                    Some((tag, Carried::Whole(element))) if form_fits(&element) => {
+                    Some((tag, ReplyElement::Whole(element))) if form_fits(&element) => {
                         Some((tag, element))
                     }
                     _ => None,
@@ -343,7 +343,7 @@ impl Collect {
                 member.held = Some(held);
                 self.evaluate()
             }
-            Answer::Fetched(Carried::Whole(element)) if form_fits(&element) => {
+            Answer::Fetched(ReplyElement::Whole(element)) if form_fits(&element) => {
                 let member = &mut self.members[from];
                 if let Asks::Fetch(tag) = member.asks {
                     member.element = Some((tag, element));

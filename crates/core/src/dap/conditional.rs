@@ -39,7 +39,7 @@ use super::kind::{Kind, as_in};
 use crate::config::Configuration;
 use crate::element::{Element, Value};
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, Visit};
 use crate::message::{Ballot, ChosenVersion, Lineage, Note, Proposal};
 use crate::object::Name;
@@ -84,14 +84,14 @@ pub enum SurveyOutcome {
 /// closes the configuration, and nothing is promised there any more. `have`: the caller has the value of this version.
 ///
 /// # Errors
-/// [`Failed`] without a quorum in time.
+/// [`CallError`] without a quorum in time.
 pub async fn survey<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     (ballot, closed): (Option<Ballot>, bool),
     (scope, have): (Scope, Tag),
-) -> Result<SurveyOutcome, Failed> {
+) -> Result<SurveyOutcome, CallError> {
     let wants = Ec::wants(env, at.c(), name, scope, 0);
     let survey = async {
         loop {
@@ -116,14 +116,14 @@ pub async fn survey<E: Env>(
 /// that the caller begins again. Of the initial version there is none.
 ///
 /// # Errors
-/// [`Failed`] without enough elements in time.
+/// [`CallError`] without enough elements in time.
 pub async fn value_of<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     answers: &Answers,
     scope: Scope,
-) -> Result<Option<(Value, u64)>, Failed> {
+) -> Result<Option<(Value, u64)>, CallError> {
     let tag = answers.current.tag;
     assert!(!tag.is_initial(), "the initial version has no value");
     let payload = scope == Scope::Whole;
@@ -178,13 +178,13 @@ pub struct ProposedVersion<'a> {
 /// Proposes a version: a new one, or the current one again, which settles it.
 ///
 /// # Errors
-/// [`Failed`] without a quorum in time.
+/// [`CallError`] without a quorum in time.
 pub async fn accept<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     proposed: ProposedVersion<'_>,
-) -> Result<AcceptOutcome, Failed> {
+) -> Result<AcceptOutcome, CallError> {
     let ProposedVersion {
         ballot,
         tag,

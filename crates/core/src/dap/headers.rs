@@ -12,9 +12,9 @@ use super::PassedVersions;
 use super::collect::is_unaware;
 use super::kind::of_kind;
 use crate::config::Configuration;
-use crate::element::{Carried, Element, Value};
+use crate::element::{Element, ReplyElement, Value};
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::limits;
 use crate::message::{Access, Answer, Body, HeldVersions, Reply, Want};
@@ -39,12 +39,12 @@ pub struct Header {
 /// [`limits::ACCESSES`].
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn get<E: Env>(
     env: &E,
     at: &Visit,
     objects: &[(Name, Tag)],
-) -> Result<Vec<Option<Header>>, Failed> {
+) -> Result<Vec<Option<Header>>, CallError> {
     assert!(objects.len() <= limits::ACCESSES, "one request");
     let c = at.c().clone();
     if !super::confirms(&c) {
@@ -107,7 +107,7 @@ fn complete(c: &Arc<Configuration>, held: Vec<Option<HeldVersions>>, have: Tag) 
     }
     let carried = held.into_iter().flatten().filter_map(|held| held.element);
     let mut elements = carried.filter_map(|(of, carried)| match carried {
-        Carried::Whole(element) if of == tag => Some(element),
+        ReplyElement::Whole(element) if of == tag => Some(element),
         _ => None,
     });
     let Element {

@@ -3,7 +3,7 @@
 
 use crate::config::Configuration;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Body, ListEntry, ListPage, ListRequest, Reply};
 use crate::tag::Tag;
@@ -35,8 +35,12 @@ pub struct Witness {
 /// The objects that `request` asks for. A page may be shorter or longer than the limit.
 ///
 /// # Errors
-/// [`Failed`].
-pub async fn list<E: Env>(env: &E, at: &Visit, request: &ListRequest) -> Result<Listing, Failed> {
+/// [`CallError`].
+pub async fn list<E: Env>(
+    env: &E,
+    at: &Visit,
+    request: &ListRequest,
+) -> Result<Listing, CallError> {
     gather::gather(env, at, Collect::new(at.c(), request)).await
 }
 

@@ -9,7 +9,7 @@ use super::store::{Outcome as Stored, Store};
 use super::{FoundVersion, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, Batch, Visit};
 use crate::object::Name;
 use crate::tag::Tag;
@@ -17,13 +17,13 @@ use crate::tag::Tag;
 /// As [`super::get_data`], of each object.
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn get_data<E: Env>(
     env: &E,
     at: &Visit,
     names: &[Name],
     scope: Scope,
-) -> Result<Vec<Option<FoundVersion>>, Failed> {
+) -> Result<Vec<Option<FoundVersion>>, CallError> {
     let c = at.c();
     if !super::confirms(c) {
         // Their lists may be too long for one reply.
@@ -64,8 +64,12 @@ pub struct Put<'a> {
 /// As [`super::put_data`], of each object. Says of each whether it is at a quorum.
 ///
 /// # Errors
-/// [`Failed`].
-pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<Vec<bool>, Failed> {
+/// [`CallError`].
+pub async fn put_data<E: Env>(
+    env: &E,
+    at: &Visit,
+    puts: &[Put<'_>],
+) -> Result<Vec<bool>, CallError> {
     let c = at.c();
     let call = |put: &Put<'_>| {
         let elements = super::encoded(env, c, put.name, put.value);
@@ -90,12 +94,12 @@ pub async fn put_data<E: Env>(env: &E, at: &Visit, puts: &[Put<'_>]) -> Result<V
 /// (FIN, `[CAS-1 durable-marks]`).
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn finalize<E: Env>(
     env: &E,
     at: &Visit,
     versions: &[(&Name, Tag)],
-) -> Result<(), Failed> {
+) -> Result<(), CallError> {
     let c = at.c();
     if !super::finalizes(c) || versions.is_empty() {
         return Ok(());
@@ -122,12 +126,12 @@ pub async fn finalize<E: Env>(
 /// version which members acknowledged it, as they would a put; nothing is said of the others.
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn adopt<E: Env>(
     env: &E,
     at: &Visit,
     versions: &[(&Name, Tag)],
-) -> Result<Vec<Vec<bool>>, Failed> {
+) -> Result<Vec<Vec<bool>>, CallError> {
     let c = at.c();
     let call = |(name, tag): &(&Name, Tag)| Adopt::new(env, c, name, *tag);
     let batch = Batch::new(c.n(), versions.iter().map(call));

@@ -3,7 +3,7 @@
 
 use crate::config::{Configuration, ServerId};
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Fold, Quorum, Visit};
 use crate::message::{Body, Enrolment, Reply, ServerRecord};
 use crate::timing;
@@ -42,8 +42,11 @@ pub fn merge(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord)
 /// The servers that a quorum knows, by id; of each the latest record. A server in memory that was replaced is none.
 ///
 /// # Errors
-/// [`Failed`].
-pub async fn list<E: Env>(env: &E, at: &Visit) -> Result<BTreeMap<ServerId, ServerRecord>, Failed> {
+/// [`CallError`].
+pub async fn list<E: Env>(
+    env: &E,
+    at: &Visit,
+) -> Result<BTreeMap<ServerId, ServerRecord>, CallError> {
     let fold = |known: &mut BTreeMap<_, _>, _from: usize, reply: Reply| match reply {
         Reply::Servers(records) => {
             for record in records {
@@ -61,8 +64,8 @@ pub async fn list<E: Env>(env: &E, at: &Visit) -> Result<BTreeMap<ServerId, Serv
 /// because that later one may never be at a quorum.
 ///
 /// # Errors
-/// [`Failed`].
-pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Result<(), Failed> {
+/// [`CallError`].
+pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Result<(), CallError> {
     let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
         Reply::Registered | Reply::Outdated { .. } => Fold::Count,
         _ => Fold::Ignore,
@@ -75,13 +78,13 @@ pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Resul
 /// Registers a start with a quorum, or asks whether that would be possible ([`Admission`]).
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn register<E: Env>(
     env: &E,
     at: &Visit,
     step: Enrolment,
     record: ServerRecord,
-) -> Result<Registration, Failed> {
+) -> Result<Registration, CallError> {
     assert_ne!(step, Enrolment::HandOn, "that is no start of this server");
     let body = Body::Register { step, record };
     gather::gather(env, at, Admission::new(at.c(), body)).await

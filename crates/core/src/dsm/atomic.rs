@@ -24,7 +24,7 @@ use crate::dap::{
 };
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Failed, Unavailable, WriteError};
+use crate::error::{CallError, Unavailable, WriteError};
 use crate::gather::Visit;
 use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
@@ -257,7 +257,7 @@ impl<E: Env> Domain<E> {
                 None => dap::get_tag(env, &at, name).await.map(OfferOutcome::Room),
             };
             match offered {
-                Err(Failed::Unavailable(full)) if full.lacks_room() => Ok(Err(full)),
+                Err(CallError::Unavailable(full)) if full.lacks_room() => Ok(Err(full)),
                 offered => offered.map(Ok),
             }
         };
@@ -319,7 +319,7 @@ impl<E: Env> Domain<E> {
         let put_data = async |at: &Visit| {
             let env = &self.client.env;
             let mut stored = dap::put_new(env, at, name, (tag, value), room.grace()).await;
-            *handed_over |= !matches!(stored, Err(PutError::Failed(Failed::Unavailable(_))));
+            *handed_over |= !matches!(stored, Err(PutError::Failed(CallError::Unavailable(_))));
             if let Err(PutError::Fenced {
                 readable,
                 unavailable,

@@ -7,7 +7,7 @@
 use super::{Client, Domain};
 use crate::consensus::paxos::{self, Outcome, Page, State};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::message::Note;
 use crate::reconfig::walk::{Step, WalkOutcome};
@@ -56,8 +56,8 @@ impl<E: Env> Domain<E> {
         let at = Visit::new(&self.start());
         match paxos::propose_as_owner(&self.client.env, &at, cell, value, owner).await {
             Ok(Some(decided)) => return Ok(decided),
-            Ok(None) | Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+            Ok(None) | Err(CallError::Moved) => {}
+            Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
         }
         let decided = self.decide(cell, value).await;
         decided.map_err(|failed| Unavailable {
@@ -150,8 +150,8 @@ impl InheritedValues {
         match paxos::read(&client.env, &Visit::closing(left.c(), &pending), cell).await {
             Ok(state) => self.value = state.value().or(self.value.take()),
             // What was accepted was transferred by whoever made the successor final.
-            Err(Failed::Moved) => {}
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+            Err(CallError::Moved) => {}
+            Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
         }
         Ok(())
     }

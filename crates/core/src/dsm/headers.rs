@@ -4,7 +4,7 @@ use super::{Client, Domain};
 use crate::dap;
 use crate::dap::headers::{self, Header};
 use crate::env::Env;
-use crate::error::{Failed, Response, Unavailable};
+use crate::error::{CallError, Response, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::Refusal;
@@ -52,7 +52,7 @@ impl<E: Env> Domain<E> {
             match headers::get(&self.client.env, at, objects).await {
                 Ok(headers) => found = Some(headers),
                 // Much metadata, or many versions under way: more than a reply holds.
-                Err(Failed::Unavailable(failed)) if is_too_large(&failed) => {
+                Err(CallError::Unavailable(failed)) if is_too_large(&failed) => {
                     return Ok(Step::End(()));
                 }
                 Err(failed) => return Err(failed),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What a member holds of a version of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Holding {
+pub enum MemberHolding {
     /// An element of the version.
     Version,
     /// No element of it; the newest element is of this version.
@@ -32,7 +32,12 @@ pub enum Holding {
 
 impl<E: Env> Domain<E> {
     /// What the members of this configuration hold of the version `tag`, in their order. Waits a short while for silent ones.
-    pub async fn holdings(&self, c: &Arc<Configuration>, name: &Name, tag: Tag) -> Vec<Holding> {
+    pub async fn holdings(
+        &self,
+        c: &Arc<Configuration>,
+        name: &Name,
+        tag: Tag,
+    ) -> Vec<MemberHolding> {
         self.holdings_at(c, c.members(), name, tag).await
     }
 
@@ -43,7 +48,7 @@ impl<E: Env> Domain<E> {
         members: &Members,
         name: &Name,
         tag: Tag,
-    ) -> Vec<Holding> {
+    ) -> Vec<MemberHolding> {
         let (want, have) = (Want::Tags, Tag::INITIAL);
         let query = match c.is_ranked(name) {
             true => Access::Rank {
@@ -66,16 +71,16 @@ impl<E: Env> Domain<E> {
     }
 }
 
-fn holding(reply: Option<Reply>, tag: Tag) -> Holding {
+fn holding(reply: Option<Reply>, tag: Tag) -> MemberHolding {
     // What no execution produces is damaged there ([N-1 bounded-numbers]).
     let Some(reply) = reply.filter(Reply::is_possible) else {
-        return Holding::Silent;
+        return MemberHolding::Silent;
     };
     let (pointer, reply) = reply.open();
     let mut answers = match reply {
         Some(Reply::Access(answers)) => answers,
-        _ if pointer.is_some() => return Holding::Superseded,
-        _ => return Holding::Silent,
+        _ if pointer.is_some() => return MemberHolding::Superseded,
+        _ => return MemberHolding::Silent,
     };
     match answers.pop() {
         Some(Answer::Held(held)) => {
@@ -86,9 +91,9 @@ fn holding(reply: Option<Reply>, tag: Tag) -> Holding {
             let newest = held.versions.iter().rev().map(|it| it.tag);
             of_versions(newest, tag, |tag| held.stores(tag))
         }
-        Some(Answer::Refused(Refusal::Damaged)) => Holding::Damaged,
-        Some(Answer::Refused(refusal)) => Holding::Refused(refusal),
-        _ => Holding::Silent,
+        Some(Answer::Refused(Refusal::Damaged)) => MemberHolding::Damaged,
+        Some(Answer::Refused(refusal)) => MemberHolding::Refused(refusal),
+        _ => MemberHolding::Silent,
     }
 }
 
@@ -97,11 +102,11 @@ fn of_versions(
     mut versions: impl Iterator<Item = Tag>,
     tag: Tag,
     stores: impl Fn(Tag) -> bool,
-) -> Holding {
+) -> MemberHolding {
     match versions.find(|tag| stores(*tag)) {
-        _ if stores(tag) => Holding::Version,
-        Some(other) => Holding::Other(other),
-        None => Holding::Nothing,
+        _ if stores(tag) => MemberHolding::Version,
+        Some(other) => MemberHolding::Other(other),
+        None => MemberHolding::Nothing,
     }
 }
 
@@ -147,25 +152,31 @@ mod tests {
             let answer = Answer::Ranked(Box::new(held.clone()));
             holding(Some(Reply::Access(vec![answer])), tag(number))
         };
-        assert_eq!(of(3), Holding::Version);
-        assert_eq!(of(2), Holding::Other(tag(1)));
+        assert_eq!(of(3), MemberHolding::Version);
+        assert_eq!(of(2), MemberHolding::Other(tag(1)));
     }
 
     #[test]
     fn a_reply_shows_what_a_member_holds() {
         let of = |reply| holding(reply, tag(2));
-        assert_eq!(of(None), Holding::Silent);
-        assert_eq!(of(Some(held(&[]))), Holding::Nothing);
+        assert_eq!(of(None), MemberHolding::Silent);
+        assert_eq!(of(Some(held(&[]))), MemberHolding::Nothing);
         let both = [(1, Form::Copy), (2, Form::Copy)];
-        assert_eq!(of(Some(held(&both))), Holding::Version);
+        assert_eq!(of(Some(held(&both))), MemberHolding::Version);
         // Of a trimmed version the tag alone is there.
         let trimmed = [(1, Form::Copy), (2, Form::Trimmed)];
-        assert_eq!(of(Some(held(&trimmed))), Holding::Other(tag(1)));
+        assert_eq!(of(Some(held(&trimmed))), MemberHolding::Other(tag(1)));
         let later = [(2, Form::Trimmed), (3, Form::Copy)];
-        assert_eq!(of(Some(held(&later))), Holding::Other(tag(3)));
-        assert_eq!(of(Some(held(&[(2, Form::Trimmed)]))), Holding::Nothing);
+        assert_eq!(of(Some(held(&later))), MemberHolding::Other(tag(3)));
+        assert_eq!(
+            of(Some(held(&[(2, Form::Trimmed)]))),
+            MemberHolding::Nothing
+        );
         let refused = |refusal| Some(Reply::Access(vec![Answer::Refused(refusal)]));
-        assert_eq!(of(refused(Refusal::Damaged)), Holding::Damaged);
-        assert_eq!(of(refused(Refusal::Full)), Holding::Refused(Refusal::Full));
+        assert_eq!(of(refused(Refusal::Damaged)), MemberHolding::Damaged);
+        assert_eq!(
+            of(refused(Refusal::Full)),
+            MemberHolding::Refused(Refusal::Full)
+        );
     }
 }

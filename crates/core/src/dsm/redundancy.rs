@@ -12,12 +12,12 @@
 
 use super::Domain;
 use super::atomic::SettledVersion;
-use super::holdings::Holding;
+use super::holdings::MemberHolding;
 use crate::config::{Configuration, Members};
 use crate::dap;
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Body, ListEntry, ListPage, ListRequest, Reply};
 use crate::object::{Kind, Name};
@@ -69,7 +69,7 @@ pub struct Completion {
     /// Bytes that were read: of a large value's manifest none.
     pub bytes: u64,
     /// What each of the members holds of the version that were to get it, in the order of their positions.
-    pub holdings: Vec<Holding>,
+    pub holdings: Vec<MemberHolding>,
 }
 
 /// Why objects could not be looked at, or not be completed.
@@ -96,11 +96,11 @@ impl From<Unavailable> for Incomplete {
     }
 }
 
-impl From<Failed> for Incomplete {
-    fn from(failed: Failed) -> Self {
+impl From<CallError> for Incomplete {
+    fn from(failed: CallError) -> Self {
         match failed {
-            Failed::Unavailable(unavailable) => Incomplete::Unavailable(unavailable),
-            Failed::Moved => Incomplete::Moving,
+            CallError::Unavailable(unavailable) => Incomplete::Unavailable(unavailable),
+            CallError::Moved => Incomplete::Moving,
         }
     }
 }
@@ -124,8 +124,8 @@ impl Completion {
     /// Of each of the members whether it holds the version. One that has taken a later version has got it, too.
     pub fn has_it(&self) -> impl Iterator<Item = bool> {
         self.holdings.iter().map(|holding| match holding {
-            Holding::Version => true,
-            Holding::Other(tag) => *tag > self.tag,
+            MemberHolding::Version => true,
+            MemberHolding::Other(tag) => *tag > self.tag,
             _ => false,
         })
     }

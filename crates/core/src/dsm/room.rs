@@ -19,7 +19,7 @@ use crate::consensus::fate::{self, Fate};
 use crate::dap::{self, PassedVersions, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::object::Name;
@@ -63,8 +63,8 @@ impl Room {
         pause(&domain.client).await;
         match Box::pin(domain.drop_stranded(&last, name, (newest, own))).await {
             // A successor is known: there is room there, or none is needed here.
-            Ok(()) | Err(Failed::Moved) => Ok(last),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+            Ok(()) | Err(CallError::Moved) => Ok(last),
+            Err(CallError::Unavailable(unavailable)) => Err(unavailable),
         }
     }
 }
@@ -98,7 +98,7 @@ impl<E: Env> Domain<E> {
         c: &Arc<Configuration>,
         name: &Name,
         (newest, own): (Tag, Tag),
-    ) -> Result<(), Failed> {
+    ) -> Result<(), CallError> {
         let env = &self.client.env;
         // Before it is final a transfer may be bringing versions here that are complete elsewhere.
         if self.client.sequences().highest_final(c) != *c {
@@ -112,7 +112,7 @@ impl<E: Env> Domain<E> {
         let stranded = dap::fence(env, &at, name, (newest, largest), own).await?;
         // Members that answered with a successor may have closed before they raised the fence.
         if !at.is_last() {
-            return Err(Failed::Moved);
+            return Err(CallError::Moved);
         }
         assert!(
             stranded.iter().all(|tag| newest < *tag && *tag <= largest),
@@ -129,7 +129,7 @@ impl<E: Env> Domain<E> {
             fate.await.map(|fate| (*tag, fate))
         });
         let fates = gather::join(limits::FATE_WINDOW, fates).await;
-        let fates = fates.into_iter().collect::<Result<Vec<_>, Failed>>()?;
+        let fates = fates.into_iter().collect::<Result<Vec<_>, CallError>>()?;
         let dropped = fates.into_iter().filter(|(_, fate)| *fate == Fate::Dropped);
         let dropped: Vec<Tag> = dropped.map(|(tag, _)| tag).collect();
         match dropped.is_empty() {

@@ -55,7 +55,7 @@ pub struct Count {
 
 /// What a sweep found, and what it removed of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Swept {
+pub struct UploadSweep {
     /// The newest versions of their objects.
     pub live: Count,
     /// Not decided: being written, or left by a writer that is gone.
@@ -68,7 +68,7 @@ pub struct Swept {
     pub removed: Count,
 }
 
-impl Swept {
+impl UploadSweep {
     /// What no object needs: all but the live ones.
     pub fn orphans(&self) -> Count {
         let mut sum = Count::default();
@@ -116,8 +116,8 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
-    pub async fn sweep(&self, ages: &Ages) -> Result<Swept, Unavailable> {
-        let mut swept = Swept::default();
+    pub async fn sweep(&self, ages: &Ages) -> Result<UploadSweep, Unavailable> {
+        let mut swept = UploadSweep::default();
         let uploads = self.uploads(large::PREFIX).await?;
         let with_blocks: BTreeSet<Bytes> = uploads.iter().map(|it| large::cell(it.id)).collect();
         for upload in uploads {

@@ -34,7 +34,7 @@ pub struct Count {
 
 /// What a sweep found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Swept {
+pub struct FileSweep {
     /// Of files that are there.
     pub live: Count,
     /// Of files that were removed.
@@ -46,7 +46,7 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time. What was removed stays removed; the next sweep goes on.
-    pub async fn sweep_files(&self, removes: bool) -> Result<Swept, Unavailable> {
+    pub async fn sweep_files(&self, removes: bool) -> Result<FileSweep, Unavailable> {
         let mut sweep = Sweep {
             domain: self,
             eras: BTreeMap::new(),
@@ -144,8 +144,8 @@ impl<E: Env> Sweep<'_, E> {
         self.domain.remove_all(removals).await
     }
 
-    fn swept(self) -> Swept {
-        let mut swept = Swept::default();
+    fn swept(self) -> FileSweep {
+        let mut swept = FileSweep::default();
         for (home, count) in self.counts {
             let is_gone = home
                 .as_ref()

@@ -11,13 +11,13 @@ use crate::timing;
 
 /// What happens on one way through.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Happening {
+pub(crate) enum CallEvent {
     Event(usize, Event),
     Tick,
 }
 
 /// Sees what has happened so far, the last of it being what led to the decision, and whether anything is still to come.
-pub(crate) type Judge<'a, T> = dyn FnMut(&[Happening], Decision<T>, bool) + 'a;
+pub(crate) type Judge<'a, T> = dyn FnMut(&[CallEvent], Decision<T>, bool) + 'a;
 
 /// The same at another place of its sequence.
 fn at_index(c: &Configuration, index: u32) -> Arc<Configuration> {
@@ -65,7 +65,7 @@ struct Way<'a, T> {
     /// Answers to come: of one request each, in their order.
     streams: Vec<(usize, Vec<Event>)>,
     ticks: usize,
-    happened: Vec<Happening>,
+    happened: Vec<CallEvent>,
 }
 
 impl<'a, T: ConfiguredTally> Way<'a, T> {
@@ -106,7 +106,7 @@ impl<'a, T: ConfiguredTally> Way<'a, T> {
     fn take(&mut self, choice: usize) -> Decision<T::Output> {
         let decision = if choice == self.streams.len() {
             self.ticks -= 1;
-            self.happened.push(Happening::Tick);
+            self.happened.push(CallEvent::Tick);
             self.tally.tick()
         } else {
             let (position, events) = &mut self.streams[choice];
@@ -115,7 +115,7 @@ impl<'a, T: ConfiguredTally> Way<'a, T> {
                 self.streams.remove(choice);
             }
             self.happened
-                .push(Happening::Event(position, event.clone()));
+                .push(CallEvent::Event(position, event.clone()));
             self.tally.add(position, event)
         };
         if let Decision::Ask(positions) = &decision {
@@ -128,11 +128,11 @@ impl<'a, T: ConfiguredTally> Way<'a, T> {
 }
 
 /// Members that replied, and members that refused and never replied, in what happened.
-pub(crate) fn count(n: usize, happened: &[Happening]) -> (usize, usize) {
+pub(crate) fn count(n: usize, happened: &[CallEvent]) -> (usize, usize) {
     let did = |position: usize, what: fn(&Event) -> bool| {
         happened
             .iter()
-            .any(|h| matches!(h, Happening::Event(from, event) if *from == position && what(event)))
+            .any(|h| matches!(h, CallEvent::Event(from, event) if *from == position && what(event)))
     };
     let replied = |p: &usize| did(*p, |event| matches!(event, Event::Reply(_)));
     let refused = |p: &usize| did(*p, |event| matches!(event, Event::Refused(_)));

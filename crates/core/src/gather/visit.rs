@@ -4,7 +4,7 @@
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
 use crate::env::{Env, Work};
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::message::{Body, Refusal, Reply, Request};
 use crate::pointer::{self, Fork, Pointer};
 use crate::span;
@@ -129,13 +129,13 @@ impl Visit {
 /// asked again, and what servers know of the configuration's successor is taken from their replies.
 ///
 /// # Errors
-/// As [`Env::gather`]; or [`Failed::Moved`], if a quorum answered and one of them knows a final successor. With
+/// As [`Env::gather`]; or [`CallError::Moved`], if a quorum answered and one of them knows a final successor. With
 /// [`crate::error::Obstacle::Forked`] if they know two successors of one index.
 pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
     env: &E,
     at: &Visit,
     tally: T,
-) -> Result<T::Output, Failed>
+) -> Result<T::Output, CallError>
 where
     T::Output: 'static,
 {
@@ -149,9 +149,9 @@ where
     let gathered = span::watch!(span, env.gather(members, addressed));
     if let Some(fork) = at.fork() {
         env.count(Work::Forked);
-        return Err(Failed::Unavailable(named(fork.into())));
+        return Err(CallError::Unavailable(named(fork.into())));
     }
-    gathered.map_err(named)?.ok_or(Failed::Moved)
+    gathered.map_err(named)?.ok_or(CallError::Moved)
 }
 
 /// Puts the envelope around a tally's bodies, and takes it off the replies.

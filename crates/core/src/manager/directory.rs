@@ -9,11 +9,11 @@ use crate::config::{Configuration, ServerId};
 use crate::dap::registered;
 use crate::dsm::Domain;
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
 use crate::limits;
 use crate::message::{Enrolment, Reply, Request, ServerRecord};
-use crate::starts::{AgreedStep, Starting, Starts};
+use crate::starts::{AgreedStep, StartPhase, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -119,9 +119,9 @@ impl<E: Env> Root<E> {
         let mut at = Visit::new(&self.domain.start());
         loop {
             match registered::register(&client.env, &at, step, record.clone()).await {
-                Ok(Registration::Registered) | Err(Failed::Moved) => {}
+                Ok(Registration::Registered) | Err(CallError::Moved) => {}
                 Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
-                Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+                Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
             at = match at.next() {
                 None => return Ok(Registration::Registered),
@@ -156,7 +156,7 @@ impl<E: Env> Root<E> {
     /// [`StartError`].
     pub async fn start<W>(
         &self,
-        starting: &mut Starting,
+        starting: &mut StartPhase,
         record: &ServerRecord,
         mut write: impl FnMut(Starts) -> Result<(), W>,
     ) -> Result<Registration, StartError<W>> {

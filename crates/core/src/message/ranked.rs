@@ -1,7 +1,7 @@
 //! What is said of ranked registers ([`crate::dap::conditional`]).
 
 use super::Ballot;
-use crate::element::{Carried, Element, Form};
+use crate::element::{Element, Form, ReplyElement};
 use crate::limits;
 use crate::tag::Tag;
 
@@ -130,7 +130,7 @@ pub struct RankedVersions {
     /// In order of their ballots.
     pub versions: Vec<RankedVersion>,
     /// The element of the last version that has one, where it was wanted.
-    pub element: Option<(Tag, Carried)>,
+    pub element: Option<(Tag, ReplyElement)>,
 }
 
 impl RankedVersions {

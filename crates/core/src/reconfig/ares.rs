@@ -24,7 +24,7 @@ use super::walk;
 use crate::config::{Configuration, ConfigurationId, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable, Undecided};
+use crate::error::{CallError, DeciderError, Unavailable};
 use crate::gather::Visit;
 use crate::limits;
 use crate::pointer::Pointer;
@@ -92,7 +92,7 @@ pub enum AresError {
     NotBegun(Unavailable),
     /// The service outside did not decide. Where it was asked, the configuration may be decided, and then whoever
     /// reconfigures next installs it; no server has heard of it.
-    Undecided(Undecided),
+    Undecided(DeciderError),
     /// No quorum in time. The configuration may be pending: operations go on in both, any client can resume.
     Pending(Unavailable),
 }
@@ -214,8 +214,8 @@ async fn append<E: Env, C: Consensus<E>>(
         let decided = match span::watch!(span, propose) {
             Ok(Some(decided)) => Configuration::decode(decided).map_err(AresError::Decided)?,
             // Somebody's decision is known there by now: it is on the path.
-            Ok(None) | Err(ProposeError::Failed(Failed::Moved)) => continue,
-            Err(ProposeError::Failed(Failed::Unavailable(unavailable))) => {
+            Ok(None) | Err(ProposeError::Failed(CallError::Moved)) => continue,
+            Err(ProposeError::Failed(CallError::Unavailable(unavailable))) => {
                 return Err(AresError::Pending(unavailable));
             }
             Err(ProposeError::Undecided(undecided)) => {

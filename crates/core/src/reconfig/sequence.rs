@@ -18,7 +18,7 @@
 
 use crate::config::Configuration;
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Body, Note, Reply};
 use crate::object::DomainId;
@@ -110,8 +110,8 @@ pub(crate) async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unava
     let asked = gather::gather(env, at, tally);
     let span = span::in_configuration!(span::CONFIG_READ, at.c());
     match span::watch!(span, asked) {
-        Ok(()) | Err(Failed::Moved) => Ok(()),
-        Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+        Ok(()) | Err(CallError::Moved) => Ok(()),
+        Err(CallError::Unavailable(unavailable)) => Err(unavailable),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::consensus::fate;
 use crate::consensus::paxos::{self, Outcome};
 use crate::dap::{listing, registered};
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::ListRequest;
@@ -280,10 +280,10 @@ impl<E: Env> Source<'_, E> {
     }
 }
 
-fn stop(failed: Failed, at: &Visit) -> Stop {
+fn stop(failed: CallError, at: &Visit) -> Stop {
     match failed {
-        Failed::Unavailable(unavailable) => Stop::Unavailable(unavailable),
-        Failed::Moved => {
+        CallError::Unavailable(unavailable) => Stop::Unavailable(unavailable),
+        CallError::Moved => {
             let pointer = at.next().expect("a final pointer was shown");
             Stop::Final(pointer.configuration)
         }

@@ -17,7 +17,7 @@
 use super::sequence::{self, Sequences};
 use crate::config::Configuration;
 use crate::env::{Env, Work};
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::object::DomainId;
 use crate::pointer::Pointer;
@@ -56,14 +56,14 @@ pub enum WalkOutcome<B> {
 }
 
 impl<E: Env> Walk<'_, E> {
-    /// Visits every configuration to the end of the sequence; returns the visit to the last one. [`Failed::Moved`] from a
+    /// Visits every configuration to the end of the sequence; returns the visit to the last one. [`CallError::Moved`] from a
     /// visit: what it asked for is in the configuration that the pointer leads to.
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time.
     pub async fn to_the_end(
         self,
-        mut visit: impl AsyncFnMut(&Visit) -> Result<(), Failed>,
+        mut visit: impl AsyncFnMut(&Visit) -> Result<(), CallError>,
     ) -> Result<Visit, Unavailable> {
         let visit = async |at: &Visit| visit(at).await.map(|()| Step::<Infallible>::GoOn);
         match self.until(visit).await? {
@@ -78,9 +78,9 @@ impl<E: Env> Walk<'_, E> {
     /// As [`Walk::to_the_end`].
     pub async fn until<B>(
         self,
-        mut visit: impl AsyncFnMut(&Visit) -> Result<Step<B>, Failed>,
+        mut visit: impl AsyncFnMut(&Visit) -> Result<Step<B>, CallError>,
     ) -> Result<WalkOutcome<B>, Unavailable> {
-        let nothing = None::<fn(Visit) -> Ready<Result<(), Failed>>>;
+        let nothing = None::<fn(Visit) -> Ready<Result<(), CallError>>>;
         let visit = async |at: &Visit, _ahead: Option<()>| visit(at).await;
         self.asking_ahead(nothing, visit).await
     }
@@ -90,10 +90,10 @@ impl<E: Env> Walk<'_, E> {
     ///
     /// # Errors
     /// As [`Walk::to_the_end`].
-    pub async fn asking_ahead<T, F: Future<Output = Result<T, Failed>>, B>(
+    pub async fn asking_ahead<T, F: Future<Output = Result<T, CallError>>, B>(
         self,
         ask: Option<impl Fn(Visit) -> F>,
-        mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, Failed>,
+        mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, CallError>,
     ) -> Result<WalkOutcome<B>, Unavailable> {
         let mut current = self.start;
         let mut ahead: Option<Ahead<F>> = None;
@@ -135,8 +135,8 @@ impl<E: Env> Walk<'_, E> {
                 Ok(Step::End(output)) => return Ok(WalkOutcome::Ended(output)),
                 // What it held is in the configuration that the pointer leads to ([A-5 withheld-hop]), and was perhaps not
                 // there yet when that was asked.
-                Err(Failed::Moved) => ahead = None,
-                Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+                Err(CallError::Moved) => ahead = None,
+                Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
             match advance(self.env, self.sequences, &at).await? {
                 None => {
@@ -240,7 +240,7 @@ enum State<F: Future> {
     Answered(F::Output),
 }
 
-impl<T, F: Future<Output = Result<T, Failed>>> Ahead<F> {
+impl<T, F: Future<Output = Result<T, CallError>>> Ahead<F> {
     /// Asks, as soon as it is polled.
     fn ask(c: &Arc<Configuration>, ask: impl Fn(Visit) -> F) -> Ahead<F> {
         let at = Visit::new(c);
@@ -258,7 +258,7 @@ impl<T, F: Future<Output = Result<T, Failed>>> Ahead<F> {
     }
 
     /// Its answer, and the visit that heard it.
-    async fn answer(self) -> (Visit, Result<T, Failed>) {
+    async fn answer(self) -> (Visit, Result<T, CallError>) {
         let answer = match self.state {
             State::Asked(call) => call.await,
             State::Answered(answer) => answer,
@@ -269,7 +269,7 @@ impl<T, F: Future<Output = Result<T, Failed>>> Ahead<F> {
 
 /// Waits for the visit; what is asked ahead gets on meanwhile. The visit is pinned already: what a future takes by value has its
 /// place in it twice, and every operation is as large as its largest visit.
-async fn beside<O, T, F: Future<Output = Result<T, Failed>>>(
+async fn beside<O, T, F: Future<Output = Result<T, CallError>>>(
     mut visit: Pin<&mut impl Future<Output = O>>,
     ahead: &mut Option<Ahead<F>>,
 ) -> O {

@@ -14,7 +14,7 @@ use crate::consensus::paxos::Acceptor;
 use crate::dap;
 use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
-use crate::element::{Carried, Element, Handle};
+use crate::element::{Element, Handle, ReplyElement};
 use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
@@ -155,11 +155,11 @@ impl ConfigurationState {
         name: &Name,
         tag: Tag,
         payload: bool,
-    ) -> Result<Option<Carried>, Refusal> {
+    ) -> Result<Option<ReplyElement>, Refusal> {
         let stored = self
             .sound(name)?
             .and_then(|versions| versions.with_element(tag));
-        Ok(stored.map(|stored| Carried::Stored {
+        Ok(stored.map(|stored| ReplyElement::Stored {
             handle: stored.handle,
             payload,
         }))
@@ -284,7 +284,7 @@ impl ConfigurationState {
     }
 
     /// What of the element of this version goes with the answer to its FIN.
-    pub(super) fn given(&self, name: &Name, tag: Tag, want: Want) -> Option<Carried> {
+    pub(super) fn given(&self, name: &Name, tag: Tag, want: Want) -> Option<ReplyElement> {
         let stored = self.find(name, tag)?;
         let payload = match want {
             Want::Tags => return None,
@@ -294,7 +294,7 @@ impl ConfigurationState {
         };
         assert_eq!(stored.tag, tag, "an element of no other version");
         let handle = stored.handle;
-        Some(Carried::Stored { handle, payload })
+        Some(ReplyElement::Stored { handle, payload })
     }
 
     /// The quiet time of the object has come. Returns its newest version if it was not quiet and has to wait again.

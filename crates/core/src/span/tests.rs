@@ -10,15 +10,15 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// What a span says of itself once it is open, first.
 #[derive(Clone, Default)]
-struct Said(Arc<OnceLock<String>>);
+struct SpanText(Arc<OnceLock<String>>);
 
-impl Visit for Said {
+impl Visit for SpanText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.0.get_or_init(|| format!("{field} = {value:?}"));
     }
 }
 
-impl Subscriber for Said {
+impl Subscriber for SpanText {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -38,8 +38,8 @@ impl Subscriber for Said {
 }
 
 /// What a span says of work that is begun and, if it is not done by then, dropped.
-fn said_of(work: impl Future<Output = Result<(), Failed>>) -> Option<String> {
-    let said = Said::default();
+fn said_of(work: impl Future<Output = Result<(), CallError>>) -> Option<String> {
+    let said = SpanText::default();
     tracing::subscriber::with_default(said.clone(), || {
         let work = async { watch!(of_phase!(PHASE1), work) };
         let mut context = Context::from_waker(Waker::noop());
@@ -51,7 +51,7 @@ fn said_of(work: impl Future<Output = Result<(), Failed>>) -> Option<String> {
 #[test]
 fn a_span_says_how_its_work_ended() {
     assert_eq!(said_of(ready(Ok(()))), None);
-    let moved = said_of(ready(Err(Failed::Moved)));
+    let moved = said_of(ready(Err(CallError::Moved)));
     assert_eq!(moved.as_deref(), Some("error.type = \"moved\""));
 }
 

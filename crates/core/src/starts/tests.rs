@@ -3,14 +3,14 @@ use super::*;
 const ASKED: u64 = 0;
 
 /// What a process with this directory asks for, as (step, incarnation, start, resumed).
-fn next(starting: &Starting) -> (Enrolment, u64, u64, bool) {
+fn next(starting: &StartPhase) -> (Enrolment, u64, u64, bool) {
     let next = starting.next();
     (next.step, next.incarnation, next.start, next.resumed)
 }
 
 #[test]
 fn a_start_is_asked_about_begun_and_confirmed() {
-    let mut starting = Starting::new(Starts::NONE);
+    let mut starting = StartPhase::new(Starts::NONE);
     assert_eq!(next(&starting), (Enrolment::Ask, 1, ASKED, false));
     let begun = Starts {
         incarnation: 1,
@@ -28,7 +28,7 @@ fn a_start_is_asked_about_begun_and_confirmed() {
 /// A process that finds a start in its directory ends it and begins its own: it may be a copy.
 #[test]
 fn what_an_earlier_process_left_is_resumed_and_not_served_under() {
-    let mut starting = Starting::new(Starts {
+    let mut starting = StartPhase::new(Starts {
         incarnation: 4,
         unconfirmed: Some(7),
     });
@@ -50,7 +50,7 @@ fn starts_that_were_refused_do_not_count() {
         unconfirmed: None,
     };
     for _ in 0..20 {
-        let starting = Starting::new(copy);
+        let starting = StartPhase::new(copy);
         assert_eq!(next(&starting), (Enrolment::Ask, 3, ASKED, false));
     }
 }

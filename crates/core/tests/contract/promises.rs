@@ -1,7 +1,7 @@
 //! What a server has said, and what it may therefore not say afterwards.
 
 use areo_core::config::{Configuration, Dap};
-use areo_core::element::{Carried, Element};
+use areo_core::element::{Element, ReplyElement};
 use areo_core::message::{
     Answer, Ballot, CellReply, CellRequest, HeldVersions, ListPage, Refusal, Reply,
 };
@@ -87,8 +87,8 @@ impl Promises {
         }
     }
 
-    fn carried(carried: &Carried, expected: &Element) {
-        let Carried::Whole(element) = carried else {
+    fn carried(carried: &ReplyElement, expected: &Element) {
+        let ReplyElement::Whole(element) = carried else {
             panic!("a handle left the server")
         };
         assert_eq!(element.payload, expected.payload);

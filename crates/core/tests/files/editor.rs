@@ -5,7 +5,7 @@ use areo_core::config::Configuration;
 use areo_core::fragment::content::Sink;
 use areo_core::fragment::divide::{Divide, Rabin, Sizes};
 use areo_core::fragment::file::{Block, Chain, FileError};
-use areo_core::fragment::sweep::Swept;
+use areo_core::fragment::sweep::FileSweep;
 use areo_core::fragment::update::{Chunk, Source, UpdateError, UpdateReport};
 use areo_core::fragment::{Digest, block, identify};
 use areo_core::hash::stable_hash;
@@ -83,7 +83,7 @@ impl Source for Pieces {
     }
 }
 
-pub type Pushed =
+pub type PushOutcome =
     Result<UpdateReport<std::convert::Infallible>, UpdateError<std::convert::Infallible>>;
 
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl Editor {
     }
 
     /// Writes the new content over what it was based on; for `spawn`.
-    pub fn writes(&self, content: &[u8]) -> impl Future<Output = Pushed> + use<> {
+    pub fn writes(&self, content: &[u8]) -> impl Future<Output = PushOutcome> + use<> {
         let file = self.actor.domain().file(&self.file);
         let (pieces, base) = (cut(content), self.base.clone());
         async move {
@@ -182,7 +182,7 @@ impl Editor {
     }
 
     /// What there is of blocks; removes those of removed files if `removes`.
-    pub fn sweep(&self, removes: bool) -> Swept {
+    pub fn sweep(&self, removes: bool) -> FileSweep {
         let domain = self.actor.domain();
         let sweep = async move { domain.sweep_files(removes).await };
         let swept = self.world.run(sweep).expect("a quorum is there");

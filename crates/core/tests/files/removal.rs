@@ -6,7 +6,7 @@ use areo_core::config::Dap;
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::fragment::file::FileError;
-use areo_core::fragment::sweep::Swept;
+use areo_core::fragment::sweep::FileSweep;
 use areo_core::fragment::update::{Chunk, Source, UpdateError};
 use areo_core::fragment::{block, identify};
 use areo_core::message::Access;
@@ -49,7 +49,7 @@ fn an_update_at_the_same_time_never_brings_a_removed_file_back() {
         assert!(updated.expect("a quorum").conflicts.is_empty(), "both");
         assert!(is_gone(&Editor::new(&world, &c), &world), "and not broken");
         editor.sweep(true);
-        assert_eq!(editor.sweep(false), Swept::default());
+        assert_eq!(editor.sweep(false), FileSweep::default());
         let again = Editor::new(&world, &c);
         again.push_alone(b"again");
         assert_eq!(Editor::new(&world, &c).pull(), b"again");
@@ -78,9 +78,9 @@ fn what_an_interrupted_removal_leaves_is_swept_and_takes_no_edits() {
         world.lose(is_block_put);
         world.release();
         drop(removal);
-        let left = Swept {
+        let left = FileSweep {
             removed: there.live,
-            ..Swept::default()
+            ..FileSweep::default()
         };
         assert_eq!(editor.sweep(false), left, "nothing goes");
         // A client that knows the old blocks can still write them, and learns that no file has them.
@@ -90,7 +90,7 @@ fn what_an_interrupted_removal_leaves_is_swept_and_takes_no_edits() {
         assert!(!updated.conflicts.is_empty());
         assert!(updated.conflicts.iter().all(|conflict| conflict.removed));
         assert_eq!(editor.sweep(true).removed.blocks, blocks);
-        assert_eq!(editor.sweep(false), Swept::default(), "they are gone");
+        assert_eq!(editor.sweep(false), FileSweep::default(), "they are gone");
         // Of another file of the same name they are no blocks either.
         let again = Editor::new(&world, &c);
         again.push_alone(&content);
@@ -139,7 +139,7 @@ fn blocks_of_dead_and_slow_writers_go_with_their_file() {
         // One that comes to its end has removed them itself.
         assert_eq!(left.removed.blocks > 0, !is_slow);
         assert_eq!(left.live.blocks, 0);
-        assert_eq!(editor.sweep(false), Swept::default());
+        assert_eq!(editor.sweep(false), FileSweep::default());
     }
 }
 
@@ -242,9 +242,9 @@ fn what_a_loser_created_is_removed() {
 }
 
 /// Chunks of which the last one is not there any more when it is to be sent.
-struct Vanished(Vec<Bytes>);
+struct IncompleteChunks(Vec<Bytes>);
 
-impl Source for Vanished {
+impl Source for IncompleteChunks {
     type Error = &'static str;
 
     async fn load(&self, chunk: usize) -> Result<Bytes, Self::Error> {
@@ -282,7 +282,7 @@ fn what_an_update_created_goes_with_it() {
         let failed = world.run(async move {
             let digests: Vec<_> = chunks.iter().map(|chunk| chunk.digest).collect();
             let updates = identify::updates(&base.digests(), &digests);
-            let (what, source) = ((&chunks[..], &updates[..]), Vanished(pieces));
+            let (what, source) = ((&chunks[..], &updates[..]), IncompleteChunks(pieces));
             let file = block::genesis("a file").expect("a short name");
             let file = domain.file(&file);
             file.update(&base, what, (&source, None)).await

@@ -4,7 +4,7 @@ use crate::large::uploader::{Upload, get, look, sweep as sweep_all};
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::PublishError;
-use areo_core::dsm::sweep::{Ages, Count, Swept};
+use areo_core::dsm::sweep::{Ages, Count, UploadSweep};
 use areo_core::error::WriteError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -212,7 +212,7 @@ const HOUR: Duration = Duration::from_hours(1);
 const HOUR_MS: u64 = 3_600_000;
 
 /// A sweep by a client whose clock shows this, which gives up what has stood still for an hour.
-fn sweep_at(world: &World, actor: &Actor, now_ms: u64) -> Swept {
+fn sweep_at(world: &World, actor: &Actor, now_ms: u64) -> UploadSweep {
     let (client, c) = (actor.client(), actor.c.clone());
     let ages = Ages {
         now_ms,

@@ -2,7 +2,7 @@
 //! Exhaustive in both; with and without messages that come late.
 
 use crate::large::uploader::{Upload, get, look, sweep};
-use crate::paper::reconfiguration::gate::{Gate, Gated};
+use crate::paper::reconfiguration::gate::{Gate, GatedEnv};
 use crate::world::{Actor, World, configuration, name};
 use areo_core::config::Dap;
 use areo_core::dsm::Client;
@@ -58,7 +58,7 @@ fn run(dap: Dap, limit: usize, steps: &[Step], late: bool) -> bool {
     let upload = Upload::begin(&actor, SLOW);
     let (blocks, metadata) = upload.manifest();
     let contents = upload.contents();
-    let client = Client::new(Gated::new(world.env(), &gate));
+    let client = Client::new(GatedEnv::new(world.env(), &gate));
     if late {
         world.hold(|m| m.at(&[0]));
     }

@@ -131,7 +131,7 @@ fn what_is_left_to_a_sweep_is_swept() {
         run(&world, actor.delete("k")).unwrap();
         assert_eq!(swept().removed.blocks, 2);
         assert_eq!(get(&world, &actor, "k"), None);
-        assert_eq!(swept(), areo_core::dsm::sweep::Swept::default());
+        assert_eq!(swept(), areo_core::dsm::sweep::UploadSweep::default());
     }
 }
 

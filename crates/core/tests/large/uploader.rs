@@ -4,7 +4,7 @@ use crate::world::{Actor, World, WorldEnv, name, value};
 use areo_core::config::Configuration;
 use areo_core::dap::FoundVersion;
 use areo_core::dsm::large::PublishError;
-use areo_core::dsm::sweep::{Ages, Swept};
+use areo_core::dsm::sweep::{Ages, UploadSweep};
 use areo_core::element::Value;
 use areo_core::error::Unavailable;
 use areo_core::object::{Blocks, Metadata};
@@ -104,12 +104,12 @@ pub fn version(found: FoundVersion) -> (Tag, Option<String>) {
 }
 
 /// Removes everything that may be removed, of any age.
-pub fn sweep(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
+pub fn sweep(actor: &Actor) -> impl Future<Output = Result<UploadSweep, Unavailable>> + use<> {
     sweep_as(actor.client(), actor.c.clone(), Some(0), Some(0))
 }
 
 /// Only counts.
-pub fn look(actor: &Actor) -> impl Future<Output = Result<Swept, Unavailable>> + use<> {
+pub fn look(actor: &Actor) -> impl Future<Output = Result<UploadSweep, Unavailable>> + use<> {
     sweep_as(actor.client(), actor.c.clone(), None, None)
 }
 
@@ -119,7 +119,7 @@ pub async fn sweep_as(
     c: Arc<Configuration>,
     unfinished_ms: Option<u64>,
     replaced_ms: Option<u64>,
-) -> Result<Swept, Unavailable> {
+) -> Result<UploadSweep, Unavailable> {
     let ages = Ages {
         now_ms: 0,
         unfinished_ms,

@@ -5,7 +5,7 @@ use crate::world::{Disk, World, configuration, identity, name, server, value};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap;
 use areo_core::dap::versions::Marks;
-use areo_core::element::{Carried, Element, Form, Handle};
+use areo_core::element::{Element, Form, Handle, ReplyElement};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, Want};
 use areo_core::server::record::{ElementHeader, Header, Step};
@@ -70,7 +70,7 @@ fn held(reply: &Result<Reply, Refusal>) -> &HeldVersions {
 
 fn version(reply: &Result<Reply, Refusal>) -> (Tag, Vec<u8>) {
     match &held(reply).element {
-        Some((tag, Carried::Whole(element))) => (*tag, element.payload.to_vec()),
+        Some((tag, ReplyElement::Whole(element))) => (*tag, element.payload.to_vec()),
         other => panic!("{other:?} is no element"),
     }
 }
@@ -221,7 +221,7 @@ fn check_restart(
         checksum: None,
         ..element(c, newest.number)
     };
-    assert_eq!(answer, Ok(Answer::Fetched(Carried::Whole(expected))));
+    assert_eq!(answer, Ok(Answer::Fetched(ReplyElement::Whole(expected))));
 }
 
 /// The floor of an eviction is durable with it, and stays when an older record of it is found after a newer one. It used

@@ -8,7 +8,7 @@ use areo_core::config::{Dap, ServerId};
 use areo_core::limits;
 use areo_core::manager::Registration;
 use areo_core::message::{Enrolment, Refusal, Request, ServerRecord};
-use areo_core::starts::{Starting, Starts};
+use areo_core::starts::{StartPhase, Starts};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -22,7 +22,7 @@ fn start(world: &World, actor: &Actor, id: ServerId) -> Registration {
         ..ServerRecord::at_address(id, ADDRESS.into())
     };
     let started = async move {
-        let mut starting = Starting::new(Starts::NONE);
+        let mut starting = StartPhase::new(Starts::NONE);
         let write = |_| Ok::<(), Infallible>(());
         client
             .root(&root)

@@ -4,7 +4,7 @@
 use super::reconfiguration::reconfigure;
 use crate::world::{Actor, Message, World, WorldEnv, configuration, name, server, successor};
 use areo_core::config::{Configuration, Dap};
-use areo_core::dsm::holdings::Holding;
+use areo_core::dsm::holdings::MemberHolding;
 use areo_core::dsm::redundancy::{Incomplete, MemberListing, ObjectRedundancy};
 use areo_core::manager::repair::{DomainRound, RepairPace, Repairer};
 use areo_core::object::Kind;
@@ -143,7 +143,7 @@ fn a_member_that_is_away_is_not_waited_for_for_ever() {
     let lacking = [false, false, true];
     let done = world.run(async move { domain.complete(&c, &name("k"), &lacking).await });
     let done = done.unwrap();
-    assert_eq!(done.holdings, [Holding::Silent]);
+    assert_eq!(done.holdings, [MemberHolding::Silent]);
     assert!(!done.is_done());
 }
 

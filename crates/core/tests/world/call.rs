@@ -1,9 +1,9 @@
 //! The quorum call of the tiny world: [`Env`] over a list of messages.
 
-use super::{Content, Reached, World};
+use super::{CallReach, Content, World};
 use areo_core::config::{Decider, Members, ServerId};
 use areo_core::env::Env;
-use areo_core::error::{Unavailable, Undecided};
+use areo_core::error::{DeciderError, Unavailable};
 use areo_core::gather::{Call, Deadline};
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply};
@@ -164,23 +164,23 @@ impl Env for WorldEnv {
         service: &Decider,
         key: &str,
         proposal: &Bytes,
-    ) -> Result<Bytes, Undecided> {
+    ) -> Result<Bytes, DeciderError> {
         // Others may come first.
         self.sleep(Duration::from_micros(self.random() % 1000))
             .await;
         let mut outside = self.world.outside();
         let reached = outside.reached;
-        if reached != Reached::Refused {
+        if reached != CallReach::Refused {
             let decided = outside.decided.entry(key.to_owned());
             let decided = decided.or_insert_with(|| proposal.clone());
-            if reached == Reached::Answered {
+            if reached == CallReach::Answered {
                 return Ok(decided.clone());
             }
         }
-        Err(Undecided {
+        Err(DeciderError {
             service: service.to_string(),
             reason: "nobody answers".into(),
-            handed_over: reached == Reached::Decided,
+            handed_over: reached == CallReach::Decided,
         })
     }
 

@@ -71,12 +71,12 @@ type Bend = Box<dyn Fn(ServerId, &mut Reply)>;
 #[derive(Default)]
 pub struct Outside {
     pub decided: BTreeMap<String, Bytes>,
-    pub reached: Reached,
+    pub reached: CallReach,
 }
 
 /// How far a question gets there.
 #[derive(Default, Clone, Copy, PartialEq)]
-pub enum Reached {
+pub enum CallReach {
     #[default]
     Answered,
     /// It decides, and no client hears of it.

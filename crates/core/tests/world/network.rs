@@ -3,7 +3,7 @@
 use super::call::Origin;
 use super::{World, server};
 use areo_core::config::ServerId;
-use areo_core::element::Carried;
+use areo_core::element::ReplyElement;
 use areo_core::instant::Instant;
 use areo_core::message::{
     Access, Answer, Body, CellRequest, HeldVersions, Note, Refusal, Reply, Request, Want,
@@ -343,10 +343,10 @@ fn element_bytes(reply: &Reply) -> usize {
     };
     let carried = |answer: &Answer| match answer {
         Answer::Held(HeldVersions {
-            element: Some((_, Carried::Whole(element))),
+            element: Some((_, ReplyElement::Whole(element))),
             ..
         })
-        | Answer::Fetched(Carried::Whole(element)) => element.payload.len(),
+        | Answer::Fetched(ReplyElement::Whole(element)) => element.payload.len(),
         _ => 0,
     };
     answers.iter().map(carried).sum()

@@ -5,7 +5,7 @@ use crate::args::Explore;
 use areo::exit::{Failure, Outcome};
 use areo::output::columns;
 use areo::progress;
-use areo_sim::explore::{Case, Explored, Options, cases, explore};
+use areo_sim::explore::{Case, Exploration, Options, cases, explore};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -127,7 +127,7 @@ fn write(directory: &Path, name: &str, history: &str) -> Result<PathBuf, Failure
 
 fn summary(
     case: CaseEntry,
-    explored: &Explored,
+    explored: &Exploration,
     seconds: f64,
     violation: Option<ViolationReport>,
 ) -> Summary {

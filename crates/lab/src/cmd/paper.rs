@@ -28,7 +28,7 @@ pub(super) fn run(lab: &Lab<'_>, args: Paper) -> Outcome {
 
 /// A variant that there is not.
 #[derive(Serialize)]
-struct Missing {
+struct MissingFigure {
     variant: &'static str,
     missing: &'static str,
 }
@@ -36,7 +36,7 @@ struct Missing {
 fn list(out: Output) -> Outcome {
     let not_run = paper::not_run();
     let missing = paper::VARIANTS_NOT_HERE.iter().chain(&not_run);
-    let missing = missing.map(|(variant, missing)| Missing { variant, missing });
+    let missing = missing.map(|(variant, missing)| MissingFigure { variant, missing });
     if out.json {
         paper::list()
             .iter()

@@ -12,7 +12,7 @@ mod reconfig;
 mod sim;
 mod wide_area;
 
-use command::Ended;
+use command::CommandOutput;
 use std::path::Path;
 
 pub(crate) use command::run as lab;
@@ -24,13 +24,13 @@ fn program() -> &'static str {
 }
 
 /// Runs the laboratory with the words of a line, and more of them.
-fn line(words: &str, more: &[&str]) -> Ended {
+fn line(words: &str, more: &[&str]) -> CommandOutput {
     let words: Vec<&str> = words.split(' ').chain(more.iter().copied()).collect();
     lab(&words, b"")
 }
 
 /// Runs the laboratory with these variables of the environment.
-fn lab_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Ended {
+fn lab_with(variables: &[(&str, &Path)], arguments: &[&str]) -> CommandOutput {
     let variables = variables.iter().copied();
     command::ended(command::command().envs(variables).args(arguments), b"")
 }

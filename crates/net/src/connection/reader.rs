@@ -30,7 +30,7 @@ pub(crate) struct Reader {
     /// How much has to lie in the window, from `start`, before it is worth looking again.
     needed: usize,
     window_bytes: usize,
-    arriving: Option<Arriving>,
+    arriving: Option<PartialFrame>,
     /// The segment table of the frame that is being looked at or whose payload is arriving.
     rows: Vec<SegmentRow>,
     /// The body of the frame whose payload is arriving, and of the last one that did.
@@ -41,7 +41,7 @@ pub(crate) struct Reader {
 
 /// A frame whose head is verified and whose payload is on its way.
 #[derive(Debug)]
-struct Arriving {
+struct PartialFrame {
     header: Header,
     buffer: Buffer,
     filled: usize,
@@ -231,7 +231,7 @@ impl Reader {
         self.body.extend_from_slice(&self.window[body]);
         let mut check = Check::default();
         check.add(&buffer.as_mut_slice()[..here], &self.rows);
-        self.arriving = Some(Arriving {
+        self.arriving = Some(PartialFrame {
             header,
             buffer,
             filled: here,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// How far verification is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scrubbing {
+pub struct ScrubCursor {
     /// Bytes that were verified since the start.
     pub bytes: u64,
     /// What may be verified now, in bytes. Below zero after a record that was larger than that.
@@ -19,7 +19,7 @@ pub struct Scrubbing {
     all_since: Option<Instant>,
 }
 
-impl Scrubbing {
+impl ScrubCursor {
     /// The longest time, at most, since a record was verified. `None`: not all were since the start.
     pub fn oldest(&self, now: Instant) -> Option<Duration> {
         Some(now.since(self.all_since?))
@@ -46,7 +46,7 @@ impl Scrubbing {
 
 impl<K: Keep, C> Node<K, C> {
     /// How far verification is.
-    pub fn scrubbing(&self) -> &Scrubbing {
+    pub fn scrubbing(&self) -> &ScrubCursor {
         &self.scrubbing
     }
 

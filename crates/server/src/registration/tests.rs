@@ -17,12 +17,12 @@ const START: Starts = Starts {
 };
 
 /// A server that has moved: it tells where the others were before, and registers every server.
-struct Moved {
+struct MovedServer {
     server: ServerId,
     directory: Directory,
 }
 
-impl Service for Moved {
+impl Service for MovedServer {
     fn identity(&self) -> listener::Identity {
         listener::Identity {
             cluster: CLUSTER,
@@ -65,7 +65,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
         let known: Vec<ServerRecord> = before.collect();
         let mut seeds = Vec::new();
         for server in &ids {
-            let service = Moved {
+            let service = MovedServer {
                 server: *server,
                 directory: Directory {
                     root: root.clone(),

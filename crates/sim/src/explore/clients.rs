@@ -4,7 +4,7 @@
 use super::node::LiveClient;
 use super::servers::OTHER_PASTS;
 use super::table::{Table, Words};
-use super::{Case, Ended, Identity};
+use super::{Case, Identity, Outcome};
 use areo_core::config::ServerId;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -43,7 +43,7 @@ pub(super) struct ClientView {
     pub(super) impatient: Vec<u16>,
     pub(super) invoked: usize,
     pub(super) is_busy: bool,
-    pub(super) ended: Vec<Ended>,
+    pub(super) ended: Vec<Outcome>,
     /// Times that patience ran out in the operation that was invoked last.
     pub(super) ticks: usize,
     visible: u64,

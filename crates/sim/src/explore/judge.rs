@@ -1,6 +1,6 @@
 //! What is judged: the operations as clients saw them, by the order of versions and by the judge of `crates/check`.
 
-use super::{Answers, Case, Ended, Judge, Kind};
+use super::{Answers, Case, Judge, Kind, Outcome};
 use crate::history::{self, History};
 use crate::opinion;
 use areo_core::hash::stable_hash;
@@ -23,7 +23,7 @@ pub struct ObservedOperation {
     /// By client: how many of its operations had ended when this one began.
     pub after: Vec<usize>,
     /// How it ended, if it has.
-    pub ended: Option<Ended>,
+    pub ended: Option<Outcome>,
 }
 
 /// Every operation succeeds, they are linearizable, and what was acknowledged is held by a quorum.
@@ -37,7 +37,7 @@ pub fn linearizable() -> Judge {
 /// No more servers crash than may, and nobody is told that time is over.
 fn failed(observed: &[ObservedOperation]) -> Option<String> {
     observed.iter().find_map(|of| match &of.ended {
-        Some(ended @ (Ended::Failed(_) | Ended::Unknown(_))) => {
+        Some(ended @ (Outcome::Failed(_) | Outcome::Unknown(_))) => {
             let ObservedOperation { client, label, .. } = of;
             Some(format!("liveness: {label} of client {client} {ended}"))
         }
@@ -102,23 +102,23 @@ fn end(
     history: &mut History,
     now: Instant,
     operation: &history::Operation,
-    (is_on, ended): (bool, Option<&Ended>),
+    (is_on, ended): (bool, Option<&Outcome>),
 ) {
     match ended {
-        Some(Ended::Read(tag, value)) if is_on => {
+        Some(Outcome::Read(tag, value)) if is_on => {
             let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));
             history.end_uncovered(&now.into(), operation, *tag, value);
         }
-        Some(Ended::Written(tag)) if is_on => {
+        Some(Outcome::Written(tag)) if is_on => {
             history.end_covered(&now.into(), operation, *tag, &BTreeSet::new());
         }
-        Some(Ended::Read(tag, value)) => {
+        Some(Outcome::Read(tag, value)) => {
             let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));
             history.end_read(&now.into(), operation, *tag, value);
         }
-        Some(Ended::Written(tag)) => history.end_write(&now.into(), operation, *tag),
-        Some(Ended::Failed(_)) => history.end_failed(now, operation),
-        Some(Ended::Unknown(_) | Ended::Other(_)) | None => history.end_unknown(now, operation),
+        Some(Outcome::Written(tag)) => history.end_write(&now.into(), operation, *tag),
+        Some(Outcome::Failed(_)) => history.end_failed(now, operation),
+        Some(Outcome::Unknown(_) | Outcome::Other(_)) | None => history.end_unknown(now, operation),
     }
 }
 
@@ -126,7 +126,7 @@ fn end(
 fn second_opinion(observed: &[ObservedOperation], lines: &str) -> Option<String> {
     let has_ended = |of: &ObservedOperation| {
         let is_judged = of.kind != Kind::Other;
-        is_judged && matches!(of.ended, Some(Ended::Read(..) | Ended::Written(_)))
+        is_judged && matches!(of.ended, Some(Outcome::Read(..) | Outcome::Written(_)))
     };
     let is_told = observed.iter().any(has_ended);
     is_told.then(|| opinion::against(lines)).flatten()
@@ -134,7 +134,7 @@ fn second_opinion(observed: &[ObservedOperation], lines: &str) -> Option<String>
 
 /// What an operation has acknowledged, or returned, is at a quorum of its configuration: as that version or a newer one.
 fn is_held(case: &Case, observed: &ObservedOperation, views: &[&[Answers]]) -> Option<String> {
-    let Some(Ended::Read(tag, _) | Ended::Written(tag)) = observed.ended else {
+    let Some(Outcome::Read(tag, _) | Outcome::Written(tag)) = observed.ended else {
         return None;
     };
     let (c, _) = case.subjects.first()?;

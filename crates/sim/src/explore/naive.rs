@@ -4,7 +4,7 @@
 
 use super::judge::ObservedOperation;
 use super::node::{LiveClient, LiveServer};
-use super::{Answers, Case, Ended};
+use super::{Answers, Case, Outcome};
 use std::collections::{BTreeSet, HashSet};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,11 +15,11 @@ enum Choice {
 }
 
 /// How every client's operations ended, and how many operations of each client had ended when each began.
-pub type Leaf = Vec<(Ended, Vec<usize>)>;
+pub type Leaf = Vec<(Outcome, Vec<usize>)>;
 
 /// What came of it.
 #[derive(Default)]
-pub struct Explored {
+pub struct Exploration {
     /// Different moments.
     pub states: usize,
     /// Different ends.
@@ -135,9 +135,9 @@ impl Moment<'_> {
 }
 
 /// Explores, running everything again from the start for each moment.
-pub fn explore(case: &Case) -> Explored {
+pub fn explore(case: &Case) -> Exploration {
     let mut known: HashSet<Vec<Past>> = HashSet::new();
-    let mut explored = Explored::default();
+    let mut explored = Exploration::default();
     let mut stack: Vec<Vec<Choice>> = vec![Vec::new()];
     while let Some(path) = stack.pop() {
         let mut moment = Moment::new(case);

@@ -2,7 +2,7 @@
 //! because a future cannot be copied; a script drives them directly.
 
 use super::env::{ExploreEnv, Message, World};
-use super::{Answers, Case, Ended, Operation};
+use super::{Answers, Case, Operation, Outcome};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::instant::Instant;
@@ -21,16 +21,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-type Running = Pin<Box<dyn Future<Output = Ended>>>;
+type OperationFuture = Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// A client with the operations of its program.
 pub(super) struct LiveClient {
     pub(super) world: Rc<World>,
     client: Client<ExploreEnv>,
     program: Rc<[Operation]>,
-    running: Option<Running>,
+    running: Option<OperationFuture>,
     pub(super) invoked: usize,
-    pub(super) ended: Vec<Ended>,
+    pub(super) ended: Vec<Outcome>,
 }
 
 impl LiveClient {

@@ -17,7 +17,7 @@
 use super::env::Message;
 use super::judge::ObservedOperation;
 use super::node::{LiveClient, LiveServer};
-use super::{Answers, Case, Ended, schedule};
+use super::{Answers, Case, Outcome, schedule};
 
 /// A case under way.
 ///
@@ -157,7 +157,7 @@ impl Script {
     }
 
     /// How the client's operations ended, so far.
-    pub fn ended(&self, client: usize) -> &[Ended] {
+    pub fn ended(&self, client: usize) -> &[Outcome] {
         &self.clients[client].live.ended
     }
 

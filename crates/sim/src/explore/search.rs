@@ -34,7 +34,7 @@ impl Default for Options {
 
 /// What an exploration came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explored {
+pub struct Exploration {
     /// Different states.
     pub states: u64,
     /// Steps from one to another.
@@ -66,7 +66,7 @@ pub struct Violation {
 
 /// Follows every schedule of the case until one breaks a rule. `progress` is told now and then
 /// how many states were followed and how many were found.
-pub fn explore(case: Case, options: &Options, mut progress: impl FnMut(u64, u64)) -> Explored {
+pub fn explore(case: Case, options: &Options, mut progress: impl FnMut(u64, u64)) -> Exploration {
     let case = Rc::new(case);
     let first = Search::new(&case, options, options.identity).run(&mut progress);
     // Two pasts that had been taken for one turned out to differ.
@@ -131,7 +131,7 @@ impl Search {
         }
     }
 
-    fn run(mut self, progress: &mut impl FnMut(u64, u64)) -> Result<Explored, String> {
+    fn run(mut self, progress: &mut impl FnMut(u64, u64)) -> Result<Exploration, String> {
         let start = self.engine.start();
         self.add(0, start);
         let mut next = Vec::new();
@@ -244,7 +244,7 @@ impl Search {
         })
     }
 
-    fn end(self, exhaustive: bool, violation: Option<Violation>) -> Explored {
+    fn end(self, exhaustive: bool, violation: Option<Violation>) -> Exploration {
         let mut outcomes: Vec<_> = self.outcomes.into_iter().collect();
         outcomes.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let clients = self
@@ -257,7 +257,7 @@ impl Search {
             .servers
             .iter()
             .map(super::servers::Automaton::states);
-        Explored {
+        Exploration {
             states: self.hashes.len() as u64,
             transitions: self.transitions,
             leaves: self.leaves,

@@ -1,6 +1,6 @@
 //! Reconfigurations as events of histories: what was wanted, and what was decided, at which index.
 
-use super::{Ended, History, Kind, Operation, quoted};
+use super::{History, Kind, Operation, OperationEnd, quoted};
 use crate::world::{generation_of, server_of};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::instant::Instant;
@@ -72,7 +72,12 @@ impl History {
     }
 
     /// It ended.
-    pub(crate) fn end_change(&mut self, ended: &Ended, operation: &Operation, change: &Change<'_>) {
+    pub(crate) fn end_change(
+        &mut self,
+        ended: &OperationEnd,
+        operation: &Operation,
+        change: &Change<'_>,
+    ) {
         let (event, decided) = match change {
             Change::Decided(c) => {
                 let (name, index) = (name(c.descriptor()), c.id().index);
@@ -86,7 +91,7 @@ impl History {
 
     fn change(
         &mut self,
-        when: &Ended,
+        when: &OperationEnd,
         operation: &Operation,
         event: &str,
         (configuration, index): (Option<String>, Option<u32>),

@@ -4,7 +4,7 @@ use super::operation::One;
 use super::{DOMAINS, End, MOVING, Workload};
 use crate::cluster::Cluster;
 use crate::fault::Fault;
-use crate::history::{Change, Ended, Operation};
+use crate::history::{Change, Operation, OperationEnd};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::transfer::Progress;
@@ -98,9 +98,9 @@ impl One<'_> {
             Ok(Some(_)) => (self.ended(), Change::Unknown),
             Ok(None) => (self.ended(), Change::Nothing),
             Err(AresError::Pending(_) | AresError::Decided(_)) => {
-                (Ended::from(work.world.now()), Change::Unknown)
+                (OperationEnd::from(work.world.now()), Change::Unknown)
             }
-            Err(_) => (Ended::from(work.world.now()), Change::Nothing),
+            Err(_) => (OperationEnd::from(work.world.now()), Change::Nothing),
         };
         self.end(None, |history| {
             history.end_change(&ended, operation, &change);

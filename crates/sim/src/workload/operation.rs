@@ -3,7 +3,7 @@
 use super::large::hash;
 use super::{End, Workload};
 use crate::fault::Fault;
-use crate::history::{Ended, History, Kind, Object, Operation};
+use crate::history::{History, Kind, Object, Operation, OperationEnd};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
@@ -55,8 +55,8 @@ impl One<'_> {
     }
 
     /// It ends now, with this much known.
-    pub(super) fn ended(&self) -> Ended {
-        Ended {
+    pub(super) fn ended(&self) -> OperationEnd {
+        OperationEnd {
             at: self.work.world.now(),
             knows: Some(self.client.sequences().start(&self.c)),
         }

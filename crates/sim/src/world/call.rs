@@ -90,7 +90,7 @@ pub(super) trait Sink {
 }
 
 /// A request that may still be answered.
-pub(super) struct Outstanding {
+pub(super) struct OpenCall {
     pub(super) sink: Rc<dyn Sink>,
     pub(super) position: usize,
     pub(super) client: usize,
@@ -192,7 +192,7 @@ impl<T: Tally + 'static> Gather<T> {
             self.state.borrow_mut().watched = Some(next.request.clone());
         }
         let codec::EncodedMessage { body, payload } = codec::encode_request(&next.request);
-        let outstanding = Outstanding {
+        let outstanding = OpenCall {
             sink: self.myself.upgrade().expect("the operation holds it"),
             position: next.position,
             client: self.env.client,

@@ -12,7 +12,7 @@ use areo_core::env::Env;
 use areo_core::instant::Instant;
 use areo_core::manager::Registration;
 use areo_core::message::ServerRecord;
-use areo_core::starts::{Starting, Starts};
+use areo_core::starts::{StartPhase, Starts};
 use areo_node::{may_be_replaced, may_start};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk};
@@ -170,7 +170,7 @@ impl World {
             ..ServerRecord::at_address(id, self.address(server))
         };
         let (since, mut number) = (self.now(), None);
-        let mut starting = Starting::new(starts);
+        let mut starting = StartPhase::new(starts);
         loop {
             let client = Client::new(SimEnv::new(self, caller, ATTEMPT));
             let write = |starts: Starts| {

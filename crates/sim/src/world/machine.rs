@@ -2,7 +2,7 @@
 //! requests gather for the next batch; and it can end in every way in which a real one can.
 
 mod life;
-mod looking;
+mod observer;
 mod show;
 
 use super::identity::{Exchange, Platter};
@@ -25,7 +25,7 @@ use areo_store::{Commit, MemoryDisk};
 use areo_wire::codec;
 use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
-use looking::Looking;
+use observer::Observer;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -321,7 +321,7 @@ impl World {
         };
         while is_ready(&self.0.machines.borrow().list[server]) {
             let now = self.clock(self.caller_of(server));
-            let turned = self.act(server, |node, looking| node.turn(now, looking));
+            let turned = self.act(server, |node, observer| node.turn(now, observer));
             match turned {
                 Ok(turn) => self.carry_out(server, turn),
                 Err(error) => self.broken(server, &error),
@@ -335,19 +335,19 @@ impl World {
         server: usize,
         act: impl FnOnce(
             &mut Node<Durable<MemoryDisk>, Caller>,
-            &mut Looking<'_>,
+            &mut Observer<'_>,
         ) -> Result<T, NodeError>,
     ) -> Result<T, NodeError> {
         let (acted, adopted) = {
             let machines = &mut *self.0.machines.borrow_mut();
             let live = machines.list[server].live.as_mut();
-            let mut looking = Looking {
+            let mut observer = Observer {
                 truth: &mut machines.truths[server],
                 watch: &mut self.0.watch.borrow_mut(),
                 adopted: Vec::new(),
             };
-            let acted = act(&mut live.expect("only what is up acts").node, &mut looking);
-            (acted, looking.adopted)
+            let acted = act(&mut live.expect("only what is up acts").node, &mut observer);
+            (acted, observer.adopted)
         };
         self.show_adopted(&adopted);
         acted

@@ -1,6 +1,6 @@
 //! Links between clients and servers. Every message is carried as the bytes that the codec makes of it.
 
-use super::call::Outstanding;
+use super::call::OpenCall;
 use super::{Event as Happening, World};
 use crate::cluster::SERVERS_MAX;
 use crate::fault::Fault;
@@ -130,7 +130,7 @@ impl Links {
 impl World {
     /// Sends a request, which may be answered until it is forgotten. False: the server cannot be reached now, the request
     /// goes out when it can.
-    pub(super) fn call(&self, outstanding: Outstanding) -> (u64, bool) {
+    pub(super) fn call(&self, outstanding: OpenCall) -> (u64, bool) {
         let call = {
             let mut links = self.0.links.borrow_mut();
             links.calls += 1;
@@ -147,7 +147,7 @@ impl World {
     }
 
     /// The server is up, and where the client takes it to be. If it is elsewhere the client asks where.
-    fn is_reachable(&self, outstanding: &Outstanding) -> bool {
+    fn is_reachable(&self, outstanding: &OpenCall) -> bool {
         let lost = outstanding
             .id
             .filter(|id| !self.reaches(outstanding.client, *id));
@@ -158,7 +158,7 @@ impl World {
     }
 
     /// The request as it is sent now, with what is left of its deadline.
-    fn request(&self, call: u64, outstanding: &Outstanding) -> Content {
+    fn request(&self, call: u64, outstanding: &OpenCall) -> Content {
         let now = self.clock(outstanding.client);
         let left = |deadline: Instant| deadline.since(now).as_millis();
         let left_ms = |deadline| u32::try_from(left(deadline)).expect("operations are short");

@@ -32,7 +32,7 @@ const READS: usize = 100;
 const FLIPS_BEYOND: usize = 16;
 
 /// What must be read.
-struct Written {
+struct WrittenValue {
     name: Name,
     tag: Tag,
     content: Bytes,
@@ -44,7 +44,7 @@ fn content(key: usize, round: u8) -> Bytes {
 }
 
 /// Disks of servers that have lived: every object was written, some of them while one server was away, and all again.
-fn lived(c: &Arc<Configuration>, seed: u64) -> (Vec<MemoryDisk>, Vec<Written>) {
+fn lived(c: &Arc<Configuration>, seed: u64) -> (Vec<MemoryDisk>, Vec<WrittenValue>) {
     let disks: Vec<MemoryDisk> = (0..c.n()).map(|_| MemoryDisk::new()).collect();
     let cluster = Cluster::start(c, &disks, seed);
     let client = Client::new(cluster.env());
@@ -61,11 +61,11 @@ fn lived(c: &Arc<Configuration>, seed: u64) -> (Vec<MemoryDisk>, Vec<Written>) {
             let value = Value::new(Bytes::new(), content.clone());
             let client = client.with(cluster.env());
             let tag = run(client.domain(c).write(&name, &value)).expect("a quorum is there");
-            newest.insert(key, Written { name, tag, content });
+            newest.insert(key, WrittenValue { name, tag, content });
         }
     }
     cluster.away(&[]);
-    let written: Vec<Written> = newest.into_values().collect();
+    let written: Vec<WrittenValue> = newest.into_values().collect();
     // Everything is proven.
     for server in 0..c.n() {
         cluster.keep_house(server);
@@ -77,18 +77,18 @@ fn lived(c: &Arc<Configuration>, seed: u64) -> (Vec<MemoryDisk>, Vec<Written>) {
 }
 
 /// Reads an object, which must succeed.
-fn read(cluster: &Cluster, written: &Written, what: &str) {
+fn read(cluster: &Cluster, written: &WrittenValue, what: &str) {
     assert!(try_to_read(cluster, written, what), "no quorum: {what}");
 }
 
-fn read_all(cluster: &Cluster, written: &[Written], what: &str) {
+fn read_all(cluster: &Cluster, written: &[WrittenValue], what: &str) {
     for one in written {
         read(cluster, one, what);
     }
 }
 
 /// Reads an object: exactly what was written, or nothing (`false`).
-fn try_to_read(cluster: &Cluster, written: &Written, what: &str) -> bool {
+fn try_to_read(cluster: &Cluster, written: &WrittenValue, what: &str) -> bool {
     let client = Client::new(cluster.env());
     let domain = client.domain(cluster.configuration());
     let found = domain.read(&written.name, None);
@@ -113,7 +113,12 @@ enum Fate {
 }
 
 /// Flips one bit on each of `rotten` servers, lets them find out in any way, reads everything, and looks at what they have.
-fn trial(c: &Arc<Configuration>, disks: &[MemoryDisk], written: &[Written], seed: u64) -> Fate {
+fn trial(
+    c: &Arc<Configuration>,
+    disks: &[MemoryDisk],
+    written: &[WrittenValue],
+    seed: u64,
+) -> Fate {
     let cluster = Cluster::start(c, disks, seed);
     let tolerated = c.n() - c.quorums().quorum();
     let first = cluster.below(c.n());
@@ -186,7 +191,12 @@ fn trial(c: &Arc<Configuration>, disks: &[MemoryDisk], written: &[Written], seed
 }
 
 /// Flips several bits on each of more servers than may fail: what is read is right, or nothing is.
-fn beyond(c: &Arc<Configuration>, disks: &[MemoryDisk], written: &[Written], seed: u64) -> usize {
+fn beyond(
+    c: &Arc<Configuration>,
+    disks: &[MemoryDisk],
+    written: &[WrittenValue],
+    seed: u64,
+) -> usize {
     let cluster = Cluster::start(c, disks, seed);
     let mut flips = Vec::new();
     for server in 0..c.n() - 1 {

@@ -8,13 +8,13 @@ use areo_core::tag::Tag;
 use areo_sim::explore::cases::reconfigure::Transfer;
 use areo_sim::explore::script::Script;
 use areo_sim::explore::{
-    Case, Ended, Explored, Identity, Kind, ObservedOperation, Operation, Options, cases, explore,
-    naive,
+    Case, Exploration, Identity, Kind, ObservedOperation, Operation, Options, Outcome, cases,
+    explore, naive,
 };
 use std::rc::Rc;
 use std::sync::Arc;
 
-fn all(case: Case) -> Explored {
+fn all(case: Case) -> Exploration {
     explore(case, &Options::default(), |_, _| {})
 }
 
@@ -37,9 +37,9 @@ fn hasty(c: &Arc<Configuration>, name: &Name) -> Operation {
             };
             let tally = Quorum::new(c.n(), 1, body, Tag::INITIAL, fold);
             match gather::gather(&client.env, &Visit::new(&c), tally).await {
-                Ok(tag) if tag.is_initial() => Ended::Read(tag, None),
-                Ok(tag) => Ended::Read(tag, Some("a".to_owned())),
-                Err(why) => Ended::Failed(format!("{why:?}")),
+                Ok(tag) if tag.is_initial() => Outcome::Read(tag, None),
+                Ok(tag) => Outcome::Read(tag, Some("a".to_owned())),
+                Err(why) => Outcome::Failed(format!("{why:?}")),
             }
         }
     })
@@ -65,7 +65,7 @@ fn compare(make: impl Fn() -> Case) {
     }
 }
 
-fn compare_with(naive: &naive::Explored, case: Case, identity: Identity) {
+fn compare_with(naive: &naive::Exploration, case: Case, identity: Identity) {
     let judge = case.judge.seen;
     let options = Options {
         identity,
@@ -167,7 +167,7 @@ fn the_small_cases_hold() {
         assert_eq!(explored.identity, Identity::Said, "{name}");
         let reads = |value: Option<&str>| {
             let reads = |of: &ObservedOperation| match &of.ended {
-                Some(Ended::Read(_, read)) => read.as_deref() == value,
+                Some(Outcome::Read(_, read)) => read.as_deref() == value,
                 _ => false,
             };
             explored.outcomes.iter().any(|seen| seen.iter().any(reads))
@@ -212,15 +212,15 @@ fn secretive(c: &Arc<Configuration>, name: &Name) -> Rc<[Operation]> {
     let listen = Operation::new("listen", Kind::Other, move |client| {
         let heard = (learn.run)(client.clone());
         async move {
-            if !matches!(heard.await, Ended::Read(_, None)) {
+            if !matches!(heard.await, Outcome::Read(_, None)) {
                 // Its counter of writes is invisible memory.
                 let _ = client.next_writer();
             }
-            Ended::Other("has listened".to_owned())
+            Outcome::Other("has listened".to_owned())
         }
     });
     let tell = Operation::new("tell", Kind::Other, |client| async move {
-        Ended::Other(format!("counts {}", client.next_writer().counter))
+        Outcome::Other(format!("counts {}", client.next_writer().counter))
     });
     Rc::new([listen, tell])
 }
@@ -324,7 +324,7 @@ fn two_reconfigurers_lose_nothing_and_one_may_find_the_domain_moved() {
     let explored = all(cases::find("two-reconfigure").expect("it is in the table"));
     assert_eq!(explored.violation, None);
     assert!(explored.exhaustive && explored.leaves > 0);
-    let finds = |of: &ObservedOperation| matches!(&of.ended, Some(Ended::Other(what)) if what.contains("finds the domain moved"));
+    let finds = |of: &ObservedOperation| matches!(&of.ended, Some(Outcome::Other(what)) if what.contains("finds the domain moved"));
     let found = explored.outcomes.iter().any(|seen| seen.iter().any(finds));
     assert!(found, "a reconfigurer that comes too late");
     // A writer of two servers asks both: of three it may miss the one that knows.

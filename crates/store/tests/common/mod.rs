@@ -83,14 +83,14 @@ pub fn append(log: &mut Log<MemoryDisk>, key: u64, length: usize) -> Handle {
 }
 
 /// What opening handed over.
-pub struct Opened {
+pub struct OpenStore {
     pub log: Log<MemoryDisk>,
     pub report: OpenReport,
     /// Per key one state for every copy.
     pub found: BTreeMap<u64, Vec<(Handle, PayloadState)>>,
 }
 
-pub fn open(disk: &MemoryDisk, segment_bytes: u64) -> Opened {
+pub fn open(disk: &MemoryDisk, segment_bytes: u64) -> OpenStore {
     let mut found: BTreeMap<u64, Vec<_>> = BTreeMap::new();
     let (log, report) = Log::open(disk.clone(), options(segment_bytes), |record| {
         let (key, length) = key_of(record.header);
@@ -103,10 +103,10 @@ pub fn open(disk: &MemoryDisk, segment_bytes: u64) -> Opened {
         report.records,
         found.values().map(Vec::len).sum::<usize>() as u64
     );
-    Opened { log, report, found }
+    OpenStore { log, report, found }
 }
 
-impl Opened {
+impl OpenStore {
     /// The keys of which some copy reads back right. A copy that reads back must be right.
     pub fn readable(&self) -> Vec<u64> {
         let is_readable = |handle: &Handle, key: u64| match self.log.read_payload(*handle) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use areo_store::checksum::crc32c;
 use areo_store::{Handle, Log, MemoryDisk, StepOutcome, footprint};
 
-use super::{Opened, Random, header, open, payload};
+use super::{OpenStore, Random, header, open, payload};
 
 /// Small, so that segments are filled, sealed and reclaimed all the time.
 pub const SEGMENT: u64 = 24 << 10;
@@ -31,7 +31,7 @@ pub struct Worker {
 
 impl Worker {
     pub fn start(disk: &MemoryDisk, mut model: Model) -> Self {
-        let Opened { log, found, .. } = open(disk, SEGMENT);
+        let OpenStore { log, found, .. } = open(disk, SEGMENT);
         let mut worker = Self {
             log,
             model: Model::default(),

@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::status;
 use super::writer::{Encode, Sink};
 use crate::frame;
-use areo_core::element::{Carried, Element};
+use areo_core::element::{Element, ReplyElement};
 use areo_core::limits;
 use areo_core::message::{
     Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, ListPage, Refusal, Reply,
@@ -157,10 +157,10 @@ pub(super) fn is_ascending<T: PartialOrd>(items: impl IntoIterator<Item = T>) ->
     items.into_iter().is_sorted_by(|a, b| a < b)
 }
 
-pub(super) fn whole(carried: &Carried) -> &Element {
+pub(super) fn whole(carried: &ReplyElement) -> &Element {
     match carried {
-        Carried::Whole(element) => element,
-        Carried::Stored { .. } => {
+        ReplyElement::Whole(element) => element,
+        ReplyElement::Stored { .. } => {
             unreachable!("elements are read from the store before a reply is released")
         }
     }
@@ -408,8 +408,8 @@ fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
     })
 }
 
-pub(super) fn carried(reader: &mut Reader<'_>) -> Result<Carried, DecodeError> {
-    parts::element(reader, Part::Any).map(Carried::Whole)
+pub(super) fn carried(reader: &mut Reader<'_>) -> Result<ReplyElement, DecodeError> {
+    parts::element(reader, Part::Any).map(ReplyElement::Whole)
 }
 
 fn entry(reader: &mut Reader<'_>) -> Result<ListEntry, DecodeError> {

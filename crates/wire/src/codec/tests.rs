@@ -3,7 +3,7 @@ use crate::checksum::crc32c;
 use crate::fuzzing;
 use crate::testing::golden;
 use crate::testing::{examples, note_name, reply_name, request_name, strategies};
-use areo_core::element::{Carried, Element, Form, Handle};
+use areo_core::element::{Element, Form, Handle, ReplyElement};
 use areo_core::limits;
 use areo_core::message::{
     Access, Answer, Body, CellSummary, HeldVersions, ListEntry, ListPage, Refusal, Want,
@@ -293,7 +293,7 @@ fn what_a_status_and_a_server_may_say_later_is_skipped_unless_it_must_be_underst
 #[should_panic(expected = "elements are read from the store")]
 fn a_handle_never_leaves_the_server() {
     let (handle, payload) = (Handle(1), true);
-    let stored = Carried::Stored { handle, payload };
+    let stored = ReplyElement::Stored { handle, payload };
     encode_reply(&Reply::Access(vec![Answer::Fetched(stored)]));
 }
 
@@ -330,7 +330,7 @@ fn typical_bodies_are_small() {
         ..HeldVersions::default()
     };
     assert_eq!(answered(Answer::Held(held.clone())), 86);
-    held.element = Some((tag, Carried::Whole(copy())));
+    held.element = Some((tag, ReplyElement::Whole(copy())));
     assert_eq!(answered(Answer::Held(held)), 124);
     assert_eq!(answered(Answer::Stored), 6);
 }

@@ -3,7 +3,7 @@
 
 use crate::checksum::crc32c;
 use areo_core::config::{ConfigurationId, ServerId};
-use areo_core::element::{Carried, Element, Form};
+use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
     Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal, Reply, Request,
@@ -408,10 +408,10 @@ fn answers() -> Vec<Reply> {
         ..held.clone()
     };
     let with = |element| HeldVersions {
-        element: Some((tag(0x32), Carried::Whole(element))),
+        element: Some((tag(0x32), ReplyElement::Whole(element))),
         ..held.clone()
     };
-    let whole = |element| Answer::Fetched(Carried::Whole(element));
+    let whole = |element| Answer::Fetched(ReplyElement::Whole(element));
     [
         vec![],
         vec![Answer::Held(held.clone())],

@@ -3,7 +3,7 @@
 use super::examples::{ballot, copy, id, name, tag};
 use super::strategies;
 use areo_core::dap::conditional::register::{AcceptedVersion, Register};
-use areo_core::element::{Carried, Form};
+use areo_core::element::{Form, ReplyElement};
 use areo_core::message::{
     Access, Ancestor, Answer, ChosenVersion, Lineage, Note, Proposal, RankedVersion,
     RankedVersions, Want,
@@ -70,7 +70,7 @@ pub(super) fn answers() -> [Vec<Answer>; 2] {
             version(0x74, Form::Trimmed, true),
             version(0x75, Form::Copy, false),
         ],
-        element: Some((tag(0x75), Carried::Whole(copy()))),
+        element: Some((tag(0x75), ReplyElement::Whole(copy()))),
     };
     let closed = RankedVersions {
         closed: true,

@@ -6,7 +6,7 @@ use areo_core::config::{
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
-use areo_core::element::{Carried, Element, Form};
+use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::limits;
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
@@ -176,9 +176,9 @@ fn held() -> impl Strategy<Value = HeldVersions> {
 }
 
 /// An element, perhaps without the payload that was not asked for.
-pub(super) fn answered_element() -> impl Strategy<Value = Carried> {
+pub(super) fn answered_element() -> impl Strategy<Value = ReplyElement> {
     (element(), any::<bool>()).prop_map(|(element, whole)| {
-        Carried::Whole(match whole {
+        ReplyElement::Whole(match whole {
             true => element,
             false => Element {
                 payload: Bytes::new(),

@@ -20,7 +20,7 @@ use tonic::{Request, Response, Status};
 
 /// A span, and who reported it.
 #[derive(Clone, Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     /// Attributes of the resource, as text.
     pub(crate) resource: BTreeMap<String, String>,
     /// The header `x-tenant` of the request.
@@ -28,7 +28,7 @@ pub(crate) struct Received {
     pub(crate) span: Span,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// An attribute as text.
     pub(crate) fn attribute(&self, key: &str) -> Option<String> {
         attributes(&self.span.attributes).remove(key)
@@ -51,7 +51,7 @@ fn attributes(all: &[KeyValue]) -> BTreeMap<String, String> {
 
 /// What has arrived. Clones are the same collector.
 #[derive(Clone, Default)]
-pub(crate) struct Collector(Arc<Mutex<Vec<Received>>>);
+pub(crate) struct Collector(Arc<Mutex<Vec<ReceivedRequest>>>);
 
 impl Collector {
     /// One that listens to OTLP over HTTP, and its address.
@@ -93,9 +93,9 @@ impl Collector {
     }
 
     /// What has arrived of this trace.
-    pub(crate) fn trace(&self, id: &str) -> Vec<Received> {
+    pub(crate) fn trace(&self, id: &str) -> Vec<ReceivedRequest> {
         let all = self.0.lock().expect("nobody panics with it");
-        let of = |received: &&Received| hexadecimal(&received.span.trace_id) == id;
+        let of = |received: &&ReceivedRequest| hexadecimal(&received.span.trace_id) == id;
         all.iter().filter(of).cloned().collect()
     }
 
@@ -108,7 +108,7 @@ impl Collector {
             all.extend(
                 spans
                     .flat_map(|of_scope| of_scope.spans)
-                    .map(|span| Received {
+                    .map(|span| ReceivedRequest {
                         resource: resource.clone(),
                         tenant: tenant.map(ToOwned::to_owned),
                         span,

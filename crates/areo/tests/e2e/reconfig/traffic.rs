@@ -106,16 +106,16 @@ fn run(shared: &Shared, number: u64, domain: &Domain) {
 }
 
 /// What was read, if anything, and the version that was written or read.
-type Seen = (Option<String>, Option<Version>);
+type SeenVersion = (Option<String>, Option<Version>);
 
 /// Writes the text, followed by enough to make a value of it.
-fn write(domain: &Domain, key: &str, text: &str) -> Result<Seen, Error> {
+fn write(domain: &Domain, key: &str, text: &str) -> Result<SeenVersion, Error> {
     let value = format!("{text:_<VALUE_BYTES$}");
     let version = wait(domain.put(key, value, PutOptions::default()))?;
     Ok((None, Some(version)))
 }
 
-fn read(domain: &Domain, key: &str) -> Result<Seen, Error> {
+fn read(domain: &Domain, key: &str) -> Result<SeenVersion, Error> {
     match wait(domain.get(key)) {
         Ok(object) => {
             let version = object.version;

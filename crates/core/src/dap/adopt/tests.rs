@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::Dap;
 use crate::config::testing::configuration;
-use crate::gather::tests::{Happening, assignments, explore};
+use crate::gather::tests::{CallEvent, assignments, explore};
 use crate::message::{Refusal, Reply};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,9 +55,9 @@ fn who_acknowledges_holds_it_and_nobody_else() {
                 &answers,
                 &mut |happened, decision, _| {
                     let last = |position| {
-                        let of = |h: &&Happening| matches!(h, Happening::Event(from, _) if *from == position);
+                        let of = |h: &&CallEvent| matches!(h, CallEvent::Event(from, _) if *from == position);
                         match happened.iter().rfind(of) {
-                            Some(Happening::Event(_, event)) => Some(event.clone()),
+                            Some(CallEvent::Event(_, event)) => Some(event.clone()),
                             _ => None,
                         }
                     };
@@ -67,7 +67,7 @@ fn who_acknowledges_holds_it_and_nobody_else() {
                     };
                     let spoken = events.iter().filter(|event| spoke(event)).count();
                     let all = events.iter().all(Option::is_some);
-                    let ticked = happened.last() == Some(&Happening::Tick);
+                    let ticked = happened.last() == Some(&CallEvent::Tick);
                     let due = spoken > n / 2 && (all || ticked);
                     match decision {
                         Decision::Done(holders) => {

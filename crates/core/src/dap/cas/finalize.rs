@@ -4,7 +4,7 @@
 use crate::config::Configuration;
 use crate::dap::collect::elements;
 use crate::dap::{Scope, single};
-use crate::element::{Carried, Element};
+use crate::element::{Element, ReplyElement};
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Answer, Body, Refusal, Want};
 use crate::object::Name;
@@ -199,7 +199,7 @@ impl Finalize {
     fn answered(&mut self, from: usize, answer: Option<Answer>) {
         let element = match answer {
             Some(Answer::Stored) => None,
-            Some(Answer::Fetched(Carried::Whole(element))) => Some(element),
+            Some(Answer::Fetched(ReplyElement::Whole(element))) => Some(element),
             Some(Answer::Refused(refusal)) => return self.refused(from, refusal),
             _ => return self.refused(from, Refusal::Malformed),
         };
@@ -281,8 +281,11 @@ mod tests {
             let decision = tally.add(member, answer(Answer::Stored));
             assert_eq!(decision, Decision::Pending, "{member}");
         }
-        let give =
-            |member: usize| answer(Answer::Fetched(Carried::Whole(elements[member].clone())));
+        let give = |member: usize| {
+            answer(Answer::Fetched(ReplyElement::Whole(
+                elements[member].clone(),
+            )))
+        };
         assert_eq!(tally.add(1, give(1)), Decision::Pending);
         let done = tally.add(3, give(3));
         let Decision::Done(Outcome::Finalized { elements, damaged }) = done else {

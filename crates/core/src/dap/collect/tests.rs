@@ -5,7 +5,7 @@ use super::*;
 use crate::config::Dap;
 use crate::config::testing::configuration;
 use crate::element::Value;
-use crate::gather::tests::{Happening, assignments, count, explore};
+use crate::gather::tests::{CallEvent, assignments, count, explore};
 use crate::message::Reply;
 use crate::tag::Writer;
 use bytes::Bytes;
@@ -79,7 +79,7 @@ impl Members {
                 });
                 let held = reply(Answer::Held(HeldVersions {
                     stored: self.hold[position].iter().map(form).collect(),
-                    element: sent.map(|number| (tag(number), Carried::Whole(element(number)))),
+                    element: sent.map(|number| (tag(number), ReplyElement::Whole(element(number)))),
                     ..HeldVersions::default()
                 }));
                 let late = (does == Does::AnswerLate).then_some(Event::Unreachable);
@@ -94,7 +94,7 @@ impl Members {
                         self.hold[position].contains(&wanted.number),
                         "only holders are asked"
                     );
-                    let element = Carried::Whole(element(wanted.number));
+                    let element = ReplyElement::Whole(element(wanted.number));
                     vec![reply(Answer::Fetched(element))]
                 }
             },
@@ -124,7 +124,7 @@ impl Members {
     }
 
     /// Explores; `found` judges how a way ends. Returns the number of ways.
-    fn explore(&self, ticks: usize, found: &mut dyn FnMut(&[Happening], End)) -> usize {
+    fn explore(&self, ticks: usize, found: &mut dyn FnMut(&[CallEvent], End)) -> usize {
         let (n, quorum) = (self.c.n(), self.c.quorums().quorum());
         let answers = |position: usize, body: &Body| self.answer(position, body);
         let make = || self.collect(Tag::INITIAL);
@@ -281,7 +281,7 @@ fn an_element_that_does_not_come_is_fetched_elsewhere() {
                     let damaged = |position: &usize| {
                         let refusal = Answer::Refused(Refusal::Damaged);
                         let event = Event::Reply(Reply::Access(vec![refusal]));
-                        happened.contains(&Happening::Event(*position, event))
+                        happened.contains(&CallEvent::Event(*position, event))
                     };
                     for position in (0..n).filter(damaged) {
                         assert!(!collected.holders[position], "{happened:?}");
@@ -390,7 +390,7 @@ fn elements_of_two_versions_are_never_mixed() {
     // The fragment of another member, or one of another length, is none.
     let element = |position: usize, number| elements(&c, number)[position].clone();
     let reply = |element| {
-        Event::Reply(Reply::Access(vec![Answer::Fetched(Carried::Whole(
+        Event::Reply(Reply::Access(vec![Answer::Fetched(ReplyElement::Whole(
             element,
         ))]))
     };
@@ -414,7 +414,7 @@ fn an_element_that_was_not_asked_for_is_not_read() {
     for (position, element) in elements(&c, 1).into_iter().enumerate().take(4) {
         let held = HeldVersions {
             stored: vec![(tag(1), element.form)],
-            element: (position == 0).then_some((tag(1), Carried::Whole(element))),
+            element: (position == 0).then_some((tag(1), ReplyElement::Whole(element))),
             ..HeldVersions::default()
         };
         let reply = Reply::Access(vec![Answer::Held(held)]);
@@ -443,7 +443,7 @@ fn fragments_that_state_different_lengths_are_not_joined() {
     let element = crate::dap::elements(&c, &name(), &shorter)[0].clone();
     let held = HeldVersions {
         stored: vec![(tag(3), element.form)],
-        element: Some((tag(3), Carried::Whole(element))),
+        element: Some((tag(3), ReplyElement::Whole(element))),
         ..HeldVersions::default()
     };
     let out_of_order = Event::Reply(Reply::Access(vec![Answer::Held(held)]));

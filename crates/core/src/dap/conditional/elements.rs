@@ -3,7 +3,7 @@
 use crate::config::Configuration;
 use crate::dap::collect::elements::{enough, fits};
 use crate::dap::{Scope, single};
-use crate::element::{Carried, Element};
+use crate::element::{Element, ReplyElement};
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Answer, Body};
 use crate::object::Name;
@@ -120,7 +120,7 @@ impl ConfiguredTally for Fetch {
             Event::Reply(reply) => single(reply),
         };
         match answer {
-            Some(Answer::Fetched(Carried::Whole(element)))
+            Some(Answer::Fetched(ReplyElement::Whole(element)))
                 if fits(&self.c, &self.name, from, &element, self.scope) =>
             {
                 self.members[from] = State::Given(element);

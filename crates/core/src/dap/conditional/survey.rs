@@ -4,7 +4,7 @@ use super::judge::{self, CurrentVersion};
 use crate::config::Configuration;
 use crate::dap::collect::elements::fits;
 use crate::dap::{Scope, single};
-use crate::element::{Carried, Element};
+use crate::element::{Element, ReplyElement};
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::limits;
 use crate::message::{Access, Answer, Ballot, Body, RankedVersions, Refusal, Want};
@@ -126,7 +126,7 @@ impl Survey {
             _ => None,
         });
         let elements = elements.filter_map(|(tag, carried)| match carried {
-            Carried::Whole(element) if tag == current.tag => Some(element),
+            ReplyElement::Whole(element) if tag == current.tag => Some(element),
             _ => None,
         });
         Decision::Done(Outcome::Answered(Answers {
@@ -160,7 +160,7 @@ impl Survey {
             .filter_map(|(_, answer)| answer.element.as_ref());
         let came: Vec<bool> = elements
             .filter_map(|(of, carried)| match carried {
-                Carried::Whole(element) if *of == tag => Some(element.form.is_whole()),
+                ReplyElement::Whole(element) if *of == tag => Some(element.form.is_whole()),
                 _ => None,
             })
             .collect();
@@ -218,8 +218,8 @@ impl ConfiguredTally for Survey {
                 };
                 let fits = |element: &Element| fits(c, &self.name, from, element, scope);
                 answer.element.take_if(|(_, carried)| match carried {
-                    Carried::Whole(element) => !fits(element),
-                    Carried::Stored { .. } => true,
+                    ReplyElement::Whole(element) => !fits(element),
+                    ReplyElement::Stored { .. } => true,
                 });
                 self.members[from] = State::Answered(answer);
             }

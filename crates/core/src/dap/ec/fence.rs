@@ -7,7 +7,7 @@ use crate::dap::store::Store;
 use crate::dap::{self, PutError, single};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::Failed;
+use crate::error::CallError;
 use crate::gather::{self, ConfiguredTally, Fold, Quorum, Visit};
 use crate::limits;
 use crate::message::{Access, Answer, Body, HeldVersions, Reply};
@@ -19,14 +19,14 @@ use crate::tag::Tag;
 /// more but by such a decision, and cannot be read by these answers (`[X-3 unconfirmed-cap]`).
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn fence<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     (newest, upto): (Tag, Tag),
     spared: Tag,
-) -> Result<Vec<Tag>, Failed> {
+) -> Result<Vec<Tag>, CallError> {
     assert!(newest < upto, "a fence is raised above what can be read");
     let fence = Access::Fence { upto, spared };
     let body = Body::Access(vec![(name.clone(), fence)]);
@@ -47,13 +47,13 @@ pub async fn fence<E: Env>(
 /// Has a quorum evict these versions, which were decided never to be at one.
 ///
 /// # Errors
-/// [`Failed`].
+/// [`CallError`].
 pub async fn drop_versions<E: Env>(
     env: &E,
     at: &Visit,
     name: &Name,
     tags: &[Tag],
-) -> Result<(), Failed> {
+) -> Result<(), CallError> {
     gather::gather(env, at, drops(at.c(), name, tags)).await
 }
 

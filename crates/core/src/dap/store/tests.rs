@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Dap;
 use crate::config::testing::configuration;
 use crate::element::Value;
-use crate::gather::tests::{Happening, assignments, explore};
+use crate::gather::tests::{CallEvent, assignments, explore};
 use crate::message::Reply;
 use crate::tag::Writer;
 use crate::timing;
@@ -49,15 +49,15 @@ fn events(does: Does) -> Vec<Event> {
 }
 
 /// Members of which the last thing that happened is this answer.
-fn said(happened: &[Happening], what: &Answer) -> usize {
+fn said(happened: &[CallEvent], what: &Answer) -> usize {
     let said =
-        |h: &&Happening| matches!(h, Happening::Event(_, event) if *event == answer(what.clone()));
+        |h: &&CallEvent| matches!(h, CallEvent::Event(_, event) if *event == answer(what.clone()));
     happened.iter().filter(said).count()
 }
 
 /// Whether the time for silent members was over when a member had refused what can be helped.
-fn is_late(happened: &[Happening]) -> bool {
-    let mut ticks = (0..happened.len()).filter(|at| matches!(happened[*at], Happening::Tick));
+fn is_late(happened: &[CallEvent]) -> bool {
+    let mut ticks = (0..happened.len()).filter(|at| matches!(happened[*at], CallEvent::Tick));
     let refusals = [Refusal::Busy, Refusal::Fenced].map(Answer::Refused);
     ticks.any(|tick| refusals.iter().any(|it| said(&happened[..tick], it) > 0))
 }

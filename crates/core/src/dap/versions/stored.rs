@@ -1,6 +1,6 @@
 //! One version of an object, as a server knows it without its disk.
 
-use crate::element::{Carried, Form, Handle};
+use crate::element::{Form, Handle, ReplyElement};
 use crate::limits;
 use crate::message::Want;
 use crate::object::Etag;
@@ -29,7 +29,7 @@ pub struct StoredVersion {
 
 impl StoredVersion {
     /// The element with the answer to a query that wants so much of it. A large one is fetched.
-    pub fn carried(&self, want: Want) -> Option<Carried> {
+    pub fn carried(&self, want: Want) -> Option<ReplyElement> {
         let payload = match (want, self.form) {
             (_, Form::Trimmed) | (Want::Tags, _) => return None,
             (Want::Fragment, form) if form.is_whole() => return None,
@@ -40,7 +40,7 @@ impl StoredVersion {
             (Want::Fragment | Want::Element, _) => true,
         };
         let handle = self.handle;
-        Some(Carried::Stored { handle, payload })
+        Some(ReplyElement::Stored { handle, payload })
     }
 
     /// When it was written, if that is known.

@@ -10,7 +10,7 @@ use crate::dap::conditional::{
 use crate::dap::{CachedVersion, FoundVersion, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Failed, Unavailable};
+use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::message::{Ballot, ChosenVersion, Lineage};
 use crate::object::Name;
@@ -148,8 +148,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         let asked = conditional::survey(self.env(), &at, self.name, (None, false), self.wanted());
         let answers = match asked.await {
             Ok(SurveyOutcome::Answered(answers)) if answers.current.chosen.is_some() => answers,
-            Ok(_) | Err(Failed::Moved) => return Ok(None),
-            Err(Failed::Unavailable(unavailable)) => return Err(unavailable),
+            Ok(_) | Err(CallError::Moved) => return Ok(None),
+            Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
         };
         if answers.unaware && !answers.current.tag.is_initial() {
             self.confirm(&at, &answers.current, answers.current.chosen);
@@ -158,8 +158,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         let mut base = Base::of(answers);
         match self.found(&at, &mut base).await {
             Ok(found) => Ok(found.map(|found| (found, base.current.lineage))),
-            Err(Failed::Moved) => Ok(None),
-            Err(Failed::Unavailable(unavailable)) => Err(unavailable),
+            Err(CallError::Moved) => Ok(None),
+            Err(CallError::Unavailable(unavailable)) => Err(unavailable),
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// What a configuration that is closed holds. `None`: ask again.
-    async fn inherit(&self, at: &Visit) -> Result<Option<Base>, Failed> {
+    async fn inherit(&self, at: &Visit) -> Result<Option<Base>, CallError> {
         let env = self.env();
         if at.is_last() {
             // It does not say so with its replies.
@@ -261,7 +261,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         at: &Visit,
         ballot: Ballot,
         mut base: Base,
-    ) -> Result<Turn, Failed> {
+    ) -> Result<Turn, CallError> {
         assert_eq!(base.holders.len(), at.c().n(), "known of each member");
         self.last = Some(at.clone());
         let Aim::Write(wish) = self.aim else {
@@ -301,14 +301,14 @@ impl<'a, E: Env> Proposer<'a, E> {
         ballot: Ballot,
         current: &CurrentVersion,
         wish: Wish<'_>,
-    ) -> Result<Turn, Failed> {
+    ) -> Result<Turn, CallError> {
         // Another number in every attempt, so that a version has one base.
         let largest = self
             .own
             .last()
             .map_or(current.tag, |own| current.tag.max(*own));
         let tag = largest.next(self.writer);
-        let tag = tag.map_err(|used_up| Failed::Unavailable(used_up.into()))?;
+        let tag = tag.map_err(|used_up| CallError::Unavailable(used_up.into()))?;
         assert!(tag > current.tag, "a version follows its base");
         assert!(
             !self.own.contains(&tag),
@@ -325,7 +325,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         };
         let accepted = conditional::accept(self.env(), at, self.name, proposed).await;
         self.sent |= match &accepted {
-            Err(Failed::Unavailable(unavailable)) => unavailable.handed_over,
+            Err(CallError::Unavailable(unavailable)) => unavailable.handed_over,
             _ => true,
         };
         Ok(match accepted? {
@@ -341,7 +341,12 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// The end with what is there: it is settled first (`[W-5 current-version]`).
-    async fn conclude(&self, at: &Visit, ballot: Ballot, mut base: Base) -> Result<Turn, Failed> {
+    async fn conclude(
+        &self,
+        at: &Visit,
+        ballot: Ballot,
+        mut base: Base,
+    ) -> Result<Turn, CallError> {
         if let Some(turn) = self.settle(at, ballot, &mut base).await? {
             return Ok(turn);
         }
@@ -358,7 +363,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         at: &Visit,
         ballot: Ballot,
         base: &mut Base,
-    ) -> Result<Option<Turn>, Failed> {
+    ) -> Result<Option<Turn>, CallError> {
         let is_initial = base.current.tag.is_initial();
         if base.current.chosen.is_some() && (is_initial || !matches!(self.aim, Aim::Again)) {
             return Ok(None);
@@ -418,7 +423,12 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// Reads the value of the current version, if it was not read. False: the version went, begin again.
-    async fn read_value(&self, at: &Visit, base: &mut Base, scope: Scope) -> Result<bool, Failed> {
+    async fn read_value(
+        &self,
+        at: &Visit,
+        base: &mut Base,
+        scope: Scope,
+    ) -> Result<bool, CallError> {
         if base.value.is_some() || base.current.tag.is_initial() {
             return Ok(true);
         }
@@ -429,7 +439,7 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// What a read returns of the current version, which is chosen. `None`: it went for a newer one.
-    async fn found(&self, at: &Visit, base: &mut Base) -> Result<Option<FoundVersion>, Failed> {
+    async fn found(&self, at: &Visit, base: &mut Base) -> Result<Option<FoundVersion>, CallError> {
         let (scope, known) = match self.aim {
             Aim::Read { scope, known } => (scope, known),
             Aim::Write(_) | Aim::Again => (Scope::Whole, None),

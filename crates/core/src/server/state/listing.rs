@@ -11,7 +11,7 @@ use bytes::Bytes;
 use std::ops::Bound;
 
 /// A version that is listed, and what is here of it.
-type Shown<'a> = (Tag, Option<&'a StoredVersion>);
+type ShownVersion<'a> = (Tag, Option<&'a StoredVersion>);
 
 /// Keys that are looked at for one that shows that a common prefix is not empty. A client looks further itself.
 const LOOKED_AT: usize = limits::PAGE_ENTRIES;
@@ -67,7 +67,11 @@ impl ConfigurationState {
 
     /// What a listing shows of an object; of a register the version with the largest ballot. One of which nothing is here but
     /// a floor is in no listing.
-    fn shown<'a>(&self, kind: Kind, (name, versions): (&Bytes, &'a Versions)) -> Option<Shown<'a>> {
+    fn shown<'a>(
+        &self,
+        kind: Kind,
+        (name, versions): (&Bytes, &'a Versions),
+    ) -> Option<ShownVersion<'a>> {
         if let Some(kept) = self.registers.get(name) {
             let newest = kept.register.accepted.last()?;
             return Some((newest.tag, versions.with_element(newest.tag)));
@@ -131,7 +135,11 @@ fn start(request: &ListRequest) -> Bound<Vec<u8>> {
     }
 }
 
-fn entry(key: &str, (versions, shown): (&Versions, Option<Shown<'_>>), age_s: u32) -> ListEntry {
+fn entry(
+    key: &str,
+    (versions, shown): (&Versions, Option<ShownVersion<'_>>),
+    age_s: u32,
+) -> ListEntry {
     let newest = shown.and_then(|(_, stored)| stored);
     let tag = versions.damaged().max(shown.map(|(tag, _)| tag));
     ListEntry {

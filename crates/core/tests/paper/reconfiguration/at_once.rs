@@ -1,6 +1,6 @@
 //! Two reconfigurers that both make their configuration of the same one (`docs/spec` `[A-13 change-after-its-base]`).
 
-use super::gate::{Gate, Gated};
+use super::gate::{Gate, GatedEnv};
 use super::move_to;
 use crate::world::{World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
@@ -39,7 +39,7 @@ fn a_change_follows_only_the_configuration_that_it_was_made_from() {
         world.actor(&c).put("k", "v");
         let [first, second] = [3, 6].map(|from| successor(&c, from, 3, Dap::Abd));
         let gate = Gate::after(limit);
-        let client = Client::new(Gated::new(world.env(), &gate));
+        let client = Client::new(GatedEnv::new(world.env(), &gate));
         let ended = world.spawn(append(client, &c, &second));
         while ended.borrow().is_none() && !gate.is_reached() {
             assert!(world.step(), "it ends, or stops");

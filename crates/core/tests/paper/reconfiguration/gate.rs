@@ -13,7 +13,7 @@ use std::task::Poll;
 
 /// The world of a client whose quorum calls are counted and can be stopped.
 #[derive(Clone)]
-pub struct Gated {
+pub struct GatedEnv {
     env: WorldEnv,
     gate: Rc<Gate>,
 }
@@ -46,14 +46,14 @@ impl Gate {
     }
 }
 
-impl Gated {
-    pub fn new(env: WorldEnv, gate: &Rc<Gate>) -> Gated {
+impl GatedEnv {
+    pub fn new(env: WorldEnv, gate: &Rc<Gate>) -> GatedEnv {
         let gate = gate.clone();
-        Gated { env, gate }
+        GatedEnv { env, gate }
     }
 }
 
-impl Env for Gated {
+impl Env for GatedEnv {
     fn gather<T: Tally + 'static>(
         &self,
         to: &Members,

@@ -2,7 +2,7 @@
 //! `docs/spec` section 8; 3.5 items 12 to 16). Every place is tried: what the schedules of the specification pick is
 //! among them.
 
-use super::gate::{Gate, Gated, until_death};
+use super::gate::{Gate, GatedEnv, until_death};
 use super::{move_to, reconfigure, resume};
 use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
@@ -57,7 +57,7 @@ fn assert_all_is_there(world: &World, known: &[&Arc<Configuration>], operated: b
     world.assert_one_chain();
 }
 
-type Ended = Rc<RefCell<Option<Result<ReconfigOutcome, AresError>>>>;
+type ReconfigEnd = Rc<RefCell<Option<Result<ReconfigOutcome, AresError>>>>;
 
 /// Begins a reconfiguration that stops before its call number `limit`. Returns whether it got there.
 fn begin(
@@ -65,9 +65,9 @@ fn begin(
     c: &Arc<Configuration>,
     next: &Arc<Configuration>,
     limit: usize,
-) -> (Rc<Gate>, Ended, bool) {
+) -> (Rc<Gate>, ReconfigEnd, bool) {
     let gate = Gate::after(limit);
-    let client = Client::new(Gated::new(world.env(), &gate));
+    let client = Client::new(GatedEnv::new(world.env(), &gate));
     let ended = world.spawn(reconfigure(client, c, next));
     while ended.borrow().is_none() && !gate.is_reached() {
         assert!(world.step(), "it ends, or stops");
@@ -207,7 +207,7 @@ fn die(
     (limit, fate): (usize, Fate),
 ) -> bool {
     let gate = Gate::after(limit);
-    let client = Client::new(Gated::new(world.env(), &gate));
+    let client = Client::new(GatedEnv::new(world.env(), &gate));
     let run = until_death(gate, reconfigure(client, c, next));
     let died = world.run(run).is_none();
     let first = |m: &Message| (0..6).any(|group| m.at(&[group * N]));

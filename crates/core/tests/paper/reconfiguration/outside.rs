@@ -2,7 +2,7 @@
 //! `[X-16 decider-in-descriptor]`).
 
 use super::{move_to, reconfigure};
-use crate::world::{Actor, Reached, World, configuration, successor};
+use crate::world::{Actor, CallReach, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor};
 use areo_core::consensus::outside::key_after;
 use areo_core::manager::domains;
@@ -92,7 +92,7 @@ fn of_two_reconfigurers_one_wins() {
 fn without_the_service_the_domain_is_as_it_was() {
     let (world, c, actor) = world();
     let next = successor(&c, 3, 3, Dap::Abd);
-    world.outside().reached = Reached::Refused;
+    world.outside().reached = CallReach::Refused;
     let end = world.run(reconfigure(actor.client(), &c, &next));
     let Err(AresError::Undecided(undecided)) = end else {
         panic!("{end:?}")
@@ -102,7 +102,7 @@ fn without_the_service_the_domain_is_as_it_was() {
     assert_eq!(undecided.to_string(), expected);
     assert_eq!(path(&world, &actor), 1);
     actor.put("k", "w");
-    world.outside().reached = Reached::Answered;
+    world.outside().reached = CallReach::Answered;
     move_to(&world, &actor, &next);
     assert_eq!(world.actor(&c).get("k").1.as_deref(), Some("w"));
 }
@@ -113,14 +113,14 @@ fn without_the_service_the_domain_is_as_it_was() {
 fn what_was_decided_unheard_is_installed_by_the_next() {
     let (world, c, actor) = world();
     let unheard = successor(&c, 3, 3, Dap::Abd);
-    world.outside().reached = Reached::Decided;
+    world.outside().reached = CallReach::Decided;
     let end = world.run(reconfigure(actor.client(), &c, &unheard));
     assert!(
         matches!(&end, Err(AresError::Undecided(it)) if it.handed_over),
         "{end:?}"
     );
     assert_eq!(path(&world, &actor), 1, "no server has heard of it");
-    world.outside().reached = Reached::Answered;
+    world.outside().reached = CallReach::Answered;
     let wanted = successor(&c, 6, 3, Dap::Abd);
     let end = world.run(reconfigure(world.actor(&c).client(), &c, &wanted));
     assert_eq!(end, Ok(ReconfigOutcome::Lost(unheard.clone())));

@@ -1,6 +1,6 @@
 //! Removers that die after any of their quorum calls. Another removal finishes what they left, from every step.
 
-use super::gate::{Gate, Gated, until_death};
+use super::gate::{Gate, GatedEnv, until_death};
 use super::{move_to, reconfigure};
 use crate::world::{Message, World, configuration, server, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
@@ -66,7 +66,7 @@ impl Case {
         if domain == Domain::Moving {
             let next = successor(&case.last, 3 * N, N, Dap::Abd);
             let gate = Gate::after(6);
-            let client = Client::new(Gated::new(case.world.env(), &gate));
+            let client = Client::new(GatedEnv::new(case.world.env(), &gate));
             let moving = until_death(gate, reconfigure(client, &case.first, &next));
             assert_eq!(case.world.run(moving), None);
         }
@@ -94,7 +94,7 @@ impl Case {
     /// A remover that dies after so many calls. Returns whether it did.
     fn die(&self, calls: usize, fate: Fate) -> bool {
         let (gate, root) = (Gate::after(calls), self.root.clone());
-        let client = Client::new(Gated::new(self.world.env(), &gate));
+        let client = Client::new(GatedEnv::new(self.world.env(), &gate));
         let remove = async move { client.root(&root).remove_domain(NAME).await };
         let died = self.world.run(until_death(gate, remove)).is_none();
         let first = |m: &Message| (0..4).any(|group| m.at(&[group * N]));

@@ -7,7 +7,7 @@ use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::Output;
 use areo::progress;
-use areo_bench::availability::{self, Failing, Options, Report};
+use areo_bench::availability::{self, FailureKind, Options, Report};
 use areo_client::Shape;
 use areo_lab::shared::{dap, finish, none_failed};
 
@@ -44,8 +44,8 @@ fn options(lab: &Lab<'_>, args: MeasureAvailability) -> Outcome<Options> {
         setup: fares::setup(lab, args.servers, args.durability, args.load)?,
         dap,
         failing: match args.stop {
-            true => Failing::Stopped,
-            false => Failing::Killed,
+            true => FailureKind::Stopped,
+            false => FailureKind::Killed,
         },
         failures: args.failures,
         time: args.time,
@@ -54,8 +54,8 @@ fn options(lab: &Lab<'_>, args: MeasureAvailability) -> Outcome<Options> {
 
 fn print(out: Output, report: &Report) -> Outcome {
     let of = match report.failing {
-        Failing::Killed => "servers killed",
-        Failing::Stopped => "servers stopped",
+        FailureKind::Killed => "servers killed",
+        FailureKind::Stopped => "servers stopped",
     };
     fares::print(out, &report.without, (of, &report.with))?;
     out.line("")?;

@@ -3,12 +3,12 @@
 //! everybody, so that nothing is left out by that. One object is moved, without a listing.
 
 use super::{configuration, object};
-use crate::explore::{Case, Ended, Operation, linearizable};
+use crate::explore::{Case, Operation, Outcome, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::dap::{self, PutError, Scope};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
-use areo_core::error::Failed;
+use areo_core::error::CallError;
 use areo_core::gather::Visit;
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::Request;
@@ -99,9 +99,9 @@ fn reconfigure(
         let (c, next, name) = (c.clone(), next.clone(), name.clone());
         async move {
             match install(&client, &c, &next, &name, transfer).await {
-                Ok(()) => Ended::Other("has moved the domain".to_owned()),
-                Err(Failed::Moved) => Ended::Other("finds the domain moved".to_owned()),
-                Err(failed) => Ended::Failed(format!("{failed:?}")),
+                Ok(()) => Outcome::Other("has moved the domain".to_owned()),
+                Err(CallError::Moved) => Outcome::Other("finds the domain moved".to_owned()),
+                Err(failed) => Outcome::Failed(format!("{failed:?}")),
             }
         }
     })
@@ -114,7 +114,7 @@ async fn install<E: Env>(
     next: &Arc<Configuration>,
     name: &Name,
     transfer: Transfer,
-) -> Result<(), Failed> {
+) -> Result<(), CallError> {
     let env = &client.env;
     let pointer = Pointer::pending(next);
     sequence::put_config(env, c, &pointer).await?;

@@ -1,13 +1,13 @@
 //! Starts of a member of the root domain from a directory that is not the only one, or not the latest (decision records 0002
 //! and 0017).
 
-use super::super::{Case, Ended, Judge, Kind, ObservedOperation, Operation};
+use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, object};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::manager::Registration;
 use areo_core::message::{Body, Request, ServerRecord};
-use areo_core::starts::{Starting, Starts};
+use areo_core::starts::{StartPhase, Starts};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -120,13 +120,13 @@ fn start(c: &Arc<Configuration>) -> Operation {
     Operation::new("start", Kind::Other, move |client| {
         let c = c.clone();
         async move {
-            let mut starting = Starting::new(STARTED_ONCE);
+            let mut starting = StartPhase::new(STARTED_ONCE);
             let write = |_| Ok::<(), Infallible>(());
             let started = client
                 .root(&c)
                 .start(&mut starting, &record(0, 0), write)
                 .await;
-            Ended::Other(match started {
+            Outcome::Other(match started {
                 Ok(Registration::Registered) => CONFIRMED.to_owned(),
                 Ok(Registration::Outdated { registered }) => {
                     format!("its start is refused: {registered} is registered")
@@ -138,7 +138,6 @@ fn start(c: &Arc<Configuration>) -> Operation {
 }
 
 fn confirmed(observed: &[ObservedOperation]) -> usize {
-    let is_confirmed =
-        |of: &&ObservedOperation| matches!(&of.ended, Some(Ended::Other(how)) if how == CONFIRMED);
+    let is_confirmed = |of: &&ObservedOperation| matches!(&of.ended, Some(Outcome::Other(how)) if how == CONFIRMED);
     observed.iter().filter(is_confirmed).count()
 }

@@ -9,7 +9,7 @@ use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::Configuration;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
-use areo_core::starts::Starting;
+use areo_core::starts::StartPhase;
 use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep};
 use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::records::{MemoryRecords, Records};
@@ -51,7 +51,7 @@ fn open(
 fn identity(platter: &Platter, root: &Arc<Configuration>, max_unconfirmed: usize) -> Identity {
     Identity {
         id: platter.id,
-        incarnation: Starting::new(platter.starts).incarnation(),
+        incarnation: StartPhase::new(platter.starts).incarnation(),
         root: root.clone(),
         durable: !platter.in_memory,
         max_value_bytes: 1 << 20,
@@ -168,7 +168,7 @@ impl World {
             return self.at(UPKEEP_PERIOD, Happening::Upkeep(server, life));
         }
         let now = self.clock(self.caller_of(server));
-        match self.act(server, |node, looking| node.upkeep(now, looking)) {
+        match self.act(server, |node, observer| node.upkeep(now, observer)) {
             Ok(Upkeep { turn, wait }) => {
                 self.at(wait, Happening::Upkeep(server, life));
                 if let Some(turn) = turn {

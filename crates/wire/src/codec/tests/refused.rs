@@ -89,9 +89,9 @@ fn nothing_may_be_left_over() {
         assert_eq!(decode_reply(&body, payload), Err(unused));
     }
     let empty = vec![(Bytes::new(), 0)];
-    let fetched = encode_reply(&Reply::Access(vec![Answer::Fetched(
-        Carried::Whole(copy()),
-    )]))
+    let fetched = encode_reply(&Reply::Access(vec![Answer::Fetched(ReplyElement::Whole(
+        copy(),
+    ))]))
     .body;
     assert_eq!(
         decode_reply(&fetched, empty),

@@ -16,13 +16,13 @@ use std::sync::Arc;
 pub(super) type AdoptedElement = (ObjectId, Tag, Element);
 
 /// Takes down what a node does while the world is not at hand.
-pub(super) struct Looking<'a> {
+pub(super) struct Observer<'a> {
     pub(super) truth: &'a mut Truth,
     pub(super) watch: &'a mut Invariants,
     pub(super) adopted: Vec<AdoptedElement>,
 }
 
-impl Watch<Caller> for Looking<'_> {
+impl Watch<Caller> for Observer<'_> {
     fn adopted(&mut self, caller: &Caller, request: &Request, _count: usize) {
         let (Subject::Objects(about), Request::Configured { body, .. }) =
             (&caller.subject, request)
