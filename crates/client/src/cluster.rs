@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+mod domain_health;
 mod status;
 
+pub use domain_health::DomainHealth;
 pub use status::{ClusterStatus, ClusterSummary, Health, ServerHealth, ServerStatus};
 
 /// A cluster: a random number, drawn when its first servers are made. Shown as 32 hexadecimal digits.

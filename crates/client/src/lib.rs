@@ -49,6 +49,7 @@
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
 //!   async sweep(&self, SweepOptions) -> Result<SweepReport, Error>      blocks that are not needed
 //!   async repair(&self, progress) -> Result<Redundancy, Error>    brings objects to the members that lack them
+//!   async repair_object(&self, &str) -> Result<Redundancy, Error>
 //!   async redundancy(&self, progress) -> Result<Redundancy, Error>
 //!   async orphans(&self) -> Result<SweepReport, Error>
 //!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
@@ -98,7 +99,7 @@ pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::InvalidChoice;
 pub use client::Client;
 pub use cluster::{
-    ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainInfo, Health,
+    ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainHealth, DomainInfo, Health,
     InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo, ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
@@ -114,7 +115,7 @@ pub use reconfig::{
     Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
     ReconfigOutcome, Successor, UnreachableServer,
 };
-pub use repair::{BelowRedundancy, Redundancy, RepairState};
+pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
 pub use statistics::Statistics;

@@ -4,15 +4,16 @@
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::session::Context;
+use crate::{Version, view};
 use areo_core::config::Configuration;
 use areo_core::dsm::redundancy::{
     Completion, Incomplete, MemberListing, ObjectRedundancy, RedundancyPage,
 };
 use areo_core::gather;
 use areo_core::limits::REPAIR_WINDOW;
-use areo_core::object::Kind;
+use areo_core::object::{Kind, Name};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Objects that are named in a report; the others are counted.
@@ -55,9 +56,24 @@ pub struct BelowRedundancy {
     pub damaged: Vec<String>,
     /// Servers that did not say what they hold.
     pub silent: Vec<String>,
+    /// Of an unrecoverable one: the versions that servers list, damaged or not, and where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<ListedVersion>,
     /// Why it could not be repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// A version of an object, and the servers that list it as their newest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ListedVersion {
+    /// Which.
+    #[serde(serialize_with = "view::text")]
+    pub version: Version,
+    /// Servers at which it is not damaged, by name.
+    pub sound: Vec<String>,
+    /// Servers at which it is damaged, by name.
+    pub damaged: Vec<String>,
 }
 
 /// What it takes to bring an object to every member.
@@ -133,6 +149,24 @@ impl Domain {
         self.look_at_all(false, progress).await
     }
 
+    /// As [`Domain::repair`], of the object with this key, and of the block or file that [`BelowRedundancy::key`] names so.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if no server has heard of it; [`Error::Invalid`] for what is no key; as [`Domain::repair`].
+    pub async fn repair_object(&self, key: &str) -> Result<Redundancy, Error> {
+        let names = Kind::ALL.map(|kind| Name::new(kind, key));
+        let names = names.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let look = move |context: Context| async move {
+            let mut all = Redundancy::default();
+            let looked = look_at(&context, &names, &mut all).await;
+            match all.objects {
+                0 if looked.is_ok() => Err(context.domain.not_found(names[0].key())),
+                _ => ended(&context, looked, all),
+            }
+        };
+        self.work(Operation::Repair, None, look).await
+    }
+
     async fn look_at_all(
         &self,
         repairs: bool,
@@ -140,17 +174,44 @@ impl Domain {
     ) -> Result<Redundancy, Error> {
         let look = move |context: Context| async move {
             let mut all = Redundancy::default();
-            match go_over(&context, repairs, &mut all, progress).await {
-                Ok(()) => Ok(all),
-                Err(Incomplete::Moving) => Ok(Redundancy {
-                    being_reconfigured: true,
-                    ..all
-                }),
-                Err(Incomplete::Unavailable(failed)) => Err(context.not_applied(&failed)),
-            }
+            let looked = go_over(&context, repairs, &mut all, progress).await;
+            ended(&context, looked, all)
         };
         self.work(Operation::Repair, None, look).await
     }
+}
+
+fn ended(
+    context: &Context,
+    looked: Result<(), Incomplete>,
+    all: Redundancy,
+) -> Result<Redundancy, Error> {
+    match looked {
+        Ok(()) => Ok(all),
+        Err(Incomplete::Moving) => Ok(Redundancy {
+            being_reconfigured: true,
+            ..all
+        }),
+        Err(Incomplete::Unavailable(failed)) => Err(context.not_applied(&failed)),
+    }
+}
+
+async fn look_at(
+    context: &Context,
+    names: &[Name],
+    all: &mut Redundancy,
+) -> Result<(), Incomplete> {
+    let domain = context.handle();
+    let path = domain.path().await?;
+    let [c] = &path[..] else {
+        return Err(Incomplete::Moving);
+    };
+    for name in names {
+        if let Some(object) = domain.redundancy_of(c, name).await? {
+            look_at_objects(context, c, &[object], true, all).await;
+        }
+    }
+    Ok(())
 }
 
 async fn go_over(
@@ -172,22 +233,33 @@ async fn go_over(
                 objects,
                 next: more,
             } = page;
-            let complete = objects.iter().map(async |object| {
-                let lacking = object.lacking();
-                match repairs && lacking.contains(&true) {
-                    true => Some(domain.complete(c, &object.name, &lacking).await),
-                    false => None,
-                }
-            });
-            let completed = gather::join(REPAIR_WINDOW, complete).await;
-            for (object, completed) in objects.iter().zip(completed) {
-                add(all, context, c, object, completed);
-            }
+            look_at_objects(context, c, &objects, repairs, all).await;
             progress(all.objects);
             next = more;
         }
     }
     Ok(())
+}
+
+async fn look_at_objects(
+    context: &Context,
+    c: &Arc<Configuration>,
+    objects: &[ObjectRedundancy],
+    repairs: bool,
+    all: &mut Redundancy,
+) {
+    let domain = context.handle();
+    let complete = objects.iter().map(async |object| {
+        let lacking = object.lacking();
+        match repairs && lacking.contains(&true) {
+            true => Some(domain.complete(c, &object.name, &lacking).await),
+            false => None,
+        }
+    });
+    let completed = gather::join(REPAIR_WINDOW, complete).await;
+    for (object, completed) in objects.iter().zip(completed) {
+        add(all, context, c, object, completed);
+    }
 }
 
 /// Counts an object.
@@ -240,9 +312,31 @@ fn add(
             lacking: named(&[MemberListing::Older, MemberListing::Damaged]),
             damaged: named(&[MemberListing::Damaged]),
             silent: named(&[MemberListing::Unknown]),
+            versions: match state {
+                RepairState::Waiting => Vec::new(),
+                RepairState::Unrecoverable => versions(object, |at| names.name(c.members()[at])),
+            },
             error,
         });
     }
+}
+
+/// The versions that members list, the newest first.
+fn versions(object: &ObjectRedundancy, name: impl Fn(usize) -> String) -> Vec<ListedVersion> {
+    let mut listed: BTreeMap<Version, ListedVersion> = BTreeMap::new();
+    for (at, version) in object.versions.iter().enumerate() {
+        let Some(version) = *version else { continue };
+        let of_version = listed.entry(version).or_insert(ListedVersion {
+            version,
+            sound: Vec::new(),
+            damaged: Vec::new(),
+        });
+        match object.listed[at] {
+            MemberListing::Damaged => of_version.damaged.push(name(at)),
+            _ => of_version.sound.push(name(at)),
+        }
+    }
+    listed.into_values().rev().collect()
 }
 
 fn word_of(kind: Kind) -> &'static str {
@@ -258,6 +352,29 @@ fn word_of(kind: Kind) -> &'static str {
 mod tests {
     use super::*;
     use MemberListing::{Damaged, Newest, Older, Unknown};
+
+    #[test]
+    fn of_what_is_lost_the_versions_are_said_and_where_they_are() {
+        let tag = |number| Version {
+            number,
+            ..Version::INITIAL
+        };
+        let object = ObjectRedundancy {
+            name: Name::user("k").unwrap(),
+            tag: tag(3),
+            listed: vec![Damaged, Older, Damaged, Newest, Unknown],
+            versions: vec![Some(tag(3)), Some(tag(2)), Some(tag(2)), Some(tag(3)), None],
+        };
+        let listed = versions(&object, |at| format!("s{}", at + 1));
+        let shown = |it: &ListedVersion| (it.version, it.sound.join(" "), it.damaged.join(" "));
+        assert_eq!(
+            listed.iter().map(shown).collect::<Vec<_>>(),
+            [
+                (tag(3), "s4".into(), "s1".into()),
+                (tag(2), "s2".into(), "s3".into())
+            ]
+        );
+    }
 
     #[test]
     fn an_object_is_unrecoverable_when_the_members_without_damage_are_no_quorum() {

@@ -11,6 +11,7 @@ pub mod cas;
 mod collect;
 mod complete;
 pub mod conditional;
+mod cross_check;
 pub mod ec;
 mod found;
 pub mod headers;
@@ -39,6 +40,7 @@ use store::{Outcome, Store};
 
 pub use adopt::{adapted, is_adoptable};
 pub use complete::complete;
+pub use cross_check::{CrossCheck, cross_check};
 pub use ec::fence::{drop_versions, fence, keep_data};
 pub use found::{CachedVersion, FoundVersion, PassedVersions, Scope};
 pub use offer::OfferOutcome;

@@ -6,6 +6,7 @@
 pub mod atomic;
 pub mod conditional;
 pub mod coverable;
+pub mod cross_check;
 pub mod decided_once;
 pub mod headers;
 pub mod holdings;

@@ -31,3 +31,31 @@ impl Instant {
         Instant(self.0.saturating_add(nanos))
     }
 }
+
+/// A point in time that may lie before the start of the clock, for what outlives a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PastMoment {
+    before: Duration,
+    at: Instant,
+}
+
+impl PastMoment {
+    /// The moment that lies so long before `now`.
+    pub fn before(now: Instant, age: Duration) -> PastMoment {
+        PastMoment {
+            before: age,
+            at: now,
+        }
+    }
+
+    /// How long ago it was.
+    pub fn age(self, now: Instant) -> Duration {
+        now.since(self.at).saturating_add(self.before)
+    }
+}
+
+impl From<Instant> for PastMoment {
+    fn from(now: Instant) -> PastMoment {
+        PastMoment::before(now, Duration::ZERO)
+    }
+}

@@ -76,6 +76,8 @@ pub const SWEEP_WINDOW: usize = 64;
 pub const REPAIR_WINDOW: usize = 4;
 /// Objects that could not be repaired, of which a server remembers when to try again.
 pub const REPAIR_FAILURES: usize = 10_000;
+/// Domains of which a server's status speaks.
+pub const STANDINGS: usize = 1000;
 /// Quorum calls of a transfer that are under way at once.
 pub const TRANSFER_WINDOW: usize = 4;
 /// Objects that a transfer moves by one quorum call, if they are small together.

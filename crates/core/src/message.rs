@@ -12,12 +12,14 @@ pub use enrolment::{Enrolment, RecordRank, RegisterKey, ServerRecord};
 pub use listing::{ListEntry, ListPage, ListRequest};
 pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};
 pub use refusal::Refusal;
+pub use status::{DomainStanding, ServerStatus};
 
 mod bounds;
 mod enrolment;
 mod listing;
 mod ranked;
 mod refusal;
+mod status;
 
 /// What a client asks one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -411,41 +413,6 @@ pub struct Directory {
     pub root: Arc<Configuration>,
     /// The registered servers, by id.
     pub servers: Vec<ServerRecord>,
-}
-
-/// How a server is.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ServerStatus {
-    /// Counts its starts.
-    pub incarnation: u64,
-    /// False while it waits for a quorum of the root domain to confirm its incarnation.
-    pub serving: bool,
-    /// Acknowledged writes are on disk.
-    pub durable: bool,
-    /// Objects, tombstones included.
-    pub objects: u64,
-    /// Versions held of them.
-    pub versions: u64,
-    /// Bytes of the elements held.
-    pub element_bytes: u64,
-    /// Bytes that the store has written and not reclaimed, on disk or in memory.
-    pub stored_bytes: u64,
-    /// Objects that wait for repair.
-    pub damaged: u64,
-    /// Configurations known here.
-    pub configurations: u64,
-    /// Those of them whose successor is decided and not final: changes that somebody makes, or has left.
-    pub pending: u64,
-    /// For how long the server has known the oldest of these successors, since its start at most; in milliseconds.
-    pub pending_ms: u64,
-    /// Versions let go for newer ones, since its start.
-    pub trimmed: u64,
-    /// Objects that were damaged and made whole again, since its start.
-    pub repaired: u64,
-    /// Objects that it lacked when it last went over them (`[X-26 self-repair]`).
-    pub lacking: u64,
-    /// How long ago it last went over all its objects, in milliseconds. `None`: not since its start.
-    pub proven_ms: Option<u64>,
 }
 
 /// One-way: nobody waits for it and its loss costs only time.

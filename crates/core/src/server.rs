@@ -35,6 +35,7 @@ use crate::timing;
 use finals::Finals;
 use record::{Ledger, Step};
 use registry::Registry;
+use standing::Standing;
 use state::ConfigurationState;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -79,9 +80,7 @@ pub struct Server {
     ledger: Ledger,
     /// The first second of this start that it knows of.
     started_s: Option<u32>,
-    /// What it lacks, and when it last went over everything.
-    lacking: u64,
-    proven: Option<Instant>,
+    standing: Standing,
     /// Objects with several versions, by when they may be quiet.
     quiet: VecDeque<(Instant, ConfigurationId, Name, Tag)>,
 }
@@ -98,8 +97,7 @@ impl Server {
             registry: Registry::default(),
             ledger: Ledger::default(),
             started_s: None,
-            lacking: 0,
-            proven: None,
+            standing: Standing::default(),
             quiet: VecDeque::new(),
         }
     }

@@ -4,15 +4,17 @@
 //!
 //! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
 
-use crate::config::ServerId;
+use crate::config::{ConfigurationId, ServerId};
 use crate::element::{Element, Handle, ReplyElement};
-use crate::instant::Instant;
+use crate::instant::{Instant, PastMoment};
 use crate::message::{
-    Access, Answer, Body, CellRequest, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
+    Access, Answer, Body, CellRequest, DomainStanding, Enrolment, Note, Refusal, Reply, Request,
+    ServerRecord,
 };
-use crate::object::Metadata;
+use crate::object::{Metadata, Name};
 use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
+use crate::tag::Tag;
 
 /// Where the records are, once a batch is durable.
 pub trait Heap {
@@ -114,9 +116,15 @@ impl<C> Shard<C> {
         self.server.serve();
     }
 
-    /// The server has gone over its objects, all of them or some, and lacks so many: its status says so.
-    pub fn gone_over(&mut self, now: Instant, lacking: u64, is_all: bool) {
-        self.server.gone_over(now, lacking, is_all);
+    /// The server has gone over the objects of these domains, of all its domains or some: its status says what it found. Of a domain
+    /// that it went over to the last object `proven_ms` is 0.
+    pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {
+        self.server.gone_over(now, domains, is_all);
+    }
+
+    /// All records that were there at that moment have been verified since. `None`: it is not known.
+    pub fn verified(&mut self, since: Option<PastMoment>) {
+        self.server.verified(since);
     }
 
     /// Before a request is received, and while its batch is open: puts elements that are held here already in place of the
@@ -189,7 +197,12 @@ impl<C> Shard<C> {
 
     /// A record turned out to be damaged while nobody needed it.
     pub fn damaged(&mut self, header: &ElementHeader) {
-        self.server.damage(header.key, &header.name, header.tag);
+        self.distrust(header.key, &header.name, header.tag);
+    }
+
+    /// The element of this version is not one of the version's value, although its checksum is right: it counts as damaged.
+    pub fn distrust(&mut self, key: ConfigurationId, name: &Name, tag: Tag) {
+        self.server.damage(key, name, tag);
     }
 
     /// Closes the batch: these steps must be durable, in this order, before [`Shard::release`].

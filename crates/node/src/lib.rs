@@ -16,5 +16,5 @@ mod watch;
 
 pub use error::NodeError;
 pub use keep::{Durable, Keep, Purpose, may_be_replaced, may_start};
-pub use node::{Job, Node, ScrubCursor, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
+pub use node::{Job, Node, ScrubCursor, ScrubProgress, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
 pub use watch::Watch;

@@ -26,7 +26,7 @@ use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::Watch;
 
-pub use scrub::ScrubCursor;
+pub use scrub::{ScrubCursor, ScrubProgress};
 
 /// How often the store is looked after.
 pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);

@@ -12,6 +12,8 @@
 //! | `registration` | the root domain confirms the start |
 //! | `service` | bytes to requests |
 //! | `worker` | requests to the node, commits to another thread |
+//! | `repair` | rounds of repair of its own objects |
+//! | `scrubbing` | how far verification is, kept over restarts |
 //! | `admin` | live and ready |
 //! | `cluster` | whether quorums of the domains serve |
 
@@ -25,6 +27,7 @@ mod naming;
 mod registration;
 mod repair;
 mod run;
+mod scrubbing;
 mod service;
 mod worker;
 

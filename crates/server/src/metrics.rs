@@ -238,6 +238,7 @@ impl Metrics {
         raise(&self.sent, present.traffic.sent_bytes);
         self.status.set(&present.status);
         self.scrub.set(present.scrubbed);
+        self.repair.set_oldest(present.scrubbed.1);
         self.process.look();
         self.traces.set(&present.exported);
         text(&self.registry)

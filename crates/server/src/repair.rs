@@ -48,7 +48,7 @@ impl Registrar {
             tokio::time::sleep(pause).await;
             self.learn_addresses(identity).await;
             let begun = Instant::now();
-            let round = repairer.round(&|| worker.busy_percent()).await;
+            let round = repairer.round(&**worker).await;
             let took = begun.elapsed();
             worker.gone_over(&round);
             report(&round);
@@ -75,6 +75,10 @@ fn report(round: &Round) {
         if repaired > 0 || lacking > 0 {
             let bytes = domain.bytes;
             tracing::info!(domain = %name, repaired, bytes, lacking, "objects of this server were repaired");
+        }
+        if domain.checks.contradicting > 0 {
+            let objects = domain.checks.contradicting;
+            tracing::error!(domain = %name, objects, "elements of objects contradict each other, and it is not known which are wrong");
         }
         if let Some(ended) = &domain.ended {
             tracing::debug!(domain = %name, %ended, "a round of repair ended before its last object");

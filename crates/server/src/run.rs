@@ -31,6 +31,7 @@ use crate::identity::{self, Identity};
 use crate::metrics::{ExternalMetrics, Metrics};
 use crate::naming;
 use crate::registration::{self, Registrar};
+use crate::scrubbing;
 use crate::service::NodeService;
 use crate::worker::{Durable, Worker};
 
@@ -130,7 +131,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         true => None,
         false => Some(new_identity(&options).await?),
     };
-    let directory = Directory::open(&options.data)?;
+    let directory = Rc::new(Directory::open(&options.data)?);
     let is_drawn = new.is_some();
     let identity = identity_of(&directory, new, &options)?;
     let record = record_of(&identity, is_drawn, &options);
@@ -139,11 +140,13 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
     let known = known_before(&shard);
     let metrics = Arc::new(Metrics::new());
-    let worker = Worker::new(shard, keep, metrics.clone(), options.scrub_bytes_per_s);
+    let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
+    let worker = Worker::new(shard, keep, metrics.clone(), scrub);
     let listener = bind(listen, (&identity, record.incarnation), &worker).await;
     let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
     spawn_local(accept(Rc::clone(&listener)));
     spawn_local(Rc::clone(&worker).upkeep());
+    spawn_local(scrubbing::keep(directory.clone(), worker.clone()));
     spawn_local(tell(
         asked,
         (metrics.clone(), options.recorder.clone()),
@@ -177,12 +180,17 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         _ = interrupt.recv() => Ok(()),
     };
     health.set_ready(false);
-    stop(&worker, &listener, outcome.is_ok()).await;
+    stop(&worker, &listener, &directory, outcome.is_ok()).await;
     outcome
 }
 
 /// Goes down: what came before is answered if the server is sound.
-async fn stop(worker: &Rc<Worker>, listener: &Listener<NodeService>, sound: bool) {
+async fn stop(
+    worker: &Rc<Worker>,
+    listener: &Listener<NodeService>,
+    directory: &Directory,
+    sound: bool,
+) {
     tracing::info!("stopping");
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
@@ -190,6 +198,7 @@ async fn stop(worker: &Rc<Worker>, listener: &Listener<NodeService>, sound: bool
     if sound {
         listener.drain(DRAIN).await;
     }
+    scrubbing::write(directory, worker);
     worker.close().await;
 }
 

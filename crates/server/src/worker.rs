@@ -5,14 +5,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use areo_core::config::ServerId;
+use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::manager::repair::Round;
+use areo_core::manager::repair::{RepairHost, Round};
 use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
+use areo_core::object::Name;
 use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{ReleasedBatch, Shard};
+use areo_core::tag::Tag;
 use areo_net::network::Network;
-use areo_node::{Job, Node, NodeError, Sizes, Turn, UPKEEP_PERIOD, Watch};
+use areo_node::{Job, Node, NodeError, ScrubProgress, Sizes, Turn, UPKEEP_PERIOD, Watch};
 use areo_store::disk::DiskFile;
 use areo_store::{Commit, FileDisk};
 use tokio::sync::Notify;
@@ -87,6 +89,24 @@ struct PendingNote {
     until: Instant,
 }
 
+impl RepairHost for Worker {
+    /// It was at work while it turned, or waited for the disk.
+    fn busy_percent(&self) -> u8 {
+        let now = Instant::now();
+        let (worked, since) = self.worked.replace((Duration::ZERO, now));
+        let passed = now.duration_since(since).max(Duration::from_millis(1));
+        let percent = worked.as_micros() * 100 / passed.as_micros();
+        u8::try_from(percent).unwrap_or(100).min(100)
+    }
+
+    fn distrust(&self, key: ConfigurationId, name: &Name, tag: Tag) {
+        tracing::error!(version = %tag, "an element is not of the value that the others make: taking it for damaged");
+        if let Some(node) = self.node.borrow_mut().as_mut() {
+            node.distrust(key, name, tag);
+        }
+    }
+}
+
 /// A node on its thread.
 pub(crate) struct Worker {
     /// `None` once it is closed.
@@ -109,12 +129,12 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// A worker that verifies so many bytes of its records in a second.
+    /// A worker that verifies so many bytes of its records in a second, from where an earlier process was.
     pub(crate) fn new(
         shard: Shard<Caller>,
         keep: Durable,
         metrics: Arc<Metrics>,
-        scrub_bytes_per_s: u64,
+        (scrub_bytes_per_s, scrubbed): (u64, Option<ScrubProgress>),
     ) -> Rc<Worker> {
         let periods_per_s = (1000 / UPKEEP_PERIOD.as_millis()) as u64;
         let sizes = Sizes {
@@ -122,8 +142,11 @@ impl Worker {
             ..SIZES
         };
         let mut node = Node::new(shard, keep, sizes);
-        // Servers that start together, or often, verify other records first.
-        node.scrub_from(getrandom::u64().expect("the operating system gives entropy"));
+        match scrubbed {
+            Some(progress) => node.resume_scrub(CoreInstant::default(), progress),
+            // Servers of a new cluster verify different records first.
+            None => node.scrub_from(getrandom::u64().expect("the operating system gives entropy")),
+        }
         Rc::new(Worker {
             node: RefCell::new(Some(node)),
             batch: RefCell::default(),
@@ -198,7 +221,7 @@ impl Worker {
         self.metrics.gone_over(round);
         let now = self.since_start(Instant::now());
         if let Some(node) = self.node.borrow_mut().as_mut() {
-            node.gone_over(now, round.lacking(), round.is_whole);
+            node.gone_over(now, &round.standings(), round.is_whole);
         }
     }
 
@@ -207,15 +230,6 @@ impl Worker {
         if let Some(node) = self.node.borrow_mut().as_mut() {
             node.drain();
         }
-    }
-
-    /// For which share of the time since it was last asked the worker was at work: it turned, or waited for the disk.
-    pub(crate) fn busy_percent(&self) -> u8 {
-        let now = Instant::now();
-        let (worked, since) = self.worked.replace((Duration::ZERO, now));
-        let passed = now.duration_since(since).max(Duration::from_millis(1));
-        let percent = worked.as_micros() * 100 / passed.as_micros();
-        u8::try_from(percent).unwrap_or(100).min(100)
     }
 
     fn work(&self, time: Duration) {
@@ -230,6 +244,12 @@ impl Worker {
         node.as_ref().map_or((0, None), |node| {
             (node.scrubbing().bytes, node.scrubbing().oldest(now))
         })
+    }
+
+    /// How far verification is. `None`: there is no disk, or the worker is closed.
+    pub(crate) fn scrub_progress(&self) -> Option<ScrubProgress> {
+        let now = self.since_start(Instant::now());
+        self.node.borrow().as_ref()?.scrub_progress(now)
     }
 
     fn since_start(&self, now: Instant) -> CoreInstant {

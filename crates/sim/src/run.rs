@@ -110,6 +110,8 @@ pub struct Outcome {
     pub adopted: u64,
     /// Objects that servers brought themselves (`[X-26 self-repair]`).
     pub repaired: u64,
+    /// Objects whose elements servers compared, and found to be of one value (`[X-29 cross-check]`).
+    pub cross_checked: u64,
     /// Things that happened: messages, commits, timers, faults.
     pub events: u64,
     /// Virtual time that passed.
@@ -139,6 +141,8 @@ pub struct Report {
     pub adopted: u64,
     /// Objects that servers brought themselves (`[X-26 self-repair]`).
     pub repaired: u64,
+    /// Objects whose elements servers compared, and found to be of one value (`[X-29 cross-check]`).
+    pub cross_checked: u64,
     /// Their events.
     pub events: u64,
     /// All their faults.
@@ -180,6 +184,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
             report.reconfigurations += outcome.reconfigurations;
             report.adopted += outcome.adopted;
             report.repaired += outcome.repaired;
+            report.cross_checked += outcome.cross_checked;
             report.events += outcome.events;
             report.fired.add(&outcome.fired);
             if outcome.violation.is_some() {
@@ -257,6 +262,7 @@ pub fn restricted(
         reconfigurations: work.reconfigurations(),
         adopted: world.adopted(),
         repaired: world.repaired(),
+        cross_checked: world.cross_checked(),
         events: world.events(),
         virtual_time: world.now().since(Instant::default()),
         fired: world.plan().fired(),
@@ -279,6 +285,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         reconfigurations: 0,
         adopted: 0,
         repaired: 0,
+        cross_checked: 0,
         events: world.events(),
         virtual_time: Duration::ZERO,
         fired: FaultCounts::default(),

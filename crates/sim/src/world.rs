@@ -65,8 +65,9 @@ struct Inner {
     events: Cell<u64>,
     /// Elements that servers took from earlier configurations.
     adopted: Cell<u64>,
-    /// Objects that servers brought themselves.
+    /// Objects that servers brought themselves, and those whose elements they compared and found to be of one value.
     repaired: Cell<u64>,
+    cross_checked: Cell<u64>,
     /// Kept if somebody wants to read it.
     schedule: RefCell<Option<VecDeque<String>>>,
 }
@@ -184,6 +185,7 @@ impl World {
             events: Cell::default(),
             adopted: Cell::default(),
             repaired: Cell::default(),
+            cross_checked: Cell::default(),
             schedule: RefCell::new(setup.traced.then(VecDeque::new)),
         }));
         for server in 0..servers {
@@ -298,6 +300,10 @@ impl World {
 
     pub(crate) fn repaired(&self) -> u64 {
         self.0.repaired.get()
+    }
+
+    pub(crate) fn cross_checked(&self) -> u64 {
+        self.0.cross_checked.get()
     }
 
     /// Everything that happened so far.

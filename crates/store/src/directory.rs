@@ -5,6 +5,7 @@
 //! FORMAT    "areo data directory\nformat 2\n"
 //! IDENTITY  a blob of the layer above, with a checksum
 //! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
+//! SCRUB     how far verification is, a blob of the layer above behind its checksum; may be missing
 //! <name>/   one directory per log, see Directory::disk
 //! ```
 
@@ -25,6 +26,7 @@ const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
 const IDENTITY: &str = "IDENTITY";
 const SPARE: &str = "IDENTITY.spare";
+const SCRUB: &str = "SCRUB";
 /// File systems put this into their root.
 const LOST_AND_FOUND: &str = "lost+found";
 
@@ -216,6 +218,27 @@ impl Directory {
             path: self.path.join(IDENTITY),
             source,
         })
+    }
+}
+
+impl Directory {
+    /// How far verification is, as [`Directory::write_scrub`] wrote it last. `None`: that is not known, which does no harm.
+    pub fn read_scrub(&self) -> Option<Bytes> {
+        let bytes = Bytes::from(fs::read(self.path.join(SCRUB)).ok()?);
+        let (checksum, progress) = bytes.split_first_chunk::<4>()?;
+        let is_sound = u32::from_le_bytes(*checksum) == crc32c(progress);
+        is_sound.then(|| bytes.slice_ref(progress))
+    }
+
+    /// Says how far verification is. After a crash of the machine an older one may be there, or none.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn write_scrub(&self, progress: &[u8]) -> io::Result<()> {
+        let beside = self.path.join(new_name(SCRUB));
+        let checksum = crc32c(progress).to_le_bytes();
+        fs::write(&beside, [&checksum[..], progress].concat())?;
+        fs::rename(&beside, self.path.join(SCRUB))
     }
 }
 

@@ -35,5 +35,5 @@ pub use format::{MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, footprint};
 pub use index::Handle;
 pub use log::{
     CloseError, Log, LogOptions, OpenReport, PayloadState, RecoveredRecord, ScrubOutcome,
-    StepOutcome, TornTail, Usage,
+    ScrubPlace, StepOutcome, TornTail, Usage,
 };

@@ -35,11 +35,10 @@ mod space;
 mod step;
 
 pub use open::{OpenReport, PayloadState, RecoveredRecord, TornTail};
-pub use scrub::ScrubOutcome;
+pub use scrub::{ScrubOutcome, ScrubPlace};
 pub use seal::CloseError;
 pub use step::StepOutcome;
 
-use reclaim::Reclaim;
 use seal::HintJob;
 use segment::{SegmentState, Segments};
 use space::Space;
@@ -120,14 +119,14 @@ pub struct Log<D: Disk> {
     is_sealed: bool,
     space: Space,
     hint_job: Option<HintJob>,
-    reclaim: Option<Reclaim>,
+    reclaim: Option<reclaim::Reclaim>,
     /// The newest census, and whether a newer one must be written although no segment is to go.
     census: Option<Handle>,
     census_generation: u64,
     census_due: bool,
     /// Segments that should be there and are not.
     missing: Vec<u64>,
-    scrub_at: u32,
+    scrub: scrub::ScrubJob,
     /// Internal records that are live (censuses), not counted in [`Usage::records`].
     internal: u64,
 }
@@ -325,7 +324,7 @@ impl<D: Disk> Log<D> {
             census_generation: 0,
             census_due: false,
             missing: Vec::new(),
-            scrub_at: 0,
+            scrub: scrub::ScrubJob::default(),
             internal: 0,
         }
     }
@@ -443,6 +442,7 @@ impl<D: Disk> Log<D> {
         let cursors = [
             self.hint_job.as_mut().map(|job| &mut job.cursor),
             self.reclaim.as_mut().map(|job| &mut job.cursor),
+            Some(&mut self.scrub.cursor),
         ];
         for cursor in cursors.into_iter().flatten() {
             if *cursor == slot {

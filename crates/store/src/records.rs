@@ -14,7 +14,8 @@ use crate::error::{CommitError, OpenError, ReserveError, StepError};
 use crate::format::{MAX_HEADER_BYTES, footprint};
 use crate::index::Handle;
 use crate::log::{
-    CloseError, Log, LogOptions, OpenReport, PayloadState, ScrubOutcome, StepOutcome, Usage,
+    CloseError, Log, LogOptions, OpenReport, PayloadState, ScrubOutcome, ScrubPlace, StepOutcome,
+    Usage,
 };
 
 /// What a record's header takes at most beside a name and metadata, in bytes.
@@ -223,6 +224,16 @@ impl<D: Disk> Records<D> {
             _ => None,
         };
         Ok((outcome, damaged))
+    }
+
+    /// As [`Log::scrub_place`].
+    pub fn scrub_place(&self) -> ScrubPlace {
+        self.log.scrub_place()
+    }
+
+    /// As [`Log::scrub_at`].
+    pub fn scrub_at(&mut self, place: ScrubPlace) {
+        self.log.scrub_at(place);
     }
 
     /// As [`Log::scrub_from`].

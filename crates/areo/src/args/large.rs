@@ -1,5 +1,6 @@
 //! The command line: what looks after the objects of a domain, and ranges of large ones.
 
+use super::KeyParser;
 use crate::units::parse_time;
 use clap::{Args, Subcommand};
 use std::ops::Bound;
@@ -12,7 +13,7 @@ pub(crate) struct Sweep {
     pub(crate) older_than: Option<Duration>,
 }
 
-#[derive(Subcommand, Debug, Clone, Copy)]
+#[derive(Subcommand, Debug, Clone)]
 pub(crate) enum Repair {
     /// Count the objects that every server of their domain holds; of all domains, or that of --domain
     ///
@@ -21,12 +22,16 @@ pub(crate) enum Repair {
     /// Name the objects of the domain that are not at all servers, and the servers that they wait for
     ///
     /// `waiting`: those servers get the object once they serve and have room. `unrecoverable`: it is damaged at so many servers that
-    /// the others are no quorum.
+    /// the others are no quorum; the versions are named that servers list, and where.
     Ls,
-    /// Look at every object of the domain now, and bring its newest version to the servers that lack it
+    /// Look at every object of the domain now, or at one, and bring its newest version to the servers that lack it
     ///
     /// Ends with 1 if an object is not at all servers then. May be run at any time, and again.
-    Retry,
+    Retry {
+        /// Only what has this key, as `areo repair ls` names it
+        #[arg(value_name = "KEY", value_parser = KeyParser)]
+        key: Option<String>,
+    },
 }
 
 /// First byte, and where it ends.

@@ -59,7 +59,7 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
 async fn ls(session: &Session) -> Outcome {
     let client = session.connect().await?;
     let domains = client.domains().await.map_err(failure)?;
-    print_all(session.out, &domains)?;
+    print_all(session.out, &domains, [])?;
     client.close().await;
     Ok(())
 }
@@ -141,11 +141,16 @@ pub(super) fn experimental(c: &ConfigurationInfo) -> String {
     c.experimental.settings().join(", ")
 }
 
-pub(super) fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
+/// With further columns, each with a cell for each domain.
+pub(super) fn print_all<const N: usize>(
+    out: Output,
+    domains: &[DomainInfo],
+    more: [(&'static str, Vec<String>); N],
+) -> Outcome {
     if out.json {
         return domains.iter().try_for_each(|info| out.object(info));
     }
-    let columns = [
+    let mut columns = vec![
         Column::Text("domain"),
         Column::Text("dap"),
         Column::Number("quorum"),
@@ -155,7 +160,14 @@ pub(super) fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
         Column::Text("pending"),
         Column::Text("servers"),
     ];
-    let rows: Vec<_> = domains.iter().map(row).collect();
+    let mut rows: Vec<_> = domains.iter().map(row).collect();
+    for (name, cells) in more {
+        assert_eq!(cells.len(), rows.len(), "a cell for each domain");
+        columns.push(Column::Text(name));
+        for (row, cell) in rows.iter_mut().zip(cells) {
+            row.push(cell);
+        }
+    }
     out.table(&columns, &rows)
 }
 

@@ -6,7 +6,7 @@ use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_count;
-use areo_client::{BelowRedundancy, Domain, ROOT_DOMAIN, Redundancy};
+use areo_client::{BelowRedundancy, Domain, ListedVersion, ROOT_DOMAIN, Redundancy};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(super) fn run(session: &Session, args: args::Repair) -> Outcome {
     match args {
         args::Repair::Status => session::run(status(session), ""),
         args::Repair::Ls => session::run(ls(session), ""),
-        args::Repair::Retry => session::run(retry(session), ""),
+        args::Repair::Retry { key } => session::run(retry(session, key.as_deref()), ""),
     }
 }
 
@@ -58,7 +58,7 @@ async fn status(session: &Session) -> Outcome {
     let mut all = Vec::new();
     for name in &names {
         let domain = Session::find(&client, name).await?;
-        all.push(look(session.out, &domain, false).await?);
+        all.push(look(session.out, &domain, Look::At).await?);
     }
     print_domains(session.out, &all)?;
     client.close().await;
@@ -68,29 +68,40 @@ async fn status(session: &Session) -> Outcome {
 /// `areo repair ls`.
 async fn ls(session: &Session) -> Outcome {
     let (client, domain) = session.domain().await?;
-    let looked = look(session.out, &domain, false).await?;
+    let looked = look(session.out, &domain, Look::At).await?;
     print_objects(session.out, &looked)?;
     client.close().await;
     Ok(())
 }
 
 /// `areo repair retry`.
-async fn retry(session: &Session) -> Outcome {
+async fn retry(session: &Session, key: Option<&str>) -> Outcome {
     let (client, domain) = session.domain().await?;
-    let looked = [look(session.out, &domain, true).await?];
+    let what = key.map_or(Look::AndRepair, Look::AndRepairOne);
+    let looked = [look(session.out, &domain, what).await?];
     print_domains(session.out, &looked)?;
     client.close().await;
     conclude(&looked)
 }
 
-async fn look(out: Output, domain: &Domain, repairs: bool) -> Outcome<DomainRedundancy> {
-    let what = format!("looking at '{}'", domain.name());
-    let bar = progress::spinner(out, &what);
+/// What is done with the objects of a domain.
+#[derive(Clone, Copy)]
+enum Look<'a> {
+    At,
+    AndRepair,
+    /// Only with those of this key.
+    AndRepairOne(&'a str),
+}
+
+async fn look(out: Output, domain: &Domain, what: Look<'_>) -> Outcome<DomainRedundancy> {
+    let title = format!("looking at '{}'", domain.name());
+    let bar = progress::spinner(out, &title);
     let shown = bar.clone();
-    let progress = move |objects| shown.set_message(format!("{what}: {objects} objects"));
-    let done = match repairs {
-        true => domain.repair(progress).await,
-        false => domain.redundancy(progress).await,
+    let progress = move |objects| shown.set_message(format!("{title}: {objects} objects"));
+    let done = match what {
+        Look::At => domain.redundancy(progress).await,
+        Look::AndRepair => domain.repair(progress).await,
+        Look::AndRepairOne(key) => domain.repair_object(key).await,
     };
     bar.finish_and_clear();
     Ok(DomainRedundancy {
@@ -191,7 +202,10 @@ fn print_objects(out: Output, looked: &DomainRedundancy) -> Outcome {
         let mut objects = below.iter();
         return objects.try_for_each(|object| out.object(&ObjectReport { domain, object }));
     }
-    let columns = ["state", "kind", "key", "lacking", "damaged", "silent"].map(Column::Text);
+    let columns = [
+        "state", "kind", "key", "lacking", "damaged", "silent", "versions",
+    ];
+    let columns = columns.map(Column::Text);
     let row = |object: &BelowRedundancy| {
         vec![
             object.state.word().to_owned(),
@@ -200,6 +214,7 @@ fn print_objects(out: Output, looked: &DomainRedundancy) -> Outcome {
             object.lacking.join(" "),
             object.damaged.join(" "),
             object.silent.join(" "),
+            versions(object),
         ]
     };
     let rows: Vec<_> = below.iter().map(row).collect();
@@ -214,6 +229,20 @@ fn print_objects(out: Output, looked: &DomainRedundancy) -> Outcome {
         ));
     }
     Ok(())
+}
+
+/// The versions of an unrecoverable object, and the servers that list them.
+fn versions(object: &BelowRedundancy) -> String {
+    let of_version = |it: &ListedVersion| {
+        let damaged = it
+            .damaged
+            .iter()
+            .map(|server| format!("{server} (damaged)"));
+        let servers: Vec<String> = it.sound.iter().cloned().chain(damaged).collect();
+        format!("{} at {}", it.version, servers.join(" "))
+    };
+    let all: Vec<String> = object.versions.iter().map(of_version).collect();
+    all.join(", ")
 }
 
 #[cfg(test)]
@@ -241,6 +270,7 @@ mod tests {
             lacking: vec!["s2".into()],
             damaged: Vec::new(),
             silent: vec!["s4".into()],
+            versions: Vec::new(),
             error: None,
         });
         let sentence = refusal(&looked).expect("one is below");

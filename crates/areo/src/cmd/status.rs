@@ -8,7 +8,8 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::units::{show_age, show_count, show_size};
-use areo_client::{ClusterStatus, ClusterSummary, ServerHealth};
+use areo_client::{ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, ServerHealth};
+use serde::Serialize;
 
 pub(super) fn run(session: &Session, args: &args::Status) -> Outcome {
     session::run(status(session, args), "")
@@ -43,7 +44,60 @@ fn print(out: Output, status: &ClusterStatus) -> Outcome {
     if out.terminal && !domains.is_empty() {
         out.line("")?;
     }
-    domain::print_all(out, domains)
+    print_domains(out, status, domains)
+}
+
+/// What is printed of a domain with `--json`.
+#[derive(Serialize)]
+struct DomainReport<'a> {
+    #[serde(flatten)]
+    domain: &'a DomainInfo,
+    #[serde(flatten)]
+    health: DomainHealth,
+}
+
+fn print_domains(out: Output, status: &ClusterStatus, domains: &[DomainInfo]) -> Outcome {
+    if out.json {
+        return domains.iter().try_for_each(|domain| {
+            out.object(&DomainReport {
+                domain,
+                health: status.health_of(domain),
+            })
+        });
+    }
+    let health: Vec<_> = domains.iter().map(|it| status.health_of(it)).collect();
+    let of_health =
+        |text: fn(&DomainHealth) -> String| -> Vec<String> { health.iter().map(text).collect() };
+    let columns = [
+        ("redundancy", of_health(redundancy_of)),
+        ("verified", of_health(verified)),
+    ];
+    domain::print_all(out, domains, columns)
+}
+
+/// Whether every server holds its element of every object, and how old that news is.
+fn redundancy_of(health: &DomainHealth) -> String {
+    let missing: u64 = health.missing.values().sum();
+    if missing > 0 {
+        let servers = health.missing.iter();
+        let servers: Vec<_> = servers.map(|(name, it)| format!("{name} {it}")).collect();
+        return format!("{missing} missing: {}", servers.join(", "));
+    }
+    match (health.objects, health.proven_seconds) {
+        (Some(objects), Some(seconds)) => {
+            let objects = show_count(objects, "object");
+            format!("all {objects} at all servers, {} ago", show_age(seconds))
+        }
+        _ => format!("not known of {}", health.not_proven.join(", ")),
+    }
+}
+
+/// How old the oldest verification of a record is, at most.
+fn verified(health: &DomainHealth) -> String {
+    let seconds = health.unscrubbed_seconds;
+    seconds.map_or("-".into(), |seconds| {
+        format!("within {}", show_age(seconds))
+    })
 }
 
 fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
@@ -165,6 +219,7 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
 mod tests {
     use super::*;
     use areo_client::{Health, ServerId, ServerInfo, ServerStatus};
+    use std::collections::BTreeMap;
 
     fn health(status: Health) -> ServerHealth {
         ServerHealth {
@@ -253,6 +308,36 @@ mod tests {
         assert_eq!(
             said(&[server(Some(5000), 3), server(None, 0)]),
             "3 elements missing: `areo repair ls` names the objects"
+        );
+    }
+
+    #[test]
+    fn a_domain_is_said_to_be_whole_only_if_that_is_known() {
+        let mut health = DomainHealth {
+            objects: Some(12_034),
+            missing: BTreeMap::new(),
+            not_proven: Vec::new(),
+            proven_seconds: Some(3 * 3600),
+            unscrubbed_seconds: None,
+        };
+        assert_eq!(
+            redundancy_of(&health),
+            "all 12034 objects at all servers, 3 h ago"
+        );
+        assert_eq!(verified(&health), "-");
+        health.unscrubbed_seconds = Some(300);
+        assert_eq!(verified(&health), "within 5 min");
+        health.proven_seconds = None;
+        health.not_proven = vec!["s1".into(), "s4".into()];
+        assert_eq!(redundancy_of(&health), "not known of s1, s4");
+        health.missing = [("s2", 4), ("s4", 3)].map(|(s, it)| (s.into(), it)).into();
+        assert_eq!(redundancy_of(&health), "7 missing: s2 4, s4 3");
+        assert_eq!(
+            serde_json::to_value(&health).unwrap(),
+            serde_json::json!({
+                "objects": 12034, "missing": {"s2": 4, "s4": 3}, "not_proven": ["s1", "s4"],
+                "proven_seconds": null, "unscrubbed_seconds": 300,
+            })
         );
     }
 

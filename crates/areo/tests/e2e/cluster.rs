@@ -214,6 +214,12 @@ impl Cluster {
         wait_until(|| !lives(pid));
     }
 
+    /// Waits until a server that was to end has ended.
+    pub(crate) fn wait_for_end(&self, server: &str) {
+        let pid = self.pid(server);
+        wait_until(|| !lives(pid));
+    }
+
     /// Starts a server that was killed, and waits until it serves.
     pub(crate) fn restart(&mut self, server: &str) {
         self.start_server(server);

@@ -4,6 +4,7 @@ use crate::cluster::{Cluster, SERVERS, signal, wait_until};
 use crate::metrics::{metrics, value};
 use crate::values::bytes;
 use rustix::process::Signal;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -355,7 +356,10 @@ fn repair_itself(kind: &str) {
     wait_until(|| cluster.run(&["repair", "status"]).code == 0);
     wait_until(|| {
         let status = cluster.run(&["status", "--json"]).done().objects();
-        status[0]["lacking"] == 0 && status[0]["proven_seconds"].is_u64()
+        let domain = status.iter().find(|it| it["domain"] == "default");
+        let domain = domain.expect("it is listed");
+        let is_proven = domain["proven_seconds"].is_u64() && domain["missing"] == json!({});
+        status[0]["lacking"] == 0 && status[0]["proven_seconds"].is_u64() && is_proven
     });
     let spare_now = |cluster: &Cluster| {
         let plan = ["reconfig", "plan", "default", "--delta", "9", "--json"];
@@ -376,6 +380,53 @@ fn repair_itself(kind: &str) {
     assert_s2_is_whole(&mut cluster);
 }
 
+/// How often the server is killed in the test below.
+const KILLS: &str = "AREO_REPAIR_KILLS";
+
+/// What a server has brought itself is durable, and it lists that: it goes on where it was, however often it is killed.
+/// `AREO_REPAIR_KILLS` says how often.
+#[test]
+fn a_server_that_is_killed_while_it_repairs_itself_goes_on() {
+    let kills: u32 = std::env::var(KILLS).map_or(4, |kills| kills.parse().expect("a number"));
+    // More than a server brings itself before it is killed.
+    let objects = 10 * kills;
+    let mut cluster = Cluster::start(&["--servers", "5"]);
+    let held_by_s2 = |cluster: &Cluster| {
+        let now = metrics(cluster.port() + 91);
+        value(&now, "areo_store_objects")
+    };
+    let empty = held_by_s2(&cluster);
+    cluster.kill("s2");
+    for i in 0..objects {
+        let value = bytes(100_000, u64::from(i));
+        let key = format!("k{i}");
+        cluster.run_with(&["put", &key, "-"], &value).done();
+    }
+    let mut held = empty;
+    for _ in 0..kills {
+        cluster.start_server_with("s2", &["--repair-rate", "1MiB"]);
+        wait_until(|| cluster.state("s2") == "serving");
+        let before = held;
+        wait_until(|| {
+            held = held_by_s2(&cluster);
+            assert!(held >= before, "{held} of {before} objects are left");
+            held > before
+        });
+        cluster.kill("s2");
+    }
+    assert!(
+        held < empty + f64::from(objects),
+        "it was killed before the end"
+    );
+    cluster.restart("s2");
+    wait_until(|| cluster.run(&["repair", "status"]).code == 0);
+    cluster.kill("s4");
+    for i in 0..objects {
+        let got = cluster.run(&["get", &format!("k{i}")]).done();
+        assert!(got.stdout == bytes(100_000, u64::from(i)), "k{i}");
+    }
+}
+
 /// The same, by a client, for a server that does not.
 #[test]
 fn a_client_repairs_all_servers() {
@@ -393,11 +444,17 @@ fn a_client_repairs_all_servers() {
             .iter()
             .any(|it| it["key"] == "k7" && it["kind"] == "object")
     );
-    let repaired = cluster.run(&["repair", "retry", "--json"]).done();
-    let report = repaired.objects().remove(0);
+    let retry = |more: &[&str]| cluster.run(&[&["repair", "retry", "--json"], more].concat());
+    let one = retry(&["k7"]).done().objects().remove(0);
+    assert_eq!(
+        (&one["objects"], &one["repaired"], &one["not_full"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    retry(&["k"]).refused(3, &["there is no object 'k'"]);
+    let report = retry(&[]).done().objects().remove(0);
     assert_eq!(
         (report["repaired"].as_u64(), report["not_full"].as_u64()),
-        (Some(below), Some(0))
+        (Some(below - 1), Some(0))
     );
     assert_s2_is_whole(&mut cluster);
 }

@@ -3,12 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, wait_until};
+use crate::metrics::{metrics, value};
 use crate::values::bytes;
+use rustix::process::Signal;
+use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+const OLDEST: &str = "areo_store_oldest_unscrubbed_seconds";
 
 /// Flips a bit in the middle of this value wherever a log in the directory holds it; returns how often that was.
 fn rot(log: &Path, value: &[u8]) -> usize {
@@ -63,6 +68,61 @@ fn a_replica_that_rots_abstains_until_it_is_repaired() {
     });
     cluster.kill("s2");
     assert!(cluster.run(&["get", "k"]).done().stdout == new);
+}
+
+/// A process that starts goes on where the one before it was, and knows when it began.
+#[test]
+fn verification_of_records_goes_on_after_a_restart() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--scrub-rate", "1GiB"]);
+    cluster
+        .run_with(&["put", "k", "-"], &bytes(300_000, 1))
+        .done();
+    let oldest = |cluster: &Cluster| {
+        let now = metrics(cluster.port() + 91);
+        let domain = "areo_domain_oldest_unscrubbed_seconds{domain=\"default\"}";
+        let oldest = value(&now, OLDEST);
+        // The domain is there once the server has gone over its objects.
+        assert!(!now.contains(domain) || (value(&now, domain) - oldest).abs() < 0.5);
+        oldest
+    };
+    wait_until(|| oldest(&cluster) >= 0.0);
+    // At its end it writes down how far it is.
+    cluster.signal("s2", Signal::TERM);
+    cluster.wait_for_end("s2");
+    cluster.start_server_with("s2", &["--scrub-rate", "0"]);
+    wait_until(|| cluster.state("s2") == "serving");
+    assert!(oldest(&cluster) >= 0.0, "it is known, and verified no more");
+}
+
+/// An object that is damaged at too many servers is named with its versions, and keeps no other from its repair.
+#[test]
+fn of_what_cannot_be_recovered_the_versions_are_named() {
+    let up = ["--servers", "3", "--dap", "abd", "--repair-rate", "0"];
+    let mut cluster = Cluster::start(&up);
+    let value = bytes(300_000, 1);
+    cluster.run_with(&["put", "lost", "-"], &value).done();
+    wait_until(|| cluster.run(&["repair", "status"]).code == 0);
+    cluster.stop().done();
+    for server in ["s1", "s2"] {
+        assert_eq!(rot(&cluster.data().join(server).join("log"), &value), 1);
+    }
+    let cluster = cluster.start_again(&up);
+    wait_until(|| cluster.damaged("s1") + cluster.damaged("s2") == 2);
+    let lost = cluster.run(&["repair", "ls", "--json"]).done().objects();
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert_eq!(lost[0]["state"], "unrecoverable");
+    let [version] = &lost[0]["versions"].as_array().unwrap()[..] else {
+        panic!("{lost:?}");
+    };
+    assert_eq!(version["sound"], json!(["s3"]), "{version}");
+    assert_eq!(version["damaged"], json!(["s1", "s2"]), "{version}");
+    assert!(version["version"].as_str().unwrap().starts_with("1-"));
+    let shown = cluster.run(&["repair", "ls"]).done();
+    assert!(shown.text().contains(" at s3 s1 (damaged) s2 (damaged)"));
+    let status = cluster.run(&["repair", "status"]);
+    assert_eq!(status.code, 1, "{}", status.stderr);
+    let said = "1 object of 'default' cannot be recovered";
+    assert!(status.stderr.contains(said), "{}", status.stderr);
 }
 
 /// A small file system; unmounted when this is dropped.

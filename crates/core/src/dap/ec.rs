@@ -232,7 +232,7 @@ fn decodable(c: &Configuration, replies: &[&HeldVersions], tag: Tag) -> bool {
 }
 
 /// The value from at least k fragments of one version. Data fragments that are there are used as they came.
-fn joined(c: &Configuration, elements: &[Element]) -> Value {
+pub(super) fn joined(c: &Configuration, elements: &[Element]) -> Value {
     let k = usize::from(c.dap().k());
     let length = usize::try_from(elements[0].length).expect("values fit into memory");
     assert!(

@@ -6,7 +6,8 @@
 //! interrupted finds there what it has done already, because the elements that it got are durable. What is kept in memory is
 //! when an object that could not be repaired is tried again ([`Retries`]).
 
-use crate::config::{Configuration, ServerId};
+use crate::config::{Configuration, ConfigurationId, ServerId};
+use crate::dap::CrossCheck;
 use crate::dsm::redundancy::{
     Completion, Incomplete, MemberListing, ObjectRedundancy, RedundancyPage,
 };
@@ -15,6 +16,7 @@ use crate::env::Env;
 use crate::gather;
 use crate::instant::Instant;
 use crate::limits::{REPAIR_FAILURES, REPAIR_WINDOW};
+use crate::message::DomainStanding;
 use crate::object::{DomainId, Kind, Name};
 use crate::tag::Tag;
 use crate::timing::{REPAIR_AGAIN, REPAIR_AGAIN_MOST};
@@ -49,10 +51,12 @@ impl RepairPace {
 }
 
 /// What a round found in one domain.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DomainRound {
     /// The name of the domain.
     pub domain: String,
+    /// Its id.
+    pub id: DomainId,
     /// Objects that were looked at, tombstones included.
     pub objects: u64,
     /// Those that this server lacks, after the round.
@@ -63,8 +67,45 @@ pub struct DomainRound {
     pub repaired: u64,
     /// Bytes that were read for that.
     pub bytes: u64,
+    /// Objects whose elements were compared with each other.
+    pub checks: Checks,
     /// Why the round ended before the last object, if it did.
     pub ended: Option<Incomplete>,
+}
+
+/// What comparing elements of the same versions came to (`[X-29 cross-check]`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Checks {
+    /// The server's element belongs to the others.
+    pub sound: u64,
+    /// It does not. It was taken for damaged, and made again where that was possible.
+    pub differing: u64,
+    /// The elements contradict each other, and it is not known which of them are wrong.
+    pub contradicting: u64,
+    /// Too few members answered, or had an element.
+    pub too_few: u64,
+}
+
+impl Checks {
+    fn count(&mut self, outcome: CrossCheck) {
+        let count = match outcome {
+            CrossCheck::Sound => &mut self.sound,
+            CrossCheck::Differs => &mut self.differing,
+            CrossCheck::Contradicting => &mut self.contradicting,
+            CrossCheck::TooFew => &mut self.too_few,
+        };
+        *count += 1;
+    }
+}
+
+/// The server that repairs itself, as its own process reaches it.
+pub trait RepairHost {
+    /// How busy it has been since it was asked last, in percent of the time ([`RepairPace::pause`]).
+    fn busy_percent(&self) -> u8;
+
+    /// Its element of this version is not one of the version's value: it takes that for damaged from now on
+    /// (`[X-11 damage-abstains]`).
+    fn distrust(&self, key: ConfigurationId, name: &Name, tag: Tag);
 }
 
 /// What a round found.
@@ -80,6 +121,17 @@ impl Round {
     /// Objects that the server lacks.
     pub fn lacking(&self) -> u64 {
         self.domains.iter().map(|domain| domain.lacking).sum()
+    }
+
+    /// What its status is to say of each domain. Where it did not answer itself it is not known what it holds.
+    pub fn standings(&self) -> Vec<DomainStanding> {
+        let standing = |it: &DomainRound| DomainStanding {
+            domain: it.id,
+            objects: it.objects,
+            lacking: it.lacking,
+            proven_ms: (it.ended.is_none() && it.unknown == 0).then_some(0),
+        };
+        self.domains.iter().map(standing).collect()
     }
 }
 
@@ -115,9 +167,8 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     }
 
     /// Goes over all objects of all domains of the server once, and fetches the elements that it lacks. Never fails: an object that
-    /// could not be repaired is left to a later round. `busy` says, whenever it is asked, how busy the server has been since it was asked last, in percent
-    /// of the time ([`RepairPace::pause`]).
-    pub async fn round(&mut self, busy: &dyn Fn() -> u8) -> Round {
+    /// could not be repaired is left to a later round. Of each page of objects that all members hold it compares the elements of one.
+    pub async fn round(&mut self, host: &dyn RepairHost) -> Round {
         let domains = self.operation().root(&self.root).domains().await;
         let mut round = Round {
             is_whole: domains.is_ok(),
@@ -125,7 +176,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         };
         let root = (ROOT_DOMAIN.to_owned(), self.root.clone());
         for (name, known) in [root].into_iter().chain(domains.unwrap_or_default()) {
-            if let Some(domain) = self.go_over(name, &known, busy).await {
+            if let Some(domain) = self.go_over(name, &known, host).await {
                 round.is_whole &= domain.ended.is_none();
                 round.domains.push(domain);
             }
@@ -147,11 +198,18 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         &mut self,
         name: String,
         known: &Arc<Configuration>,
-        busy: &dyn Fn() -> u8,
+        host: &dyn RepairHost,
     ) -> Option<DomainRound> {
         let mut found = DomainRound {
             domain: name,
-            ..DomainRound::default()
+            id: known.descriptor().domain,
+            objects: 0,
+            lacking: 0,
+            unknown: 0,
+            repaired: 0,
+            bytes: 0,
+            checks: Checks::default(),
+            ended: None,
         };
         let path = match self.domain(known).path().await {
             Ok(path) => path,
@@ -165,7 +223,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         let c = &path[0];
         c.position(self.server)?;
         found.ended = match path.len() {
-            1 => self.go_over_all(c, busy, &mut found).await.err(),
+            1 => self.go_over_all(c, host, &mut found).await.err(),
             _ => Some(Incomplete::Moving),
         };
         Some(found)
@@ -174,7 +232,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     async fn go_over_all(
         &mut self,
         c: &Arc<Configuration>,
-        busy: &dyn Fn() -> u8,
+        host: &dyn RepairHost,
         found: &mut DomainRound,
     ) -> Result<(), Incomplete> {
         let position = c.position(self.server).expect("it is a member");
@@ -196,7 +254,8 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
                 for object in held {
                     self.retries.forget(domain, &object.name);
                 }
-                self.repair(c, busy, lacked, found).await;
+                self.repair(c, host, lacked, found).await;
+                self.cross_check(c, host, &objects, found).await;
                 next = more;
                 self.operation().env.sleep(self.pace.page).await;
             }
@@ -208,7 +267,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     async fn repair(
         &mut self,
         c: &Arc<Configuration>,
-        busy: &dyn Fn() -> u8,
+        host: &dyn RepairHost,
         mut lacked: Vec<&ObjectRedundancy>,
         found: &mut DomainRound,
     ) {
@@ -231,9 +290,37 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
                 self.note(domain, object, &completed, found);
             }
             found.bytes += bytes;
-            let pause = self.pace.pause(bytes, busy());
+            let pause = self.pace.pause(bytes, host.busy_percent());
             self.operation().env.sleep(pause).await;
         }
+    }
+
+    /// Compares the elements of one of these objects, by chance, and makes the server's own one again if it is of another value.
+    async fn cross_check(
+        &mut self,
+        c: &Arc<Configuration>,
+        host: &dyn RepairHost,
+        objects: &[ObjectRedundancy],
+        found: &mut DomainRound,
+    ) {
+        let position = c.position(self.server).expect("it is a member");
+        let is_comparable =
+            |it: &&ObjectRedundancy| it.is_full() && !it.tag.is_initial() && !c.is_ranked(&it.name);
+        let comparable: Vec<_> = objects.iter().filter(is_comparable).collect();
+        if comparable.is_empty() {
+            return;
+        }
+        let chosen = (self.env)().random() % comparable.len() as u64;
+        let object = comparable[usize::try_from(chosen).expect("it is below a length")];
+        let (name, tag) = (&object.name, object.tag);
+        let checked = self.domain(c).cross_check(c, name, tag, position).await;
+        found.checks.count(checked.outcome);
+        if checked.outcome == CrossCheck::Differs {
+            host.distrust(c.id(), name, tag);
+            self.repair(c, host, vec![object], found).await;
+        }
+        let pause = self.pace.pause(checked.bytes, host.busy_percent());
+        self.operation().env.sleep(pause).await;
     }
 
     /// Takes note of what became of an object.
@@ -319,57 +406,4 @@ impl Retries {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn object(key: &str) -> ObjectRedundancy {
-        ObjectRedundancy {
-            name: Name::user(key).unwrap(),
-            tag: Tag::INITIAL,
-            listed: vec![MemberListing::Older],
-        }
-    }
-
-    #[test]
-    fn repair_has_the_time_that_is_left_and_never_none() {
-        let pace = RepairPace {
-            bytes_per_s: 1000,
-            page: Duration::ZERO,
-        };
-        let pause = |busy| pace.pause(2000, busy).as_millis();
-        assert_eq!([0, 50, 75].map(pause), [2000, 4000, 8000]);
-        assert_eq!([90, 99, 100, 255].map(pause), [20_000; 4], "it gets on");
-    }
-
-    #[test]
-    fn an_object_is_tried_again_after_twice_the_time() {
-        let (mut retries, domain) = (Retries::default(), DomainId(1));
-        let [one, other] = ["a", "b"].map(object);
-        let mut now = Instant::default();
-        for attempt in 0..4 {
-            assert!(retries.is_due(domain, &one.name, now));
-            retries.failed(domain, &one, None, now);
-            let wait = REPAIR_AGAIN * (1 << attempt);
-            assert!(!retries.is_due(domain, &one.name, now.plus(wait / 2)));
-            assert!(retries.is_due(domain, &other.name, now), "each for itself");
-            now = now.plus(wait);
-        }
-        for _ in 0..40 {
-            retries.failed(domain, &one, None, now);
-        }
-        assert!(retries.is_due(domain, &one.name, now.plus(REPAIR_AGAIN_MOST)));
-        retries.forget(domain, &one.name);
-        assert!(retries.is_due(domain, &one.name, now) && retries.failures.is_empty());
-    }
-
-    #[test]
-    fn a_version_that_no_read_returned_is_not_lacked_until_another_is_listed() {
-        let (mut retries, domain) = (Retries::default(), DomainId(1));
-        let old = object("a");
-        retries.failed(domain, &old, Some(old.tag), Instant::default());
-        assert!(retries.is_unfinished(domain, &old));
-        let number = 1;
-        let tag = Tag { number, ..old.tag };
-        assert!(!retries.is_unfinished(domain, &ObjectRedundancy { tag, ..old }));
-    }
-}
+mod tests;

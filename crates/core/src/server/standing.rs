@@ -2,8 +2,33 @@
 
 use super::{Identity, Server};
 use crate::config::ServerId;
-use crate::instant::Instant;
-use crate::message::{Note, ServerRecord, ServerStatus};
+use crate::instant::{Instant, PastMoment};
+use crate::limits;
+use crate::message::{DomainStanding, Note, ServerRecord, ServerStatus};
+use crate::object::DomainId;
+use std::collections::BTreeMap;
+
+/// What is known of the elements that the server should have.
+#[derive(Default)]
+pub(super) struct Standing {
+    domains: BTreeMap<DomainId, KnownDomain>,
+    /// When it last went over everything.
+    proven: Option<Instant>,
+    /// All records that were there then have been verified since.
+    verified: Option<PastMoment>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct KnownDomain {
+    objects: u64,
+    lacking: u64,
+    proven: Option<Instant>,
+}
+
+fn ms_since(now: Instant, moment: impl Into<PastMoment>) -> u64 {
+    let age = moment.into().age(now);
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
+}
 
 impl Server {
     /// What it says to other servers of its own accord. It leaves when the steps taken with it are durable.
@@ -24,16 +49,39 @@ impl Server {
         self.registry.take_news()
     }
 
-    /// It has gone over its objects, all of them or some, and lacks so many (`[X-26 self-repair]`).
-    pub(crate) fn gone_over(&mut self, now: Instant, lacking: u64, is_all: bool) {
+    /// It has gone over the objects of these domains, of all its domains or some (`[X-26 self-repair]`).
+    pub(crate) fn gone_over(&mut self, now: Instant, found: &[DomainStanding], is_all: bool) {
         assert!(self.serving, "before that it is no member");
-        self.lacking = lacking;
+        let Standing {
+            domains, proven, ..
+        } = &mut self.standing;
+        for standing in found {
+            let known = domains.entry(standing.domain).or_default();
+            known.lacking = standing.lacking;
+            // Of a part of the objects the number says nothing.
+            if standing.proven_ms.is_some() {
+                (known.objects, known.proven) = (standing.objects, Some(now));
+            }
+        }
         if is_all {
-            self.proven = Some(now);
+            domains.retain(|domain, _| found.iter().any(|it| it.domain == *domain));
+            *proven = Some(now);
         }
     }
 
+    /// All records that were there then have been verified since.
+    pub(crate) fn verified(&mut self, since: Option<PastMoment>) {
+        self.standing.verified = since;
+    }
+
     pub(super) fn status(&self, now: Instant) -> ServerStatus {
+        let known = &self.standing;
+        let domains = known.domains.iter().map(|(domain, it)| DomainStanding {
+            domain: *domain,
+            objects: it.objects,
+            lacking: it.lacking,
+            proven_ms: it.proven.map(|at| ms_since(now, at)),
+        });
         let mut status = ServerStatus {
             incarnation: self.identity.incarnation,
             serving: self.serving,
@@ -41,8 +89,10 @@ impl Server {
             configurations: self.states.len() as u64,
             trimmed: self.ledger.trimmed,
             repaired: self.ledger.repaired,
-            lacking: self.lacking,
-            proven_ms: self.proven.map(|at| now.since(at).as_millis() as u64),
+            lacking: known.domains.values().map(|it| it.lacking).sum(),
+            proven_ms: known.proven.map(|at| ms_since(now, at)),
+            unscrubbed_ms: known.verified.map(|at| ms_since(now, at)),
+            domains: domains.take(limits::STANDINGS).collect(),
             ..ServerStatus::default()
         };
         for state in self.states.values() {

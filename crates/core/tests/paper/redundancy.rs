@@ -2,13 +2,18 @@
 //! `[X-25 full-redundancy]`, `[X-26 self-repair]`).
 
 use super::reconfiguration::reconfigure;
-use crate::world::{Actor, Message, World, WorldEnv, configuration, name, server, successor};
-use areo_core::config::{Configuration, Dap};
+use crate::world::{
+    Actor, Message, World, WorldEnv, configuration, name, server, successor, value,
+};
+use areo_core::config::{Configuration, ConfigurationId, Dap};
+use areo_core::dap;
 use areo_core::dsm::holdings::MemberHolding;
 use areo_core::dsm::redundancy::{Incomplete, MemberListing, ObjectRedundancy};
-use areo_core::manager::repair::{DomainRound, RepairPace, Repairer};
-use areo_core::object::Kind;
+use areo_core::manager::repair::{DomainRound, RepairHost, RepairPace, Repairer};
+use areo_core::message::{Access, Answer};
+use areo_core::object::{Kind, Name};
 use areo_core::server::record::Header;
+use areo_core::tag::Tag;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +36,19 @@ pub(super) fn look(world: &World, actor: &Actor, c: &Arc<Configuration>) -> Vec<
     page.expect("a quorum lists them").objects
 }
 
+/// A server that has nothing else to do.
+struct Host(World, usize);
+
+impl RepairHost for Host {
+    fn busy_percent(&self) -> u8 {
+        0
+    }
+
+    fn distrust(&self, key: ConfigurationId, name: &Name, tag: Tag) {
+        self.0.distrust(self.1, key, name, tag);
+    }
+}
+
 /// A round of this server over the one domain that there is.
 pub(super) fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
     let actor = world.actor(c);
@@ -40,9 +58,10 @@ pub(super) fn round(world: &World, number: usize, c: &Arc<Configuration>) -> Dom
         page: Duration::from_millis(1),
     };
     let round = world.run(async move {
+        let host = Host(of_world.clone(), number);
         let env = move || -> WorldEnv { of_world.env() };
         let mut repairer = Repairer::new(actor.client(), env, server(number), &c, pace);
-        repairer.round(&|| 0).await
+        repairer.round(&host).await
     });
     assert_eq!(round.domains.len(), 1, "{round:?}");
     round.domains.into_iter().next().expect("it was counted")
@@ -121,6 +140,42 @@ fn a_damaged_element_is_made_again() {
         let done = round(&world, 1, &c);
         assert_eq!((done.repaired, done.lacking), (1, 0), "{done:?}");
         assert!(world.held(1, "k").stores(tag));
+    }
+}
+
+/// `[X-29 cross-check]`: its checksum is right, so that no scrub finds it, and a read that takes it in returns other bytes.
+#[test]
+fn an_element_of_another_value_is_found_and_made_again() {
+    // So long that no fragment is empty, and alike but for their bytes.
+    let [long, other] = ["long", "else"].map(|word| word.repeat(500));
+    for (n, dap) in shapes() {
+        for wrong in 0..n {
+            let (world, writer, reader) = world(n, dap);
+            let c = writer.c.clone();
+            world.hold(move |m| m.at(&[wrong]));
+            let tag = writer.put("k", &long);
+            world.lose(move |m| m.at(&[wrong]));
+            world.release();
+            let element = dap::elements(&c, &name("k"), &value(&other)).swap_remove(wrong);
+            let put = Access::Put {
+                tag,
+                element,
+                write_back: true,
+            };
+            assert_eq!(world.access(wrong, "k", put), Ok(Answer::Stored));
+            assert!(look(&world, &reader, &c)[0].is_full(), "it is listed");
+            // The others find nothing wrong with what they hold.
+            let of_other = round(&world, (wrong + 1) % n, &c);
+            assert_eq!((of_other.checks.sound, of_other.repaired), (1, 0));
+            let found = round(&world, wrong, &c);
+            assert_eq!(found.checks.differing, 1, "{found:?}");
+            assert_eq!((found.repaired, found.lacking), (1, 0));
+            assert_eq!(round(&world, wrong, &c).checks.sound, 1, "it is whole");
+            for gone in (0..n).filter(|at| *at != wrong).take(1) {
+                world.crash(gone);
+            }
+            assert_eq!(reader.get("k"), (tag, Some(long.clone())));
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 
 use super::call::Origin;
 use super::{Disk, World, name, server};
-use areo_core::config::{Configuration, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
 use areo_core::message::{
     Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Want,
 };
+use areo_core::object::Name;
 use areo_core::server::Identity;
 use areo_core::shard::{Shard, completes, frees, writes};
 use areo_core::tag::Tag;
@@ -158,6 +159,14 @@ impl World {
         let mut machines = self.0.machines.borrow_mut();
         let machine = machines.get_mut(&server(number));
         let act = |shard: &mut Shard<Caller>| shard.note(now, note);
+        machine.expect("servers are known").batch(act);
+    }
+
+    /// Lets a server take an element of its own for damaged.
+    pub fn distrust(&self, number: usize, key: ConfigurationId, name: &Name, tag: Tag) {
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&server(number));
+        let act = |shard: &mut Shard<Caller>| shard.distrust(key, name, tag);
         machine.expect("servers are known").batch(act);
     }
 

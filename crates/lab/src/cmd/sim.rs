@@ -26,6 +26,8 @@ struct Summary {
     adopted: u64,
     /// Objects that servers brought themselves.
     repaired: u64,
+    /// Objects whose elements servers compared, and found to be of one value.
+    cross_checked: u64,
     events: u64,
     seconds: f64,
     faults: std::collections::BTreeMap<&'static str, u64>,
@@ -125,6 +127,7 @@ fn summary(report: &Report, seconds: f64, violations: Vec<ViolationReport>) -> S
         reconfigurations: report.reconfigurations,
         adopted: report.adopted,
         repaired: report.repaired,
+        cross_checked: report.cross_checked,
         events: report.events,
         seconds,
         faults: faults
@@ -141,12 +144,13 @@ fn text(report: &Report, seconds: f64, violations: &[ViolationReport]) -> String
         reconfigurations,
         adopted,
         repaired,
+        cross_checked,
         events,
         fired,
         ..
     } = report;
     let mut text = format!(
-        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {repaired} objects repaired, {events} events in {seconds:.1} s\nfaults\n{fired}"
+        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {repaired} objects repaired, {cross_checked} cross-checked, {events} events in {seconds:.1} s\nfaults\n{fired}"
     );
     for ViolationReport {
         seed,

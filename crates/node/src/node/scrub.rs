@@ -2,8 +2,8 @@
 
 use super::Node;
 use crate::{Keep, Watch};
-use areo_core::instant::Instant;
-use areo_store::ScrubOutcome;
+use areo_core::instant::{Instant, PastMoment};
+use areo_store::{ScrubOutcome, ScrubPlace};
 use std::time::Duration;
 
 /// How far verification is.
@@ -13,16 +13,27 @@ pub struct ScrubCursor {
     pub bytes: u64,
     /// What may be verified now, in bytes. Below zero after a record that was larger than that.
     credit: i64,
-    /// When the last record was reached last.
-    ended: Option<Instant>,
-    /// When it was reached before: all records that were there then have been verified since.
-    all_since: Option<Instant>,
+    /// When the round began that is under way. `None`: not at the first record, but at one by chance.
+    round_since: Option<PastMoment>,
+    /// When the round before it began: all records that were there then have been verified since.
+    all_since: Option<PastMoment>,
+}
+
+/// How far verification is, in terms that outlive the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScrubProgress {
+    /// Where it goes on.
+    pub place: ScrubPlace,
+    /// How long ago the round began that is under way.
+    pub round_age: Option<Duration>,
+    /// How long ago the round before it began.
+    pub all_age: Option<Duration>,
 }
 
 impl ScrubCursor {
-    /// The longest time, at most, since a record was verified. `None`: not all were since the start.
+    /// The longest time, at most, since a record was verified. `None`: it is not known that all were.
     pub fn oldest(&self, now: Instant) -> Option<Duration> {
-        Some(now.since(self.all_since?))
+        Some(self.all_since?.age(now))
     }
 
     /// What may be verified in a period of which this is the share. What was not used is not saved.
@@ -38,8 +49,12 @@ impl ScrubCursor {
         let bytes = i64::try_from(done.bytes).unwrap_or(i64::MAX);
         self.credit = self.credit.saturating_sub(bytes);
         if done.is_round_complete {
-            self.all_since = self.ended.replace(now);
-            assert!(self.all_since <= self.ended, "time goes on");
+            self.all_since = self.round_since.replace(now.into());
+            let ages = [self.all_since, self.round_since].map(|it| it.map(|it| it.age(now)));
+            assert!(
+                ages[0].is_none() || ages[0] >= ages[1],
+                "rounds follow each other"
+            );
         }
     }
 }
@@ -57,6 +72,34 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
+    /// How far verification is, to be handed to [`Node::resume_scrub`] of a later process. `None`: there is no disk.
+    pub fn scrub_progress(&self, now: Instant) -> Option<ScrubProgress> {
+        let ScrubCursor {
+            round_since,
+            all_since,
+            ..
+        } = self.scrubbing;
+        let age = |moment: PastMoment| moment.age(now);
+        Some(ScrubProgress {
+            place: self.keep.log()?.scrub_place(),
+            round_age: round_since.map(age),
+            all_age: all_since.map(age),
+        })
+    }
+
+    /// Verification goes on where an earlier process was.
+    pub fn resume_scrub(&mut self, now: Instant, progress: ScrubProgress) {
+        let Some(log) = self.keep.log_mut() else {
+            return;
+        };
+        log.scrub_at(progress.place);
+        assert_eq!(self.scrubbing.bytes, 0, "nothing was verified before");
+        let moment = |age| PastMoment::before(now, age);
+        self.scrubbing.round_since = progress.round_age.map(moment);
+        self.scrubbing.all_since = progress.all_age.map(moment);
+        self.shard.verified(self.scrubbing.all_since);
+    }
+
     pub(super) fn scrub(&mut self, now: Instant, watch: &mut impl Watch<C>) {
         let budget = self.scrubbing.budget(self.sizes.scrub);
         let Some(log) = self.keep.log_mut().filter(|_| budget > 0) else {
@@ -64,6 +107,7 @@ impl<K: Keep, C> Node<K, C> {
         };
         let (done, damaged) = log.scrub(budget);
         self.scrubbing.add(done, now);
+        self.shard.verified(self.scrubbing.all_since);
         self.damaged(damaged, watch);
     }
 }

@@ -2,7 +2,11 @@
 
 use super::Node;
 use crate::keep::Keep;
+use areo_core::config::ConfigurationId;
 use areo_core::instant::Instant;
+use areo_core::message::DomainStanding;
+use areo_core::object::Name;
+use areo_core::tag::Tag;
 
 impl<K: Keep, C> Node<K, C> {
     /// From now on it answers for objects.
@@ -10,9 +14,14 @@ impl<K: Keep, C> Node<K, C> {
         self.shard.serve();
     }
 
-    /// It has gone over its objects, all of them or some, and lacks so many: its status says so.
-    pub fn gone_over(&mut self, now: Instant, lacking: u64, is_all: bool) {
-        self.shard.gone_over(now, lacking, is_all);
+    /// It has gone over the objects of these domains, of all its domains or some: its status says what it found.
+    pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {
+        self.shard.gone_over(now, domains, is_all);
+    }
+
+    /// The element of this version is not one of the version's value, although its checksum is right: it counts as damaged.
+    pub fn distrust(&mut self, key: ConfigurationId, name: &Name, tag: Tag) {
+        self.shard.distrust(key, name, tag);
     }
 
     /// From now on it refuses what is asked of it.

@@ -287,4 +287,31 @@ fn verification_keeps_its_rate_and_says_how_far_it_is() {
     // From anywhere to the end, and all once more.
     assert!(verified >= 16 * (200 << 10), "{verified}");
     assert!(first < Some(Duration::from_nanos(periods)));
+
+    // A later process goes on there, and knows how old what was verified is.
+    let progress = node
+        .scrub_progress(Instant(periods))
+        .expect("there is a disk");
+    assert_eq!(progress.all_age, first);
+    let mut later = node_on(&MemoryDisk::new());
+    let slept = Duration::from_mins(1);
+    let aged = |age: Option<Duration>| age.map(|age| age + slept);
+    let progress = ScrubProgress {
+        round_age: aged(progress.round_age),
+        all_age: aged(progress.all_age),
+        ..progress
+    };
+    later.resume_scrub(NOW, progress);
+    assert_eq!(
+        later.scrub_progress(NOW).map(|it| it.all_age),
+        Some(progress.all_age)
+    );
+    assert_eq!(later.scrubbing().oldest(NOW), aged(first));
+    push(&mut later, 1, Request::Status);
+    let turn = later.turn(NOW, &mut ()).expect("the disk works");
+    let unscrubbed = match &turn.released.replies[..] {
+        [(1, Ok(Reply::Status(status)))] => status.unscrubbed_ms,
+        others => panic!("{others:?}"),
+    };
+    assert_eq!(unscrubbed, Some(60_000));
 }

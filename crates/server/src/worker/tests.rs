@@ -34,7 +34,7 @@ fn a_worker_whose_commit_failed_can_be_closed() {
     let (records, _) = Records::open(disk, LogOptions::new(1), recover).expect("it is new");
     shard.recovered(false);
     let keep = Durable::Disk(Box::new(records));
-    let worker = Worker::new(shard, keep, Arc::new(Metrics::new()), 1 << 20);
+    let worker = Worker::new(shard, keep, Arc::new(Metrics::new()), (1 << 20, None));
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()

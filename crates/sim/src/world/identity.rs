@@ -13,7 +13,7 @@ use areo_core::instant::Instant;
 use areo_core::manager::Registration;
 use areo_core::message::ServerRecord;
 use areo_core::starts::{StartPhase, Starts};
-use areo_node::{may_be_replaced, may_start};
+use areo_node::{ScrubProgress, may_be_replaced, may_start};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk};
 use std::convert::Infallible;
@@ -31,6 +31,8 @@ pub(super) struct Platter {
     pub(super) starts: Starts,
     /// The store is in the memory of the process, and the disk stays empty.
     pub(super) in_memory: bool,
+    /// How far the last process was with verifying its records.
+    pub(super) scrubbed: Option<ScrubProgress>,
 }
 
 impl Platter {
@@ -40,6 +42,7 @@ impl Platter {
             id,
             starts: Starts::NONE,
             in_memory,
+            scrubbed: None,
         }
     }
 

@@ -3,13 +3,37 @@
 
 use super::World;
 use super::call::SimEnv;
+use areo_core::config::ConfigurationId;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
-use areo_core::manager::repair::{RepairPace, Repairer};
+use areo_core::manager::repair::{RepairHost, RepairPace, Repairer};
+use areo_core::object::Name;
+use areo_core::tag::Tag;
 use std::time::Duration;
 
 /// How long one operation of a repair may take.
 const ATTEMPT: Duration = Duration::from_secs(2);
+
+struct Host<'a> {
+    world: &'a World,
+    server: usize,
+    clock: &'a SimEnv,
+}
+
+impl RepairHost for Host<'_> {
+    /// As busy as the time of day says: all shares come up.
+    fn busy_percent(&self) -> u8 {
+        ((self.clock.now().0 >> 20) % 101) as u8
+    }
+
+    /// No disk changes bytes so that their checksum is right.
+    fn distrust(&self, _key: ConfigurationId, name: &Name, tag: Tag) {
+        let server = self.server;
+        self.world.violate(format!(
+            "cross-check: server {server} holds an element of another value under {tag} of {name:?}"
+        ));
+    }
+}
 
 impl World {
     /// The server, whose start is confirmed, begins to repair itself.
@@ -33,9 +57,21 @@ impl World {
             let mut repairer = Repairer::new(client, env, id, &world.root(), pace);
             loop {
                 clock.sleep(pause).await;
-                // As busy as the time of day says: all shares come up.
-                let busy = || ((clock.now().0 >> 20) % 101) as u8;
-                let round = repairer.round(&busy).await;
+                let host = Host {
+                    world: &world,
+                    server,
+                    clock: &clock,
+                };
+                let round = repairer.round(&host).await;
+                let checks = round.domains.iter().map(|domain| domain.checks);
+                if checks.clone().any(|checks| checks.contradicting > 0) {
+                    world.violate(format!(
+                        "cross-check: server {server} sees elements of one version that contradict each other"
+                    ));
+                }
+                let sound = world.0.cross_checked.get();
+                let more: u64 = checks.map(|checks| checks.sound).sum();
+                world.0.cross_checked.set(sound + more);
                 let repaired: u64 = round.domains.iter().map(|domain| domain.repaired).sum();
                 let lacking = round.lacking();
                 let before = world.0.repaired.get();

@@ -29,6 +29,27 @@ fn a_second_opener_is_told_about_the_lock() {
 }
 
 #[test]
+fn how_far_verification_is_survives_and_rot_of_it_is_not_believed() {
+    let (_parent, path) = temporary_path();
+    let directory = Directory::open(&path).unwrap();
+    assert_eq!(directory.read_scrub(), None);
+    for progress in [&b"half"[..], b"more than half"] {
+        directory.write_scrub(progress).unwrap();
+        assert_eq!(directory.read_scrub().as_deref(), Some(progress));
+    }
+    drop(directory);
+    let directory = Directory::open(&path).unwrap();
+    assert!(directory.read_scrub().is_some());
+    for length in [0, 3, 4, 7] {
+        let mut bytes = fs::read(path.join(SCRUB)).unwrap();
+        bytes.truncate(length);
+        fs::write(path.join(SCRUB), bytes).unwrap();
+        assert_eq!(directory.read_scrub(), None, "{length}");
+        directory.write_scrub(b"again").unwrap();
+    }
+}
+
+#[test]
 fn a_foreign_directory_is_refused_and_left_as_it_was() {
     let (parent, _) = temporary_path();
     fs::write(parent.path().join("thesis.tex"), "all of it").unwrap();

@@ -339,6 +339,67 @@ fn scrubbing_goes_round_within_its_budget() {
     assert_eq!(log.scrub(1, |_| ()).records, 1);
 }
 
+/// What was verified in a round is not verified again because the process started anew, or because records were moved.
+#[test]
+fn a_round_of_scrubbing_goes_on_after_a_restart() {
+    let disk = MemoryDisk::new();
+    let (mut log, _, _) = open(&disk);
+    let mut records = Vec::new();
+    for seed in 0..40u8 {
+        records.push(append(&mut log, &[seed], &[payload(seed, 9000)]));
+        log.commit().unwrap();
+    }
+    let size = footprint(1, 9000);
+    let mut done = 0;
+    while done < 18 {
+        done += log.scrub(size, |_| ()).records;
+        let place = log.scrub_place();
+        log.close().unwrap();
+        (log, _, _) = open(&disk);
+        log.scrub_at(place);
+    }
+    let left = log.scrub(u64::MAX, |_| panic!("nothing is damaged"));
+    // The last one is the census of segments, if there is one.
+    assert!(
+        left.is_round_complete && (22..=23).contains(&left.records),
+        "{left:?}"
+    );
+    assert!(log.scrub(u64::MAX, |_| ()).records >= 40);
+}
+
+/// A round is of what was there when it began: writers that are faster than it do not keep it from its end.
+#[test]
+fn a_round_of_scrubbing_ends_while_more_is_written() {
+    let (mut log, _, _) = open(&MemoryDisk::new());
+    // As a start does.
+    log.scrub_from(0);
+    let mut newest: Vec<Handle> = Vec::new();
+    for round in 0..3 {
+        let mut calls = 0;
+        loop {
+            for seed in 0..3u8 {
+                newest.push(append(&mut log, &[seed], &[payload(seed, 9000)]));
+            }
+            log.commit().unwrap();
+            if newest.len() > 60 {
+                // What the cursor stands at may go as well.
+                newest.drain(..3).for_each(|handle| log.free(handle));
+                while !matches!(log.step().unwrap(), StepOutcome::Idle) {
+                    log.commit().unwrap();
+                }
+            }
+            calls += 1;
+            assert!(calls < 500, "round {round} ends");
+            if log
+                .scrub(1, |_| panic!("nothing is damaged"))
+                .is_round_complete
+            {
+                break;
+            }
+        }
+    }
+}
+
 /// What a start believes has a largest number: a batch beyond it would be acknowledged, and lost with the next start.
 #[test]
 fn no_batch_is_written_that_the_next_start_does_not_believe() {

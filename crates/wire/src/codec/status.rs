@@ -2,7 +2,9 @@
 
 use super::error::DecodeError;
 use super::parts::number;
-use areo_core::message::ServerStatus;
+use areo_core::limits;
+use areo_core::message::{DomainStanding, ServerStatus};
+use areo_core::object::DomainId;
 use areo_core::tlv::{self, TlvError};
 use bytes::{Bytes, BytesMut};
 
@@ -21,6 +23,13 @@ const TRIMMED: u16 = 12;
 const REPAIRED: u16 = 13;
 const LACKING: u16 = 14;
 const PROVEN_MS: u16 = 15;
+const UNSCRUBBED_MS: u16 = 16;
+const DOMAIN: u16 = 17;
+
+/// Bytes of the field of a domain: its id, three numbers.
+const DOMAIN_BYTES: usize = 16 + 3 * 8;
+/// In place of the time of proof: there is none.
+const UNPROVEN: u64 = u64::MAX;
 
 /// A status, as fields.
 pub(super) fn fields(status: &ServerStatus) -> BytesMut {
@@ -41,8 +50,11 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         repaired,
         lacking,
         proven_ms,
+        unscrubbed_ms,
+        ref domains,
     } = *status;
-    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 13 * (6 + 8));
+    let domain_bytes = domains.len() * (6 + DOMAIN_BYTES);
+    let mut out = BytesMut::with_capacity(2 * (6 + 1) + 14 * (6 + 8) + domain_bytes);
     let mut count = |kind, value: u64| tlv::put_field(&mut out, kind, &value.to_le_bytes());
     count(INCARNATION, incarnation);
     count(OBJECTS, objects);
@@ -61,6 +73,13 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     }
     if let Some(ms) = proven_ms {
         count(PROVEN_MS, ms);
+    }
+    if let Some(ms) = unscrubbed_ms {
+        count(UNSCRUBBED_MS, ms);
+    }
+    assert!(domains.len() <= limits::STANDINGS, "a status is bounded");
+    for standing in domains {
+        tlv::put_field(&mut out, DOMAIN, &domain(standing));
     }
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
@@ -90,10 +109,43 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             REPAIRED => status.repaired = count()?,
             LACKING => status.lacking = count()?,
             PROVEN_MS => status.proven_ms = Some(count()?),
+            UNSCRUBBED_MS => status.unscrubbed_ms = Some(count()?),
+            DOMAIN if status.domains.len() == limits::STANDINGS => {
+                return Err(DecodeError::Fields(TlvError::Invalid { kind }));
+            }
+            DOMAIN => status.domains.push(standing(number(kind, value)?)),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
     Ok(status)
+}
+
+fn domain(standing: &DomainStanding) -> Vec<u8> {
+    let DomainStanding {
+        domain,
+        objects,
+        lacking,
+        proven_ms,
+    } = *standing;
+    let proven_ms = proven_ms.map_or(UNPROVEN, |ms| ms.min(UNPROVEN - 1));
+    let numbers = [objects, lacking, proven_ms].map(u64::to_le_bytes);
+    let id = domain.0.to_le_bytes();
+    id.into_iter()
+        .chain(numbers.into_iter().flatten())
+        .collect()
+}
+
+fn standing(bytes: [u8; DOMAIN_BYTES]) -> DomainStanding {
+    let (id, numbers) = bytes.split_first_chunk::<16>().expect("it is longer");
+    let (numbers, rest) = numbers.as_chunks::<8>();
+    assert!(rest.is_empty() && numbers.len() == 3, "its length is known");
+    let number = |at: usize| u64::from_le_bytes(numbers[at]);
+    DomainStanding {
+        domain: DomainId(u128::from_le_bytes(*id)),
+        objects: number(0),
+        lacking: number(1),
+        proven_ms: Some(number(2)).filter(|ms| *ms != UNPROVEN),
+    }
 }
 
 fn truth(kind: u16, value: &[u8]) -> Result<bool, DecodeError> {

@@ -6,10 +6,10 @@ use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal, Reply, Request,
-    ServerRecord, ServerStatus, Want,
+    DomainStanding, Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal,
+    Reply, Request, ServerRecord, ServerStatus, Want,
 };
-use areo_core::object::{Blocks, Etag, Kind, Metadata, Name, Part};
+use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
 use areo_core::pointer::Pointer;
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
@@ -352,6 +352,7 @@ pub fn replies() -> Vec<Reply> {
     replies.push(Reply::Latest(Some(outside())));
     replies.push(repairing());
     replies.extend(super::ranked::answers().map(Reply::Access));
+    replies.push(standing());
     replies
 }
 
@@ -359,6 +360,20 @@ fn repairing() -> Reply {
     Reply::Status(ServerStatus {
         lacking: 12,
         proven_ms: Some(13),
+        ..ServerStatus::default()
+    })
+}
+
+fn standing() -> Reply {
+    let standing = |number, proven_ms| DomainStanding {
+        domain: DomainId(number),
+        objects: 14,
+        lacking: 15,
+        proven_ms,
+    };
+    Reply::Status(ServerStatus {
+        unscrubbed_ms: Some(16),
+        domains: vec![standing(0xd0, Some(17)), standing(0xd1, None)],
         ..ServerStatus::default()
     })
 }

@@ -10,8 +10,8 @@ use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::limits;
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal, Reply, Request,
-    ServerRecord, ServerStatus, Want,
+    DomainStanding, Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal,
+    Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Etag, Kind, Name};
 use areo_core::pointer::Pointer;
@@ -228,8 +228,10 @@ fn cell_summary() -> impl Strategy<Value = CellSummary> {
 }
 
 fn status() -> impl Strategy<Value = ServerStatus> {
-    any::<([u64; 12], Option<u64>, bool, bool)>().prop_map(
-        |(counts, proven_ms, serving, durable)| {
+    let domains = vec(standing(), 0..4);
+    let ages = any::<[Option<u64>; 2]>();
+    (any::<([u64; 12], bool, bool)>(), ages, domains).prop_map(
+        |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains)| {
             let [
                 incarnation,
                 objects,
@@ -260,9 +262,23 @@ fn status() -> impl Strategy<Value = ServerStatus> {
                 repaired,
                 lacking,
                 proven_ms,
+                unscrubbed_ms,
+                domains,
             }
         },
     )
+}
+
+fn standing() -> impl Strategy<Value = DomainStanding> {
+    let proven_ms = option::of(0..u64::MAX);
+    (any::<(u128, u64, u64)>(), proven_ms).prop_map(|((domain, objects, lacking), proven_ms)| {
+        DomainStanding {
+            domain: DomainId(domain),
+            objects,
+            lacking,
+            proven_ms,
+        }
+    })
 }
 
 fn refusal() -> impl Strategy<Value = Refusal> {

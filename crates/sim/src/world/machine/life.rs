@@ -110,12 +110,15 @@ impl World {
         records: Durable<MemoryDisk>,
         (unreadable, found): FoundRecords,
     ) {
+        let now = self.clock(self.caller_of(server));
         let life = {
             let machines = &mut *self.0.machines.borrow_mut();
             let missing = machines.truths[server].recovered(found, unreadable);
             let mut node = Node::new(shard, records, machines.sizes);
-            // Each start verifies other records first.
-            node.scrub_from(7 * machines.list[server].life + server as u64);
+            match machines.list[server].platter.scrubbed {
+                Some(progress) => node.resume_scrub(now, progress),
+                None => node.scrub_from(7 * machines.list[server].life + server as u64),
+            }
             machines.list[server].live = Some(Live {
                 node,
                 commit: None,
@@ -238,10 +241,14 @@ impl World {
         server: usize,
         survive: impl FnMut(UnsyncedChange<'_>) -> Survive,
     ) {
+        let now = self.clock(self.caller_of(server));
         let tasks = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
-            machine.live = None;
+            if let Some(live) = machine.live.take() {
+                // What was written of it since may be lost, and so may records: any place is good.
+                machine.platter.scrubbed = live.node.scrub_progress(now);
+            }
             machine.life += 1;
             machine.platter.disk.crash(survive);
             let tasks = [machine.registering.take(), machine.repairing.take()];

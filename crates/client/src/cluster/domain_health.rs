@@ -1,0 +1,131 @@
+//! How redundant a domain is, as its servers know it.
+
+use super::{ClusterStatus, DomainInfo, ServerHealth};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How redundant a domain is, put together from what each of its servers saw when it last went over the domain's objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DomainHealth {
+    /// Objects, tombstones included; `None` if no server has counted them since its start.
+    pub objects: Option<u64>,
+    /// Elements that servers lack, as far as these know, by the names of the servers; none that lacks nothing.
+    pub missing: BTreeMap<String, u64>,
+    /// Servers that do not answer, or have not gone over the objects since their start, by name.
+    pub not_proven: Vec<String>,
+    /// How long ago the last of them went over the objects; `None` if one has not.
+    pub proven_seconds: Option<u64>,
+    /// The longest time, at most, since a server verified one of its records; `None` if that is not known of each server with a
+    /// disk, or none has a disk.
+    pub unscrubbed_seconds: Option<u64>,
+}
+
+impl ClusterStatus {
+    /// How redundant this domain is: what the members of its final configuration say.
+    pub fn health_of(&self, domain: &DomainInfo) -> DomainHealth {
+        let mut health = DomainHealth {
+            objects: None,
+            missing: BTreeMap::new(),
+            not_proven: Vec::new(),
+            proven_seconds: None,
+            unscrubbed_seconds: None,
+        };
+        let members = &domain.configuration.members;
+        let is_member = |it: &&ServerHealth| members.iter().any(|m| m.id == it.server.id);
+        let (mut proven_ms, mut unscrubbed_ms) = (Some(0), Vec::new());
+        for server in self.servers.iter().filter(is_member) {
+            let name = &server.server.name;
+            let status = server.status.answered();
+            let mut standings = status.into_iter().flat_map(|it| &it.domains);
+            let standing = standings.find(|it| format!("{:032x}", it.domain.0) == domain.id);
+            if let Some(standing) = standing {
+                health.objects = health.objects.max(Some(standing.objects));
+                if standing.lacking > 0 {
+                    health.missing.insert(name.clone(), standing.lacking);
+                }
+            }
+            let age = standing.and_then(|it| it.proven_ms);
+            if age.is_none() {
+                health.not_proven.push(name.clone());
+            }
+            proven_ms = proven_ms.zip(age).map(|(one, other)| one.max(other));
+            if status.is_none_or(|it| it.durable) {
+                unscrubbed_ms.push(status.and_then(|it| it.unscrubbed_ms));
+            }
+        }
+        let seconds = |ms| Duration::from_millis(ms).as_secs();
+        health.proven_seconds = proven_ms.map(seconds);
+        let all: Option<Vec<u64>> = unscrubbed_ms.into_iter().collect();
+        health.unscrubbed_seconds = all.and_then(|all| all.into_iter().max()).map(seconds);
+        health
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Health;
+    use crate::cluster::tests::names;
+    use crate::{ClusterId, ServerId, ServerStatus};
+    use areo_core::config::{Configuration, Dap, Descriptor};
+    use areo_core::message::DomainStanding;
+    use areo_core::object::DomainId;
+
+    fn cluster(statuses: Vec<Health>) -> (ClusterStatus, DomainInfo) {
+        let names = names(&["s1", "s2", "s3", "s4"]);
+        let members = (1..=3).map(ServerId).collect();
+        let c = Configuration::new(Descriptor::new(DomainId(7), members, Dap::Abd)).unwrap();
+        let servers = names.sorted().into_iter().zip(statuses);
+        let health = |(server, status)| ServerHealth {
+            server,
+            status,
+            domains: None,
+        };
+        let status = ClusterStatus {
+            cluster: ClusterId(1),
+            root: names.configuration(&c),
+            servers: servers.map(health).collect(),
+            domains: Ok(Vec::new()),
+        };
+        (status, names.domain("d", &c))
+    }
+
+    fn answered(lacking: u64, proven_ms: Option<u64>, unscrubbed_ms: Option<u64>) -> Health {
+        let standing = |domain| DomainStanding {
+            domain: DomainId(domain),
+            objects: 10 * u64::try_from(domain).unwrap(),
+            lacking,
+            proven_ms,
+        };
+        Health::Answered(ServerStatus {
+            durable: true,
+            unscrubbed_ms,
+            domains: vec![standing(6), standing(7)],
+            ..ServerStatus::default()
+        })
+    }
+
+    #[test]
+    fn a_domain_is_as_redundant_as_its_members_say() {
+        let whole = |ms| answered(0, Some(ms), Some(ms * 2));
+        let silent = || Health::unreachable(None);
+        // The fourth server is no member.
+        let (status, domain) = cluster(vec![whole(1000), whole(3000), whole(2000), silent()]);
+        let health = status.health_of(&domain);
+        assert_eq!(health.objects, Some(70));
+        assert!(health.missing.is_empty() && health.not_proven.is_empty());
+        assert_eq!(health.proven_seconds, Some(3));
+        assert_eq!(health.unscrubbed_seconds, Some(6));
+
+        let lacks = answered(5, None, None);
+        let (status, domain) = cluster(vec![whole(1000), lacks, silent()]);
+        let health = status.health_of(&domain);
+        assert_eq!(health.missing, BTreeMap::from([("s2".into(), 5)]));
+        assert_eq!(health.not_proven, ["s2", "s3"]);
+        assert_eq!(
+            (health.proven_seconds, health.unscrubbed_seconds),
+            (None, None)
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! A look at all elements of one version, to see whether they belong together (`[X-29 cross-check]`). One round; it changes nothing.
+
+use super::Domain;
+use crate::config::Configuration;
+use crate::dap::{self, CrossCheck};
+use crate::element::{Element, ReplyElement};
+use crate::env::Env;
+use crate::gather;
+use crate::message::{Access, Answer, Body, Reply, Request};
+use crate::object::Name;
+use crate::tag::Tag;
+use crate::timing::COMPLETION_PATIENCE;
+use std::sync::Arc;
+
+/// What a look at all elements of a version showed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CheckedElement {
+    /// Whether the element of the member that asked is of the version's value.
+    pub outcome: CrossCheck,
+    /// Bytes that were read.
+    pub bytes: u64,
+}
+
+impl<E: Env> Domain<E> {
+    /// Reads the elements that the members of `c` hold of the version `tag`, and compares that of the member at `own` with the others.
+    /// Waits a while for silent members. Of a ranked register it may not be asked: members drop its elements as they like.
+    pub async fn cross_check(
+        &self,
+        c: &Arc<Configuration>,
+        name: &Name,
+        tag: Tag,
+        own: usize,
+    ) -> CheckedElement {
+        assert!(!c.is_ranked(name), "its versions have other answers");
+        assert!(!tag.is_initial(), "the initial version has no elements");
+        let fetch = Access::Fetch { tag, payload: true };
+        let request = Request::Configured {
+            configuration: c.id(),
+            descriptor: Some(c.clone()),
+            pointer: None,
+            body: Body::Access(vec![(name.clone(), fetch)]),
+        };
+        let (env, patience) = (&self.client.env, Some(COMPLETION_PATIENCE));
+        let replies = gather::survey_for(env, c.members(), request, patience).await;
+        let found: Vec<Option<Element>> = replies.into_iter().map(element).collect();
+        let payloads = found.iter().flatten().map(|it| it.payload.len() as u64);
+        CheckedElement {
+            bytes: payloads.sum(),
+            outcome: dap::cross_check(c, name, &found, own),
+        }
+    }
+}
+
+fn element(reply: Option<Reply>) -> Option<Element> {
+    let (_, reply) = reply?.open();
+    let Some(Reply::Access(mut answers)) = reply else {
+        return None;
+    };
+    match answers.pop() {
+        Some(Answer::Fetched(ReplyElement::Whole(element))) => Some(element),
+        _ => None,
+    }
+}

@@ -1,0 +1,53 @@
+use super::*;
+
+fn object(key: &str) -> ObjectRedundancy {
+    ObjectRedundancy {
+        name: Name::user(key).unwrap(),
+        tag: Tag::INITIAL,
+        listed: vec![MemberListing::Older],
+        versions: vec![None],
+    }
+}
+
+#[test]
+fn repair_has_the_time_that_is_left_and_never_none() {
+    let pace = RepairPace {
+        bytes_per_s: 1000,
+        page: Duration::ZERO,
+    };
+    let pause = |busy| pace.pause(2000, busy).as_millis();
+    assert_eq!([0, 50, 75].map(pause), [2000, 4000, 8000]);
+    assert_eq!([90, 99, 100, 255].map(pause), [20_000; 4], "it gets on");
+}
+
+#[test]
+fn an_object_is_tried_again_after_twice_the_time() {
+    let (mut retries, domain) = (Retries::default(), DomainId(1));
+    let [one, other] = ["a", "b"].map(object);
+    let mut now = Instant::default();
+    for attempt in 0..4 {
+        assert!(retries.is_due(domain, &one.name, now));
+        retries.failed(domain, &one, None, now);
+        let wait = REPAIR_AGAIN * (1 << attempt);
+        assert!(!retries.is_due(domain, &one.name, now.plus(wait / 2)));
+        assert!(retries.is_due(domain, &other.name, now), "each for itself");
+        now = now.plus(wait);
+    }
+    for _ in 0..40 {
+        retries.failed(domain, &one, None, now);
+    }
+    assert!(retries.is_due(domain, &one.name, now.plus(REPAIR_AGAIN_MOST)));
+    retries.forget(domain, &one.name);
+    assert!(retries.is_due(domain, &one.name, now) && retries.failures.is_empty());
+}
+
+#[test]
+fn a_version_that_no_read_returned_is_not_lacked_until_another_is_listed() {
+    let (mut retries, domain) = (Retries::default(), DomainId(1));
+    let old = object("a");
+    retries.failed(domain, &old, Some(old.tag), Instant::default());
+    assert!(retries.is_unfinished(domain, &old));
+    let number = 1;
+    let tag = Tag { number, ..old.tag };
+    assert!(!retries.is_unfinished(domain, &ObjectRedundancy { tag, ..old }));
+}

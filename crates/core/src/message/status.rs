@@ -1,0 +1,56 @@
+//! How a server is, in numbers.
+
+use crate::object::DomainId;
+
+/// How a server is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServerStatus {
+    /// Counts its starts.
+    pub incarnation: u64,
+    /// False while it waits for a quorum of the root domain to confirm its incarnation.
+    pub serving: bool,
+    /// Acknowledged writes are on disk.
+    pub durable: bool,
+    /// Objects, tombstones included.
+    pub objects: u64,
+    /// Versions held of them.
+    pub versions: u64,
+    /// Bytes of the elements held.
+    pub element_bytes: u64,
+    /// Bytes that the store has written and not reclaimed, on disk or in memory.
+    pub stored_bytes: u64,
+    /// Objects that wait for repair.
+    pub damaged: u64,
+    /// Configurations known here.
+    pub configurations: u64,
+    /// Those of them whose successor is decided and not final: changes that somebody makes, or has left.
+    pub pending: u64,
+    /// For how long the server has known the oldest of these successors, since its start at most; in milliseconds.
+    pub pending_ms: u64,
+    /// Versions let go for newer ones, since its start.
+    pub trimmed: u64,
+    /// Objects that were damaged and made whole again, since its start.
+    pub repaired: u64,
+    /// Objects that it lacked when it last went over them (`[X-26 self-repair]`).
+    pub lacking: u64,
+    /// How long ago it last went over all its objects, in milliseconds. `None`: not since its start.
+    pub proven_ms: Option<u64>,
+    /// The longest time, at most, since a record was verified, in milliseconds. `None`: it is not known that all were, or there is no
+    /// disk.
+    pub unscrubbed_ms: Option<u64>,
+    /// Its domains, by id: at most [`crate::limits::STANDINGS`] of them.
+    pub domains: Vec<DomainStanding>,
+}
+
+/// What a server found when it last went over the objects of a domain (`[X-26 self-repair]`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DomainStanding {
+    /// The domain.
+    pub domain: DomainId,
+    /// Its objects, tombstones included.
+    pub objects: u64,
+    /// Those that the server lacked.
+    pub lacking: u64,
+    /// How long ago it went over all of them, in milliseconds. `None`: not since its start.
+    pub proven_ms: Option<u64>,
+}
