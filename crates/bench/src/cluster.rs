@@ -206,7 +206,58 @@ impl Cluster {
     /// # Errors
     /// [`ClusterError::System`].
     pub fn start(&mut self, server: usize) -> Result<(), ClusterError> {
-        self.processes[server].start()
+        self.start_with(server, &[])
+    }
+
+    /// The same, with these options of `areo server` beside those that all have.
+    ///
+    /// # Errors
+    /// [`ClusterError::System`].
+    pub fn start_with(&mut self, server: usize, options: &[&str]) -> Result<(), ClusterError> {
+        self.processes[server].start(options)
+    }
+
+    /// A metric of a server that runs; `None` if it does not answer, or has no such series.
+    pub async fn metric(&self, server: usize, series: &str) -> Option<f64> {
+        let answer = self.processes[server].admin("/metrics").await?;
+        let mut values = answer.lines().filter_map(|line| line.strip_prefix(series));
+        values.find_map(|value| value.trim().parse().ok())
+    }
+
+    /// The data directory of a server, unless its place names another one.
+    pub fn data(&self, server: usize) -> PathBuf {
+        let place = self.processes[server].place.data.clone();
+        place.unwrap_or_else(|| self.folder.path().join(self.name(server)))
+    }
+
+    /// Starts one more server, which joins the cluster and is in no configuration. Returns its position.
+    ///
+    /// # Errors
+    /// [`ClusterError::System`].
+    pub fn join(&mut self) -> Result<usize, ClusterError> {
+        let number = self.servers() + 1;
+        assert!(number < FRONTS, "its address is no front");
+        let first = &self.processes[0];
+        let (block, _) = first.place.listen.rsplit_once('.').expect("it is IPv4");
+        let listen = format!("{block}.{number}:{PORT}");
+        let place = Place {
+            data: None,
+            advertise: listen.clone(),
+            listen,
+            admin: format!("{block}.{number}:{ADMIN_PORT}"),
+            namespace: None,
+        };
+        let name = format!("s{number}");
+        let data = self.folder.path().join(&name);
+        let log = self.folder.path().join(format!("{name}.log"));
+        let mut arguments = process::arguments(&data, &place, "", false);
+        let addresses = self.addresses().join(",");
+        arguments.extend(["--join".to_owned(), addresses]);
+        let program = first.program.clone();
+        let process = Process::new(name, place, program, arguments, log);
+        self.processes.push(process);
+        self.start(number - 1)?;
+        Ok(number - 1)
     }
 
     /// How many servers there are, running or not.

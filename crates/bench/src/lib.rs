@@ -17,6 +17,7 @@
 //! | `report` | what came of it |
 //! | `setup` | servers that serve, and a domain full of objects, to be measured |
 //! | `availability` | measures what they notice of servers that die |
+//! | `repair` | measures how servers repair themselves, are verified and replaced, and what readers and writers notice |
 //! | `paper` | repeats the papers' experiments |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
 //! | `failures` | operations that failed, and the first of them |
@@ -47,6 +48,7 @@ mod process;
 mod proxy;
 mod random;
 pub mod reconfig;
+pub mod repair;
 mod report;
 mod run;
 mod setup;

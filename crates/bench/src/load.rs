@@ -17,7 +17,7 @@ pub use history::History;
 pub use keys::Popularity;
 pub(crate) use tally::{Latencies, Tally};
 pub use tally::{Measurement, PhaseReport, Times};
-pub(crate) use worker::{get, key};
+pub(crate) use worker::{KEY_PREFIX, get, key};
 
 use crate::completions::{STEP, Steps};
 use crate::failures::Failures;

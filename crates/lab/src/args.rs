@@ -4,8 +4,8 @@ mod bench;
 mod sim;
 
 pub(crate) use bench::{
-    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasureReconfig, MeasureWideArea,
-    Nemesis, Paper, PaperWord,
+    Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasureReconfig, MeasureRepair,
+    MeasureWideArea, Nemesis, Paper, PaperWord,
 };
 pub(crate) use sim::{Explore, SchedulerWord, Sim, SimOptions};
 

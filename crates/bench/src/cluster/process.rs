@@ -18,7 +18,7 @@ pub(super) struct Process {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) log: PathBuf,
-    program: Program,
+    pub(super) program: Program,
     arguments: Vec<String>,
     running: Option<ProcessGuard>,
 }
@@ -66,9 +66,12 @@ impl Process {
         }
     }
 
-    pub(super) fn start(&mut self) -> Result<(), ClusterError> {
+    /// With these arguments beside its own.
+    pub(super) fn start(&mut self, more: &[&str]) -> Result<(), ClusterError> {
         if self.running.is_none() {
-            let started = ProcessGuard::start(self.command(), &self.log, Stdio::piped());
+            let mut command = self.command();
+            command.args(more);
+            let started = ProcessGuard::start(command, &self.log, Stdio::piped());
             self.running = Some(started.map_err(|source| ClusterError::System {
                 what: format!("start {}", self.name),
                 source,
@@ -115,16 +118,20 @@ impl Process {
     }
 
     pub(super) async fn is_ready(&self) -> bool {
+        let answer = self.admin("/health/ready").await;
+        answer.is_some_and(|answer| answer.contains(" 200 "))
+    }
+
+    /// What its admin port answers; `None`: nothing in time.
+    pub(super) async fn admin(&self, path: &str) -> Option<String> {
         let ask = async {
             let mut stream = TcpStream::connect(&self.place.admin).await?;
-            stream
-                .write_all(b"GET /health/ready HTTP/1.0\r\n\r\n")
-                .await?;
+            let request = format!("GET {path} HTTP/1.0\r\n\r\n");
+            stream.write_all(request.as_bytes()).await?;
             let mut answer = String::new();
             stream.read_to_string(&mut answer).await?;
             io::Result::Ok(answer)
         };
-        let answer = timeout(ANSWER, ask).await;
-        answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.contains(" 200 ")))
+        timeout(ANSWER, ask).await.ok()?.ok()
     }
 }

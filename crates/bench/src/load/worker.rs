@@ -14,9 +14,12 @@ use tokio::time::{sleep, sleep_until};
 /// Between a failure and the next operation of the same client.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
+/// How all keys begin.
+pub(crate) const KEY_PREFIX: &str = "object-";
+
 /// The object of this number, of values of this size.
 pub(crate) fn key(size: usize, number: u64) -> String {
-    format!("object-{size}-{number:08}")
+    format!("{KEY_PREFIX}{size}-{number:08}")
 }
 
 /// Puts: the value, or one of this size that was never put before if it is recorded.

@@ -33,6 +33,13 @@ pub(crate) enum Bench {
     /// domain for each; bytes moved; reads after 100 configurations. Ends with 1 if any operation failed. `docs/bench-json.md`
     /// defines the fields of `--json`.
     Reconfig(MeasureReconfig),
+    /// Let servers repair themselves, and measure the speed and the effect on readers and writers
+    ///
+    /// A domain is on all servers. The second one is away while half of the objects are written anew, and comes back; bits flip
+    /// on its disk; its disk is lost, and a server that joins takes its place, by a command that is killed half way and run again. Measured are
+    /// speed, beside `cp` of the same bytes, bytes that moved, and latency with repair at the usual rate and without. Ends with 1 if
+    /// any operation failed. `docs/bench-json.md` defines the fields of `--json`.
+    Repair(MeasureRepair),
     /// Put and get at servers that are far apart, and measure latency in round trips
     ///
     /// Sites A and B are near each other, C is far from both. Five servers are at A, A, B, B and C. Domains are on three of them,
@@ -110,6 +117,24 @@ pub(crate) struct MeasureReconfig {
     /// What an acknowledgement means
     #[arg(long, default_value = "memory")]
     pub(crate) durability: DurabilityWord,
+    #[command(flatten)]
+    pub(crate) load: Load,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MeasureRepair {
+    /// Server processes
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(3..=32))]
+    pub(crate) servers: u8,
+    /// How often a server is away
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) rounds: u32,
+    /// Measured time with repair in each round, at most, and without
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
+    pub(crate) time: Duration,
+    /// Bits that flip
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) flips: u64,
     #[command(flatten)]
     pub(crate) load: Load,
 }

@@ -4,6 +4,7 @@ mod availability;
 mod fares;
 mod limits;
 mod reconfig;
+mod repair;
 mod report;
 mod wide_area;
 
@@ -16,6 +17,7 @@ pub(super) fn run(lab: &Lab<'_>, command: Bench) -> Outcome {
         Bench::Availability(args) => availability::run(lab, args),
         Bench::Limits(args) => limits::run(lab, args),
         Bench::Reconfig(args) => reconfig::run(lab, args),
+        Bench::Repair(args) => repair::run(lab, args),
         Bench::Report(args) => report::draw(&args),
         Bench::WideArea(args) => wide_area::run(lab, args),
     }

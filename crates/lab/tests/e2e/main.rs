@@ -9,6 +9,7 @@ mod nemesis;
 mod paper;
 mod product;
 mod reconfig;
+mod repair;
 mod sim;
 mod wide_area;
 

@@ -1,0 +1,473 @@
+//! Measuring how servers repair themselves: one that was away while half of the objects were written anew, one whose disk rots, and one
+//! that is lost and replaced; beside `cp` of the same bytes, and with clients that read and write.
+
+mod rot;
+
+use crate::cluster::{Cluster, Program};
+use crate::load::{AnyCaller, FILLERS, Load, Phase, PhaseReport, fill_by};
+use crate::run::{RunError, SERVE, failed, system};
+use crate::setup::{Setup, StartedCluster};
+use crate::target::AreoCaller;
+use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::task::{LocalSet, spawn_blocking};
+use tokio::time::sleep;
+
+/// The domain that is repaired.
+const DOMAIN: &str = "repaired";
+/// The member that is away, rots, and is lost.
+const MEMBER: usize = 1;
+/// How often a server is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// As fast as it can.
+const UNBOUNDED: &str = "100GiB";
+/// Verified in a second, at most: a piece of it is read without a pause.
+const VERIFIED: &str = "2GiB";
+
+/// What is to be measured.
+pub struct Options {
+    /// Servers, all of them members of the domain, objects and clients; with durability.
+    pub setup: Setup,
+    /// How often the member is away.
+    pub rounds: u32,
+    /// How long readers and writers are measured in each round with repair, and without.
+    pub time: Duration,
+    /// Bits that flip on the member's disk.
+    pub flips: u64,
+}
+
+/// A measurement. The names of the fields are those of `--json`, and stay.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// What was drawn from.
+    pub seed: u64,
+    /// How the domain keeps values, such as `ec [5,3]`.
+    pub shape: String,
+    /// Objects of the domain.
+    pub objects: u64,
+    /// Bytes of each.
+    pub size: usize,
+    /// Clients that read and wrote.
+    pub clients: usize,
+    /// Each time that the member was away.
+    pub rounds: Vec<Round>,
+    /// Clients, while the member is back and repairs nothing.
+    pub without: PhaseReport,
+    /// Clients, while it repairs itself at the usual rate.
+    pub with: PhaseReport,
+    /// 99 % of reads took no longer: with repair divided by without.
+    pub read_p99_ratio: f64,
+    /// The same of writes.
+    pub write_p99_ratio: f64,
+    /// Verification of the member's records.
+    pub verified: Copied,
+    /// Its disk rotted.
+    pub rot: Rot,
+    /// It was lost, and replaced.
+    pub replaced: Replaced,
+    /// Operations of clients that failed, or read what was never written.
+    pub failed: u64,
+    /// The first of them, in sentences.
+    pub failures: Vec<String>,
+    /// How long everything took, in milliseconds.
+    pub total_ms: u64,
+}
+
+/// Bytes, and how long they took.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Copied {
+    /// Bytes.
+    pub bytes: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// A member that was away while half of the objects were written anew.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Round {
+    /// Bytes of the elements that it lacked.
+    pub share_bytes: f64,
+    /// Bytes that came to it until it lacked nothing.
+    pub received_bytes: f64,
+    /// How long that took, from its serving on, in seconds: without a bound of the rate, and without clients.
+    pub seconds: f64,
+    /// `cp` and `sync` of its directory.
+    pub cp: Copied,
+}
+
+/// A disk on which bits flipped.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Rot {
+    /// Bits that flipped, each in an element's record, needed or not.
+    pub flips: u64,
+    /// Elements that were found damaged.
+    pub found: f64,
+    /// From the start of the server until nothing is damaged, nothing is lacking, and all records were verified, in seconds.
+    pub seconds: f64,
+}
+
+/// A member that was lost.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Replaced {
+    /// Objects that the killed command had moved.
+    pub moved_before: u64,
+    /// From the first command to the end of the second, in seconds, with clients.
+    pub seconds: f64,
+    /// Bytes that came to the new member, writes of clients included.
+    pub received_bytes: f64,
+    /// Bytes of its elements.
+    pub share_bytes: f64,
+}
+
+impl Copied {
+    /// Bytes per second.
+    pub fn speed(self) -> f64 {
+        self.bytes / self.seconds
+    }
+}
+
+/// Starts a cluster and measures; `observe` gets what is done next. Dropping the future ends the processes and removes what they
+/// left.
+///
+/// # Errors
+/// [`RunError`]: nothing is known then; also if a server does not come to hold what it should. Operations of clients that failed are no
+/// error, but in the [`Report`].
+pub async fn run(options: Options, observe: impl Fn(&str)) -> Result<Report, RunError> {
+    LocalSet::new().run_until(all(&options, observe)).await
+}
+
+async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunError> {
+    let begun = Instant::now();
+    let setup = &options.setup;
+    assert!(!setup.memory, "a server in memory does not come back");
+    let dap = Dap::Ec {
+        k: Shape::default_k(setup.servers),
+    };
+    let shape = Shape::new(dap, setup.servers).map_err(failed("make the domain"))?;
+    observe("objects are written");
+    let mut started = setup.start().await?;
+    let domain = DomainOptions {
+        dap,
+        servers: started.servers.clone(),
+        ..DomainOptions::default()
+    };
+    let content = (setup.size, setup.objects);
+    let domain = started.domain(DOMAIN, domain, content, None).await?;
+    let trial = Trial {
+        options,
+        domain,
+        element_bytes: setup.size as f64 / f64::from(dap.k()),
+    };
+    let mut rounds = Vec::new();
+    for round in 1..=options.rounds {
+        observe(&format!("away, {round} of {}", options.rounds));
+        rounds.push(trial.away(&mut started.cluster).await?);
+    }
+    observe("verification");
+    let verified = trial.verify(&mut started.cluster).await?;
+    observe("rot");
+    let rot = trial.rot(&mut started.cluster).await?;
+
+    let clients = started.callers(DOMAIN, setup.clients).await?;
+    let load = Load::of(clients, &setup.plan(), None);
+    sleep(setup.plan().warm_up).await;
+    for round in 1..=options.rounds {
+        observe(&format!("clients, {round} of {}", options.rounds));
+        trial.disturb(&mut started.cluster, &load).await?;
+    }
+    observe("replacement");
+    let replaced = trial.replace(&mut started.cluster).await?;
+    let ended = load.stop().await;
+    look_at_all(&started).await?;
+    let (without, with) = (ended.still.fared(), ended.disturbed.fared());
+    Ok(Report {
+        seed: setup.seed,
+        shape: shape.to_string(),
+        objects: setup.objects,
+        size: setup.size,
+        clients: setup.clients,
+        rounds,
+        read_p99_ratio: with.read.p99_us / without.read.p99_us,
+        write_p99_ratio: with.write.p99_us / without.write.p99_us,
+        without,
+        with,
+        verified,
+        rot,
+        replaced,
+        failed: ended.failures.count,
+        failures: ended.failures.first,
+        total_ms: begun.elapsed().as_millis() as u64,
+    })
+}
+
+/// Whether every object is at all servers. The last writes may have come to a quorum only, and are brought to the others.
+async fn look_at_all(started: &StartedCluster) -> Result<(), RunError> {
+    // A client that connects now knows the new member.
+    let client = Client::connect(started.connect.clone()).await;
+    let client = client.map_err(failed("connect to the cluster"))?;
+    let domain = client.domain(DOMAIN).await;
+    let domain = domain.map_err(failed("find the domain"))?;
+    let whole = domain.repair(|_| {}).await;
+    let whole = whole.map_err(failed("look at the objects"))?;
+    if whole.below() > 0 {
+        let servers: Vec<&str> = whole.waiting_for().into_iter().collect();
+        let error = format!("{} objects wait for {}", whole.below(), servers.join(", "));
+        return Err(failed("replace the server")(error));
+    }
+    Ok(())
+}
+
+/// What all parts need.
+struct Trial<'a> {
+    options: &'a Options,
+    domain: Domain,
+    /// Bytes of one element.
+    element_bytes: f64,
+}
+
+impl Trial<'_> {
+    /// Half of the objects are written anew without the member.
+    async fn overwrite_half(&self, cluster: &mut Cluster) -> Result<(), RunError> {
+        cluster.kill(MEMBER).await;
+        let setup = &self.options.setup;
+        let fillers = (0..FILLERS).map(|_| Box::new(AreoCaller::of(&self.domain)) as AnyCaller);
+        let half = (setup.size, setup.objects / 2);
+        let written = fill_by(fillers.collect(), half, None).await;
+        written.map_err(failed("write half of the objects"))
+    }
+
+    async fn away(&self, cluster: &mut Cluster) -> Result<Round, RunError> {
+        self.overwrite_half(cluster).await?;
+        let cp = copy(&cluster.data(MEMBER), cluster.folder()).await?;
+        let share_bytes = (self.options.setup.objects / 2) as f64 * self.element_bytes;
+        serve(cluster, &["--repair-rate", UNBOUNDED]).await?;
+        let begun = Instant::now();
+        until_whole(cluster, MEMBER).await?;
+        Ok(Round {
+            share_bytes,
+            received_bytes: metric(cluster, MEMBER, RECEIVED).await?,
+            seconds: begun.elapsed().as_secs_f64(),
+            cp,
+        })
+    }
+
+    /// Readers and writers: for a while without repair, and for as long with repair at the usual rate.
+    async fn disturb(&self, cluster: &mut Cluster, load: &Load) -> Result<(), RunError> {
+        let time = self.options.time;
+        self.overwrite_half(cluster).await?;
+        for (phase, rate) in [
+            (Phase::Still, &["--repair-rate", "0"][..]),
+            (Phase::Disturbed, &[]),
+        ] {
+            cluster.kill(MEMBER).await;
+            serve(cluster, rate).await?;
+            // That is when it begins.
+            sleep(Duration::from_secs(1)).await;
+            load.enter(phase);
+            let begun = Instant::now();
+            while begun.elapsed() < time
+                && !(phase == Phase::Disturbed && is_whole(cluster).await?)
+            {
+                sleep(GLANCE).await;
+            }
+            load.enter(Phase::Unmeasured);
+        }
+        until_whole(cluster, MEMBER).await?;
+        Ok(())
+    }
+
+    async fn verify(&self, cluster: &mut Cluster) -> Result<Copied, RunError> {
+        cluster.kill(MEMBER).await;
+        // From the first record on.
+        let _ = std::fs::remove_file(cluster.data(MEMBER).join("SCRUB"));
+        serve(cluster, &["--scrub-rate", VERIFIED, "--repair-rate", "0"]).await?;
+        let begun = Instant::now();
+        until(cluster, MEMBER, ALL_VERIFIED).await?;
+        Ok(Copied {
+            bytes: metric(cluster, MEMBER, "areo_store_scrubbed_bytes_total").await?,
+            seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+
+    async fn rot(&self, cluster: &mut Cluster) -> Result<Rot, RunError> {
+        let (data, flips) = (cluster.data(MEMBER), self.options.flips);
+        let seed = self.options.setup.seed;
+        cluster.terminate(MEMBER, SERVE).await;
+        let _ = std::fs::remove_file(data.join("SCRUB"));
+        let flipped = spawn_blocking(move || rot::flip(&data, flips, seed)).await;
+        let flipped = flipped.expect("flipping does not panic");
+        flipped.map_err(system("flip bits"))?;
+        let begun = Instant::now();
+        serve(
+            cluster,
+            &["--scrub-rate", VERIFIED, "--repair-rate", UNBOUNDED],
+        )
+        .await?;
+        until(cluster, MEMBER, ALL_VERIFIED).await?;
+        until(cluster, MEMBER, NONE_DAMAGED).await?;
+        until_whole(cluster, MEMBER).await?;
+        Ok(Rot {
+            flips,
+            found: metric(cluster, MEMBER, "areo_store_repaired_objects_total").await?,
+            seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// The member's disk is lost; the command that replaces it is killed half way, and run again.
+    async fn replace(&self, cluster: &mut Cluster) -> Result<Replaced, RunError> {
+        let spare = cluster.join()?;
+        if !cluster.ready(spare, SERVE).await {
+            return Err(failed("start a server that joins")(
+                "it does not serve in time",
+            ));
+        }
+        cluster.kill(MEMBER).await;
+        let removed = std::fs::remove_dir_all(cluster.data(MEMBER));
+        removed.map_err(system("remove the directory of a server"))?;
+        let before = metric(cluster, spare, RECEIVED).await?;
+        let addresses = cluster.addresses().join(",");
+        let name = cluster.name(MEMBER).to_owned();
+        let folder = cluster.folder().to_owned();
+        let command = |program: &Program| {
+            let mut command = (program.server)();
+            command.args(["--cluster", &addresses, "--config", "", "--json"]);
+            command.args(["server", "replace", &name, "--yes"]);
+            // What it remembers goes with the folder.
+            command
+                .env("XDG_STATE_HOME", &folder)
+                .env("XDG_CACHE_HOME", &folder);
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            command
+        };
+        let begun = Instant::now();
+        let half = self.options.setup.objects / 2;
+        let first = command(&self.options.setup.program);
+        let moved = spawn_blocking(move || run_to(first, half)).await;
+        let moved = moved.expect("reading does not panic");
+        let moved_before = moved.map_err(system("run `areo server replace`"))?;
+        let second = command(&self.options.setup.program);
+        let moved = spawn_blocking(move || run_to(second, u64::MAX)).await;
+        let moved = moved.expect("reading does not panic");
+        moved.map_err(system("run `areo server replace` again"))?;
+        let seconds = begun.elapsed().as_secs_f64();
+        until_whole(cluster, spare).await?;
+        Ok(Replaced {
+            moved_before,
+            seconds,
+            received_bytes: metric(cluster, spare, RECEIVED).await? - before,
+            share_bytes: self.options.setup.objects as f64 * self.element_bytes,
+        })
+    }
+}
+
+/// Runs `areo server replace` until the domain has so many objects moved, then kills it; or to its end. Returns how many that were.
+fn run_to(mut command: std::process::Command, objects: u64) -> std::io::Result<u64> {
+    let mut child = command.spawn()?;
+    let output = child.stdout.take().expect("it is a pipe");
+    let mut moved = 0;
+    for line in BufReader::new(output).lines() {
+        let line: serde_json::Value = serde_json::from_str(&line?)?;
+        if line["domain"] == DOMAIN {
+            moved = line["objects"].as_u64().unwrap_or(moved);
+        }
+        if moved >= objects {
+            child.kill()?;
+            child.wait()?;
+            return Ok(moved);
+        }
+    }
+    let ended = child.wait_with_output()?;
+    match ended.status.success() {
+        true => Ok(moved),
+        false => Err(std::io::Error::other(
+            String::from_utf8_lossy(&ended.stderr).into_owned(),
+        )),
+    }
+}
+
+/// Starts the member, and waits until it serves.
+async fn serve(cluster: &mut Cluster, options: &[&str]) -> Result<(), RunError> {
+    cluster.start_with(MEMBER, options)?;
+    match cluster.ready(MEMBER, SERVE).await {
+        true => Ok(()),
+        false => Err(failed("start a server again")("it does not serve in time")),
+    }
+}
+
+async fn metric(cluster: &Cluster, server: usize, series: &str) -> Result<f64, RunError> {
+    let begun = Instant::now();
+    loop {
+        // A busy server may be late.
+        if let Some(value) = cluster.metric(server, series).await {
+            return Ok(value);
+        }
+        if begun.elapsed() > SERVE {
+            let what = format!("look at {series} of {}", cluster.name(server));
+            return Err(failed(what)("it does not answer in time"));
+        }
+        sleep(GLANCE).await;
+    }
+}
+
+/// Waits until a metric is as wanted, however long that takes.
+async fn until(
+    cluster: &Cluster,
+    server: usize,
+    (series, is_it): (&str, fn(f64) -> bool),
+) -> Result<(), RunError> {
+    while !is_it(metric(cluster, server, series).await?) {
+        sleep(GLANCE).await;
+    }
+    Ok(())
+}
+
+const ALL_VERIFIED: (&str, fn(f64) -> bool) =
+    ("areo_store_oldest_unscrubbed_seconds", |age| age >= 0.0);
+const NONE_DAMAGED: (&str, fn(f64) -> bool) = ("areo_store_damaged_objects", |count| count < 1.0);
+const PROVEN: (&str, fn(f64) -> bool) = ("areo_repair_proven_seconds", |age| age >= 0.0);
+const NONE_LACKING: (&str, fn(f64) -> bool) = ("areo_repair_lacking_objects", |count| count < 1.0);
+const RECEIVED: &str = "areo_server_received_bytes_total";
+
+async fn is_whole(cluster: &Cluster) -> Result<bool, RunError> {
+    let proven = metric(cluster, MEMBER, PROVEN.0).await?;
+    let lacking = metric(cluster, MEMBER, NONE_LACKING.0).await?;
+    Ok(PROVEN.1(proven) && NONE_LACKING.1(lacking))
+}
+
+/// Waits until the server has gone over all objects, and lacks none.
+async fn until_whole(cluster: &Cluster, server: usize) -> Result<(), RunError> {
+    until(cluster, server, PROVEN).await?;
+    until(cluster, server, NONE_LACKING).await
+}
+
+/// `cp` and `sync` of a server's log, which does not run.
+async fn copy(data: &Path, folder: &Path) -> Result<Copied, RunError> {
+    let (from, to) = (data.join("log"), folder.join("copy"));
+    let copied = spawn_blocking(move || {
+        std::fs::create_dir(&to)?;
+        let begun = Instant::now();
+        let mut bytes = 0;
+        for entry in std::fs::read_dir(&from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            bytes += std::fs::copy(entry.path(), &target)?;
+            File::open(&target)?.sync_all()?;
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        std::fs::remove_dir_all(&to)?;
+        std::io::Result::Ok(Copied {
+            bytes: bytes as f64,
+            seconds,
+        })
+    });
+    let copied = copied.await.expect("copying does not panic");
+    copied.map_err(system("copy the directory of a server"))
+}
