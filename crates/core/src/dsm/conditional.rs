@@ -15,6 +15,7 @@
 //! | [`Domain::decide_write`] | 2 | 2 more for each proposer that was faster, after a pause |
 //! | read | 1 | 2 more to settle |
 
+mod base;
 mod proposer;
 
 use super::atomic::SettledVersion;

@@ -3,9 +3,9 @@
 use super::super::Domain;
 use super::super::atomic::SettledVersion;
 use super::Wish;
-use crate::config::Configuration;
+use super::base::Base;
 use crate::dap::conditional::{
-    self, AcceptOutcome, Answers, CurrentVersion, ProposedVersion, SurveyOutcome,
+    self, AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome,
 };
 use crate::dap::{CachedVersion, FoundVersion, Scope};
 use crate::element::Value;
@@ -64,16 +64,6 @@ enum Turn {
     Again,
     /// Others use this ballot.
     Overtaken(Ballot),
-}
-
-/// The current version where a proposal is made, and its value if it was read.
-struct Base {
-    current: CurrentVersion,
-    value: Option<(Value, u64)>,
-    /// Members of the configuration that hold its element.
-    holders: Vec<bool>,
-    /// What the configuration answered; `None`: it is of an earlier one.
-    answers: Option<Answers>,
 }
 
 /// What became of the versions that an operation has proposed.
@@ -477,29 +467,5 @@ impl<'a, E: Env> Proposer<'a, E> {
             unaware: false,
             fence: Tag::INITIAL,
         }))
-    }
-}
-
-impl Base {
-    fn of(answers: Answers) -> Base {
-        Base {
-            current: answers.current.clone(),
-            value: None,
-            holders: answers.holders.clone(),
-            answers: Some(answers),
-        }
-    }
-
-    /// As the base of a proposal in a later configuration, whose members hold nothing of it.
-    fn moved_to(self, c: &Configuration) -> Base {
-        Base {
-            current: CurrentVersion {
-                chosen: None,
-                ..self.current
-            },
-            holders: vec![false; c.n()],
-            answers: None,
-            ..self
-        }
     }
 }
