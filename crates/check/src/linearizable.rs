@@ -10,13 +10,13 @@ use crate::view::{Verdict, View};
 use std::collections::HashMap;
 
 /// Registers of at most this many steps get a second opinion.
-const SECOND_OPINION_STEPS_MAX: usize = 24;
+pub(crate) const SECOND_OPINION_STEPS_MAX: usize = 24;
 /// The search gives up after this many states: tens of milliseconds.
-const STATES_MAX: usize = 100_000;
+pub(crate) const STATES_MAX: usize = 100_000;
 
 /// Judges one object. Versions help only where an operation reported a version without its value.
 pub(crate) fn judge(view: &View<'_>, versions: Option<&Versions>) -> Verdict {
-    let (steps, sources) = steps(view, versions);
+    let Register { steps, sources, .. } = steps(view, versions);
     if let Err(twice) = register::unique(&steps) {
         let who = [twice.first, twice.second].map(|step| sources[step]);
         return match search::search(&steps, STATES_MAX) {
@@ -58,8 +58,16 @@ pub(crate) fn judge(view: &View<'_>, versions: Option<&Versions>) -> Verdict {
     }
 }
 
-/// The steps of the object's register, and the operation of each.
-fn steps(view: &View<'_>, versions: Option<&Versions>) -> (Vec<Step>, Vec<usize>) {
+/// An object as a register.
+pub(crate) struct Register {
+    pub(crate) steps: Vec<Step>,
+    /// The operation of each.
+    pub(crate) sources: Vec<usize>,
+    /// The number that stands for a value in them.
+    pub(crate) numbers: HashMap<Name, u32>,
+}
+
+pub(crate) fn steps(view: &View<'_>, versions: Option<&Versions>) -> Register {
     let mut numbers: HashMap<Name, u32> = HashMap::with_capacity(view.places.len() / 2);
     let mut number = |value: Option<Name>| {
         let next = numbers.len() as u32;
@@ -86,7 +94,11 @@ fn steps(view: &View<'_>, versions: Option<&Versions>) -> (Vec<Step>, Vec<usize>
             .iter()
             .all(|s| s.end != OPEN || matches!(s.action, Action::Write(_)))
     );
-    (steps, sources)
+    Register {
+        steps,
+        sources,
+        numbers,
+    }
 }
 
 fn failed_write(view: &View<'_>, read: usize) -> Option<usize> {

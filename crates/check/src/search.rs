@@ -13,6 +13,15 @@ pub(crate) const STEPS_MAX: usize = 64;
 /// Whether the steps are linearizable. Nothing if there are more than [`STEPS_MAX`] steps or more than `states_max`
 /// states to visit.
 pub(crate) fn search(steps: &[Step], states_max: usize) -> Option<bool> {
+    search_on(steps, |_, _| true, states_max)
+}
+
+/// The same where a write may be one that takes effect on some values only: `may` says of a step and a value whether it does.
+pub(crate) fn search_on(
+    steps: &[Step],
+    may: impl Fn(usize, Option<u32>) -> bool,
+    states_max: usize,
+) -> Option<bool> {
     if steps.len() > STEPS_MAX {
         return None;
     }
@@ -41,9 +50,11 @@ pub(crate) fn search(steps: &[Step], states_max: usize) -> Option<bool> {
         let first_end = rest().map(|(_, step)| step.end).min().unwrap_or(OPEN);
         for (index, step) in rest().filter(|(_, step)| step.start <= first_end) {
             match step.action {
-                Action::Write(written) => stack.push((done | bit(index), written)),
+                Action::Write(written) if may(index, value) => {
+                    stack.push((done | bit(index), written));
+                }
                 Action::Read(read) if read == value => stack.push((done | bit(index), value)),
-                Action::Read(_) => {}
+                Action::Write(_) | Action::Read(_) => {}
             }
         }
     }

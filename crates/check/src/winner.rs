@@ -1,8 +1,13 @@
 //! One winner: at most one conditional write of a version takes effect, and nothing comes between the two.
+//!
+//! Versions say so for any number of operations. Of few ones the general search is asked, too, which knows nothing of versions but
+//! the value that a write is for, and tries what operations of unknown outcome may have done.
 
 use crate::Version;
 use crate::event::Kind;
-use crate::history::Effect;
+use crate::history::{Effect, Operation};
+use crate::linearizable::{self, Register, SECOND_OPINION_STEPS_MAX, STATES_MAX};
+use crate::search;
 use crate::versions::Versions;
 use crate::view::{Finding, View};
 use std::collections::HashMap;
@@ -15,6 +20,60 @@ pub(crate) fn concerns(view: &View<'_>) -> bool {
 
 /// Judges one object.
 pub(crate) fn judge(view: &View<'_>, versions: &Versions) -> Result<(), Finding> {
+    by_versions(view, versions)?;
+    let register = linearizable::steps(view, Some(versions));
+    match search(view, versions, &register) {
+        Some(false) => {
+            let what = "no order of these operations has each conditional write on its version";
+            Err(view.finding(what, register.sources))
+        }
+        Some(true) | None => Ok(()),
+    }
+}
+
+/// The second opinion, if there are few operations.
+fn search(view: &View<'_>, versions: &Versions, register: &Register) -> Option<bool> {
+    if register.steps.len() > SECOND_OPINION_STEPS_MAX {
+        return None;
+    }
+    let needs = register
+        .sources
+        .iter()
+        .map(|&index| Need::of(view.get(index), versions, register));
+    let needs: Vec<Need> = needs.collect::<Option<_>>()?;
+    let may = |step: usize, value| match needs[step] {
+        Need::Nothing => true,
+        Need::Value(needed) => needed == value,
+    };
+    search::search_on(&register.steps, may, STATES_MAX)
+}
+
+/// What the object is when an operation takes effect.
+enum Need {
+    /// Anything.
+    Nothing,
+    /// This value; nothing is absent.
+    Value(Option<u32>),
+}
+
+impl Need {
+    /// `None`: the history does not say which value the version has.
+    fn of(operation: &Operation, versions: &Versions, register: &Register) -> Option<Need> {
+        if operation.kind != Kind::ConditionalWrite || !operation.writes() {
+            return Some(Need::Nothing);
+        }
+        let Some(base) = operation.based_on else {
+            return Some(Need::Value(None));
+        };
+        match versions.read(base)? {
+            Effect::Reads(Some(value)) => Some(Need::Value(Some(*register.numbers.get(&value)?))),
+            _ => Some(Need::Value(None)),
+        }
+    }
+}
+
+/// Judges one object by its versions.
+fn by_versions(view: &View<'_>, versions: &Versions) -> Result<(), Finding> {
     let mut winners: HashMap<Version, usize> = HashMap::new();
     let mut previous: Option<(Version, usize)> = None;
     let written = versions
@@ -90,3 +149,6 @@ fn creates(
         "a conditional write that requires absence took effect although the object was there";
     Err(view.finding(what, [other, index]))
 }
+
+#[cfg(test)]
+mod tests;
