@@ -8,7 +8,7 @@ use crate::proxy::Proxy;
 use crate::random::Random;
 use crate::report::{Report, TroubleCount};
 use crate::trouble::{Lane, Schedule, Trouble};
-use crate::workload::{self, DOMAINS, Habits, Recorder, Shared};
+use crate::workload::{self, CONDITIONAL, DOMAINS, Habits, Recorder, Shared, value};
 use areo_check::{History, HistoryError, judge};
 use areo_client::{Client, DEFAULT_TIMEOUT, Dap, DomainOptions, Health};
 use std::cell::Cell;
@@ -159,6 +159,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     mend(world, cluster).await?;
     nemesis::finish_changes(world, reconfigurers).await;
     finish(&shared, clients).await;
+    check_counters(cluster, &shared).await?;
     check_servers(world, cluster).await?;
     let mut recorder = shared.recorder.borrow_mut();
     recorder
@@ -239,7 +240,11 @@ impl Scene {
             cluster.ready(server, SERVE).await;
         }
         let k = u8::try_from(options.servers - 2).expect("at most 32 servers");
-        for (name, dap) in DOMAINS.into_iter().zip([Dap::Abd, Dap::Ec { k }]) {
+        for (name, dap) in
+            DOMAINS
+                .into_iter()
+                .zip([Dap::Abd, Dap::Ec { k }, Dap::Conditional { k: 1 }])
+        {
             let shape = DomainOptions {
                 dap,
                 ..DomainOptions::default()
@@ -410,6 +415,23 @@ async fn finish(shared: &Shared, mut clients: JoinSet<()>) {
             FINISH.as_secs()
         ));
     }
+}
+
+/// No increment was lost, and none happened twice.
+async fn check_counters(cluster: &Cluster, shared: &Shared) -> Result<(), RunError> {
+    let client = Client::connect(cluster.connect(DEFAULT_TIMEOUT)).await;
+    let client = client.map_err(failed("connect to read the counters"))?;
+    let domain = client.domain(CONDITIONAL).await;
+    let domain = domain.map_err(failed("open the domain of the counters"))?;
+    // The clients have ended.
+    for (key, increments) in shared.increments.take() {
+        let read = domain.get(&key).await.map_err(failed("read a counter"))?;
+        let count = value::count(&value::recognise(&read.into_bytes()));
+        if let Some(sentence) = increments.against(count) {
+            shared.violation(format!("counter '{key}' is {count}: {sentence}"));
+        }
+    }
+    Ok(())
 }
 
 /// No server has ended, panicked or found damage; all of them stop at the signal.

@@ -1,14 +1,16 @@
 //! Clients that read, write and delete a few objects, and record what they did and saw.
 
+mod counters;
 pub(crate) mod record;
 pub(crate) mod value;
 
+use counters::Increments;
 pub(crate) use record::Recorder;
 
 use crate::random::Random;
 use crate::trouble::Trouble;
 use areo_check::Kind;
-use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
+use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions, Version};
 use record::{Ending, Invocation, KnownConfiguration};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,8 +18,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// The domains: replicated and erasure-coded, both on all servers.
-pub(crate) const DOMAINS: [&str; 2] = ["abd", "ec"];
+/// The domains: replicated, erasure-coded, and with one winner of conditional writes; at first all on all servers.
+pub(crate) const DOMAINS: [&str; 3] = ["abd", "ec", CONDITIONAL];
+/// The third of them.
+pub(crate) const CONDITIONAL: &str = "conditional";
 /// Few objects, so that clients meet.
 const KEYS: u64 = 4;
 /// A client lives for about so many operations.
@@ -33,6 +37,8 @@ pub(crate) struct Shared {
     /// How often each trouble happened.
     fired: RefCell<BTreeMap<Trouble, u64>>,
     violations: RefCell<Vec<String>>,
+    /// By counter.
+    pub(crate) increments: RefCell<BTreeMap<String, Increments>>,
     kills: Cell<u64>,
     /// Everything works again: operations must succeed now.
     pub(crate) mended: Cell<bool>,
@@ -44,6 +50,7 @@ impl Shared {
             recorder: RefCell::new(recorder),
             fired: RefCell::default(),
             violations: RefCell::default(),
+            increments: RefCell::default(),
             kills: Cell::new(0),
             mended: Cell::new(false),
         }
@@ -115,6 +122,20 @@ pub(crate) async fn work(shared: Rc<Shared>, habits: Habits, place: u64) {
     }
 }
 
+/// What is to be done.
+struct Deed {
+    /// By its place in [`DOMAINS`].
+    domain: usize,
+    kind: Kind,
+    key: String,
+    /// Of a value that it writes.
+    length: usize,
+}
+
+fn key(number: u64) -> String {
+    format!("k{number}")
+}
+
 struct Worker {
     shared: Rc<Shared>,
     name: String,
@@ -150,15 +171,26 @@ impl Worker {
         while !self.shared.mended.get() {
             dying |= life.is_some_and(|life| random.below(life) == 0);
             let death = dying.then(|| Duration::from_micros(random.below(3_000)));
-            let kind = match random.below(20) {
-                0..9 => Kind::Read,
-                9..18 => Kind::Write,
-                _ => Kind::Delete,
-            };
             let domain = random.index(DOMAINS.len());
-            let key = random.below(KEYS);
             let length = value::length(random);
-            let ended = self.operation(domain, kind, key, length, death).await;
+            let ended = if DOMAINS[domain] == CONDITIONAL && random.below(4) > 0 {
+                self.change(counters::drawn(random), length, death)
+                    .await
+                    .map(drop)
+            } else {
+                let kind = match random.below(20) {
+                    0..9 => Kind::Read,
+                    9..18 => Kind::Write,
+                    _ => Kind::Delete,
+                };
+                let deed = Deed {
+                    domain,
+                    kind,
+                    key: key(random.below(KEYS)),
+                    length,
+                };
+                self.operation(deed, death).await.map(drop)
+            };
             if ended.is_none() {
                 return false;
             }
@@ -174,9 +206,13 @@ impl Worker {
         for domain in 0..DOMAINS.len() {
             for key in 0..KEYS {
                 for kind in [Kind::Write, Kind::Read] {
-                    let length = value::length(random);
-                    if let Some(Err(error)) = self.operation(domain, kind, key, length, None).await
-                    {
+                    let deed = Deed {
+                        domain,
+                        kind,
+                        key: self::key(key),
+                        length: value::length(random),
+                    };
+                    if let Some(Err(error)) = self.operation(deed, None).await {
                         self.shared.violation(format!(
                             "a {kind} did not succeed although everything was mended: {error}"
                         ));
@@ -184,26 +220,40 @@ impl Worker {
                 }
             }
         }
+        self.finish_counters(random).await;
     }
 
-    /// One operation, recorded; `None`: it was given up in its middle.
+    /// One operation, recorded, and how it ended; `None`: it was given up in its middle.
     async fn operation(
         &mut self,
-        domain: usize,
-        kind: Kind,
-        key: u64,
-        length: usize,
+        deed: Deed,
         death: Option<Duration>,
-    ) -> Option<Result<(), Error>> {
+    ) -> Option<Result<Ending, Error>> {
+        self.recorded(deed, (None, None), death).await
+    }
+
+    /// The same of a write of the value of this number, on this version.
+    async fn recorded(
+        &mut self,
+        deed: Deed,
+        (value, based_on): (Option<u64>, Option<Version>),
+        death: Option<Duration>,
+    ) -> Option<Result<Ending, Error>> {
         self.operations += 1;
-        let key = format!("k{key}");
+        let Deed {
+            domain,
+            kind,
+            key,
+            length,
+        } = deed;
         let invoked = self.shared.recorder.borrow_mut().invoke(Invocation {
             client: self.name.clone(),
             op: self.operations,
             kind,
             domain,
             key,
-            value: None,
+            value,
+            based_on,
         });
         let act = act(&self.domains[domain], &invoked, length);
         let ended = match death {
@@ -216,7 +266,7 @@ impl Worker {
             return None;
         };
         let (ending, result) = match ended {
-            Ok(ending) => (ending, Ok(())),
+            Ok(ending) => (ending.clone(), Ok(ending)),
             Err(error) => (self.ending(&error), Err(error)),
         };
         let knows = KnownConfiguration::from(&self.domains[domain].configuration());
@@ -229,14 +279,14 @@ impl Worker {
     fn ending(&self, error: &Error) -> Ending {
         match error {
             Error::Unknown { .. } => Ending::Unknown,
-            Error::Unavailable { .. } => Ending::Fail,
-            // Nothing here damages what is stored, asks for what cannot be, or writes on conditions.
+            Error::Unavailable { .. } => Ending::Fail { found: None },
+            // Nothing here damages what is stored, or asks for what cannot be.
             other => {
                 let name = &self.name;
                 self.shared.violation(format!(
                     "client {name} got an error that nothing explains: {other}"
                 ));
-                Ending::Fail
+                Ending::Fail { found: None }
             }
         }
     }
@@ -265,6 +315,14 @@ async fn act(domain: &Domain, invoked: &Invocation, length: usize) -> Result<End
                 version: Some(version),
             })
         }
+        (Kind::ConditionalWrite, Some(number)) => {
+            let content = value::content(number, length);
+            let put = domain.compare_and_put(key, content, invoked.based_on, PutOptions::default());
+            put.await.map(|version| Ending::Ok {
+                value: Some(value::name(number)),
+                version: Some(version),
+            })
+        }
         (Kind::Delete, _) => domain.delete(key).await.map(|version| Ending::Ok {
             value: None,
             version: Some(version),
@@ -278,6 +336,12 @@ async fn act(domain: &Domain, invoked: &Invocation, length: usize) -> Result<End
         Err(Error::NotFound { key: Some(_), .. }) => Ok(Ending::Ok {
             value: None,
             version: None,
+        }),
+        Err(Error::VersionConflict { latest, .. }) => Ok(Ending::Fail {
+            found: latest.map(|object| {
+                let version = object.version;
+                (value::recognise(&object.into_bytes()), version)
+            }),
         }),
         ended => ended,
     }

@@ -113,6 +113,7 @@ impl Diary {
             domain: self.domain,
             key: key.into(),
             value: None,
+            based_on: None,
         });
         let number = invoked.value;
         self.under_way = Some(invoked);
@@ -141,7 +142,7 @@ impl Diary {
     pub(super) fn has_failed(&mut self) {
         match self.under_way.as_ref().map(|invoked| invoked.kind) {
             Some(Kind::Write) => self.end(&Ending::Unknown, None),
-            _ => self.end(&Ending::Fail, None),
+            _ => self.end(&Ending::Fail { found: None }, None),
         }
     }
 

@@ -4,9 +4,9 @@ use super::World;
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
 use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration, shape_name};
-use crate::workload::{DOMAINS, PATIENCE};
+use crate::workload::{CONDITIONAL, DOMAINS, PATIENCE};
 use areo_client::{
-    Change, Client, ConnectOptions, Dap, DapKind, Domain, Progress, ReconfigError, ReconfigOutcome,
+    Change, Client, ConnectOptions, DapKind, Domain, Progress, ReconfigError, ReconfigOutcome,
     Shape,
 };
 use std::cell::Cell;
@@ -144,7 +144,7 @@ impl Reconfigurers {
     /// Does it once; nothing if it did not come about.
     async fn trouble(&self, world: &World, trouble: Trouble, random: &mut Random) -> Option<()> {
         let place = random.index(DOMAINS.len());
-        let (wanted, name) = self.wanted(random);
+        let (wanted, name) = self.wanted(place, random);
         let life = self.connect(world, place).await?;
         match trouble {
             Trouble::Reconfigure => life.change(&wanted, name).await,
@@ -160,21 +160,26 @@ impl Reconfigurers {
         }
     }
 
-    /// Any configuration that tolerates a crash, and what histories call it.
-    fn wanted(&self, random: &mut Random) -> (Change, String) {
+    /// Any configuration of this domain that tolerates a crash, and what histories call it.
+    fn wanted(&self, place: usize, random: &mut Random) -> (Change, String) {
         let n = 3 + random.index(self.servers.len() - 2);
         let mut servers = self.servers.clone();
         while servers.len() > n {
             servers.swap_remove(random.index(servers.len()));
         }
         let k = Shape::default_k(n);
-        let shapes = [(DapKind::Abd, Dap::Abd), (DapKind::Ec, Dap::Ec { k })];
-        let (kind, dap) = shapes[random.index(2)];
+        let k = [1, k][random.index(2)];
+        let kind = match DOMAINS[place] {
+            CONDITIONAL => DapKind::Conditional,
+            _ if k == 1 => DapKind::Abd,
+            _ => DapKind::Ec,
+        };
+        let dap = kind.with(k);
         let name = shape_name(dap, &servers);
         let change = Change {
             servers,
             dap: Some(kind),
-            k: (kind == DapKind::Ec).then(|| dap.k()),
+            k: (kind != DapKind::Abd).then_some(k),
             // One that is down now comes back.
             force: true,
             ..Change::default()

@@ -21,6 +21,8 @@ pub(crate) struct Invocation {
     pub(crate) key: String,
     /// Of a write: the number of its value; without, the recorder gives it one.
     pub(crate) value: Option<u64>,
+    /// Of a conditional write: the version that it is for; `None`: that the object is absent.
+    pub(crate) based_on: Option<Version>,
 }
 
 /// How an operation ended.
@@ -31,7 +33,10 @@ pub(crate) enum Ending {
         value: Option<String>,
         version: Option<Version>,
     },
-    Fail,
+    /// It did nothing; a conditional write may have found this in place of its version.
+    Fail {
+        found: Option<(String, Version)>,
+    },
     Unknown,
 }
 
@@ -132,10 +137,15 @@ impl Recorder {
         self.windows.iter().map(Window::longest).collect()
     }
 
+    /// A number that no other value of the run has.
+    pub(crate) fn next_value(&mut self) -> u64 {
+        self.values += 1;
+        self.values
+    }
+
     pub(crate) fn invoke(&mut self, mut invoked: Invocation) -> Invocation {
-        if invoked.kind == Kind::Write && invoked.value.is_none() {
-            self.values += 1;
-            invoked.value = Some(self.values);
+        if matches!(invoked.kind, Kind::Write | Kind::ConditionalWrite) && invoked.value.is_none() {
+            invoked.value = Some(self.next_value());
         }
         let value = invoked.value.map(value::name);
         self.write(&invoked, EventKind::Invoke, value, None, None);
@@ -151,7 +161,10 @@ impl Recorder {
     ) {
         self.operations += 1;
         match ending {
-            Ending::Fail => self.write(invoked, EventKind::Fail, None, None, None),
+            Ending::Fail { found } => {
+                let (value, version) = found.clone().unzip();
+                self.write(invoked, EventKind::Fail, value, version, None);
+            }
             Ending::Unknown => self.write(invoked, EventKind::Unknown, None, None, None),
             Ending::Ok { value, version } => {
                 self.write(invoked, EventKind::Ok, value.clone(), *version, knows);
@@ -168,7 +181,10 @@ impl Recorder {
         version: Option<Version>,
         knows: Option<&KnownConfiguration>,
     ) {
-        let version = version.map(|version| version.to_string().parse());
+        let parsed = |version: Version| {
+            let parsed = version.to_string().parse();
+            parsed.expect("versions are written in one way")
+        };
         let sequence = knows.map(|known| {
             vec![Configuration {
                 index: known.index.into(),
@@ -180,7 +196,8 @@ impl Recorder {
         let domain = self.domains[invoked.domain];
         self.emit(Event {
             value: value.map(Into::into),
-            version: version.map(|parsed| parsed.expect("versions are written in one way")),
+            version: version.map(parsed),
+            based_on: invoked.based_on.map(parsed),
             sequence,
             ..Event::new(0, client, op, kind, invoked.kind, domain, key)
         });
@@ -281,6 +298,7 @@ pub(crate) mod tests {
             domain: 1,
             key: "k0".into(),
             value: None,
+            based_on: None,
         }
     }
 

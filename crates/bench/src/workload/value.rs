@@ -5,6 +5,8 @@ use bytes::Bytes;
 
 /// Number and length stand first.
 const HEAD: usize = 16;
+/// Where the count stands in the number of a counter's value.
+const COUNT_SHIFT: u32 = 40;
 
 /// Mostly small; some above the limit for copies, so that they are coded; a few large ones, which travel apart.
 pub(crate) fn length(random: &mut Random) -> usize {
@@ -35,6 +37,18 @@ pub(crate) fn name(number: u64) -> String {
     format!("v{number}")
 }
 
+/// The number of a value that says how far a counter is. `unique`: of all values of the run.
+pub(crate) fn counted(count: u64, unique: u64) -> u64 {
+    assert!(unique < 1 << COUNT_SHIFT, "a run has fewer operations");
+    count << COUNT_SHIFT | unique
+}
+
+/// How far a counter is whose value a history calls so; 0: it has no value of ours.
+pub(crate) fn count(name: &str) -> u64 {
+    let number = name.strip_prefix('v').and_then(|it| it.parse::<u64>().ok());
+    number.unwrap_or(0) >> COUNT_SHIFT
+}
+
 /// What a history calls these bytes: as [`name`] does only if every one of them is right.
 pub(crate) fn recognise(bytes: &[u8]) -> String {
     let Some((number, _)) = bytes.split_first_chunk::<8>() else {
@@ -53,6 +67,14 @@ pub(crate) fn recognise(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_count_stands_in_the_value() {
+        let number = counted(77, 5);
+        let name = recognise(&content(number, 100));
+        assert_eq!((name == super::name(number), count(&name)), (true, 77));
+        assert_eq!([count("v5"), count("no value of ours")], [0, 0]);
+    }
 
     #[test]
     fn values_are_recognised_only_if_every_byte_is_right() {
