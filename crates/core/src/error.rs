@@ -44,7 +44,7 @@ impl fmt::Display for Obstacle {
             Obstacle::Forked(fork) => fork.fmt(f),
             Obstacle::Outrun(tag) => write!(
                 f,
-                "so many versions came after {tag} that they do not say whether it was written"
+                "the versions that are there do not say whether {tag} was written"
             ),
         }
     }

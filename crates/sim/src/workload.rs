@@ -5,14 +5,12 @@ use crate::fault::Fault;
 use crate::history::{History, Operation};
 use crate::random::Random;
 use crate::run::{Options, Work};
-use crate::world::call::SimEnv;
-use crate::world::{World, id_of};
+use crate::world::{World, call::SimEnv, id_of};
 use areo_core::config::{self, Collect, Configuration, Dap, Descriptor, ServerId};
-use areo_core::dap;
-use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::manager::Creation;
 use areo_core::object::DomainId;
+use areo_core::{dap, dsm::Client};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -62,6 +60,7 @@ pub(crate) struct Workload {
     /// Configurations that were installed.
     reconfigurations: Cell<u64>,
     files: files::Files,
+    tombstones: large::Tombstones,
 }
 
 /// What a seed draws about its clients.
@@ -208,6 +207,7 @@ impl Workload {
             busy: Cell::new(0),
             reconfigurations: Cell::new(0),
             files: files::Files::default(),
+            tombstones: large::Tombstones::default(),
         })
     }
 

@@ -76,7 +76,7 @@ impl fmt::Display for Obstacle {
             }
             Obstacle::Outrun { version } => write!(
                 f,
-                "so many versions came after {version} that they do not say whether it was written"
+                "the versions that are there do not say whether {version} was written"
             ),
             Obstacle::Forked { index, decided } => {
                 let [first, second] = &**decided;

@@ -12,10 +12,9 @@
 //!
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
-//! | [`Domain::decide_write`] | 2 | 2 more for each proposer that was faster, after a pause |
+//! | [`Domain::decide_write`] | 2, of a manifest 3 | as many more for each proposer that was faster, after a pause |
 //! | read | 1 | 2 more to settle |
 
-mod base;
 mod proposer;
 
 use super::atomic::SettledVersion;
@@ -28,6 +27,7 @@ use crate::error::{Unavailable, WriteError};
 use crate::message::Lineage;
 use crate::object::Name;
 use crate::tag::{Tag, Writer};
+use bytes::Bytes;
 use proposer::{Aim, ProposalEnd, Proposer};
 
 /// On which current version a write happens.
@@ -95,6 +95,21 @@ pub enum WriteDecision {
     Conflict(FoundVersion),
 }
 
+async fn decide<E: Env>(
+    mut proposer: Proposer<'_, E>,
+) -> Result<Option<WriteDecision>, WriteError> {
+    match proposer.run().await {
+        Ok(ProposalEnd::Written { tag, replaced }) => {
+            Ok(Some(WriteDecision::Written { tag, replaced }))
+        }
+        Ok(ProposalEnd::Found(found, _)) => Ok(Some(WriteDecision::Conflict(found))),
+        Ok(ProposalEnd::GivenUp) => Ok(None),
+        Ok(ProposalEnd::Outrun(tag)) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
+        Err(failed) if proposer.sent => Err(WriteError::Unknown(failed)),
+        Err(failed) => Err(WriteError::NotApplied(failed)),
+    }
+}
+
 impl<E: Env> Domain<E> {
     /// Writes if the condition holds; of concurrent writes on one version one succeeds (`[W-7 one-winner]`).
     ///
@@ -105,15 +120,37 @@ impl<E: Env> Domain<E> {
         name: &Name,
         wish: Wish<'_>,
     ) -> Result<WriteDecision, WriteError> {
-        let mut proposer = Proposer::new(self, name, Aim::Write(wish));
-        match proposer.run().await {
-            Ok(ProposalEnd::Written { tag, replaced }) => {
-                Ok(WriteDecision::Written { tag, replaced })
-            }
-            Ok(ProposalEnd::Found(found, _)) => Ok(WriteDecision::Conflict(found)),
-            Ok(ProposalEnd::Outrun(tag)) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
-            Err(failed) if proposer.sent => Err(WriteError::Unknown(failed)),
-            Err(failed) => Err(WriteError::NotApplied(failed)),
+        let proposer = Proposer::new(self, name, Aim::Write(wish));
+        let decided = decide(proposer).await?;
+        Ok(decided.expect("it has no blocks that could be given up"))
+    }
+
+    /// The same of a manifest, whose upload has this to commit. `None`: a sweep has given the upload up, and nothing was written.
+    pub(super) async fn decide_manifest(
+        &self,
+        name: &Name,
+        wish: Wish<'_>,
+        commit: &Bytes,
+    ) -> Result<Option<WriteDecision>, WriteError> {
+        decide(Proposer::new(self, name, Aim::Write(wish)).of_upload(commit)).await
+    }
+
+    /// Has what is there chosen by a ballot of its own, and returns it: nothing that was proposed before at a smaller one is chosen any
+    /// more (`[W-11 given-up]`). An object that was never written gets a tombstone, because no version can be proposed again.
+    pub(super) async fn shut_out_earlier(&self, name: &Name) -> Result<Tag, Unavailable> {
+        let chosen = self.choose_again(name).await?;
+        assert!(chosen.found.complete, "what is chosen is at a quorum");
+        if !chosen.found.tag.is_initial() {
+            return Ok(chosen.found.tag);
+        }
+        let tombstone = Value::tombstone(Bytes::new());
+        let wish = self
+            .client
+            .wish(&tombstone, Condition::Version(Tag::INITIAL));
+        match self.decide_write(name, wish).await {
+            Ok(WriteDecision::Written { tag, .. }) => Ok(tag),
+            Ok(WriteDecision::Conflict(_)) => Ok(self.choose_again(name).await?.found.tag),
+            Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => Err(failed),
         }
     }
 

@@ -22,7 +22,7 @@
 //! A reader may find that a block is gone ([`Domain::get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
-use super::conditional::{Condition, Wish, WriteDecision};
+use super::conditional::{Condition, WriteDecision};
 use super::{Domain, removal};
 use crate::dap::{FoundVersion, OfferOutcome};
 use crate::element::Value;
@@ -34,6 +34,8 @@ use crate::object::{Blocks, Kind, Metadata, Name};
 use crate::tag::{ClientId, Tag, Writer};
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+mod ranked;
 
 pub use crate::object::UPLOAD_PREFIX as PREFIX;
 
@@ -166,55 +168,6 @@ impl<E: Env> Domain<E> {
             Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
                 Err(PublishError::Write(WriteError::Unknown(failed)))
             }
-        }
-    }
-
-    /// The same in a conditional domain, if the condition holds: the register chooses the manifest. The cell is committed before, so
-    /// that no sweep takes the blocks away; after a conflict they are removed.
-    ///
-    /// # Errors
-    /// [`PublishError`].
-    pub async fn publish_if(
-        &self,
-        name: &Name,
-        blocks: &Blocks,
-        metadata: Bytes,
-        (condition, request): (Condition, u128),
-    ) -> Result<WriteDecision, PublishError> {
-        let commit = Fate::Commit(Box::new(Commit {
-            name: name.clone(),
-            // Which version it becomes is not known yet.
-            tag: Tag::first(blocks.upload),
-            metadata: metadata.clone(),
-        }));
-        let (cell, value) = (cell(blocks.upload), commit.encode());
-        match self.decide_as_owner(&cell, &value, blocks.upload).await {
-            Ok(decided) if decided == value => {}
-            Ok(_) => {
-                self.remove_upload(blocks.upload, numbers(blocks)).await;
-                return Err(PublishError::Swept);
-            }
-            // It is proposed by none but this client, which does not go on: the commit alone makes nothing a version.
-            Err(failed) => return Err(self.not_applied(blocks, failed).await),
-        }
-        let manifest = Value::manifest(metadata, blocks.length());
-        let wish = Wish {
-            writer: blocks.upload,
-            request,
-            ..self.client.wish(&manifest, condition)
-        };
-        match Box::pin(self.decide_write(name, wish)).await {
-            Ok(written @ WriteDecision::Written { replaced, .. }) => {
-                self.remove_replaced(replaced).await;
-                Ok(written)
-            }
-            Ok(conflict @ WriteDecision::Conflict(_)) => {
-                self.remove_upload(blocks.upload, numbers(blocks)).await;
-                self.forget(&cell);
-                Ok(conflict)
-            }
-            Err(WriteError::NotApplied(failed)) => Err(self.not_applied(blocks, failed).await),
-            Err(unknown) => Err(PublishError::Write(unknown)),
         }
     }
 

@@ -12,6 +12,9 @@
 //! | and the read returns that tag | the upload is live |
 //! | and the read returns a larger one | it is complete, so that every later read returns it or a larger one: the blocks are removed, after a while for those who still read them |
 //!
+//! In a conditional domain a register chooses the manifest, and not the cell. There an upload that was committed and that no version
+//! shows is as one that is not decided, and is given up by a cell of its own ([`super::large`], `[W-11 given-up]`).
+//!
 //! The cell of what was committed and is written over goes with its blocks, or after them.
 //!
 //! Time only decides when to try: no clock makes a sweep remove what somebody may read from now on. But to try too early
@@ -58,11 +61,11 @@ pub struct Count {
 pub struct UploadSweep {
     /// The newest versions of their objects.
     pub live: Count,
-    /// Not decided: being written, or left by a writer that is gone.
+    /// No version, so far: being written, or left by a writer that is gone.
     pub unfinished: Count,
     /// Their objects have a newer version, or are deleted.
     pub replaced: Count,
-    /// Given up before they were a version.
+    /// Given up before they were a version that a reader sees.
     pub aborted: Count,
     /// Removed, out of the last three.
     pub removed: Count,
@@ -106,6 +109,8 @@ impl Upload {
 enum State {
     Unfinished,
     Aborted,
+    /// Committed, and never a version that a reader sees from now on (`[W-11 given-up]`).
+    GivenUp,
     Live,
     /// When the newer version was written, by its writer's clock.
     Replaced(Option<u64>),
@@ -128,7 +133,7 @@ impl<E: Env> Domain<E> {
             let (class, goes) = match state {
                 State::Live => (&mut swept.live, false),
                 State::Unfinished => (&mut swept.unfinished, false),
-                State::Aborted => (&mut swept.aborted, ages.replaced_ms.is_some()),
+                State::Aborted | State::GivenUp => (&mut swept.aborted, ages.replaced_ms.is_some()),
                 State::Replaced(at) => (&mut swept.replaced, passed(ages, at, ages.replaced_ms)),
             };
             add(class, upload.count());
@@ -136,7 +141,7 @@ impl<E: Env> Domain<E> {
                 let blocks = upload.blocks.iter().copied();
                 self.remove_blocks(upload.id, blocks).await?;
                 add(&mut swept.removed, upload.count());
-                if let State::Replaced(_) = state {
+                if let State::Replaced(_) | State::GivenUp = state {
                     self.forget(&large::cell(upload.id));
                 }
             }
@@ -166,7 +171,12 @@ impl<E: Env> Domain<E> {
                     (self.learn(cell).await?, was_removed)
                 };
                 let is_over = match decided {
-                    Some(decided) => matches!(self.settled(&decided).await?, State::Replaced(_)),
+                    Some(decided) => match self.settled(&decided).await? {
+                        State::Replaced(_) => true,
+                        // Its writer gave it up, or a sweep.
+                        State::Unfinished => self.is_removed(cell).await?,
+                        _ => false,
+                    },
                     None => was_removed,
                 };
                 if is_over {
@@ -272,20 +282,22 @@ impl<E: Env> Domain<E> {
 }
 
 impl<E: Env> Domain<E> {
-    /// The state of an upload that was committed in a conditional domain. Its writer may still propose it, so that it is given up
-    /// only where the versions that came after it show it.
+    /// The state of an upload that was committed in a conditional domain. Where no version shows it its writer may still propose it.
     async fn settled_in_register(&self, commit: &Commit) -> Result<State, Unavailable> {
         let (found, lineage) = self.read_lineage(&commit.name).await?;
         let is_this = |tag: Tag| tag.writer == commit.tag.writer;
-        if is_this(found.tag) || !lineage.ancestors.iter().any(|it| is_this(it.tag)) {
+        if is_this(found.tag) {
             return Ok(State::Live);
+        }
+        if !lineage.ancestors.iter().any(|it| is_this(it.tag)) {
+            return Ok(State::Unfinished);
         }
         let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
         Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)))
     }
 }
 
-/// Whether an undecided upload has stood still for so long that it is given up.
+/// Whether an unfinished upload has stood still for so long that it is given up.
 fn is_old(upload: &Upload, ages: &Ages) -> bool {
     let idle_ms = u64::from(upload.idle_s) * 1000;
     ages.unfinished_ms.is_some_and(|age_ms| idle_ms >= age_ms)
@@ -302,7 +314,17 @@ impl<E: Env> Domain<E> {
     async fn abort(&self, upload: &Upload) -> Result<State, Unavailable> {
         let cell = large::cell(upload.id);
         let decided = self.decide(&cell, &Fate::Abort.encode()).await?;
-        self.settled(&decided).await
+        match (self.settled(&decided).await?, Fate::decode(&decided)) {
+            (State::Unfinished, Ok(Fate::Commit(commit))) => {
+                let is_given_up = self.give_up(&commit).await?;
+                Ok(if is_given_up {
+                    State::GivenUp
+                } else {
+                    State::Live
+                })
+            }
+            (state, _) => Ok(state),
+        }
     }
 }
 

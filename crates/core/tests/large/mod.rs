@@ -4,6 +4,7 @@
 mod cells;
 mod left;
 mod moving;
+mod ranked;
 mod removal;
 mod slow;
 mod steps;

@@ -108,7 +108,7 @@ fn run(dap: Dap, limit: usize, steps: &[Step], late: bool) -> bool {
 #[test]
 fn a_slow_writer_does_no_harm_and_is_told_the_truth() {
     let mut cases = 0;
-    for dap in [Dap::Abd, Dap::Ec { k: 1 }] {
+    for dap in [Dap::Abd, Dap::Ec { k: 1 }, Dap::Conditional { k: 1 }] {
         for (steps, late) in sequences()
             .into_iter()
             .flat_map(|it| [(it.clone(), false), (it, true)])
@@ -122,5 +122,5 @@ fn a_slow_writer_does_no_harm_and_is_told_the_truth() {
             }
         }
     }
-    assert!(cases > 800, "{cases}");
+    assert!(cases > 1200, "{cases}");
 }

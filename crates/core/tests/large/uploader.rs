@@ -128,8 +128,14 @@ pub async fn sweep_as(
     client.domain(&c).sweep(&ages).await
 }
 
-/// The text of an object, which must be readable.
+/// The text of an object, which must be readable: where the blocks of what is there are gone a read begins again for ever.
 pub fn get(world: &World, actor: &Actor, key: &str) -> Option<String> {
-    let found = world.run(read(actor, key)).expect("the read succeeds");
-    version(found).1
+    let reading = world.spawn(read(actor, key));
+    for _ in 0..100_000 {
+        if let Some(read) = reading.borrow_mut().take() {
+            return version(read.expect("the read succeeds")).1;
+        }
+        assert!(world.step(), "the read ends");
+    }
+    panic!("the blocks of '{key}' are gone");
 }

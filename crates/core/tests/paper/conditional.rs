@@ -13,7 +13,7 @@ use areo_core::manager::Deletion;
 use areo_core::message::{Access, Proposal, Refusal, Want};
 use areo_core::pointer::Pointer;
 use areo_core::tag::Tag;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -74,6 +74,33 @@ fn a_quiet_write_takes_two_rounds_and_a_read_one() {
             assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
         });
         assert_eq!(deleted, 2, "{c:?}");
+    }
+}
+
+/// Ballots begin at the time of day. One client is a day ahead of the others: after a write of it, another one is refused once, and
+/// nothing else changes.
+#[test]
+fn a_clock_that_is_a_day_off_costs_a_round() {
+    for c in shapes() {
+        let (world, a, b) = world(&c);
+        let ahead = b.ahead(Duration::from_hours(24));
+        let rounds = |by: &Actor, text: &str| {
+            world.pass(Duration::from_millis(1));
+            let before = world.gathers();
+            by.put("k", text);
+            world.settle();
+            world.gathers() - before
+        };
+        assert_eq!(rounds(&a, "the first value"), 2);
+        assert_eq!(rounds(&ahead, "by the one ahead"), 2);
+        assert_eq!(rounds(&a, "by the one behind"), 3, "{c:?}: it is refused");
+        assert_eq!(rounds(&a, "by the one behind again"), 2, "it has heard");
+        assert_eq!(rounds(&ahead, "by the one ahead again"), 2);
+        // A read says it, too.
+        let reader = world.actor(&c);
+        let read = reader.get("k").1;
+        assert_eq!(read.as_deref(), Some("by the one ahead again"));
+        assert_eq!(rounds(&reader, "by another one behind"), 2);
     }
 }
 
@@ -320,6 +347,65 @@ fn a_writer_that_was_overtaken_learns_whether_it_has_written() {
             }
         }
     }
+}
+
+/// `[W-6 ancestors]`: a proposal on a deletion that was never chosen reaches one member, and its writer then finds the version
+/// before the deletion, which is known to be chosen at a smaller ballot. It may report a conflict only when its own proposal
+/// cannot be chosen any more.
+#[test]
+fn what_a_conflict_reports_as_not_written_never_is() {
+    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
+    let (world, deleting, creating) = world(&c);
+    let other = world.actor(&c);
+    other.put("k", "the first value");
+    world.settle();
+    let is_held = Rc::new(Cell::new(true));
+    let (held, deleter, creator) = (
+        is_held.clone(),
+        deleting.client().id(),
+        creating.client().id(),
+    );
+    world.hold(move |message| {
+        let by = |it: &Proposal| it.tag.writer.client;
+        let Some(Access::Accept(it)) = message.access() else {
+            return false;
+        };
+        // The one that deletes hears nothing, and does not try again.
+        let is_silenced = by(it) == deleter && message.is_reply();
+        let is_late = by(it) == deleter || (by(it) == creator && held.get());
+        is_silenced || (is_late && !message.at(&[0]))
+    });
+    // Clocks go on, so that each ballot is above the ones before.
+    let pass = || world.pass(Duration::from_millis(1));
+    pass();
+    let deleted = world.spawn(deleting.delete("k"));
+    pass();
+    // Two members list the first value, one the deletion: that is current for those who hear from it.
+    world.crash(2);
+    let (domain, text_of_it) = (creating.domain(), value("the late value"));
+    let created = world.spawn(async move { domain.put_if(&name("k"), &text_of_it, None).await });
+    world.settle();
+    assert!(deleted.borrow().is_none() && created.borrow().is_none());
+    world.crash(0);
+    world.restart(2, false);
+    // Another one is promised a larger ballot by the others.
+    let first = conflict(&world, &other, Tag::INITIAL);
+    assert_eq!(first.1.as_deref(), Some("the first value"));
+    is_held.set(false);
+    while created.borrow().is_none() {
+        world.step();
+    }
+    let created = created.borrow_mut().take().unwrap();
+    let Ok(CoverableOutcome::Unchanged(found)) = created else {
+        panic!("{created:?}");
+    };
+    assert_eq!(
+        found.tag, first.0,
+        "it was there, and the write was not applied"
+    );
+    world.crash(2);
+    world.restart(0, false);
+    assert_eq!(other.get("k"), first, "nor is it later");
 }
 
 /// The members that are left when as many crash as may, the first `reached` among them.

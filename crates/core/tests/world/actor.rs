@@ -14,12 +14,15 @@ use areo_core::object::Kind;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Clone)]
 pub struct Actor {
     world: World,
     client: Client<WorldEnv>,
     pub c: Arc<Configuration>,
+    /// How far its time of day is ahead.
+    ahead: Duration,
 }
 
 impl Actor {
@@ -28,6 +31,15 @@ impl Actor {
             world: world.clone(),
             client: Client::new(world.env()),
             c: c.clone(),
+            ahead: Duration::ZERO,
+        }
+    }
+
+    /// The same with a time of day that is ahead by so much.
+    pub fn ahead(&self, ahead: Duration) -> Actor {
+        Actor {
+            ahead,
+            ..self.clone()
         }
     }
 
@@ -41,7 +53,7 @@ impl Actor {
 
     /// For one operation.
     pub fn client(&self) -> Client<WorldEnv> {
-        self.client.with(self.world.env())
+        self.client.with(self.world.env().ahead(self.ahead))
     }
 
     /// A handle on the domain, for one operation.

@@ -20,6 +20,8 @@ use std::time::Duration;
 pub struct WorldEnv {
     pub world: World,
     deadline: Deadline,
+    /// How far the time of day of the client is ahead.
+    ahead: Duration,
 }
 
 impl WorldEnv {
@@ -27,7 +29,13 @@ impl WorldEnv {
         WorldEnv {
             deadline: Deadline::after(world.now(), timeout),
             world,
+            ahead: Duration::ZERO,
         }
+    }
+
+    /// The same of a client whose time of day is ahead by so much.
+    pub fn ahead(self, ahead: Duration) -> WorldEnv {
+        WorldEnv { ahead, ..self }
     }
 }
 
@@ -138,6 +146,10 @@ impl Env for WorldEnv {
         for server in to.iter() {
             self.world.send(*server, Content::Note(note.clone()));
         }
+    }
+
+    fn clock_us(&self) -> u64 {
+        self.now().plus(self.ahead).0 / 1000
     }
 
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> {

@@ -4,6 +4,7 @@ use super::End;
 use super::operation::One;
 use crate::fault::Fault;
 use crate::history::Kind;
+use crate::world::call::Watch;
 use areo_core::dap::FoundVersion;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Ages;
@@ -12,8 +13,13 @@ use areo_core::env::Env;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
 use areo_core::instant::Instant;
+use areo_core::message::{Access, Body, Note, Reply, Request};
 use areo_core::object::{Blocks, Metadata};
+use areo_core::tag::Tag;
 use bytes::Bytes;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// What a manifest is told of its value, for those who see it without the blocks.
@@ -31,7 +37,40 @@ pub(super) fn hash(found: &FoundVersion) -> Option<u64> {
     Some(u64::from_str_radix(hash, 16).expect("as it was written"))
 }
 
+/// Which versions sweeps propose: tombstones of objects that were never written ([W-11 given-up]).
+#[derive(Clone, Default)]
+pub(super) struct Tombstones(Rc<RefCell<BTreeSet<Tag>>>);
+
+impl Watch for Tombstones {
+    fn asks(&self, request: &Request) {
+        let Request::Configured { body, .. } = request else {
+            return;
+        };
+        if let Body::Access(accesses) = body {
+            for (_, access) in accesses {
+                if let Access::Accept(proposed) = access
+                    && !proposed.settles
+                {
+                    self.0.borrow_mut().insert(proposed.tag);
+                }
+            }
+        }
+    }
+
+    fn hears(&self, _request: &Request, _position: usize, _reply: &Reply) {}
+
+    fn tells(&self, _note: &Note) {}
+}
+
 impl One<'_> {
+    /// The version that the history records: a tombstone that a sweep wrote is of an object that no client ever wrote.
+    pub(super) fn shown(&self, tag: Tag) -> Tag {
+        match self.work.tombstones.0.borrow().contains(&tag) {
+            true => Tag::INITIAL,
+            false => tag,
+        }
+    }
+
     /// Writes a value in one to five blocks.
     pub(super) async fn put_large(&self) -> End {
         let random = self.work.world.random();
@@ -115,7 +154,10 @@ impl One<'_> {
             unfinished_ms: after(Duration::from_hours(1)),
             replaced_ms: after(Duration::from_mins(1)),
         };
-        match self.client.domain(&self.c).sweep(&ages).await {
+        let tombstones = Rc::new(self.work.tombstones.clone());
+        let env = self.client.env.watched(tombstones);
+        let client = self.client.with(env);
+        match client.domain(&self.c).sweep(&ages).await {
             Ok(swept) => {
                 if swept.removed.blocks > 0 {
                     self.work.world.plan().note(Fault::BlocksRemoved);

@@ -87,7 +87,7 @@ impl One<'_> {
         };
         let hash = hash(&found);
         self.end(Some(found.tag), |history| {
-            history.end_read(&ended, &operation, found.tag, hash);
+            history.end_read(&ended, &operation, self.shown(found.tag), hash);
         });
         End::Done
     }
@@ -102,7 +102,7 @@ impl One<'_> {
         };
         let live = found.value.is_some_and(|value| !value.deleted);
         self.end(Some(found.tag), |history| {
-            history.end_stat(&ended, &operation, found.tag, live);
+            history.end_stat(&ended, &operation, self.shown(found.tag), live);
         });
         End::Done
     }
@@ -144,7 +144,8 @@ impl One<'_> {
             Ok(CoverableOutcome::Unchanged(found)) => {
                 plan.note(Fault::NotCovered);
                 self.end(Some(found.tag), |history| {
-                    history.end_uncovered(&ended, &operation, found.tag, hash(&found));
+                    let shown = self.shown(found.tag);
+                    history.end_uncovered(&ended, &operation, shown, hash(&found));
                 });
             }
             Err(error) => return self.end_write(&operation, &Err(error)),

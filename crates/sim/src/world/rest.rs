@@ -244,51 +244,40 @@ impl<'a> Rest<'a> {
     /// aborted (decision record 0021).
     fn swept(&self, _: usize, truth: &Truth) -> Option<String> {
         let truths = self.machines.truths();
-        // In a conditional domain blocks may stay of an upload that was committed and never chosen: its writer may still have
-        // the register choose it ([`areo_core::dsm::large`]).
-        let is_judged = |kept: &&KeptRecord| {
-            let key = kept.key(&self.watch.objects);
-            let shape = key.and_then(|key| self.watch.shapes.get(&key));
-            shape.is_none_or(|c| !c.dap().is_conditional())
-        };
-        truth
-            .records()
-            .filter(is_judged)
-            .find_map(|kept| match kept {
-                KeptRecord::Cell {
-                    key,
-                    cell,
-                    acceptor,
-                } if cell.starts_with(large::PREFIX.as_bytes()) && is_current(truths, key) => {
-                    let committed = acceptor.accepted.as_ref();
-                    let committed = committed.and_then(|(_, value)| large::committed(value));
-                    let is_live = committed.is_some_and(|(_, tag)| self.live.contains(&tag.writer));
-                    // Without a value and with blocks that were never removed the upload is under way, for all that is known.
-                    let first = [&[Kind::Block as u8], &cell[..], b"-00000000"].concat();
-                    let is_undecided =
-                        acceptor.accepted.is_none() && !self.removed.contains(&(*key, &first[..]));
-                    let is_needed =
-                        is_live || is_undecided || self.aborted.contains(&(*key, &cell[..]));
-                    let cell = String::from_utf8_lossy(cell);
-                    (!is_needed).then(|| format!("keeps the cell {cell}: {acceptor:?}"))
-                }
-                KeptRecord::Element {
-                    object,
-                    deleted: false,
-                    ..
-                } => {
-                    let (key, name) = (
-                        self.watch.objects.key(*object),
-                        self.watch.objects.name(*object),
-                    );
-                    let upload = upload_of(name).filter(|_| is_current(truths, &key))?;
-                    let is_needed =
-                        self.live.contains(&upload) || self.removed.contains(&(key, name));
-                    let object = self.watch.objects.describe(*object);
-                    (!is_needed).then(|| format!("keeps {object}, which no object needs"))
-                }
-                _ => None,
-            })
+        truth.records().find_map(|kept| match kept {
+            KeptRecord::Cell {
+                key,
+                cell,
+                acceptor,
+            } if cell.starts_with(large::PREFIX.as_bytes()) && is_current(truths, key) => {
+                let committed = acceptor.accepted.as_ref();
+                let committed = committed.and_then(|(_, value)| large::committed(value));
+                let is_live = committed.is_some_and(|(_, tag)| self.live.contains(&tag.writer));
+                // Without a value and with blocks that were never removed the upload is under way, for all that is known.
+                let first = [&[Kind::Block as u8], &cell[..], b"-00000000"].concat();
+                let is_undecided =
+                    acceptor.accepted.is_none() && !self.removed.contains(&(*key, &first[..]));
+                let is_needed =
+                    is_live || is_undecided || self.aborted.contains(&(*key, &cell[..]));
+                let cell = String::from_utf8_lossy(cell);
+                (!is_needed).then(|| format!("keeps the cell {cell}: {acceptor:?}"))
+            }
+            KeptRecord::Element {
+                object,
+                deleted: false,
+                ..
+            } => {
+                let (key, name) = (
+                    self.watch.objects.key(*object),
+                    self.watch.objects.name(*object),
+                );
+                let upload = upload_of(name).filter(|_| is_current(truths, &key))?;
+                let is_needed = self.live.contains(&upload) || self.removed.contains(&(key, name));
+                let object = self.watch.objects.describe(*object);
+                (!is_needed).then(|| format!("keeps {object}, which no object needs"))
+            }
+            _ => None,
+        })
     }
 
     /// No fate is kept of a version below the newest, which is confirmed (`[X-3 unconfirmed-cap]`).

@@ -1,14 +1,14 @@
 //! One operation on a register: what it asks, proposes and settles, attempt by attempt.
 
+mod base;
+
 use super::super::Domain;
 use super::super::atomic::SettledVersion;
 use super::Wish;
-use super::base::Base;
 use crate::dap::conditional::{
     self, AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome,
 };
 use crate::dap::{CachedVersion, FoundVersion, Scope};
-use crate::element::Value;
 use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
@@ -18,6 +18,8 @@ use crate::reconfig::sequence;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::{Tag, Writer};
 use crate::timing;
+use base::Base;
+use bytes::Bytes;
 
 /// What a proposer is for.
 #[derive(Clone, Copy)]
@@ -36,9 +38,13 @@ pub(super) struct Proposer<'a, E> {
     domain: &'a Domain<E>,
     name: &'a Name,
     aim: Aim<'a>,
+    /// What the cell of its upload decides before it proposes, if it writes a manifest.
+    commit: Option<&'a Bytes>,
     writer: Writer,
     /// The versions that it proposed, in order: one is chosen at most.
     own: Vec<Tag>,
+    /// The ballot of the last of them.
+    proposed_at: Ballot,
     /// Where the last attempt proposed, or would have.
     last: Option<Visit>,
     /// One of them was handed to a connection.
@@ -55,6 +61,8 @@ pub(super) enum ProposalEnd {
     },
     /// What became of this version of its own cannot be known any more.
     Outrun(Tag),
+    /// A sweep has given up the blocks of what it writes: it is no version, and never will be.
+    GivenUp,
 }
 
 /// How an attempt ends.
@@ -86,10 +94,20 @@ impl<'a, E: Env> Proposer<'a, E> {
             domain,
             name,
             aim,
+            commit: None,
             writer,
             own: Vec::new(),
+            proposed_at: Ballot::default(),
             last: None,
             sent: false,
+        }
+    }
+
+    /// The same of a manifest, whose upload has this to commit.
+    pub(super) fn of_upload(self, commit: &'a Bytes) -> Proposer<'a, E> {
+        Proposer {
+            commit: Some(commit),
+            ..self
         }
     }
 
@@ -112,7 +130,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
         match self.run().await? {
             ProposalEnd::Found(found, lineage) => Ok((found, lineage)),
-            ProposalEnd::Written { .. } | ProposalEnd::Outrun(_) => {
+            _ => {
                 unreachable!("a read writes no version")
             }
         }
@@ -126,7 +144,7 @@ impl<'a, E: Env> Proposer<'a, E> {
                 let last = self.last.expect("it was chosen somewhere");
                 Ok(SettledVersion { found, last })
             }
-            ProposalEnd::Written { .. } | ProposalEnd::Outrun(_) => {
+            _ => {
                 unreachable!("it writes no version")
             }
         }
@@ -281,7 +299,24 @@ impl<'a, E: Env> Proposer<'a, E> {
             let turn = self.settle(at, ballot, &mut base).await?;
             return Ok(turn.unwrap_or(Turn::Again));
         }
+        if !self.keeps_blocks().await? {
+            // What it proposed before must not be chosen any more.
+            let turn = self.settle(at, ballot, &mut base).await?;
+            return Ok(turn.unwrap_or(Turn::Ended(ProposalEnd::GivenUp)));
+        }
         self.write(at, ballot, &base.current, wish).await
+    }
+
+    /// Whether the blocks of what it writes stay, if it has some (`[W-11 given-up]`). To be asked with the promises for a proposal,
+    /// before it is made: who gives the upload up then makes a later one.
+    async fn keeps_blocks(&self) -> Result<bool, Unavailable> {
+        match self.commit {
+            None => Ok(true),
+            Some(commit) if self.own.is_empty() => {
+                Box::pin(self.domain.commit_upload(self.writer, commit)).await
+            }
+            Some(_) => Ok(!Box::pin(self.domain.is_given_up(self.writer)).await?),
+        }
     }
 
     /// Proposes a new version.
@@ -305,6 +340,7 @@ impl<'a, E: Env> Proposer<'a, E> {
             "each attempt has a version of its own"
         );
         self.own.push(tag);
+        self.proposed_at = ballot;
         let proposed = ProposedVersion {
             ballot,
             tag,
@@ -354,11 +390,17 @@ impl<'a, E: Env> Proposer<'a, E> {
         ballot: Ballot,
         base: &mut Base,
     ) -> Result<Option<Turn>, CallError> {
-        let is_initial = base.current.tag.is_initial();
-        if base.current.chosen.is_some() && (is_initial || !matches!(self.aim, Aim::Again)) {
+        if base.current.tag.is_initial() {
+            // Nothing is here that could be chosen above what it proposed.
+            let lost = self.own.last();
+            return Ok(lost.map(|own| Turn::Ended(ProposalEnd::Outrun(*own))));
+        }
+        // Others may have what it proposed at a larger ballot chosen ([W-6 ancestors]).
+        let chosen = base.current.chosen;
+        let is_chosen = chosen.is_some_and(|ballot| ballot >= self.proposed_at);
+        if is_chosen && !matches!(self.aim, Aim::Again) {
             return Ok(None);
         }
-        assert!(!is_initial, "the initial version is chosen");
         if !self.read_value(at, base, Scope::Whole).await? {
             return Ok(Some(Turn::Again));
         }
@@ -410,62 +452,5 @@ impl<'a, E: Env> Proposer<'a, E> {
             true => Fate::NotApplied,
             false => Fate::Unknown,
         }
-    }
-
-    /// Reads the value of the current version, if it was not read. False: the version went, begin again.
-    async fn read_value(
-        &self,
-        at: &Visit,
-        base: &mut Base,
-        scope: Scope,
-    ) -> Result<bool, CallError> {
-        if base.value.is_some() || base.current.tag.is_initial() {
-            return Ok(true);
-        }
-        let answers = base.answers.as_ref().expect("an inherited value was read");
-        let read = conditional::value_of(self.env(), at, self.name, answers, scope).await?;
-        base.value = read;
-        Ok(base.value.is_some())
-    }
-
-    /// What a read returns of the current version, which is chosen. `None`: it went for a newer one.
-    async fn found(&self, at: &Visit, base: &mut Base) -> Result<Option<FoundVersion>, CallError> {
-        let (scope, known) = match self.aim {
-            Aim::Read { scope, known } => (scope, known),
-            Aim::Write(_) | Aim::Again => (Scope::Whole, None),
-        };
-        let tag = base.current.tag;
-        let known = known.filter(|known| known.tag == tag);
-        let is_needed = known.is_none() && scope != Scope::Version;
-        if is_needed && !self.read_value(at, base, scope).await? {
-            return Ok(None);
-        }
-        let (value, length) = match (base.value.take(), known) {
-            (Some((value, length)), _) => (Some(value), length),
-            (None, Some(known)) => {
-                let length = known.value.as_ref().map_or(0, Value::length);
-                (known.value.clone(), length)
-            }
-            (None, None) => (None, 0),
-        };
-        let without_content = |value: Value| Value {
-            content: Vec::new(),
-            ..value
-        };
-        let value = match scope {
-            Scope::Whole => value,
-            Scope::Metadata => value.map(without_content),
-            Scope::Version => None,
-        };
-        Ok(Some(FoundVersion {
-            tag,
-            value,
-            length,
-            complete: true,
-            holders: base.holders.clone(),
-            damaged: false,
-            unaware: false,
-            fence: Tag::INITIAL,
-        }))
     }
 }
