@@ -11,7 +11,6 @@ use crate::target::AreoCaller;
 use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -70,6 +69,8 @@ pub struct Report {
     pub rot: Rot,
     /// It was lost, and replaced.
     pub replaced: Replaced,
+    /// Objects that are not at all servers after that.
+    pub not_full: u64,
     /// Operations of clients that failed, or read what was never written.
     pub failed: u64,
     /// The first of them, in sentences.
@@ -114,8 +115,8 @@ pub struct Rot {
 /// A member that was lost.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Replaced {
-    /// Objects that the killed command had moved.
-    pub moved_before: u64,
+    /// Objects that were at the new member when the first command was killed.
+    pub moved_before: f64,
     /// From the first command to the end of the second, in seconds, with clients.
     pub seconds: f64,
     /// Bytes that came to the new member, writes of clients included.
@@ -183,7 +184,7 @@ async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunErr
     observe("replacement");
     let replaced = trial.replace(&mut started.cluster).await?;
     let ended = load.stop().await;
-    look_at_all(&started).await?;
+    let not_full = left(&started).await?;
     let (without, with) = (ended.still.fared(), ended.disturbed.fared());
     Ok(Report {
         seed: setup.seed,
@@ -199,27 +200,30 @@ async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunErr
         verified,
         rot,
         replaced,
+        not_full,
         failed: ended.failures.count,
         failures: ended.failures.first,
         total_ms: begun.elapsed().as_millis() as u64,
     })
 }
 
-/// Whether every object is at all servers. The last writes may have come to a quorum only, and are brought to the others.
-async fn look_at_all(started: &StartedCluster) -> Result<(), RunError> {
+/// How many objects are not at all servers in the end. The last writes may have come to a quorum only, and are brought to the others;
+/// servers that were busy may be late.
+async fn left(started: &StartedCluster) -> Result<u64, RunError> {
     // A client that connects now knows the new member.
     let client = Client::connect(started.connect.clone()).await;
     let client = client.map_err(failed("connect to the cluster"))?;
     let domain = client.domain(DOMAIN).await;
     let domain = domain.map_err(failed("find the domain"))?;
-    let whole = domain.repair(|_| {}).await;
-    let whole = whole.map_err(failed("look at the objects"))?;
-    if whole.below() > 0 {
-        let servers: Vec<&str> = whole.waiting_for().into_iter().collect();
-        let error = format!("{} objects wait for {}", whole.below(), servers.join(", "));
-        return Err(failed("replace the server")(error));
+    let begun = Instant::now();
+    loop {
+        let looked = domain.repair(|_| {}).await;
+        let looked = looked.map_err(failed("look at the objects"))?;
+        if looked.below() == 0 || begun.elapsed() > SERVE {
+            return Ok(looked.below());
+        }
+        sleep(Duration::from_secs(1)).await;
     }
-    Ok(())
 }
 
 /// What all parts need.
@@ -343,20 +347,30 @@ impl Trial<'_> {
                 .env("XDG_CACHE_HOME", &folder);
             command
                 .stdin(Stdio::null())
-                .stdout(Stdio::piped())
+                .stdout(Stdio::null())
                 .stderr(Stdio::piped());
             command
         };
         let begun = Instant::now();
-        let half = self.options.setup.objects / 2;
-        let first = command(&self.options.setup.program);
-        let moved = spawn_blocking(move || run_to(first, half)).await;
-        let moved = moved.expect("reading does not panic");
-        let moved_before = moved.map_err(system("run `areo server replace`"))?;
-        let second = command(&self.options.setup.program);
-        let moved = spawn_blocking(move || run_to(second, u64::MAX)).await;
-        let moved = moved.expect("reading does not panic");
-        moved.map_err(system("run `areo server replace` again"))?;
+        let mut first = command(&self.options.setup.program).spawn();
+        let first = first.as_mut().map_err(|error| not_run(error))?;
+        let mut moved_before = 0.0;
+        while moved_before < (self.options.setup.objects / 2) as f64
+            && first.try_wait().map_err(|error| not_run(&error))?.is_none()
+        {
+            moved_before = metric(cluster, spare, "areo_store_objects").await?;
+        }
+        // It may have ended.
+        let _ = first.kill();
+        first.wait().map_err(|error| not_run(&error))?;
+        let mut second = command(&self.options.setup.program);
+        let ended = spawn_blocking(move || second.output()).await;
+        let ended = ended.expect("waiting does not panic");
+        let ended = ended.map_err(|error| not_run(&error))?;
+        if !ended.status.success() {
+            let error = String::from_utf8_lossy(&ended.stderr).into_owned();
+            return Err(failed("replace the server")(error));
+        }
         let seconds = begun.elapsed().as_secs_f64();
         until_whole(cluster, spare).await?;
         Ok(Replaced {
@@ -368,29 +382,8 @@ impl Trial<'_> {
     }
 }
 
-/// Runs `areo server replace` until the domain has so many objects moved, then kills it; or to its end. Returns how many that were.
-fn run_to(mut command: std::process::Command, objects: u64) -> std::io::Result<u64> {
-    let mut child = command.spawn()?;
-    let output = child.stdout.take().expect("it is a pipe");
-    let mut moved = 0;
-    for line in BufReader::new(output).lines() {
-        let line: serde_json::Value = serde_json::from_str(&line?)?;
-        if line["domain"] == DOMAIN {
-            moved = line["objects"].as_u64().unwrap_or(moved);
-        }
-        if moved >= objects {
-            child.kill()?;
-            child.wait()?;
-            return Ok(moved);
-        }
-    }
-    let ended = child.wait_with_output()?;
-    match ended.status.success() {
-        true => Ok(moved),
-        false => Err(std::io::Error::other(
-            String::from_utf8_lossy(&ended.stderr).into_owned(),
-        )),
-    }
+fn not_run(error: &std::io::Error) -> RunError {
+    failed("run `areo server replace`")(error)
 }
 
 /// Starts the member, and waits until it serves.

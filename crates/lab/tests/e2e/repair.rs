@@ -16,6 +16,7 @@ fn a_server_repairs_itself_rots_and_is_replaced_while_clients_work() {
     .done();
     let report = run.objects().remove(0);
     assert_eq!(report["failed"], 0, "{report}");
+    assert_eq!(report["not_full"], 0, "{report}");
     assert_eq!(report["shape"], "ec [5,3]");
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let round = &report["rounds"][0];

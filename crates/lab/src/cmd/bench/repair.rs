@@ -33,6 +33,12 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureRepair) -> Outcome {
     let bar = progress::spinner(out, "measuring");
     let work = repair::run(options, |what| bar.set_message(what.to_owned()));
     let report = finish(out, ("the measurement", &bar), work, print)?;
+    if report.not_full > 0 {
+        return Err(Failure::other(format!(
+            "{} objects are not at all servers in the end",
+            report.not_full
+        )));
+    }
     none_failed(report.failed, &report.failures, Some(report.seed))
 }
 
@@ -86,7 +92,7 @@ fn print(out: Output, report: &Report) -> Outcome {
     out.table(&head, &rows)?;
     let rot = &report.rot;
     out.line(&format!(
-        "{} bits flipped: {:.0} objects were damaged, and whole again after {:.1} s; the replacement went on after {} of {} objects",
+        "{} bits flipped: {:.0} objects were damaged, and whole again after {:.1} s; the replacement went on after {:.0} of {} objects",
         rot.flips, rot.found, rot.seconds, replaced.moved_before, report.objects
     ))?;
     out.line("")?;
