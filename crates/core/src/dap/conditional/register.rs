@@ -100,9 +100,10 @@ impl Register {
             return Acceptance::Need;
         }
         let mut evicted = Vec::new();
-        let is_full = listed.is_none() && self.accepted.len() >= limits::RANKED_VERSIONS;
-        if is_full && !proposal.settles {
-            if !proposal.base_chosen {
+        // What is settled has one place more.
+        let most = limits::RANKED_VERSIONS + usize::from(proposal.settles);
+        if listed.is_none() && self.accepted.len() >= most {
+            if proposal.settles || !proposal.base_chosen {
                 return Acceptance::Full;
             }
             let base = proposal.lineage.base();

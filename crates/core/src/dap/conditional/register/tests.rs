@@ -130,7 +130,7 @@ fn a_chosen_version_drops_what_was_accepted_below_its_ballot() {
 }
 
 #[test]
-fn versions_are_bounded_and_a_settling_proposal_always_has_room() {
+fn versions_are_bounded_and_a_settling_proposal_has_a_place_more() {
     let mut register = Register::default();
     let cap = limits::RANKED_VERSIONS as u64;
     for number in 1..=cap {
@@ -147,6 +147,12 @@ fn versions_are_bounded_and_a_settling_proposal_always_has_room() {
     };
     assert_eq!(accept(&mut register, &settles), stored(vec![]));
     assert_eq!(register.accepted.len(), limits::RANKED_VERSIONS + 1);
+    // Another one finds no place: nothing of what is here is known not to be chosen.
+    let settles = Proposal {
+        settles: true,
+        ..proposal(cap + 1, cap + 6)
+    };
+    assert_eq!(accept(&mut register, &settles), Acceptance::Full);
     // On a base that is known to be chosen, all others may go.
     let next = Proposal {
         base_chosen: true,
