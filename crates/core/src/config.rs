@@ -14,6 +14,7 @@ mod dap;
 mod decider;
 mod encoding;
 mod invalid;
+mod lattice;
 mod options;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -23,6 +24,7 @@ pub(crate) use dap::kinds;
 pub use dap::Dap;
 pub use decider::{Decider, InvalidDecider};
 pub use invalid::InvalidConfiguration;
+pub use lattice::Membership;
 pub use options::{Collect, Options};
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
@@ -51,7 +53,7 @@ pub struct Descriptor {
     pub domain: DomainId,
     /// The part of the domain; 0 until domains have several.
     pub partition: u32,
-    /// Its place in the domain's sequence, from 0.
+    /// Its place in the domain's sequence, from 0; in a lattice the size of its membership.
     pub index: u32,
     /// Its members, in order; distinct.
     pub members: Vec<ServerId>,
@@ -65,6 +67,8 @@ pub struct Descriptor {
     pub options: Options,
     /// Who decides which configuration comes next.
     pub decided_by: Decider,
+    /// What tells it apart, in a domain whose configurations are a lattice. `None`: they are a sequence.
+    pub lattice: Option<Membership>,
 }
 
 impl Descriptor {
@@ -80,6 +84,7 @@ impl Descriptor {
             copy_bytes: limits::DEFAULT_COPY_BYTES,
             options: Options::default(),
             decided_by: Decider::Members,
+            lattice: None,
         }
     }
 
@@ -209,14 +214,16 @@ impl Configuration {
         };
         let quorums = descriptor.dap.quorums(members);
         assert!(quorums.quorum() <= members, "a quorum is of the members");
-        Ok(Arc::new(Configuration {
+        let configuration = Configuration {
             members: descriptor.members.clone().into(),
             quorums,
             code: Code::new(members as u8, k).expect("1 <= k <= n <= 255 was checked"),
             descriptor,
             encoded,
             id,
-        }))
+        };
+        configuration.check_lattice()?;
+        Ok(Arc::new(configuration))
     }
 
     /// Whether a domain may go on with `next` after this one: it stays conditional, or not, or is removed.
@@ -314,6 +321,7 @@ mod tests {
             copy_bytes: 100,
             options: Options::default(),
             decided_by: Decider::Members,
+            lattice: None,
         }
     }
 

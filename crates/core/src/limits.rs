@@ -46,6 +46,11 @@ pub const ANCESTORS: usize = 16;
 pub const NUMBER: u64 = 1 << 62;
 /// Indices of configurations are below this (`[N-1 bounded-numbers]`), so that each has one after it.
 pub const INDEX: u32 = 1 << 31;
+/// Servers that a membership of a lattice names: those that were ever a member of its domain. Its descriptor fits where
+/// descriptors go ([`CELL_BYTES`]).
+pub const LATTICE_SERVERS: usize = 384;
+/// Pointers that a configuration has at a time (`[R-25 whole-sets]`).
+pub const SUCCESSORS: usize = 32;
 /// Versions of one object whose fate is being decided at once.
 pub const FATE_WINDOW: usize = 16;
 /// Tags that the list of one object has in EC-DAP as published, which forgets none: as many as a reply has room for. A put
@@ -89,6 +94,11 @@ pub const TRANSFER_BYTES: u64 = 64 << 20;
 
 // What must hold between them after every change of one.
 
+const _: () = assert!(
+    LATTICE_SERVERS * (16 + 4) + MEMBERS * 16 + 256 <= CELL_BYTES,
+    "each descriptor of a lattice fits"
+);
+const _: () = assert!(SUCCESSORS <= u8::MAX as usize, "their count is a byte");
 const _: () = assert!(
     MEMBERS <= u8::MAX as usize,
     "an index of a fragment is a byte"

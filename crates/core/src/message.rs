@@ -3,7 +3,7 @@
 use crate::config::{Configuration, ConfigurationId};
 use crate::element::{Element, Form, ReplyElement};
 use crate::object::{DomainId, Name};
-use crate::pointer::Pointer;
+use crate::pointer::{Pointer, Successors};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub enum Request {
         /// Its descriptor, for a server that has not heard of it (`[C-7 describe-unknown]`).
         descriptor: Option<Arc<Configuration>>,
         /// What the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8 closed-get]`): the reply then shows
-        /// this pointer, or a larger one.
-        pointer: Option<Pointer>,
+        /// these pointers, or larger ones.
+        successors: Successors,
         /// What.
         body: Body,
     },
@@ -252,22 +252,22 @@ pub enum Reply {
     Status(ServerStatus),
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
-    /// The envelope of an answer by a server that knows what comes after the configuration: the pointer and the answer are
-    /// one snapshot (`[C-2 atomic-snapshot]`).
+    /// The envelope of an answer by a server that knows what comes after the configuration: all that it knows of that and the
+    /// answer are one snapshot (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
     Next {
         /// What comes next.
-        pointer: Pointer,
-        /// The answer; `None`: withheld. Then the pointer is final.
+        successors: Successors,
+        /// The answer; `None`: withheld. Then a pointer is final.
         reply: Option<Box<Reply>>,
     },
 }
 
 impl Reply {
     /// Takes the answer out of its envelope.
-    pub fn open(self) -> (Option<Pointer>, Option<Reply>) {
+    pub fn open(self) -> (Successors, Option<Reply>) {
         match self {
-            Reply::Next { pointer, reply } => (Some(pointer), reply.map(|reply| *reply)),
-            reply => (None, Some(reply)),
+            Reply::Next { successors, reply } => (successors, reply.map(|reply| *reply)),
+            reply => (Successors::default(), Some(reply)),
         }
     }
 

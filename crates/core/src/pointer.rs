@@ -8,10 +8,16 @@
 //! A server of configuration k takes a pointer only upwards, and a pending one only to k + 1, so that all pointers of a
 //! domain form one chain. Clients merge what they hear by the same order. Nothing else compares pointers.
 //!
-//! Each index is decided once. Two configurations of one index are a [`Fork`]: what decides forgot (a service outside that
-//! lost its data), or has a bug. Neither of the two takes the other's place; who sees both says so and goes no further.
+//! In a domain whose configurations are a lattice a configuration may have several pending successors at a time, none of which
+//! takes the place of another: [`Successors`] are all that is known, shown and taken in whole (`[R-25 whole-sets]`). A final
+//! pointer takes the place of every one that does not lead further. In a sequence that leaves one pointer at most.
+//!
+//! Each index is decided once, and the configurations of a lattice that come into use are comparable. Two of which neither
+//! precedes the other are a [`Fork`]: what decides forgot (a service outside that lost its data), or has a bug. Neither of the
+//! two takes the other's place; a client or server that sees both says so and goes no further.
 
 use crate::config::{Configuration, ConfigurationId};
+use crate::limits;
 use std::fmt;
 use std::sync::Arc;
 
@@ -65,51 +71,153 @@ impl Pointer {
         (self.index(), self.status)
     }
 
-    /// Whether it may stand at configuration `k`: it leads upwards within the same domain, and a pending one leads to the
-    /// very next configuration (`[A-2 pointers-rise]`).
+    /// Whether it may stand at configuration `k`: it leads upwards within the same domain, and in a sequence a pending one
+    /// leads to the very next configuration (`[A-2 pointers-rise]`). In a lattice the indices alone do not say that it leads
+    /// upwards ([`Pointer::leads_on_from_known`]).
     pub fn leads_on_from(&self, k: &ConfigurationId) -> bool {
         let to = self.configuration.id();
-        let same_sequence = (to.domain, to.partition) == (k.domain, k.partition);
-        let upwards = match self.status {
-            Status::Final => to.index > k.index,
-            Status::Pending => Some(to.index) == k.index.checked_add(1),
+        let same_domain = (to.domain, to.partition) == (k.domain, k.partition);
+        let is_step = self.configuration.descriptor().lattice.is_none() && !self.is_final();
+        let upwards = match is_step {
+            true => Some(to.index) == k.index.checked_add(1),
+            false => to.index > k.index,
         };
-        same_sequence && upwards
+        same_domain && upwards
+    }
+
+    /// The same, where the configuration itself is known.
+    pub fn leads_on_from_known(&self, c: &Configuration) -> bool {
+        self.leads_on_from(&c.id()) && c.precedes(&self.configuration)
     }
 }
 
-/// Whether `new` takes the place of `known`: the order of `[A-2 pointers-rise]`, and of nothing else.
-pub fn rises(known: Option<&Pointer>, new: &Pointer) -> bool {
-    known.is_none_or(|known| new.rank() > known.rank())
+/// All that is known to come after one configuration: pointers, ascending, of which at most the first is final. Of a sequence
+/// there is one at most.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Successors(Vec<Pointer>);
+
+impl Successors {
+    /// These pointers, if they are in the one form in which they are sent and stored. `None`: they are not.
+    pub fn new(pointers: Vec<Pointer>) -> Option<Successors> {
+        let is_next =
+            |a: &Pointer, b: &Pointer| a.configuration.precedes(&b.configuration) && !b.is_final();
+        let fits = pointers.len() <= limits::SUCCESSORS && pointers.is_sorted_by(is_next);
+        fits.then_some(Successors(pointers))
+    }
+
+    /// The pointers, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = &Pointer> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is known to come next.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The pointer to the nearest configuration: where an operation goes on.
+    pub fn nearest(&self) -> Option<&Pointer> {
+        self.0.first()
+    }
+
+    /// The final pointer, if there is one.
+    pub fn last_final(&self) -> Option<&Pointer> {
+        self.nearest().filter(|pointer| pointer.is_final())
+    }
+
+    /// Whether the pointer says nothing that these do not say: it is among them, or a final one leads as far.
+    pub fn says(&self, pointer: &Pointer) -> bool {
+        self.0.iter().any(|known| {
+            let reaches = known.configuration.is_at_least(&pointer.configuration);
+            *known == *pointer || known.is_final() && reaches
+        })
+    }
+
+    /// Whether the others say nothing that these do not say.
+    pub fn cover(&self, others: &Successors) -> bool {
+        others.iter().all(|pointer| self.says(pointer))
+    }
+
+    /// Takes in the pointer (`[A-3 merge-by-rank]`). Returns whether it says something new.
+    ///
+    /// # Errors
+    /// [`Fork`], and what was known is kept.
+    pub fn insert(&mut self, new: Pointer) -> Result<bool, Fork> {
+        self.check(&new.configuration)?;
+        if self.says(&new) {
+            return Ok(false);
+        }
+        if new.is_final() {
+            let leads_further = |known: &Pointer| new.configuration.precedes(&known.configuration);
+            self.0.retain(leads_further);
+        }
+        let place = self.0.partition_point(|known| known.rank() < new.rank());
+        self.0.insert(place, new);
+        assert!(
+            self.0.iter().skip(1).all(|known| !known.is_final()),
+            "a final pointer is the first"
+        );
+        assert!(
+            self.0.is_sorted_by(|one, next| one.rank() < next.rank()),
+            "one pointer of each rank"
+        );
+        Ok(true)
+    }
+
+    /// Takes in all of the others. Returns whether they say something new.
+    ///
+    /// # Errors
+    /// [`Fork`]; what came before it is taken in.
+    pub fn join(&mut self, others: &Successors) -> Result<bool, Fork> {
+        let mut rises = false;
+        for pointer in others.iter() {
+            rises |= self.insert(pointer.clone())?;
+        }
+        assert!(self.cover(others), "what was taken in is known");
+        Ok(rises)
+    }
+
+    /// Those that may stand at this configuration.
+    #[must_use]
+    pub fn above(&self, c: &Configuration) -> Successors {
+        let leads_on = |pointer: &&Pointer| pointer.leads_on_from_known(c);
+        Successors(self.0.iter().filter(leads_on).cloned().collect())
+    }
+
+    /// Whether the configuration can be of the same domain as all of them.
+    ///
+    /// # Errors
+    /// [`Fork`] if it cannot.
+    pub fn check(&self, c: &Arc<Configuration>) -> Result<(), Fork> {
+        let mut known = self.0.iter();
+        known.try_for_each(|known| Fork::check(&known.configuration, c))
+    }
 }
 
-/// Keeps the larger of the two (`[A-3 merge-by-rank]`). Returns whether it was the new one.
-///
-/// # Errors
-/// [`Fork`], and the known one is kept.
-pub fn merge(known: &mut Option<Pointer>, new: Pointer) -> Result<bool, Fork> {
-    if let Some(known) = known {
-        Fork::check(&known.configuration, &new.configuration)?;
-        let sequence = |pointer: &Pointer| {
-            let id = pointer.configuration.id();
-            (id.domain, id.partition)
-        };
-        assert_eq!(sequence(known), sequence(&new), "of one sequence");
+impl From<&Pointer> for Successors {
+    fn from(pointer: &Pointer) -> Successors {
+        Successors(vec![pointer.clone()])
     }
-    let (before, rank) = (known.as_ref().map(Pointer::rank), new.rank());
-    let larger = rises(known.as_ref(), &new);
-    if larger {
-        *known = Some(new);
-    }
-    let after = known.as_ref().map(Pointer::rank);
-    assert!(
-        before <= after && after >= Some(rank),
-        "what is known rises"
-    );
-    Ok(larger)
 }
 
-/// Two configurations of one index of one domain.
+impl From<&Successors> for Successors {
+    fn from(successors: &Successors) -> Successors {
+        successors.clone()
+    }
+}
+
+impl From<Option<Pointer>> for Successors {
+    fn from(pointer: Option<Pointer>) -> Successors {
+        Successors(pointer.into_iter().collect())
+    }
+}
+
+/// Two configurations of one domain of which neither precedes the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fork {
     /// The two; the one that was seen first comes first.
@@ -117,13 +225,15 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// Whether the two can be of one sequence.
+    /// Whether the two can be of one domain. In each family that is built the configurations that come into use are comparable;
+    /// in a sequence two contradict each other if they have one index.
     ///
     /// # Errors
-    /// [`Fork`] if they have the same place in it and are not the same.
+    /// [`Fork`] if they are not the same, and neither precedes the other in their domain.
     pub fn check(first: &Arc<Configuration>, second: &Arc<Configuration>) -> Result<(), Fork> {
-        let place = |c: &Configuration| (c.id().domain, c.id().partition, c.id().index);
-        if place(first) != place(second) || first == second {
+        let domain = |c: &Configuration| (c.id().domain, c.id().partition);
+        let is_comparable = first.is_at_least(second) || first.precedes(second);
+        if domain(first) != domain(second) || is_comparable {
             return Ok(());
         }
         let configurations = [first.clone(), second.clone()];
@@ -151,8 +261,8 @@ impl fmt::Display for Fork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Descriptor;
     use crate::config::testing::replicated;
+    use crate::config::{Descriptor, Membership, ServerId};
     use crate::object::DomainId;
 
     fn configuration(domain: u128, index: u32) -> Arc<Configuration> {
@@ -171,20 +281,100 @@ mod tests {
         // From configuration 4.
         let ascending = [p(5), f(5), f(6), f(7)];
         for (position, pointer) in ascending.iter().enumerate() {
-            assert!(rises(None, pointer));
+            assert!(!Successors::default().says(pointer));
             for (other, known) in ascending.iter().enumerate() {
-                assert_eq!(rises(Some(known), pointer), position > other);
+                let says = Successors::from(known).says(pointer);
+                assert_eq!(says, position <= other);
             }
         }
-        let mut known = None;
-        assert_eq!(merge(&mut known, f(5)), Ok(true));
+        let mut known = Successors::default();
+        assert_eq!(known.insert(f(5)), Ok(true));
         assert_eq!(
-            merge(&mut known, p(5)),
+            known.insert(p(5)),
             Ok(false),
             "final is never replaced by pending"
         );
-        assert_eq!(merge(&mut known, f(6)), Ok(true));
-        assert_eq!(known, Some(f(6)));
+        assert_eq!(known.insert(f(6)), Ok(true));
+        assert_eq!(known, Successors::from(&f(6)));
+    }
+
+    /// The configurations of three changes of a lattice, one after the other, and one beside them.
+    fn of_a_lattice() -> ([Arc<Configuration>; 4], Arc<Configuration>) {
+        let made = |membership: Membership| {
+            let descriptor = Descriptor {
+                index: membership.size().unwrap(),
+                members: membership.members(),
+                lattice: Some(membership),
+                ..replicated(1).descriptor().clone()
+            };
+            Configuration::new(descriptor).unwrap()
+        };
+        let first = Membership::first([ServerId(1)]);
+        let beside = made(first.with(ServerId(9)).with(ServerId(8)));
+        let mut next = first;
+        let chain = [2, 3, 4, 5].map(|server| {
+            next = next.with(ServerId(server));
+            made(next.clone())
+        });
+        (chain, beside)
+    }
+
+    /// In every order in which they come, what is known is the same, and is in the form in which it is sent.
+    #[test]
+    fn several_pending_ones_stand_beside_each_other_until_a_final_one_reaches_them() {
+        let (chain, beside) = of_a_lattice();
+        let mut all: Vec<Pointer> = chain.iter().map(Pointer::pending).collect();
+        all.push(Pointer::finalized(&chain[1]));
+        let expected = [
+            Pointer::finalized(&chain[1]),
+            Pointer::pending(&chain[2]),
+            Pointer::pending(&chain[3]),
+        ];
+        for turn in 0..all.len() {
+            for reversed in [false, true] {
+                let mut order = all.clone();
+                order.rotate_left(turn);
+                if reversed {
+                    order.reverse();
+                }
+                let mut known = Successors::default();
+                for pointer in order {
+                    let before = known.clone();
+                    let rises = !before.says(&pointer);
+                    assert_eq!(known.insert(pointer.clone()), Ok(rises));
+                    assert!(known.cover(&before) && known.says(&pointer));
+                    assert_eq!(Successors::new(known.0.clone()), Some(known.clone()));
+                }
+                assert_eq!(known.0, expected);
+                assert_eq!(known.last_final(), Some(&expected[0]));
+                assert_eq!(known.above(&chain[1]).0, expected[1..]);
+                let fork = known.insert(Pointer::pending(&beside));
+                assert!(fork.is_err() && known.0 == expected, "it is kept");
+            }
+        }
+        let mut two_pending = Successors::from(&Pointer::pending(&chain[0]));
+        two_pending.insert(Pointer::pending(&chain[2])).unwrap();
+        assert!(
+            !two_pending.says(&Pointer::pending(&chain[1])),
+            "each counts"
+        );
+    }
+
+    #[test]
+    fn pointers_that_are_not_ascending_are_not_taken_in() {
+        let (chain, beside) = of_a_lattice();
+        let [a, b, ..] = &chain;
+        let (p, f) = (Pointer::pending, Pointer::finalized);
+        for wrong in [
+            vec![p(b), p(a)],
+            vec![p(a), p(a)],
+            vec![p(a), f(b)],
+            vec![f(a), f(b)],
+            vec![p(a), p(&beside)],
+        ] {
+            assert_eq!(Successors::new(wrong), None);
+        }
+        assert!(Successors::new(vec![f(a), p(b)]).is_some());
     }
 
     #[test]
@@ -197,11 +387,11 @@ mod tests {
         let other = other.unwrap();
         for first in [Pointer::pending(&c), Pointer::finalized(&c)] {
             for second in [Pointer::pending(&other), Pointer::finalized(&other)] {
-                let mut known = Some(first.clone());
+                let mut known = Successors::from(&first);
                 let configurations = [c.clone(), other.clone()];
                 let fork = Fork { configurations };
-                assert_eq!(merge(&mut known, second), Err(fork));
-                assert_eq!(known, Some(first.clone()), "it is kept");
+                assert_eq!(known.insert(second), Err(fork));
+                assert_eq!(known, Successors::from(&first), "it is kept");
             }
         }
         assert_eq!(Fork::check(&c, &c), Ok(()));

@@ -149,7 +149,7 @@ impl Server {
             Request::Configured {
                 configuration,
                 descriptor,
-                pointer,
+                successors,
                 body,
             } => {
                 // A cluster starts by its servers confirming each other, wherever its root domain is moving to meanwhile.
@@ -164,7 +164,8 @@ impl Server {
                 if self.unreadable {
                     return Err(Refusal::Damaged);
                 }
-                self.enveloped(now, (configuration, descriptor, pointer), body, reads)
+                let asked = (configuration, descriptor, successors);
+                self.enveloped(now, asked, body, reads)
             }
         }
     }
@@ -244,7 +245,7 @@ impl Server {
             && self.finals.after(&key).is_some()
         {
             // It was let go: what is remembered of its domain rises.
-            let _ = self.hear(now, key, pointer.clone());
+            let _ = self.hear(now, key, pointer);
             return;
         }
         // Of another configuration of the same index nothing is believed ([X-13 highest-final]).
@@ -272,7 +273,7 @@ impl Server {
                 pointer,
             } => {
                 if pointer.is_final() && pointer.leads_on_from(&configuration) {
-                    let _ = self.hear(now, key, pointer);
+                    let _ = self.hear(now, key, &pointer);
                 }
             }
         }

@@ -278,12 +278,12 @@ pub fn writes(request: &Request) -> bool {
         Request::Latest { known, .. } => known.is_some(),
         Request::Configured {
             descriptor,
-            pointer,
+            successors,
             body,
             ..
         } => {
             descriptor.is_some()
-                || pointer.is_some()
+                || !successors.is_empty()
                 || match body {
                     Body::Access(accesses) => accesses.iter().any(|(_, access)| match access {
                         Access::Put { .. }

@@ -141,6 +141,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             copy_bytes: 0,
             options: Options::default(),
             decided_by: Decider::Members,
+            lattice: None,
         })
         .expect("one server is a configuration");
         let network = Network::new(Role::Client, 1);

@@ -27,7 +27,7 @@ pub(crate) fn of_note(note: &Note) -> u64 {
         // It only frees.
         Note::Forget { .. } => 0,
         Note::Serving(record) => of_record(record),
-        Note::Next { pointer, .. } => of_pointer(Some(pointer)),
+        Note::Next { pointer, .. } => of_pointer(pointer),
     }
 }
 
@@ -40,12 +40,12 @@ pub(crate) fn of_request(request: &Request, announced_limit: u64) -> u64 {
         Request::Latest { known, .. } => of_descriptor(known.as_deref()),
         Request::Configured {
             descriptor,
-            pointer,
+            successors,
             body,
             ..
         } => {
             of_descriptor(descriptor.as_deref())
-                + of_pointer(pointer.as_ref())
+                + successors.iter().map(of_pointer).sum::<u64>()
                 + of_body(body, announced_limit)
         }
     }
@@ -60,8 +60,8 @@ fn of_descriptor(descriptor: Option<&Configuration>) -> u64 {
 }
 
 /// Recorded for the configuration, and for its domain.
-fn of_pointer(pointer: Option<&Pointer>) -> u64 {
-    2 * of_descriptor(pointer.map(|pointer| &*pointer.configuration))
+fn of_pointer(pointer: &Pointer) -> u64 {
+    2 * of_descriptor(Some(&pointer.configuration))
 }
 
 fn of_body(body: &Body, announced_limit: u64) -> u64 {

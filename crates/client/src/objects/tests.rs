@@ -19,6 +19,7 @@ fn configuration(dap: Dap) -> Arc<Configuration> {
         copy_bytes: 100,
         options: Options::default(),
         decided_by: Decider::Members,
+        lattice: None,
     };
     Configuration::new(descriptor).unwrap()
 }

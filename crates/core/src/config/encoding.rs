@@ -1,6 +1,6 @@
 //! Descriptors as [`tlv`] fields.
 
-use super::{Collect, Dap, Decider, Descriptor, Options, ServerId};
+use super::{Collect, Dap, Decider, Descriptor, Membership, Options, ServerId};
 use crate::limits;
 use crate::object::DomainId;
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -15,6 +15,10 @@ const COPY_BYTES: u16 = 8;
 /// As [`Decider`] is written; left out where it is the members.
 pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
+/// The version of each server of the membership, by id; left out in a sequence.
+const LATTICE: u16 = MUST_UNDERSTAND | 13;
+/// A server and its version.
+const LATTICE_ENTRY_BYTES: usize = 16 + 4;
 
 /// Bits of the field [`OPTIONS`], which is left out where none is set.
 const NO_PIGGYBACK: u32 = 1;
@@ -44,6 +48,13 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     if descriptor.decided_by != Decider::Members {
         field(DECIDER, descriptor.decided_by.to_string().as_bytes());
     }
+    if let Some(membership) = &descriptor.lattice {
+        let entry = |(server, version): (&ServerId, &u32)| {
+            [server.0.to_le_bytes().as_slice(), &version.to_le_bytes()].concat()
+        };
+        let entries: Vec<u8> = membership.versions().iter().flat_map(entry).collect();
+        field(LATTICE, &entries);
+    }
     out.freeze()
 }
 
@@ -68,11 +79,28 @@ fn options(bits: u32) -> Option<Options> {
     Some(Options { piggyback, collect })
 }
 
+/// The membership, if the entries are by id and distinct: of one there is one encoding.
+fn lattice(value: &[u8]) -> Option<Membership> {
+    let (entries, rest) = value.as_chunks::<LATTICE_ENTRY_BYTES>();
+    let entry = |entry: &[u8; LATTICE_ENTRY_BYTES]| {
+        let (server, version) = entry.split_first_chunk()?;
+        let version = version.try_into().ok()?;
+        Some((
+            ServerId(u128::from_le_bytes(*server)),
+            u32::from_le_bytes(version),
+        ))
+    };
+    let entries: Vec<_> = entries.iter().map(entry).collect::<Option<_>>()?;
+    let is_canonical = rest.is_empty() && entries.is_sorted_by(|(a, _), (b, _)| a < b);
+    is_canonical.then(|| Membership::of_versions(entries.into_iter().collect()))
+}
+
 pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     let (mut domain, mut partition, mut index) = (None, None, None);
     let (mut members, mut dap, mut delta) = (None, None, None);
     let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
     let (mut chosen, mut decided_by) = (Options::default(), Decider::Members);
+    let mut membership = None;
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
@@ -101,6 +129,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 let decider = text.and_then(|text| text.parse().ok());
                 decided_by = decider.ok_or(TlvError::Invalid { kind })?;
             }
+            LATTICE => membership = Some(lattice(value).ok_or(TlvError::Invalid { kind })?),
             _ => match Dap::of_field(kind, value)? {
                 Some(said) => dap = Some(said),
                 None => tlv::unknown(kind)?,
@@ -118,5 +147,6 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
         copy_bytes,
         options: chosen,
         decided_by,
+        lattice: membership,
     })
 }

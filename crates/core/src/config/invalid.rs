@@ -27,6 +27,8 @@ pub enum InvalidConfiguration {
     },
     /// The index is not below [`limits::INDEX`]: the domain has had all the configurations that it can have.
     Index,
+    /// Its index or its members are not those of its membership, or it does not keep copies.
+    Lattice,
     /// A domain that is conditional was to become another kind, or the other way round.
     Conditional {
         /// What it was to become.
@@ -57,6 +59,9 @@ impl fmt::Display for InvalidConfiguration {
             }
             InvalidConfiguration::Index => {
                 write!(f, "no configuration has index {} or more", limits::INDEX)
+            }
+            InvalidConfiguration::Lattice => {
+                f.write_str("the descriptor contradicts its place in the lattice of its domain")
             }
             InvalidConfiguration::Conditional { dap } if dap.is_conditional() => f.write_str(
                 "a domain is conditional from its creation on, or never: create one and copy the objects",

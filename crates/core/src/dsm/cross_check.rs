@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::gather;
 use crate::message::{Access, Answer, Body, Reply, Request};
 use crate::object::Name;
+use crate::pointer::Successors;
 use crate::tag::Tag;
 use crate::timing::COMPLETION_PATIENCE;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl<E: Env> Domain<E> {
         let request = Request::Configured {
             configuration: c.id(),
             descriptor: Some(c.clone()),
-            pointer: None,
+            successors: Successors::default(),
             body: Body::Access(vec![(name.clone(), fetch)]),
         };
         let (env, patience) = (&self.client.env, Some(COMPLETION_PATIENCE));

@@ -141,7 +141,7 @@ impl InheritedValues {
             return Ok(());
         };
         assert!(
-            left.c().id().index <= at.c().id().index,
+            !at.c().precedes(left.c()),
             "what was accepted is carried upwards"
         );
         let Some(pending) = left.next().filter(|pointer| !pointer.is_final()) else {

@@ -43,7 +43,7 @@ impl<E: Env> Domain<E> {
             let start = self.start();
             if start != *at.c() {
                 // A pending configuration: the domain is moving.
-                return Ok(if start.id().index > at.c().id().index {
+                return Ok(if at.c().precedes(&start) {
                     Step::Again(start)
                 } else {
                     Step::End(())

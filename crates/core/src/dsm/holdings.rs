@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::gather;
 use crate::message::{Access, Answer, Body, Refusal, Reply, Request, Want};
 use crate::object::Name;
+use crate::pointer::Successors;
 use crate::tag::Tag;
 use crate::timing::HOLDINGS_PATIENCE;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl<E: Env> Domain<E> {
         let request = Request::Configured {
             configuration: c.id(),
             descriptor: Some(c.clone()),
-            pointer: None,
+            successors: Successors::default(),
             body: Body::Access(vec![(name.clone(), query)]),
         };
         let (env, patience) = (&self.client.env, Some(HOLDINGS_PATIENCE));
@@ -76,10 +77,10 @@ fn holding(reply: Option<Reply>, tag: Tag) -> MemberHolding {
     let Some(reply) = reply.filter(Reply::is_possible) else {
         return MemberHolding::Silent;
     };
-    let (pointer, reply) = reply.open();
+    let (successors, reply) = reply.open();
     let mut answers = match reply {
         Some(Reply::Access(answers)) => answers,
-        _ if pointer.is_some() => return MemberHolding::Superseded,
+        _ if !successors.is_empty() => return MemberHolding::Superseded,
         _ => return MemberHolding::Silent,
     };
     match answers.pop() {

@@ -263,7 +263,7 @@ fn answers_without_the_pointers_that_belong_to_them_do_not_count() {
     let back = Pointer::finalized(&c);
     let next = |pointer: &Pointer, answered: bool| {
         Event::Reply(Reply::Next {
-            pointer: pointer.clone(),
+            successors: pointer.into(),
             reply: answered.then(|| Box::new(Reply::Access(Vec::new()))),
         })
     };
@@ -304,7 +304,7 @@ fn one_final_pointer_is_enough_where_the_others_refuse() {
     let next = at_index(&c, 1);
     let refused = || Event::Refused(Refusal::Damaged);
     let shown = Event::Reply(Reply::Next {
-        pointer: Pointer::finalized(&next),
+        successors: (&Pointer::finalized(&next)).into(),
         reply: None,
     });
     for first in [true, false] {
@@ -336,7 +336,7 @@ fn a_final_pointer_is_written_at_a_quorum() {
     let later = Pointer::finalized(&at_index(&c, 2));
     let shows = |pointer: &Pointer| {
         Event::Reply(Reply::Next {
-            pointer: pointer.clone(),
+            successors: pointer.into(),
             reply: None,
         })
     };

@@ -5,8 +5,9 @@ use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
 use crate::env::{Env, Work};
 use crate::error::{CallError, Unavailable};
+use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
-use crate::pointer::{self, Fork, Pointer};
+use crate::pointer::{Fork, Pointer, Successors};
 use crate::span;
 use crate::timing;
 use std::cell::RefCell;
@@ -14,45 +15,47 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A visit of an operation to one configuration: where it asks, and what it hears there of the configuration's successor, so
+/// A visit of an operation to one configuration: where it asks, and what it hears there of the configuration's successors, so
 /// that no algorithm below the operations mentions pointers. Clones are the same visit.
 #[derive(Clone)]
 pub struct Visit(Rc<Place>);
 
 struct Place {
     configuration: Arc<Configuration>,
-    /// Goes with every request, so that only servers that know it answer (`[A-8 closed-get]`).
-    closing: Option<Pointer>,
+    /// Go with every request, so that only servers that know them answer (`[A-8 closed-get]`).
+    closing: Successors,
     heard: RefCell<SuccessorView>,
 }
 
-/// What was heard of the successor.
+/// What was heard of successors.
 #[derive(Default)]
 struct SuccessorView {
-    best: Option<Pointer>,
-    /// A quorum said so, or something larger.
+    best: Successors,
+    /// A quorum said all of that, or something larger.
     at_quorum: bool,
-    /// There are two successors of one index: nothing more is asked here.
+    /// Two successors contradict each other: nothing more is asked here.
     fork: Option<Fork>,
 }
 
 impl Visit {
     /// A visit to this configuration.
     pub fn new(configuration: &Arc<Configuration>) -> Visit {
-        Visit::make(configuration, None)
+        Visit::make(configuration, Successors::default())
     }
 
-    /// A visit that closes the configuration: every server that answers knows the pointer by then, and says so
+    /// A visit that closes the configuration: every server that answers knows these pointers by then, and says so
     /// (`[A-8 closed-get]`).
-    pub fn closing(configuration: &Arc<Configuration>, pointer: &Pointer) -> Visit {
+    pub fn closing(configuration: &Arc<Configuration>, known: impl Into<Successors>) -> Visit {
+        let closing = known.into();
+        let leads_on = |pointer: &Pointer| pointer.leads_on_from_known(configuration);
         assert!(
-            pointer.leads_on_from(&configuration.id()),
+            !closing.is_empty() && closing.iter().all(leads_on),
             "pointers lead upwards"
         );
-        Visit::make(configuration, Some(pointer.clone()))
+        Visit::make(configuration, closing)
     }
 
-    fn make(configuration: &Arc<Configuration>, closing: Option<Pointer>) -> Visit {
+    fn make(configuration: &Arc<Configuration>, closing: Successors) -> Visit {
         Visit(Rc::new(Place {
             configuration: configuration.clone(),
             closing,
@@ -67,42 +70,51 @@ impl Visit {
 
     /// Whether a quorum knows the pointer because it went with the requests of this visit.
     pub fn has_closed(&self, pointer: &Pointer) -> bool {
-        let closing = self.0.closing.as_ref();
-        closing.is_some_and(|closing| closing.rank() >= pointer.rank())
+        self.0.closing.says(pointer)
     }
 
-    /// The largest pointer that any reply showed so far.
+    /// The nearest of the pointers that the replies showed so far: in a sequence the largest.
     pub fn next(&self) -> Option<Pointer> {
+        self.0.heard.borrow().best.nearest().cloned()
+    }
+
+    /// All that the replies showed so far.
+    pub fn successors(&self) -> Successors {
         self.0.heard.borrow().best.clone()
     }
 
     /// Whether no reply showed a pointer so far (`[F-4 last-configuration]`, `[F-5 clean-confirm]`).
     pub fn is_last(&self) -> bool {
-        self.0.heard.borrow().best.is_none()
+        self.0.heard.borrow().best.is_empty()
     }
 
-    /// Whether a quorum has shown the largest pointer, so that nobody needs to be told of it.
+    /// Whether a quorum has shown all that any reply showed, so that no member needs to hear of it.
     pub fn is_agreed(&self) -> bool {
         self.0.heard.borrow().at_quorum
     }
 
     /// Takes in what the members said in one call, by position.
-    fn hear(&self, shown: &[Option<Pointer>]) {
+    fn hear(&self, shown: &[Successors]) {
         assert_eq!(shown.len(), self.c().n(), "a place for each member");
         let mut heard = self.0.heard.borrow_mut();
         let heard = &mut *heard;
-        for pointer in shown.iter().flatten() {
-            match pointer::merge(&mut heard.best, pointer.clone()) {
+        for successors in shown {
+            match heard.best.join(successors) {
                 Ok(false) => {}
                 Ok(true) => heard.at_quorum = false,
                 Err(fork) => drop(heard.fork.get_or_insert(fork)),
             }
         }
-        let Some(best) = &heard.best else { return };
-        let leads_on = best.leads_on_from(&self.c().id());
+        if heard.best.is_empty() {
+            return;
+        }
+        let mut best = heard.best.iter();
+        let leads_on = best.all(|pointer| pointer.leads_on_from_known(self.c()));
         assert!(leads_on, "others were left out of the replies");
-        let agree = |shown: &&Pointer| shown.rank() >= best.rank();
-        let agreeing = shown.iter().flatten().filter(agree).count();
+        let agreeing = shown
+            .iter()
+            .filter(|shown| shown.cover(&heard.best))
+            .count();
         if agreeing >= self.c().quorums().quorum() {
             heard.at_quorum = true;
         }
@@ -110,13 +122,11 @@ impl Visit {
 }
 
 impl Visit {
-    /// Whether the pointer, those that were shown and those that are known here can be of one sequence.
-    fn check(&self, shown: &[Option<Pointer>], new: &Pointer) -> Result<(), Fork> {
+    /// Whether the pointer, those that were shown and those that are known here can be of one domain.
+    fn check(&self, shown: &[Successors], new: &Pointer) -> Result<(), Fork> {
         let heard = self.0.heard.borrow();
-        let known = [&self.0.closing, &heard.best].into_iter().chain(shown);
-        known
-            .flatten()
-            .try_for_each(|known| Fork::check(&known.configuration, &new.configuration))
+        let mut known = [&self.0.closing, &heard.best].into_iter().chain(shown);
+        known.try_for_each(|known| known.check(&new.configuration))
     }
 
     fn fork(&self) -> Option<Fork> {
@@ -165,8 +175,8 @@ pub(super) struct AddressedTally<T> {
     again: Vec<usize>,
     /// Who answered, also without the answer.
     replied: Vec<bool>,
-    /// The largest pointer that each member showed.
-    shown: Vec<Option<Pointer>>,
+    /// What each member showed.
+    shown: Vec<Successors>,
     /// Time has passed since a final pointer was shown.
     hurried: bool,
     tally: T,
@@ -181,7 +191,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
             forked: vec![false; n],
             again: Vec::new(),
             replied: vec![false; n],
-            shown: vec![None; n],
+            shown: vec![Successors::default(); n],
             hurried: false,
             tally,
         }
@@ -189,14 +199,14 @@ impl<T: ConfiguredTally> AddressedTally<T> {
 
     /// What is asked for is in a later configuration: a final pointer is a safe place to go on from, whoever showed it.
     fn has_successor(&self) -> bool {
-        self.shown.iter().flatten().any(Pointer::is_final)
+        let mut shown = self.shown.iter();
+        shown.any(|successors| successors.last_final().is_some())
     }
 
     /// The same, if it may be gone on from although nobody else answers. Not while a final pointer is written: the first
     /// server to take it shows it, and it is written when a quorum has it, so that nobody who asks one later misses it.
     fn one_is_enough(&self) -> bool {
-        let closing = self.at.0.closing.as_ref();
-        !closing.is_some_and(Pointer::is_final) && self.has_successor()
+        self.at.0.closing.last_final().is_none() && self.has_successor()
     }
 
     /// Whether to go there: a quorum answered, so that the others may know it too; or nobody else answers, because a
@@ -228,39 +238,43 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         decision
     }
 
+    /// Whether all that is known with these can go with one request (`[R-25 whole-sets]`).
+    fn can_be_shown(&self, new: &Successors) -> bool {
+        let mut all = self.at.successors();
+        let known = [&self.at.0.closing, new].into_iter().chain(&self.shown);
+        known.for_each(|known| drop(all.join(known)));
+        all.len() <= limits::SUCCESSORS
+    }
+
     fn replied(&mut self, from: usize, reply: Reply) -> Decision<T::Output> {
         // No execution produces what it says: it is damaged there ([N-1 bounded-numbers]).
         if !reply.is_possible() {
             return self.tally.add(from, Event::Refused(Refusal::Damaged));
         }
-        let (pointer, reply) = reply.open();
-        let id = self.at.c().id();
-        let pointer = pointer.filter(|pointer| pointer.leads_on_from(&id));
-        if let Some(pointer) = &pointer
-            && let Err(fork) = self.at.check(&self.shown, pointer)
-        {
-            self.at.0.heard.borrow_mut().fork = Some(fork);
-            return Decision::Pending;
+        let (shown, reply) = reply.open();
+        let shown = shown.above(self.at.c());
+        for pointer in shown.iter() {
+            if let Err(fork) = self.at.check(&self.shown, pointer) {
+                self.at.0.heard.borrow_mut().fork = Some(fork);
+                return Decision::Pending;
+            }
         }
         if self.forked[from] {
             return self.tally.add(from, Event::Refused(Refusal::Forked));
         }
-        let closed = |wanted: &Pointer| {
-            let shown = pointer.as_ref().map(Pointer::rank);
-            shown >= Some(wanted.rank())
-        };
-        // A withheld answer comes with a final pointer; a closed request is answered with a pointer.
+        if !shown.is_empty() && !self.can_be_shown(&shown) {
+            return self.tally.add(from, Event::Refused(Refusal::Full));
+        }
+        // A withheld answer comes with a final pointer; a closed request is answered with what closed it.
         let is_sound = match &reply {
-            None => pointer.as_ref().is_some_and(Pointer::is_final),
-            Some(_) => self.at.0.closing.as_ref().is_none_or(closed),
+            None => shown.last_final().is_some(),
+            Some(_) => shown.cover(&self.at.0.closing),
         };
         if !is_sound {
             return self.tally.add(from, Event::Refused(Refusal::Malformed));
         }
         self.replied[from] = true;
-        if let Some(pointer) = pointer {
-            pointer::merge(&mut self.shown[from], pointer).expect("it was checked");
-        }
+        self.shown[from].join(&shown).expect("it was checked");
         match reply {
             Some(reply) => self.tally.add(from, Event::Reply(reply)),
             None => Decision::Pending,
@@ -276,15 +290,15 @@ impl<T: ConfiguredTally> Tally for AddressedTally<T> {
     }
 
     fn ask(&mut self, position: usize) -> Option<Request> {
-        let (body, pointer) = match self.forked[position] {
-            true => (Body::ReadConfig, None),
+        let (body, successors) = match self.forked[position] {
+            true => (Body::ReadConfig, Successors::default()),
             false => (self.tally.ask(position)?, self.at.0.closing.clone()),
         };
         let configuration = self.at.c();
         Some(Request::Configured {
             configuration: configuration.id(),
             descriptor: self.describe[position].then(|| configuration.clone()),
-            pointer,
+            successors,
             body,
         })
     }

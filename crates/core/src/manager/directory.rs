@@ -62,12 +62,9 @@ impl<E: Env> Domain<E> {
             partition: id.partition,
             known,
         };
-        let is_of_it = move |c: &Arc<Configuration>| {
-            (c.id().domain, c.id().partition) == (id.domain, id.partition)
-        };
         let fold = move |latest: &mut Arc<Configuration>, _from: usize, reply: Reply| match reply {
             Reply::Latest(known) => {
-                let later = known.filter(|c| is_of_it(c) && c.id().index > latest.id().index);
+                let later = known.filter(|c| latest.precedes(c));
                 *latest = later.unwrap_or_else(|| latest.clone());
                 Fold::Count
             }
@@ -77,7 +74,7 @@ impl<E: Env> Domain<E> {
         let tally = Servers::new(n, quorum, request, self.known.clone(), fold);
         let latest = self.client.env.gather(of.members(), tally).await?;
         assert!(
-            is_of_it(&latest) && latest.id().index >= id.index,
+            latest.is_at_least(&self.known),
             "what others know of a domain is not believed below what is known"
         );
         Ok(latest)

@@ -151,7 +151,7 @@ pub async fn reconfigure_after<E: Env, C: Consensus<E>>(
     wanted: &Descriptor,
 ) -> Result<ReconfigOutcome, AresError> {
     assert!(
-        precedes(known, after) || **known == *after,
+        !after.precedes(known),
         "a change is made from a configuration of its domain, final or later"
     );
     to_the_end(by, known, (wanted, Some(after.id()))).await
@@ -287,7 +287,7 @@ fn after(
         ..wanted.clone()
     })?;
     assert!(
-        precedes(last, &next),
+        last.precedes(&next),
         "a configuration is appended to its own domain"
     );
     last.check_next(&next)?;
@@ -340,12 +340,6 @@ pub async fn resume<E: Env, C: Consensus<E>>(
     span::watch!(span::of_phase!(span::RECONFIG), resume)
 }
 
-/// Whether the one comes before the other in one sequence.
-fn precedes(c: &Configuration, later: &Configuration) -> bool {
-    let sequence = |c: &Configuration| (c.id().domain, c.id().partition);
-    sequence(c) == sequence(later) && c.id().index < later.id().index
-}
-
 /// Whether the configuration is like the other one, in another place.
 fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
     let moved = Descriptor {
@@ -364,7 +358,7 @@ async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Option<Arc<Configuration>>, AresError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
-        let is_upwards = path.is_sorted_by(|a, b| precedes(a, b));
+        let is_upwards = path.is_sorted_by(|a, b| a.precedes(b));
         assert!(
             is_upwards && !sources.is_empty(),
             "a target follows its sources"
@@ -393,8 +387,7 @@ async fn finish<E: Env, C: Consensus<E>>(
                 return Ok(Some(target.clone()));
             }
             TransferOutcome::Final(later) => {
-                assert!(later.id().index >= target.id().index, "it was superseded");
-                assert_eq!(later.id().domain, target.id().domain, "within its domain");
+                assert!(!later.precedes(target), "it was superseded");
                 by.sequences.learn(&later);
                 return Ok(Some(later));
             }
@@ -419,7 +412,7 @@ async fn finalize<E: Env, C: Consensus<E>>(
     predecessor: &Arc<Configuration>,
     target: &Arc<Configuration>,
 ) -> Result<(), AresError> {
-    assert!(precedes(predecessor, target), "the state came from below");
+    assert!(predecessor.precedes(target), "the state came from below");
     (by.progress)(Progress::Finalizing);
     let pointer = Pointer::finalized(target);
     let shown = sequence::put_config(by.env, predecessor, &pointer).await;
@@ -437,7 +430,7 @@ async fn collect<E: Env, C: Consensus<E>>(
     superseded: &[Arc<Configuration>],
     target: &Arc<Configuration>,
 ) {
-    let is_superseded = |c: &Arc<Configuration>| precedes(c, target);
+    let is_superseded = |c: &Arc<Configuration>| c.precedes(target);
     assert!(
         superseded.iter().all(is_superseded),
         "what comes later is not collected"

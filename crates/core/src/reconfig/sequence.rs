@@ -22,7 +22,7 @@ use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Body, Note, Reply};
 use crate::object::DomainId;
-use crate::pointer::{Fork, Pointer};
+use crate::pointer::{Fork, Pointer, Successors};
 use crate::span;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Sequences {
     pub fn start(&self, known: &Arc<Configuration>) -> Arc<Configuration> {
         self.learn(known);
         let start = self.finals.borrow()[&domain_of(known)].clone();
-        assert!(start.id().index >= known.id().index, "what is known rises");
+        assert!(!start.precedes(known), "what is known rises");
         start
     }
 
@@ -57,7 +57,7 @@ impl Sequences {
     pub fn learn(&self, c: &Arc<Configuration>) {
         let mut finals = self.finals.borrow_mut();
         let highest = finals.entry(domain_of(c)).or_insert_with(|| c.clone());
-        if c.id().index > highest.id().index {
+        if highest.precedes(c) {
             *highest = c.clone();
         }
     }
@@ -66,7 +66,7 @@ impl Sequences {
     pub(super) fn has_final(&self, c: &Configuration) -> bool {
         let finals = self.finals.borrow();
         let highest = finals.get(&domain_of(c));
-        highest.is_some_and(|highest| highest.id().index >= c.id().index)
+        highest.is_some_and(|highest| highest.is_at_least(c))
     }
 
     /// Remembers a pending configuration, for the next guess.
@@ -85,11 +85,13 @@ impl Sequences {
     }
 
     /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
-    /// piggybacking: Ares goes step by step.
+    /// piggybacking: Ares goes step by step. Nothing in a lattice, where several may come next.
     pub(super) fn guess(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
         let pending = self.pending.borrow();
         let after = |next: &&Arc<Configuration>| {
-            c.options().piggyback && next.id().index == c.id().index + 1
+            c.options().piggyback
+                && c.descriptor().lattice.is_none()
+                && next.id().index == c.id().index + 1
         };
         pending.get(&domain_of(c)).filter(after).cloned()
     }
@@ -115,7 +117,8 @@ pub(crate) async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unava
     }
 }
 
-/// Makes the pointer known to a quorum of the configuration. Returns the largest that one of them knows, at least this one.
+/// Makes the pointer known to a quorum of the configuration. Returns the nearest that one of them knows: in a sequence the
+/// largest, which is at least this one.
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum in time.
@@ -124,19 +127,28 @@ pub async fn put_config<E: Env>(
     c: &Arc<Configuration>,
     pointer: &Pointer,
 ) -> Result<Pointer, Unavailable> {
-    let at = Visit::closing(c, pointer);
+    let known = put_successors(env, c, &pointer.into()).await?;
+    let nearest = known.nearest().expect("a closed request is answered so");
+    Ok(nearest.clone())
+}
+
+/// Makes all of the pointers known to a quorum of the configuration, unless one of its members knows a final one. Returns all
+/// that they show.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub(super) async fn put_successors<E: Env>(
+    env: &E,
+    c: &Arc<Configuration>,
+    successors: &Successors,
+) -> Result<Successors, Unavailable> {
+    let at = Visit::closing(c, successors);
     let span = span::in_configuration!(span::CONFIG_PUT, c);
     span::watch!(span, read_config(env, &at))?;
-    let known = at
-        .next()
-        .expect("a closed request is answered with a pointer");
+    let known = at.successors();
     assert!(
-        known.rank() >= pointer.rank(),
-        "servers take pointers upwards"
-    );
-    assert!(
-        known.leads_on_from(&c.id()),
-        "what comes next is of the same sequence"
+        known.last_final().is_some() || known.cover(successors),
+        "servers take pointers upwards, and withhold what they say behind a final one"
     );
     Ok(known)
 }

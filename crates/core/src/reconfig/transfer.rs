@@ -86,14 +86,8 @@ pub async fn transfer<E: Env>(
     let (Some(first), Some(last)) = ends else {
         unreachable!("a pending configuration has a predecessor")
     };
-    assert!(
-        first.id().index <= last.id().index,
-        "they follow each other"
-    );
-    assert!(
-        last.id().index < target.id().index,
-        "and the target follows them"
-    );
+    assert!(last.is_at_least(first), "they follow each other");
+    assert!(last.precedes(target), "and the target follows them");
     assert!(!target.dap().is_removal(), "a removal keeps nothing");
     let source = &|position: usize| Source {
         env,
@@ -173,7 +167,7 @@ async fn everything_else<'a, E: Env>(
 /// Where a final configuration is among the sources: it has what those before it had, pairs already moved do no harm. Stops
 /// if it comes after all of them.
 fn place(sources: &[Arc<Configuration>], later: Arc<Configuration>) -> Result<usize, Stop> {
-    let is_later = |c: &Arc<Configuration>| c.id().index >= later.id().index;
+    let is_later = |c: &Arc<Configuration>| c.is_at_least(&later);
     let found = sources.iter().position(is_later);
     found.ok_or(Stop::Final(later))
 }
@@ -284,8 +278,9 @@ fn stop(failed: CallError, at: &Visit) -> Stop {
     match failed {
         CallError::Unavailable(unavailable) => Stop::Unavailable(unavailable),
         CallError::Moved => {
-            let pointer = at.next().expect("a final pointer was shown");
-            Stop::Final(pointer.configuration)
+            let shown = at.successors();
+            let pointer = shown.last_final().expect("a final pointer was shown");
+            Stop::Final(pointer.configuration.clone())
         }
     }
 }

@@ -11,8 +11,10 @@
 //! began is in one of the two configurations by then. One that is transferred meanwhile is still in the first; or it is
 //! withheld there with a final pointer, and then the second one may have been asked before it had it, and is asked again.
 //!
-//! A sequence has at most one successor of a configuration. A family with several pending ones keeps the set of those that
-//! it has still to visit in [`Walk`], in place of the one next: visit functions stay as they are.
+//! **Several successors.** In a lattice a configuration may have several. A walk remembers all that it heard of and has not
+//! come to, and goes to the nearest, so that it visits them in the order of the lattice. At each configuration that it passes
+//! it makes *all* of those known to a quorum, not only what the members there showed (`[R-24 spread-all-known]`): a later
+//! operation that begins there would miss what this one does in the last. In a sequence there is one at most.
 
 use super::sequence::{self, Sequences};
 use crate::config::Configuration;
@@ -20,7 +22,7 @@ use crate::env::{Env, Work};
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::object::DomainId;
-use crate::pointer::Pointer;
+use crate::pointer::Successors;
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn};
 use std::pin::{Pin, pin};
@@ -96,6 +98,7 @@ impl<E: Env> Walk<'_, E> {
         mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, CallError>,
     ) -> Result<WalkOutcome<B>, Unavailable> {
         let mut current = self.start;
+        let mut known = Successors::default();
         let mut ahead: Option<Ahead<F>> = None;
         loop {
             let asked = ahead.take_if(|ahead| *ahead.at.c() == current);
@@ -127,7 +130,7 @@ impl<E: Env> Walk<'_, E> {
                         sequence_of(&current),
                         "it asks again there"
                     );
-                    if heard_of.id().index > current.id().index {
+                    if current.precedes(&heard_of) {
                         current = heard_of;
                     }
                     continue;
@@ -138,7 +141,7 @@ impl<E: Env> Walk<'_, E> {
                 Err(CallError::Moved) => ahead = None,
                 Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
-            match advance(self.env, self.sequences, &at).await? {
+            match advance(self.env, self.sequences, &at, &mut known).await? {
                 None => {
                     assert!(
                         at.is_last(),
@@ -147,8 +150,7 @@ impl<E: Env> Walk<'_, E> {
                     return Ok(WalkOutcome::ToTheEnd(at));
                 }
                 Some(next) => {
-                    assert_eq!(sequence_of(&next), sequence_of(&current), "one domain");
-                    assert!(next.id().index > current.id().index, "a walk leads upwards");
+                    assert!(current.precedes(&next), "a walk leads upwards");
                     current = next;
                 }
             }
@@ -160,37 +162,46 @@ fn sequence_of(c: &Configuration) -> (DomainId, u32) {
     (c.id().domain, c.id().partition)
 }
 
-/// After a visit: the configuration to go on at, if any server knows one. A pending one is first made known to a quorum of
-/// the configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered.
+/// After a visit: the configuration to go on at, if any is known. Pending ones are first made known to a quorum of the
+/// configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered. `known`: of what was heard in this
+/// walk; those above the configuration that was asked are added to what was heard there.
 async fn advance<E: Env>(
     env: &E,
     sequences: &Sequences,
     at: &Visit,
+    known: &mut Successors,
 ) -> Result<Option<Arc<Configuration>>, Unavailable> {
     if !at.c().options().piggyback {
         sequence::read_config(env, at).await?;
     }
-    let Some(pointer) = at.next() else {
-        return Ok(None);
-    };
-    if let Err(fork) = sequences.fits(&pointer.configuration) {
+    let heard = at.successors();
+    *known = known.above(at.c());
+    let joined = known.join(&heard).and_then(|_| {
+        let mut known = known.iter();
+        known.try_for_each(|pointer| sequences.fits(&pointer.configuration))
+    });
+    if let Err(fork) = joined {
         env.count(Work::Forked);
         return Err(fork.into());
     }
-    let pointer: Pointer = if at.is_agreed() || pointer.is_final() {
-        pointer
-    } else {
-        sequence::put_config(env, at.c(), &pointer).await?
+    let is_agreed = at.is_agreed() && heard.cover(known);
+    let has_final = known.last_final().is_some();
+    if !(known.is_empty() || is_agreed || has_final) {
+        let shown = sequence::put_successors(env, at.c(), known).await?;
+        known.join(&shown).map_err(Unavailable::from)?;
+    }
+    let Some(pointer) = known.nearest() else {
+        return Ok(None);
     };
     if pointer.is_final() {
-        if !at.is_agreed() {
-            sequence::announce(env, at.c(), &pointer);
+        if !is_agreed {
+            sequence::announce(env, at.c(), pointer);
         }
         sequences.learn(&pointer.configuration);
     } else {
         sequences.expect(&pointer.configuration);
     }
-    Ok(Some(pointer.configuration))
+    Ok(Some(pointer.configuration.clone()))
 }
 
 /// The sequence from its last final configuration to its end, as far as it can be seen: `mu` to `lambda`. All but the
@@ -221,7 +232,7 @@ pub async fn path<E: Env>(
         Ok(())
     };
     walk.to_the_end(read_config).await?;
-    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.id().index < b.id().index);
+    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.precedes(b));
     assert!(
         upwards && !path.is_empty(),
         "a path leads upwards from a final configuration"

@@ -6,22 +6,23 @@ use super::state::ConfigurationState;
 use super::{Read, Server};
 use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::instant::Instant;
+use crate::limits;
 use crate::message::{Body, Refusal, Reply};
 use crate::object::DomainId;
-use crate::pointer::{self, Fork, Pointer};
+use crate::pointer::{Fork, Pointer, Successors};
 use std::sync::Arc;
 
 impl Server {
-    /// A request to a configuration: the pointer that comes with it is taken in first (`[A-8 closed-get]`), what is known of
-    /// the successor goes with the answer. Both are one step, so that the reply is one snapshot (`[C-2 atomic-snapshot]`).
+    /// A request to a configuration: the pointers that come with it are taken in first (`[A-8 closed-get]`), what is known of
+    /// successors goes with the answer. Both are one step, so that the reply is one snapshot (`[C-2 atomic-snapshot]`).
     pub(super) fn enveloped(
         &mut self,
         now: Instant,
-        (id, descriptor, pointer): (ConfigurationId, Option<Arc<Configuration>>, Option<Pointer>),
+        (id, descriptor, successors): (ConfigurationId, Option<Arc<Configuration>>, Successors),
         body: Body,
         reads: &mut Vec<Read>,
     ) -> Result<Reply, Refusal> {
-        if pointer.as_ref().is_some_and(|p| !p.leads_on_from(&id)) {
+        if successors.iter().any(|pointer| !pointer.leads_on_from(&id)) {
             return Err(Refusal::Malformed);
         }
         // Below the highest final configuration nothing is created (`[X-13 highest-final]`).
@@ -30,17 +31,17 @@ impl Server {
         {
             self.admit(id, descriptor)?;
         }
-        let is_closed = pointer.is_some();
-        if let Some(pointer) = pointer {
+        let is_closed = !successors.is_empty();
+        for pointer in successors.iter() {
             self.hear(now, id, pointer)?;
         }
-        if let Some(pointer) = self.withheld(&id) {
+        if let Some(successors) = self.withheld(&id) {
             assert!(
-                pointer.is_final(),
+                successors.last_final().is_some(),
                 "nothing is withheld before it is elsewhere"
             );
             return Ok(Reply::Next {
-                pointer,
+                successors,
                 reply: None,
             });
         }
@@ -49,31 +50,31 @@ impl Server {
         let state = &self.states[&id];
         let piggyback = state.configuration().is_some_and(|c| c.options().piggyback);
         let shows = piggyback || is_closed || !is_access;
-        Ok(match state.next().filter(|_| shows) {
-            Some(pointer) => Reply::Next {
-                pointer: pointer.clone(),
-                reply: Some(Box::new(reply)),
-            },
-            None => reply,
+        if state.next().is_empty() || !shows {
+            return Ok(reply);
+        }
+        Ok(Reply::Next {
+            successors: state.next().clone(),
+            reply: Some(Box::new(reply)),
         })
     }
 
-    /// The pointer that is all there is to say of the configuration.
-    fn withheld(&self, id: &ConfigurationId) -> Option<Pointer> {
+    /// The pointers that are all there is to say of the configuration.
+    fn withheld(&self, id: &ConfigurationId) -> Option<Successors> {
         match self.states.get(id) {
-            Some(state) if state.withholds() => state.next().cloned(),
+            Some(state) if state.withholds() => Some(state.next().clone()),
             Some(_) => None,
-            None => self.finals.after(id),
+            None => self.finals.after(id).map(|last| Successors::from(&last)),
         }
     }
 
-    /// Hears what comes after a configuration; drops what that makes superfluous. Of two configurations of one index
-    /// the server keeps the one that it knows, and refuses the other.
+    /// Hears what comes after a configuration; drops what that makes superfluous. Of two configurations that contradict each
+    /// other the server keeps the one that it knows, and refuses the other.
     pub(super) fn hear(
         &mut self,
         now: Instant,
         key: ConfigurationId,
-        pointer: Pointer,
+        pointer: &Pointer,
     ) -> Result<(), Refusal> {
         assert!(pointer.index() > key.index, "others are refused");
         self.fits(&key, &pointer.configuration)?;
@@ -83,16 +84,21 @@ impl Server {
         let Some(state) = self.states.get_mut(&key) else {
             return Ok(());
         };
-        if pointer::rises(state.next(), &pointer) {
+        if !state.next().says(pointer) {
+            let mut known = state.next().clone();
+            let rises = known.insert(pointer.clone());
+            assert_eq!(rises, Ok(true), "it fits, and is new");
+            // More than can be shown at once ([R-25 whole-sets]).
+            if known.len() > limits::SUCCESSORS {
+                return Err(Refusal::Full);
+            }
             let header = Header::Pointer {
                 key,
                 pointer: pointer.clone(),
             };
             let handle = self.ledger.append(header);
-            let rank = pointer.rank();
-            state.point(now, (pointer, handle), &mut self.ledger);
-            let known = state.next().map(Pointer::rank);
-            assert_eq!(known, Some(rank), "what is recorded is known");
+            state.point(now, (pointer.clone(), handle), &mut self.ledger);
+            assert!(state.next().says(pointer), "what is recorded is known");
             self.collect(key);
         }
         Ok(())
@@ -101,18 +107,17 @@ impl Server {
     /// Whether what the server knows of the sequence allows for the configuration, which comes after that of this key.
     fn fits(&self, after: &ConfigurationId, c: &Arc<Configuration>) -> Result<(), Refusal> {
         let id = c.id();
-        let next = self.states.get(after).and_then(ConfigurationState::next);
+        let next = self.states.get(after).map(ConfigurationState::next);
         let known = [
-            next.map(|next| &next.configuration),
+            self.known(after),
             self.finals.of(id.domain, id.partition),
             self.of_its_place(&id),
         ];
-        known
-            .into_iter()
-            .flatten()
-            .try_for_each(|known| Fork::check(known, c))
+        let mut known = known.into_iter().flatten();
+        let fits = next.map_or(Ok(()), |next| next.check(c));
+        fits.and_then(|()| known.try_for_each(|known| Fork::check(known, c)))
             .map_err(|fork| {
-                tracing::error!(%fork, "two configurations of one index: the first is kept");
+                tracing::error!(%fork, "two configurations contradict each other: the first is kept");
                 Refusal::Forked
             })
     }

@@ -31,20 +31,23 @@ impl Finals {
     pub(super) fn raise(&mut self, c: &Arc<Configuration>, ledger: &mut Ledger) -> bool {
         let id = c.id();
         let known = self.of(id.domain, id.partition);
-        let rises = known.is_none_or(|known| known.id().index < id.index);
+        let rises = known.is_none_or(|known| known.precedes(c));
         if rises {
             let handle = ledger.append(Header::Final(c.clone()));
             self.recover(c.clone(), handle, ledger);
         }
-        let highest = self.of(id.domain, id.partition).map(|c| c.id().index);
-        assert!(highest >= Some(id.index), "the highest never falls");
+        let highest = self.of(id.domain, id.partition);
+        assert!(
+            highest.is_some_and(|highest| !highest.precedes(c)),
+            "the highest never falls"
+        );
         rises
     }
 
     pub(super) fn recover(&mut self, c: Arc<Configuration>, handle: Handle, ledger: &mut Ledger) {
         let id = c.id();
         match self.highest.get(&(id.domain, id.partition)) {
-            Some((known, _)) if known.id().index >= id.index => ledger.supersede([handle]),
+            Some((known, _)) if !known.precedes(&c) => ledger.supersede([handle]),
             _ => {
                 let before = self.highest.insert((id.domain, id.partition), (c, handle));
                 ledger.supersede(before.map(|(_, old)| old));

@@ -21,7 +21,7 @@ use crate::message::{
     CellReply, CellRequest, CellSummary, HeldVersions, Refusal, ServerStatus, Want,
 };
 use crate::object::{Name, UPLOAD_PREFIX};
-use crate::pointer::{self, Pointer};
+use crate::pointer::{Pointer, Status, Successors};
 use crate::tag::Tag;
 use bytes::Bytes;
 use keeping::{
@@ -49,7 +49,9 @@ pub(super) struct ConfigurationState {
     /// Some of them may be fates of versions.
     has_fates: bool,
     /// What comes next (`nextC`).
-    next: Option<(Pointer, Handle)>,
+    next: Successors,
+    /// The record of each of these pointers, by its rank.
+    next_records: BTreeMap<(u32, Status), Handle>,
     /// Since when something comes next; the start, of a server that knew it before.
     next_since: Instant,
     /// Empty but in recovery.
@@ -77,26 +79,31 @@ impl ConfigurationState {
 
     // ---- what comes next ----
 
-    pub(super) fn next(&self) -> Option<&Pointer> {
-        self.next.as_ref().map(|(pointer, _)| pointer)
+    pub(super) fn next(&self) -> &Successors {
+        &self.next
     }
 
-    /// Takes a pointer that is recorded under `handle`, if it is larger than the known one (`[A-2 pointers-rise]`).
+    /// Takes a pointer that is recorded under `handle`, if it says something new (`[A-2 pointers-rise]`). What it takes the
+    /// place of goes.
     pub(super) fn point(
         &mut self,
         now: Instant,
         (pointer, handle): (Pointer, Handle),
         ledger: &mut Ledger,
     ) {
-        if pointer::rises(self.next(), &pointer) {
-            if self.next.is_none() {
-                self.next_since = now;
-            }
-            let before = self.next.replace((pointer, handle));
-            ledger.supersede(before.map(|(_, old)| old));
-        } else {
-            ledger.supersede([handle]);
+        let (rank, was_empty) = (pointer.rank(), self.next.is_empty());
+        // Of two that contradict each other the known one is kept.
+        if self.next.insert(pointer) != Ok(true) {
+            return ledger.supersede([handle]);
         }
+        if was_empty {
+            self.next_since = now;
+        }
+        self.next_records.insert(rank, handle);
+        let is_known = |rank: &(u32, Status)| self.next.iter().any(|known| known.rank() == *rank);
+        let gone = self.next_records.extract_if(.., |rank, _| !is_known(rank));
+        ledger.supersede(gone.map(|(_, handle)| handle));
+        assert_eq!(self.next_records.len(), self.next.len(), "a record each");
     }
 
     /// Whether it answers with its pointer and nothing else: its state is, or may be, gone (`[A-11 drop-when-final]`).
@@ -104,7 +111,7 @@ impl ConfigurationState {
         let keeps = self
             .configuration()
             .is_some_and(|c| c.options().collect == Collect::Off);
-        !keeps && self.next().is_some_and(Pointer::is_final)
+        !keeps && self.next.last_final().is_some()
     }
 
     /// Lets everything go but the pointer and what describes the configuration.
@@ -121,7 +128,7 @@ impl ConfigurationState {
     pub(super) fn drop_all(mut self, ledger: &mut Ledger) {
         self.empty(ledger);
         ledger.supersede(self.configuration.map(|(_, handle)| handle));
-        ledger.supersede(self.next.map(|(_, handle)| handle));
+        ledger.supersede(self.next_records.into_values());
     }
 
     // ---- objects ----
@@ -335,7 +342,7 @@ impl ConfigurationState {
     }
 
     pub(super) fn count(&self, now: Instant, status: &mut ServerStatus) {
-        if self.next().is_some_and(|next| !next.is_final()) {
+        if self.next.iter().any(|next| !next.is_final()) {
             let age = now.since(self.next_since).as_millis();
             status.pending += 1;
             status.pending_ms = status
@@ -378,7 +385,7 @@ impl ConfigurationState {
         if !acceptor.is_possible() {
             return Err(Refusal::Damaged);
         }
-        let (reply, changed) = acceptor.receive(step, self.next.is_some());
+        let (reply, changed) = acceptor.receive(step, !self.next.is_empty());
         if changed {
             self.keep_cell(cell, acceptor, ledger);
         }

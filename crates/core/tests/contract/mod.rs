@@ -204,10 +204,11 @@ impl Subject {
         let request = Request::Configured {
             configuration: self.c[at].id(),
             descriptor: Some(self.c[at].clone()),
-            pointer,
+            successors: pointer.into(),
             body,
         };
-        self.world.ask(0, request).map(Reply::open)
+        let (shown, reply) = self.world.ask(0, request)?.open();
+        Ok((shown.nearest().cloned(), reply))
     }
 
     fn element(&self, at: usize, key: usize, tag: Tag) -> Element {

@@ -5,6 +5,7 @@ use crate::world::{Actor, Disk, Message, World, configuration, identity, server}
 use areo_core::config::Dap;
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Refusal, Request, ServerRecord};
+use areo_core::pointer::Successors;
 use areo_core::server::record::Header;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
@@ -332,7 +333,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
     let configured = Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
-        pointer: None,
+        successors: Successors::default(),
         body,
     };
     let record = ServerRecord {

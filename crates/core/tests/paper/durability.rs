@@ -8,6 +8,7 @@ use areo_core::dap::versions::Marks;
 use areo_core::element::{Element, Form, Handle, ReplyElement};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, Want};
+use areo_core::pointer::Successors;
 use areo_core::server::record::{ElementHeader, Header, Step};
 use areo_core::shard::Shard;
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -27,7 +28,7 @@ fn request(c: &Arc<Configuration>, access: Access) -> Request {
     Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Access(vec![(name("k"), access)]),
     }
 }
@@ -271,7 +272,7 @@ fn state_is_created_only_from_a_descriptor() {
         let request = Request::Configured {
             configuration: configuration.id(),
             descriptor: descriptor.cloned(),
-            pointer: None,
+            successors: Successors::default(),
             body: Body::Access(vec![(name("k"), Access::query(Want::Tags, Tag::INITIAL))]),
         };
         world.ask(0, request).map(|_| ())

@@ -10,6 +10,7 @@ pub mod gate;
 mod hand_over;
 mod interrupted;
 mod late_notes;
+mod lattice;
 mod outside;
 mod pointers;
 mod removal;

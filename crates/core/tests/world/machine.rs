@@ -9,6 +9,7 @@ use areo_core::message::{
     Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Want,
 };
 use areo_core::object::Name;
+use areo_core::pointer::Successors;
 use areo_core::server::Identity;
 use areo_core::shard::{Shard, completes, frees, writes};
 use areo_core::tag::Tag;
@@ -176,7 +177,7 @@ impl World {
         let request = Request::Configured {
             configuration: root.id(),
             descriptor: Some(root),
-            pointer: None,
+            successors: Successors::default(),
             body,
         };
         self.ask(number, request)

@@ -108,6 +108,7 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
         copy_bytes,
         options: Options::default(),
         decided_by: Decider::Members,
+        lattice: None,
     })
     .expect("a valid descriptor")
 }

@@ -5,6 +5,7 @@ use areo_core::element::{Element, Form};
 use areo_core::limits;
 use areo_core::message::{Access, Body, ServerRecord};
 use areo_core::object::{DomainId, Name};
+use areo_core::pointer::Successors;
 use areo_core::server::Identity;
 use areo_core::server::record::Header;
 use areo_core::starts::Starts;
@@ -91,7 +92,7 @@ fn put(object: u32, payload_bytes: usize) -> Request {
     Request::Configured {
         configuration: root().id(),
         descriptor: Some(root()),
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Access(vec![(name, access)]),
     }
 }

@@ -8,6 +8,7 @@ use areo_core::dsm::Client;
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Note, Reply, Request, Want};
 use areo_core::object::Name;
+use areo_core::pointer::Successors;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
@@ -125,7 +126,7 @@ impl LiveServer {
             let described = Request::Configured {
                 configuration: configuration.id(),
                 descriptor: Some(configuration.clone()),
-                pointer: None,
+                successors: Successors::default(),
                 body: Body::Access(Vec::new()),
             };
             let known = server.take(&Message::Request(described));
@@ -176,7 +177,7 @@ impl LiveServer {
         let of = |c: &Arc<Configuration>, body| Request::Configured {
             configuration: c.id(),
             descriptor: None,
-            pointer: None,
+            successors: Successors::default(),
             body,
         };
         let access = |c: &Arc<Configuration>, name: &Name, access| {
@@ -250,12 +251,12 @@ pub(super) fn is_question(message: &Message) -> bool {
         Request::Latest { known, .. } => known.is_none(),
         Request::Configured {
             descriptor,
-            pointer,
+            successors,
             body,
             ..
         } => {
             descriptor.is_none()
-                && pointer.is_none()
+                && successors.is_empty()
                 && match body {
                     Body::Access(accesses) => accesses.iter().all(|(_, access)| {
                         let asks = |access: &Access| {

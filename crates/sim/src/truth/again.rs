@@ -4,7 +4,7 @@ use super::{KeptRecord, ObjectId};
 use areo_core::config::ConfigurationId;
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::message::{RecordRank, RegisterKey};
-use areo_core::pointer::{self, Pointer};
+use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ pub(super) struct JoinedRecords<'a> {
     registers: BTreeMap<ObjectId, u64>,
     servers: BTreeMap<&'a RegisterKey, RecordRank>,
     configurations: BTreeSet<ConfigurationId>,
-    pointers: BTreeMap<ConfigurationId, &'a Pointer>,
+    pointers: BTreeMap<ConfigurationId, Successors>,
 }
 
 /// What is remembered of an object beside its versions.
@@ -73,10 +73,9 @@ impl<'a> JoinedRecords<'a> {
                 self.configurations.insert(*key);
             }
             KeptRecord::Pointer { key, pointer } => {
-                let known = self.pointers.entry(*key).or_insert(pointer);
-                if pointer::rises(Some(known), pointer) {
-                    *known = pointer;
-                }
+                let known = self.pointers.entry(*key).or_default();
+                // Of two that contradict each other the server keeps one: the rule `decided_once` says so.
+                let _ = known.insert((**pointer).clone());
             }
             KeptRecord::Final { .. } => {}
         }
@@ -114,7 +113,7 @@ impl<'a> JoinedRecords<'a> {
             KeptRecord::Pointer { key, pointer } => self
                 .pointers
                 .get(key)
-                .is_some_and(|found| !pointer::rises(Some(found), pointer)),
+                .is_some_and(|found| found.says(pointer)),
             KeptRecord::Final { .. } => true,
         }
     }

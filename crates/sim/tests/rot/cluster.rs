@@ -8,6 +8,7 @@ use areo_core::gather::{Call, Deadline};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Note, Refusal, Reply, Request, Want};
 use areo_core::object::{DomainId, Name};
+use areo_core::pointer::Successors;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::tag::Tag;
@@ -48,6 +49,7 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         copy_bytes: 400,
         options: Options::default(),
         decided_by: Decider::Members,
+        lattice: None,
     })
     .expect("a valid descriptor")
 }
@@ -241,7 +243,7 @@ impl Cluster {
         let request = Request::Configured {
             configuration: c.id(),
             descriptor: Some(c.clone()),
-            pointer: None,
+            successors: Successors::default(),
             body: Body::Access(vec![(name.clone(), query)]),
         };
         let now = self.0.now.get();

@@ -9,7 +9,7 @@ use areo_core::element::{Element, Form};
 use areo_core::limits;
 use areo_core::message::{Ballot, ServerRecord};
 use areo_core::object::{DomainId, InvalidKey, Name};
-use areo_core::pointer::{Pointer, Status};
+use areo_core::pointer::{Pointer, Status, Successors};
 use areo_core::tag::{ClientId, Tag, Writer};
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Bytes, BytesMut};
@@ -132,24 +132,26 @@ pub(crate) fn descriptor(reader: &mut Reader<'_>) -> Result<Arc<Configuration>, 
 const PENDING: u8 = 0;
 const FINAL: u8 = 1;
 
-/// How many configurations of a sequence may come next. Members of other families have several: that is what the count
-/// has room for.
-const SUCCESSORS: u8 = 1;
-
-/// What comes after a configuration, as a list.
-pub(crate) fn put_successors<S: Sink>(out: &mut S, pointer: &Pointer) {
-    out.u8(SUCCESSORS);
-    put_pointer(out, pointer);
+/// All that comes after a configuration, as a list: whole, ascending (`[R-25 whole-sets]`).
+pub(crate) fn put_successors<S: Sink>(out: &mut S, successors: &Successors) {
+    let is_shown = (1..=limits::SUCCESSORS).contains(&successors.len());
+    assert!(is_shown, "no more is taken in than can be shown");
+    out.u8(successors.len() as u8);
+    for pointer in successors.iter() {
+        put_pointer(out, pointer);
+    }
 }
 
-pub(crate) fn successors(reader: &mut Reader<'_>) -> Result<Pointer, DecodeError> {
-    match reader.u8()? {
-        SUCCESSORS => pointer(reader),
-        count => {
-            let (what, value) = ("number of successors", count.into());
-            Err(DecodeError::UnknownValue { what, value })
-        }
+pub(crate) fn successors(reader: &mut Reader<'_>) -> Result<Successors, DecodeError> {
+    let count = reader.u8()?;
+    let (what, value) = ("number of successors", count.into());
+    if !(1..=limits::SUCCESSORS).contains(&usize::from(count)) {
+        return Err(DecodeError::UnknownValue { what, value });
     }
+    let pointers = (0..count).map(|_| pointer(reader));
+    let pointers = pointers.collect::<Result<Vec<_>, _>>()?;
+    let what = "order of successors";
+    Successors::new(pointers).ok_or(DecodeError::UnknownValue { what, value })
 }
 
 pub(crate) fn put_pointer<S: Sink>(out: &mut S, pointer: &Pointer) {

@@ -15,7 +15,7 @@ use areo_core::message::{
     ServerRecord,
 };
 use areo_core::object::Etag;
-use areo_core::pointer::Pointer;
+use areo_core::pointer::Successors;
 use bytes::Bytes;
 
 const ACCESS: u8 = 1;
@@ -69,25 +69,25 @@ const PAGE_BYTES: usize = frame::MAX_BODY_BYTES as usize - 4;
 impl Encode for Reply {
     fn write<S: Sink>(&self, out: &mut S) {
         match self {
-            Reply::Next { pointer, reply } => match reply {
-                Some(reply) => put_reply(out, reply, Some(pointer)),
-                None => put_kind(out, WITHHELD, 0, Some(pointer)),
+            Reply::Next { successors, reply } => match reply {
+                Some(reply) => put_reply(out, reply, Some(successors)),
+                None => put_kind(out, WITHHELD, 0, Some(successors)),
             },
             reply => put_reply(out, reply, None),
         }
     }
 }
 
-/// Kind, flags and, if there is one, the pointer.
-fn put_kind<S: Sink>(out: &mut S, kind: u8, flags: u8, pointer: Option<&Pointer>) {
-    let pointing = pointer.map_or(0, |_| FLAG_SUCCESSORS);
+/// Kind, flags and, if there are some, the successors.
+fn put_kind<S: Sink>(out: &mut S, kind: u8, flags: u8, next: Option<&Successors>) {
+    let pointing = next.map_or(0, |_| FLAG_SUCCESSORS);
     out.put(&[kind, flags | pointing]);
-    if let Some(pointer) = pointer {
-        parts::put_successors(out, pointer);
+    if let Some(successors) = next {
+        parts::put_successors(out, successors);
     }
 }
 
-fn put_reply<S: Sink>(out: &mut S, reply: &Reply, pointer: Option<&Pointer>) {
+fn put_reply<S: Sink>(out: &mut S, reply: &Reply, next: Option<&Successors>) {
     match reply {
         Reply::Next { .. } => unreachable!("one envelope is enough"),
         Reply::Access(answers) => {
@@ -95,24 +95,24 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, pointer: Option<&Pointer>) {
                 answers.len() <= limits::ACCESSES,
                 "one answer per access, of which there are few"
             );
-            put_kind(out, ACCESS, 0, pointer);
+            put_kind(out, ACCESS, 0, next);
             out.short(answers.len());
             for answer in answers {
                 put_answer(out, answer);
             }
         }
-        Reply::Listed(listed) => put_listed(out, listed, pointer),
-        Reply::Config => put_kind(out, CONFIG, 0, pointer),
-        Reply::Cell(reply) => put_cell(out, reply, pointer),
-        Reply::Cells { cells, truncated } => put_cells(out, cells, *truncated, pointer),
+        Reply::Listed(listed) => put_listed(out, listed, next),
+        Reply::Config => put_kind(out, CONFIG, 0, next),
+        Reply::Cell(reply) => put_cell(out, reply, next),
+        Reply::Cells { cells, truncated } => put_cells(out, cells, *truncated, next),
         Reply::Directory(directory) => put_directory(out, directory),
         Reply::Servers(servers) => {
-            put_kind(out, SERVERS, 0, pointer);
+            put_kind(out, SERVERS, 0, next);
             put_servers(out, servers);
         }
-        Reply::Registered => put_kind(out, REGISTERED, 0, pointer),
+        Reply::Registered => put_kind(out, REGISTERED, 0, next),
         Reply::Outdated { registered } => {
-            put_kind(out, OUTDATED, 0, pointer);
+            put_kind(out, OUTDATED, 0, next);
             out.u64(*registered);
         }
         Reply::Status(status) => {
@@ -176,12 +176,12 @@ fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
     sizes.take(limits::PAGE_ENTRIES).take_while(fits).count()
 }
 
-fn put_listed<S: Sink>(out: &mut S, listed: &ListPage, pointer: Option<&Pointer>) {
+fn put_listed<S: Sink>(out: &mut S, listed: &ListPage, next: Option<&Successors>) {
     let sizes = listed.entries.iter().map(entry_bytes);
     let count = fitting(sizes);
     let truncated = listed.truncated || count < listed.entries.len();
     let flags = if truncated { FLAG_TRUNCATED } else { 0 };
-    put_kind(out, LISTED, flags, pointer);
+    put_kind(out, LISTED, flags, next);
     out.short(count);
     for entry in &listed.entries[..count] {
         let deleted = if entry.deleted { ENTRY_DELETED } else { 0 };
@@ -213,13 +213,13 @@ fn put_cells<S: Sink>(
     out: &mut S,
     cells: &[CellSummary],
     truncated: bool,
-    pointer: Option<&Pointer>,
+    next: Option<&Successors>,
 ) {
     let sizes = cells.iter().map(summary_bytes);
     let count = fitting(sizes);
     let truncated = truncated || count < cells.len();
     let flags = if truncated { FLAG_TRUNCATED } else { 0 };
-    put_kind(out, CELLS, flags, pointer);
+    put_kind(out, CELLS, flags, next);
     out.short(count);
     for summary in &cells[..count] {
         parts::check_cell(&summary.cell);
@@ -235,21 +235,21 @@ fn summary_bytes(summary: &CellSummary) -> usize {
     SUMMARY_FIXED_BYTES + summary.cell.len() + summary.value.len()
 }
 
-fn put_cell<S: Sink>(out: &mut S, reply: &CellReply, pointer: Option<&Pointer>) {
+fn put_cell<S: Sink>(out: &mut S, reply: &CellReply, next: Option<&Successors>) {
     match reply {
         CellReply::Promised { accepted } => {
-            put_accepted(out, CELL_PROMISED, accepted.as_ref(), pointer);
+            put_accepted(out, CELL_PROMISED, accepted.as_ref(), next);
         }
         CellReply::Closed { accepted } => {
-            put_accepted(out, CELL_CLOSED, accepted.as_ref(), pointer);
+            put_accepted(out, CELL_CLOSED, accepted.as_ref(), next);
         }
-        CellReply::Accepted => put_kind(out, CELL_ACCEPTED, 0, pointer),
+        CellReply::Accepted => put_kind(out, CELL_ACCEPTED, 0, next),
         CellReply::Rejected { promised } => {
-            put_kind(out, CELL_REJECTED, 0, pointer);
+            put_kind(out, CELL_REJECTED, 0, next);
             parts::put_ballot(out, *promised);
         }
         CellReply::Decided(value) => {
-            put_kind(out, CELL_DECIDED, 0, pointer);
+            put_kind(out, CELL_DECIDED, 0, next);
             out.long(value.len());
             out.put(value);
         }
@@ -260,10 +260,10 @@ fn put_accepted<S: Sink>(
     out: &mut S,
     kind: u8,
     accepted: Option<&(Ballot, Bytes)>,
-    pointer: Option<&Pointer>,
+    next: Option<&Successors>,
 ) {
     let flags = accepted.map_or(0, |_| FLAG_ACCEPTED);
-    put_kind(out, kind, flags, pointer);
+    put_kind(out, kind, flags, next);
     if let Some((ballot, value)) = accepted {
         parts::put_ballot(out, *ballot);
         out.long(value.len());
@@ -323,7 +323,7 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
         kind => return Err(unknown("kind of reply", kind.into())),
     };
     let flags = reader.flags("reply", known_flags)?;
-    let pointer = match flags & FLAG_SUCCESSORS {
+    let successors = match flags & FLAG_SUCCESSORS {
         0 => None,
         _ => Some(parts::successors(reader)?),
     };
@@ -331,9 +331,9 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
         WITHHELD => None,
         kind => Some(answered(reader, kind, flags)?),
     };
-    match (pointer, reply) {
-        (Some(pointer), reply) => Ok(Reply::Next {
-            pointer,
+    match (successors, reply) {
+        (Some(successors), reply) => Ok(Reply::Next {
+            successors,
             reply: reply.map(Box::new),
         }),
         (None, Some(reply)) => Ok(reply),

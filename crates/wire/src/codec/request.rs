@@ -11,6 +11,7 @@ use areo_core::message::{
     Access, Announcement, Body, CellRequest, Enrolment, ListRequest, Request, Want,
 };
 use areo_core::object::{DomainId, Kind, Name};
+use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -70,19 +71,22 @@ impl Encode for Request {
             Request::Configured {
                 configuration,
                 descriptor,
-                pointer,
+                successors,
                 body,
             } => {
                 let described = descriptor.as_ref().map_or(0, |_| FLAG_DESCRIPTOR);
-                let pointing = pointer.as_ref().map_or(0, |_| FLAG_SUCCESSORS);
+                let pointing = match successors.is_empty() {
+                    true => 0,
+                    false => FLAG_SUCCESSORS,
+                };
                 out.u8(kind_of(body));
                 out.u8(described | pointing);
                 parts::put_configuration_id(out, configuration);
                 if let Some(descriptor) = descriptor {
                     parts::put_descriptor(out, descriptor);
                 }
-                if let Some(pointer) = pointer {
-                    parts::put_successors(out, pointer);
+                if !successors.is_empty() {
+                    parts::put_successors(out, successors);
                 }
                 put_body(out, body);
             }
@@ -292,14 +296,14 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
         LATEST => latest(reader, flags)?,
         configured => {
             let (configuration, descriptor) = configuration(reader, flags)?;
-            let pointer = match flags & FLAG_SUCCESSORS {
-                0 => None,
-                _ => Some(parts::successors(reader)?),
+            let successors = match flags & FLAG_SUCCESSORS {
+                0 => Successors::default(),
+                _ => parts::successors(reader)?,
             };
             Request::Configured {
                 configuration,
                 descriptor,
-                pointer,
+                successors,
                 body: body(reader, configured)?,
             }
         }

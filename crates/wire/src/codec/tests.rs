@@ -9,6 +9,7 @@ use areo_core::message::{
     Access, Answer, Body, CellSummary, HeldVersions, ListEntry, ListPage, Refusal, Want,
 };
 use areo_core::object::Name;
+use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
 use areo_core::tlv;
 use bytes::BytesMut;
@@ -225,7 +226,7 @@ fn no_payload_is_copied_and_a_body_is_one_allocation() {
     let request = Request::Configured {
         configuration,
         descriptor: None,
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Access(vec![(name, put)]),
     };
     let buffer = request.to_vec();
@@ -309,7 +310,7 @@ fn typical_bodies_are_small() {
         let request = Request::Configured {
             configuration,
             descriptor,
-            pointer: None,
+            successors: Successors::default(),
             body,
         };
         encode_request(&request).body.len()

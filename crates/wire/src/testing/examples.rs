@@ -10,14 +10,15 @@ use areo_core::message::{
     Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
-use areo_core::pointer::Pointer;
+use areo_core::pointer::{Pointer, Successors};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
 
 mod configurations;
 mod records;
 
-use configurations::{baselines, configuration, next, outside};
+pub(super) use configurations::of_lattice;
+use configurations::{baselines, configuration, next, outside, several};
 pub use records::headers;
 
 pub(super) fn id() -> ConfigurationId {
@@ -208,6 +209,12 @@ fn page_of_blocks() -> ListRequest {
 
 /// One request of every variant.
 pub fn requests() -> Vec<Request> {
+    let mut requests = requests_of_sequences();
+    requests.push(several_announced());
+    requests
+}
+
+fn requests_of_sequences() -> Vec<Request> {
     let query = |want| {
         let have = tag(0x11);
         (name("photos/ä.jpg"), Access::query(want, have))
@@ -267,12 +274,29 @@ pub fn requests() -> Vec<Request> {
     let configured = bodies.into_iter().map(|body| Request::Configured {
         configuration: id(),
         descriptor: matches!(body, Body::List(_)).then(configuration),
-        pointer: matches!(body, Body::ReadConfig).then(|| Pointer::pending(&next())),
+        successors: announced(&body),
         body,
     });
     let know = Request::Know(server(1));
     let others = [Request::Directory, know, Request::Status, latest()];
     configured.chain(others).collect()
+}
+
+/// What goes with a request of this kind.
+fn announced(body: &Body) -> Successors {
+    match body {
+        Body::ReadConfig => (&Pointer::pending(&next())).into(),
+        _ => Successors::default(),
+    }
+}
+
+fn several_announced() -> Request {
+    Request::Configured {
+        configuration: id(),
+        descriptor: None,
+        successors: several(),
+        body: Body::ReadConfig,
+    }
 }
 
 fn latest() -> Request {
@@ -285,6 +309,15 @@ fn latest() -> Request {
 
 /// One reply of every variant.
 pub fn replies() -> Vec<Reply> {
+    let mut replies = replies_of_sequences();
+    replies.push(Reply::Next {
+        successors: several(),
+        reply: Some(Box::new(Reply::Config)),
+    });
+    replies
+}
+
+fn replies_of_sequences() -> Vec<Reply> {
     let mut replies = answers();
     replies.extend([
         Reply::Listed(ListPage {
@@ -400,11 +433,11 @@ fn envelopes() -> [Reply; 4] {
         Reply::Config,
         Reply::Latest(Some(next())),
         Reply::Next {
-            pointer: Pointer::pending(&next()),
+            successors: (&Pointer::pending(&next())).into(),
             reply: Some(Box::new(Reply::Access(vec![Answer::Stored]))),
         },
         Reply::Next {
-            pointer: Pointer::finalized(&next()),
+            successors: (&Pointer::finalized(&next())).into(),
             reply: None,
         },
     ]

@@ -1,8 +1,10 @@
 //! Strategies that draw every message and every record header.
 
+use super::examples::of_lattice;
 use crate::checksum::crc32c;
 use areo_core::config::{
-    Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, Options, ServerId,
+    Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, Membership, Options,
+    ServerId,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
@@ -14,7 +16,7 @@ use areo_core::message::{
     Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Etag, Kind, Name};
-use areo_core::pointer::Pointer;
+use areo_core::pointer::{Pointer, Successors};
 use areo_core::server::record::{ElementHeader, Header};
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
@@ -25,15 +27,15 @@ use std::sync::Arc;
 
 /// Any request.
 pub fn request() -> impl Strategy<Value = Request> {
-    let envelope = (option::of(configuration()), option::of(pointer()));
+    let envelope = (option::of(configuration()), option::of(successors()));
     let configured = (configuration_id(), envelope, body());
     let latest = (any::<(u128, u32)>(), option::of(configuration()));
     prop_oneof![
-        8 => configured.prop_map(|(configuration, (descriptor, pointer), body)| {
+        8 => configured.prop_map(|(configuration, (descriptor, successors), body)| {
             Request::Configured {
                 configuration,
                 descriptor,
-                pointer,
+                successors: successors.unwrap_or_default(),
                 body,
             }
         }),
@@ -114,12 +116,12 @@ fn cell_request() -> impl Strategy<Value = CellRequest> {
 pub fn reply() -> impl Strategy<Value = Reply> {
     let latest = option::of(configuration()).prop_map(Reply::Latest);
     let others = prop_oneof![3 => reply_for_servers(), 1 => latest];
-    let next = (pointer(), option::of(reply_for_configurations()));
+    let next = (successors(), option::of(reply_for_configurations()));
     prop_oneof![
         4 => reply_for_configurations(),
         2 => others,
-        2 => next.prop_map(|(pointer, reply)| Reply::Next {
-            pointer,
+        2 => next.prop_map(|(successors, reply)| Reply::Next {
+            successors,
             reply: reply.map(Box::new),
         }),
     ]
@@ -396,9 +398,31 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
             copy_bytes,
             options,
             decided_by,
+            lattice: None,
         };
         Configuration::new(descriptor).expect("distinct members, k of n")
     })
+}
+
+/// Of a sequence one; of a lattice up to four, of which the first may be final.
+fn successors() -> impl Strategy<Value = Successors> {
+    let one = pointer().prop_map(|pointer| Successors::from(&pointer));
+    let several = (1..=4_u128, any::<bool>()).prop_map(|(count, is_final)| {
+        let mut membership = Membership::first([ServerId(1)]);
+        let mut successors = Successors::default();
+        for server in 2..count + 2 {
+            membership = membership.with(ServerId(server));
+            let c = of_lattice(&membership);
+            let pointer = match is_final && server == 2 {
+                true => Pointer::finalized(&c),
+                false => Pointer::pending(&c),
+            };
+            let rises = successors.insert(pointer);
+            assert_eq!(rises, Ok(true), "each leads further than the one before");
+        }
+        successors
+    });
+    prop_oneof![3 => one, 1 => several]
 }
 
 fn pointer() -> impl Strategy<Value = Pointer> {

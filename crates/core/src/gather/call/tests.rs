@@ -4,6 +4,7 @@ use super::*;
 use crate::config::testing::replicated;
 use crate::message::{Refusal, Reply, Want};
 use crate::object::Name;
+use crate::pointer::Successors;
 use crate::tag::Tag;
 
 const PATIENCE: Duration = Duration::from_millis(15);
@@ -36,7 +37,7 @@ impl Tally for Told {
         Some(Request::Configured {
             configuration: c.id(),
             descriptor: None,
-            pointer: None,
+            successors: Successors::default(),
             body: Body::Access(vec![(Name::user("k").expect("a key"), access)]),
         })
     }

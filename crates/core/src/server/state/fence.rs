@@ -17,7 +17,7 @@ impl ConfigurationState {
         let bounds = bounds(c, max_unconfirmed);
         let is_busy = |versions| of_kind!(c, K => K::is_busy(versions, bounds));
         // With a successor known the version goes there.
-        self.next.is_none() && self.objects.get(name.as_bytes()).is_some_and(is_busy)
+        self.next.is_empty() && self.objects.get(name.as_bytes()).is_some_and(is_busy)
     }
 
     /// From now on no version up to this tag is taken in that is not here, confirmed, spared, or decided to be kept. Returns

@@ -41,7 +41,7 @@ impl ConfigurationState {
             return Err(Refusal::Malformed);
         }
         self.sound_register(name)?;
-        let closed = self.next.is_some();
+        let closed = !self.next.is_empty();
         let mut granted = false;
         if let Some(ballot) = ballot.filter(|_| !closed) {
             let (promised, is_new) = self.kept(name).register.promise(ballot);
@@ -70,7 +70,7 @@ impl ConfigurationState {
             return Err(Refusal::Malformed);
         }
         self.sound_register(name)?;
-        if self.next.is_some() {
+        if !self.next.is_empty() {
             return Ok(AcceptReply::Refused(Box::new(
                 self.held_register(name, None),
             )));
@@ -200,7 +200,7 @@ impl ConfigurationState {
         assert!(is_listed, "elements are of versions that are listed");
         RankedVersions {
             granted: false,
-            closed: self.next.is_some(),
+            closed: !self.next.is_empty(),
             promised: register.promised,
             chosen: register.chosen,
             versions: versions.collect(),

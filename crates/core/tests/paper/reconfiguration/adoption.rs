@@ -7,6 +7,7 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::element::{Element, Form};
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Answer, Body, Reply, Request};
+use areo_core::pointer::Successors;
 use areo_core::server::record::Header;
 use areo_core::shard::Shard;
 use areo_core::tag::{Tag, Writer};
@@ -173,7 +174,7 @@ fn request(c: &Arc<Configuration>, access: Access) -> Request {
     Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Access(vec![(name("k"), access)]),
     }
 }

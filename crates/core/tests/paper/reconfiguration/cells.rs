@@ -42,7 +42,7 @@ fn step(
     let request = Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
-        pointer,
+        successors: pointer.into(),
         body: Body::Cell { cell: cell(), step },
     };
     match world.ask(number, request).map(Reply::open) {

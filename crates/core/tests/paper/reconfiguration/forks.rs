@@ -7,7 +7,7 @@ use crate::world::{Actor, Message, World, configuration, server, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::{Obstacle, Unavailable, WriteError};
 use areo_core::message::{Body, Note, Refusal, Reply, Request};
-use areo_core::pointer::{Fork, Pointer};
+use areo_core::pointer::{Fork, Pointer, Successors};
 use areo_core::reconfig::ares::AresError;
 use std::sync::Arc;
 
@@ -46,10 +46,11 @@ fn next(
     let request = Request::Configured {
         configuration: c.id(),
         descriptor: None,
-        pointer,
+        successors: pointer.into(),
         body: Body::ReadConfig,
     };
-    world.ask(number, request).map(|reply| reply.open().0)
+    let shown = world.ask(number, request)?.open().0;
+    Ok(shown.nearest().cloned())
 }
 
 /// The service decides one successor, and one member hears of it; then the service loses its data and decides another. The
@@ -154,11 +155,11 @@ fn a_client_that_knows_one_does_not_go_to_the_other() {
     world.bend_replies({
         let (c, other) = (both[0].clone(), both[1].clone());
         move |from, reply| {
-            if let Reply::Next { pointer, .. } = reply
-                && pointer.configuration == c
+            if let Reply::Next { successors, .. } = reply
+                && successors.iter().all(|pointer| pointer.configuration == c)
                 && from != server(9)
             {
-                *pointer = Pointer::finalized(&other);
+                *successors = Successors::from(&Pointer::finalized(&other));
             }
         }
     });
@@ -213,7 +214,7 @@ fn a_member_keeps_the_first_and_refuses_the_other() {
         let as_member = Request::Configured {
             configuration: both[0].id(),
             descriptor: Some(both[0].clone()),
-            pointer: None,
+            successors: Successors::default(),
             body: Body::ReadConfig,
         };
         assert_eq!(world.ask(0, as_member), Ok(Reply::Config));
@@ -221,7 +222,7 @@ fn a_member_keeps_the_first_and_refuses_the_other() {
         let as_another = Request::Configured {
             configuration: other.id(),
             descriptor: Some(other.clone()),
-            pointer: None,
+            successors: Successors::default(),
             body: Body::ReadConfig,
         };
         assert_eq!(world.ask(0, as_another), Err(Refusal::Forked));

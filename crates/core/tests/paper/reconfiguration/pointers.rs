@@ -5,7 +5,7 @@ use crate::world::{World, configuration, name, successor};
 use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::element::{Element, Form};
 use areo_core::message::{Access, Answer, Body, Note, Refusal, Reply, Request, Want};
-use areo_core::pointer::{Pointer, Status};
+use areo_core::pointer::{Pointer, Status, Successors};
 use areo_core::server::record::Header;
 use areo_core::tag::{Tag, Writer};
 use bytes::Bytes;
@@ -36,7 +36,7 @@ fn request(c: &Arc<Configuration>, pointer: Option<&Pointer>, body: Body) -> Req
     Request::Configured {
         configuration: c.id(),
         descriptor: Some(c.clone()),
-        pointer: pointer.cloned(),
+        successors: pointer.cloned().into(),
         body,
     }
 }
@@ -48,7 +48,8 @@ fn ask(
     pointer: Option<&Pointer>,
     body: Body,
 ) -> Result<(Option<Pointer>, Option<Reply>), Refusal> {
-    world.ask(0, request(c, pointer, body)).map(Reply::open)
+    let (shown, reply) = world.ask(0, request(c, pointer, body))?.open();
+    Ok((shown.nearest().cloned(), reply))
 }
 
 /// READ-CONFIG, or WRITE-CONFIG; the pointer that server 0 knows then.
@@ -222,7 +223,7 @@ fn below_the_highest_final_configuration_nothing_is_created() {
         let without = Request::Configured {
             configuration: above.id(),
             descriptor: None,
-            pointer: None,
+            successors: Successors::default(),
             body: query("k"),
         };
         assert_eq!(world.ask(0, without), Err(Refusal::UnknownConfiguration));

@@ -7,7 +7,7 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::manager::{Creation, Registration};
 use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
-use areo_core::pointer::Pointer;
+use areo_core::pointer::{Pointer, Successors};
 use areo_core::reconfig::ares::ReconfigOutcome;
 use areo_core::server::record::Header;
 use areo_core::timing;
@@ -144,7 +144,7 @@ fn servers_start_together_while_the_root_domain_moves() {
     let announced = Request::Configured {
         configuration: root.id(),
         descriptor: Some(root.clone()),
-        pointer: Some(Pointer::pending(&next)),
+        successors: (&Pointer::pending(&next)).into(),
         body: Body::ReadConfig,
     };
     world.ask(0, announced).expect("it serves");
@@ -212,7 +212,7 @@ fn a_server_whose_start_is_not_confirmed_answers_registrations_and_nothing_else_
         let request = Request::Configured {
             configuration: root.id(),
             descriptor: Some(root.clone()),
-            pointer,
+            successors: pointer.into(),
             body,
         };
         world.ask(0, request)
@@ -239,8 +239,8 @@ fn a_server_whose_start_is_not_confirmed_answers_registrations_and_nothing_else_
     assert_eq!(ask(None, enrol(Enrolment::Ask)), Ok(Reply::Registered));
     // It says where the root domain goes on, and takes note of it.
     let told = ask(Some(Pointer::pending(&next)), enrol(Enrolment::Register));
-    let (pointer, reply) = told.expect("that is a registration").open();
-    assert_eq!(pointer, Some(Pointer::pending(&next)));
+    let (shown, reply) = told.expect("that is a registration").open();
+    assert_eq!(shown, Successors::from(&Pointer::pending(&next)));
     assert_eq!(reply, Some(Reply::Registered));
 }
 

@@ -7,6 +7,7 @@ use areo_core::consensus::fate;
 use areo_core::dap;
 use areo_core::element::Value;
 use areo_core::message::{Access, Ballot, Body, CellRequest, Request};
+use areo_core::pointer::Successors;
 use areo_core::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -73,7 +74,7 @@ fn request(c: &Configuration, body: Body) -> Request {
     Request::Configured {
         configuration: c.id(),
         descriptor: None,
-        pointer: None,
+        successors: Successors::default(),
         body,
     }
 }

@@ -4,6 +4,7 @@ use super::super::{Case, Operation};
 use super::{configuration, object, register};
 use areo_core::config::{Configuration, Dap};
 use areo_core::message::{Access, Body, Request, Want};
+use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ fn rank(c: &Arc<Configuration>) -> Request {
     Request::Configured {
         configuration: c.id(),
         descriptor: None,
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Access(vec![(object(), access)]),
     }
 }

@@ -7,6 +7,7 @@ use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::manager::Registration;
 use areo_core::message::{Body, Request, ServerRecord};
+use areo_core::pointer::Successors;
 use areo_core::starts::{StartPhase, Starts};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ fn case(processes: usize) -> Case {
     let registered = Request::Configured {
         configuration: c.id(),
         descriptor: None,
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Servers,
     };
     Case {

@@ -24,8 +24,10 @@ impl World {
         subject: &Subject,
         reply: &Result<Reply, Refusal>,
     ) {
-        if let Ok(Reply::Next { pointer, .. }) = reply {
-            self.observe(machines, &Observation::PointerShown { pointer });
+        if let Ok(Reply::Next { successors, .. }) = reply {
+            for pointer in successors.iter() {
+                self.observe(machines, &Observation::PointerShown { pointer });
+            }
         }
         // The sequence that the server knows, and what it was sent: one of them was not decided.
         if *reply == Err(Refusal::Forked) {

@@ -1,6 +1,7 @@
 //! What is refused: messages that are cut, changed, too long, of a later version, or cannot be.
 
 use super::*;
+use areo_core::pointer::Successors;
 use std::ops::Range;
 
 #[test]
@@ -261,7 +262,7 @@ fn elements_that_cannot_be_are_refused() {
     let EncodedMessage { body, payload } = encode_request(&Request::Configured {
         configuration,
         descriptor: None,
-        pointer: None,
+        successors: Successors::default(),
         body: Body::Access(vec![(Name::user("k").unwrap(), put)]),
     });
     // Behind the request, the access and a name of two bytes: flags u8, form, length of the metadata u16, length u64.

@@ -1,7 +1,8 @@
 //! Configurations of the examples.
 
-use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership, Options, ServerId};
 use areo_core::object::DomainId;
+use areo_core::pointer::{Pointer, Successors};
 use std::sync::Arc;
 
 pub(super) fn configuration() -> Arc<Configuration> {
@@ -15,6 +16,7 @@ pub(super) fn configuration() -> Arc<Configuration> {
         copy_bytes: 16 << 10,
         options: Options::default(),
         decided_by: Decider::Members,
+        lattice: None,
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
@@ -50,4 +52,35 @@ pub(super) fn outside() -> Arc<Configuration> {
         ..configuration().descriptor().clone()
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+/// The one of a lattice with this membership.
+pub(in crate::testing) fn of_lattice(membership: &Membership) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        index: membership.size().expect("few changes"),
+        members: membership.members(),
+        dap: Dap::Abd,
+        lattice: Some(membership.clone()),
+        ..configuration().descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("it has members")
+}
+
+/// A final successor in a lattice, and two pending ones beside it.
+pub(super) fn several() -> Successors {
+    let first = Membership::first((1..=3).map(ServerId));
+    let second = first.without(ServerId(2)).with(ServerId(4));
+    let third = second.with(ServerId(5));
+    let [first, second, third] = [
+        first.with(ServerId(6)),
+        second.with(ServerId(6)),
+        third.with(ServerId(6)),
+    ]
+    .map(|membership| of_lattice(&membership));
+    let pointers = vec![
+        Pointer::finalized(&first),
+        Pointer::pending(&second),
+        Pointer::pending(&third),
+    ];
+    Successors::new(pointers).expect("each leads further than the one before")
 }
