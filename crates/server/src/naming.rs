@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use areo_core::dsm::Client;
 use areo_core::manager::Naming;
+use areo_core::message::ServerRecord;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
 
@@ -16,13 +17,13 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 /// The wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The name of a server whose identity has none yet: `wanted`, or the next free one. Waits for a quorum of the root domain,
-/// however long that takes; `seeds` are addresses at which servers may be.
+/// The name of a server whose identity has none yet: `wanted`, that of the server whose place its record takes, or the next free
+/// one. Waits for a quorum of the root domain, however long that takes; `seeds` are addresses at which servers may be.
 ///
 /// # Errors
 /// [`ServeError::NameTaken`].
 pub(crate) async fn name(
-    identity: &Identity,
+    (identity, record): (&Identity, &ServerRecord),
     wanted: Option<&str>,
     seeds: &[String],
 ) -> Result<String, ServeError> {
@@ -33,7 +34,7 @@ pub(crate) async fn name(
             Ok(found) if found.cluster == identity.cluster => {
                 network.learn(found.cluster, found.directory.servers);
                 let root = &found.directory.root;
-                match client.root(root).name_server(identity.server, wanted).await {
+                match client.root(root).name_server(record, wanted).await {
                     Ok(Naming::Named(name)) => return Ok(name),
                     Ok(Naming::Taken { by }) => {
                         let name = wanted.unwrap_or_default().to_owned();

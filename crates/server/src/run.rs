@@ -160,7 +160,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     }
     let repair = options.repair_bytes_per_s;
     let joining = async {
-        let identity = named(identity, &directory, &options, &seeds).await?;
+        let identity = named((identity, &record), &directory, &options, &seeds).await?;
         let name = identity.name.clone();
         let record = ServerRecord { name, ..record };
         let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
@@ -330,13 +330,14 @@ fn record_of(identity: &Identity, is_drawn: bool, options: &Options) -> ServerRe
 
 /// The identity with a name, which is written down if it is new.
 async fn named(
-    mut identity: Identity,
+    (mut identity, record): (Identity, &ServerRecord),
     directory: &Directory,
     options: &Options,
     seeds: &[String],
 ) -> Result<Identity, ServeError> {
     if identity.name.is_empty() {
-        identity.name = naming::name(&identity, options.name.as_deref(), seeds).await?;
+        let own = (&identity, record);
+        identity.name = naming::name(own, options.name.as_deref(), seeds).await?;
         if !identity.memory {
             identity::write(directory, &identity)?;
         }

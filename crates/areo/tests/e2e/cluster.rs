@@ -257,17 +257,15 @@ impl Cluster {
     /// Starts a server that joins the cluster, or one that joined and was killed, and waits until it serves.
     pub(crate) fn join(&mut self, server: &str) {
         let number: u16 = server[1..].parse().expect("servers are called s1, s2, ...");
-        self.join_with(server, number, &["--name", server]);
-    }
-
-    /// Starts a server in memory that joins the cluster where the server of that number would be, and gets this name.
-    pub(crate) fn join_in_memory(&mut self, server: &str, number: u16) {
-        self.join_with(server, number, &["--durability", "memory"]);
-    }
-
-    fn join_with(&mut self, server: &str, number: u16, options: &[&str]) {
-        self.begin_to_join(server, number, options);
+        self.begin_to_join(server, number, &["--name", server]);
         wait_until(|| self.state(server) == "serving");
+    }
+
+    /// Starts a server in memory that joins the cluster where the server of that number would be, and gets its name. `directory`
+    /// is new.
+    pub(crate) fn join_in_memory(&mut self, directory: &str, number: u16) {
+        self.begin_to_join(directory, number, &["--durability", "memory"]);
+        wait_until(|| self.state(&format!("s{number}")) == "serving");
     }
 
     /// Starts a server that joins the cluster, whether that can register it or not. Returns its admin port.

@@ -4,12 +4,16 @@
 //! therefore has its name decided first, as that of a domain is (`[X-20 decided-once]`): of two servers that want one name
 //! one wins. The servers with which a cluster begins have their names before there is anything that could decide; the
 //! registry knows them, and of a first member that was never started it is assumed that its name is one of `s1` to `sn`.
+//!
+//! A server in memory has the name of the server that it replaces (`[X-28 memory-replaced]`): the registry keeps one of the two,
+//! so that the name is at one address, and restarts decide no further names.
 
 use super::Root;
 use crate::config::ServerId;
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::message::ServerRecord;
 use bytes::Bytes;
 use std::fmt;
 
@@ -66,18 +70,24 @@ pub fn check_server_name(name: &str) -> Result<(), InvalidServerName> {
 }
 
 impl<E: Env> Root<E> {
-    /// Gives the server a name: `wanted`, or the next free one of `s1`, `s2`, ... To be called before the server registers for
-    /// the first time; a call after a crash gives the same name, or a later one.
+    /// Gives the server of this record a name: `wanted`; or that of the server which it will replace; or the next free one of
+    /// `s1`, `s2`, ... To be called before the server registers for the first time; a call after a crash gives the same name, or
+    /// a later one.
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time. The name may be the server's all the same; calling again finds out.
     pub async fn name_server(
         &self,
-        server: ServerId,
+        record: &ServerRecord,
         wanted: Option<&str>,
     ) -> Result<Naming, Unavailable> {
-        let servers = self.servers().await?;
-        let others = || servers.values().filter(|record| record.id != server);
+        let (server, servers) = (record.id, self.servers().await?);
+        let others = || servers.values().filter(|other| other.id != server);
+        if let Some(replaced) = others().find(|other| record.displaces(other))
+            && wanted.is_none_or(|name| name == replaced.name)
+        {
+            return Ok(Naming::Named(replaced.name.clone()));
+        }
         if let Some(name) = wanted {
             if let Some(other) = others().find(|record| record.name == name) {
                 return Ok(Naming::Taken { by: other.id });

@@ -380,7 +380,10 @@ fn a_forgotten_server_does_not_start_again() {
     let (servers, naming) = world.run(async move {
         let root = client.root(&root);
         let servers = root.servers().await.unwrap();
-        (servers, root.name_server(server(8), Some("server-7")).await)
+        (
+            servers,
+            root.name_server(&record(8, 0, 0), Some("server-7")).await,
+        )
     });
     assert!(servers[&server(7)].is_forgotten());
     assert_eq!(naming, Ok(Naming::Taken { by: server(7) }));

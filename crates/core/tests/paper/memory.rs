@@ -6,21 +6,30 @@ use crate::paper::reconfiguration::root::move_with_directory;
 use crate::world::{Actor, World, configuration, server, successor};
 use areo_core::config::{Dap, ServerId};
 use areo_core::limits;
-use areo_core::manager::Registration;
+use areo_core::manager::{Naming, Registration};
 use areo_core::message::{Enrolment, Refusal, Request, ServerRecord};
+use areo_core::server::record::Header;
 use areo_core::starts::{StartPhase, Starts};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 const ADDRESS: &str = "host:1";
 
-/// A process starts at the address, as a server that was never there.
-fn start(world: &World, actor: &Actor, id: ServerId) -> Registration {
-    let (client, root) = (actor.client(), actor.c.clone());
-    let record = ServerRecord {
+/// The record of a process that starts at the address, as a server that was never there.
+fn drawn(id: ServerId, address: &str) -> ServerRecord {
+    ServerRecord {
         generation: Some(0),
-        ..ServerRecord::at_address(id, ADDRESS.into())
-    };
+        ..ServerRecord::at_address(id, address.into())
+    }
+}
+
+/// A process starts at the address.
+fn start(world: &World, actor: &Actor, id: ServerId) -> Registration {
+    start_as(world, actor, drawn(id, ADDRESS))
+}
+
+fn start_as(world: &World, actor: &Actor, record: ServerRecord) -> Registration {
+    let (client, root) = (actor.client(), actor.c.clone());
     let started = async move {
         let mut starting = StartPhase::new(Starts::NONE);
         let write = |_| Ok::<(), Infallible>(());
@@ -55,6 +64,53 @@ fn a_server_in_memory_can_be_restarted_more_often_than_a_register_has_entries() 
     let known = servers(&world, &actor);
     let generations: Vec<_> = known.values().map(|record| record.generation).collect();
     assert_eq!(generations, [Some(limits::REGISTERED_SERVERS as u64 + 9)]);
+}
+
+/// Each restart had a name decided: a cell that the members of the root domain kept for ever.
+#[test]
+fn restarts_of_a_server_in_memory_leave_one_name() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::new(&root, 1);
+    let actor = world.actor(&root);
+    let name = |record: &ServerRecord, wanted| {
+        let (client, root, record) = (actor.client(), actor.c.clone(), record.clone());
+        let named = async move { client.root(&root).name_server(&record, wanted).await };
+        world.run(named).expect("a quorum answers")
+    };
+    let named = |name: &str| Naming::Named(name.into());
+    for restart in 0..100 {
+        for (address, expected) in [(ADDRESS, "s4"), ("host:2", "s5")] {
+            let number = 20_000 - 2 * restart - usize::from(address == ADDRESS);
+            let record = drawn(server(number), address);
+            // Also if it asks for the name that the one before it had.
+            let wanted = (restart % 3 == 2).then_some(expected);
+            assert_eq!(name(&record, wanted), named(expected), "{restart}");
+            let name = expected.to_owned();
+            let started = start_as(&world, &actor, ServerRecord { name, ..record });
+            assert_eq!(started, Registration::Registered);
+        }
+    }
+    world.settle();
+    for member in 0..3 {
+        let cells = world.disk(member, |disk| {
+            let is_name = |it: &&Header| matches!(it, Header::Cell { cell, .. } if cell.starts_with(b"server/"));
+            disk.headers().filter(is_name).count()
+        });
+        assert!(cells <= 2, "{cells} names at member {member}");
+    }
+    // Elsewhere its name is taken, also by a server with a directory.
+    let last = servers(&world, &actor);
+    let by = |name: &str| {
+        let mut ids = last.values().filter(|it| it.name == name).map(|it| it.id);
+        Naming::Taken {
+            by: ids.next().expect("it is registered"),
+        }
+    };
+    assert_eq!(name(&drawn(server(7), "host:3"), Some("s4")), by("s4"));
+    assert_eq!(name(&drawn(server(7), ADDRESS), Some("s5")), by("s5"));
+    let durable = ServerRecord::at_address(server(8), ADDRESS.into());
+    assert_eq!(name(&durable, Some("s4")), by("s4"));
+    assert_eq!(name(&durable, None), named("s6"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::paper::cells::record;
 use crate::world::{Actor, Chaos, World, configuration, server};
 use areo_core::config::{Dap, ServerId};
 use areo_core::manager::Naming;
-use areo_core::message::Enrolment;
+use areo_core::message::{Enrolment, ServerRecord};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -15,8 +15,9 @@ type Outcome = Rc<RefCell<Option<Naming>>>;
 
 fn name(world: &World, actor: &Actor, id: ServerId, wanted: Option<&'static str>) -> Outcome {
     let (client, root) = (actor.client(), actor.c.clone());
+    let record = ServerRecord::at_address(id, String::new());
     world.spawn(async move {
-        let named = client.root(&root).name_server(id, wanted).await;
+        let named = client.root(&root).name_server(&record, wanted).await;
         named.expect("a quorum answers")
     })
 }
@@ -38,7 +39,7 @@ fn world(seed: u64) -> (World, Actor) {
 
 fn register(world: &World, actor: &Actor, number: usize, name: &str) {
     let name = name.to_owned();
-    let record = areo_core::message::ServerRecord {
+    let record = ServerRecord {
         name,
         ..record(number, 1, 7)
     };
