@@ -14,6 +14,7 @@
 mod belated;
 pub mod cases;
 mod clients;
+mod disk;
 mod engine;
 mod env;
 mod judge;
@@ -34,7 +35,7 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::element::Value;
-use areo_core::error::WriteError;
+use areo_core::error::{Unavailable, WriteError};
 use areo_core::message::{Refusal, Reply, Request};
 use areo_core::object::Name;
 use areo_core::tag::Tag;
@@ -62,7 +63,7 @@ pub struct Case {
     pub before: Vec<(ServerId, Request)>,
     /// The objects, and where they are kept. By these a server's state is told.
     pub subjects: Vec<(Arc<Configuration>, Name)>,
-    /// What else to ask a server to tell its state: questions that change nothing.
+    /// What else to ask a server to tell its state. It is not gone on with afterwards, so that this may change it.
     pub probes: Vec<Request>,
     /// By client: what it does, one operation after the other.
     pub clients: Vec<Rc<[Operation]>>,
@@ -79,12 +80,28 @@ pub struct Case {
     /// Whether servers may let superseded versions go at any moment, as they do after a quiet time
     /// (`[X-3 unconfirmed-cap]`).
     pub quiet: bool,
+    /// Servers whose disks are full, for good: they take no put, not even one that completes a version.
+    pub full: Vec<ServerId>,
+    /// Servers whose disks may become so at any moment.
+    pub fills: Vec<ServerId>,
+    /// What distinguishes two states of a server.
+    pub digest: Digest,
     /// What must hold.
     pub judge: Judge,
 }
 
 /// What a server answers.
 pub type Answers = Result<Reply, Refusal>;
+
+/// What distinguishes two states of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Digest {
+    /// Its answers about every subject, and to the probes.
+    #[default]
+    Answers,
+    /// What it has recorded, too: probes are not needed.
+    Records,
+}
 
 /// What must hold in every schedule. A sentence says what does not.
 pub struct Judge {
@@ -177,8 +194,25 @@ impl Operation {
                 let value = Value::new(Bytes::new(), content);
                 match client.domain(&c).write(&name, &value).await {
                     Ok(tag) => Outcome::Written(tag),
-                    Err(WriteError::NotApplied(why)) => Outcome::Failed(why.to_string()),
-                    Err(WriteError::Unknown(why)) => Outcome::Unknown(why.to_string()),
+                    Err(WriteError::NotApplied(why)) => Outcome::Failed(reason(&why)),
+                    Err(WriteError::Unknown(why)) => Outcome::Unknown(reason(&why)),
+                }
+            }
+        })
+    }
+
+    /// The production put of a value as this version, which a writer begins once it has the tag.
+    pub fn put(c: &Arc<Configuration>, name: &Name, text: &str, tag: Tag) -> Operation {
+        let (c, name, value) = (c.clone(), name.clone(), text.to_owned());
+        let kind = Kind::Write(text.to_owned());
+        Operation::new(&format!("put {text} as {tag}"), kind, move |client| {
+            let (c, name, content) = (c.clone(), name.clone(), Bytes::from(value.clone()));
+            async move {
+                let value = Value::new(Bytes::new(), content);
+                match client.domain(&c).put_version(&name, (tag, &value)).await {
+                    Ok(()) => Outcome::Written(tag),
+                    Err(WriteError::NotApplied(why)) => Outcome::Failed(reason(&why)),
+                    Err(WriteError::Unknown(why)) => Outcome::Unknown(reason(&why)),
                 }
             }
         })
@@ -197,8 +231,8 @@ impl Operation {
                     Ok(CoverableOutcome::Unchanged(found)) => {
                         Outcome::Read(found.tag, found.value.as_ref().map(text_of))
                     }
-                    Err(WriteError::NotApplied(why)) => Outcome::Failed(why.to_string()),
-                    Err(WriteError::Unknown(why)) => Outcome::Unknown(why.to_string()),
+                    Err(WriteError::NotApplied(why)) => Outcome::Failed(reason(&why)),
+                    Err(WriteError::Unknown(why)) => Outcome::Unknown(reason(&why)),
                 }
             }
         })
@@ -236,10 +270,18 @@ impl Operation {
             async move {
                 match client.domain(&c).read(&name, None).await {
                     Ok(found) => Outcome::Read(found.tag, found.value.as_ref().map(text_of)),
-                    Err(why) => Outcome::Failed(why.to_string()),
+                    Err(why) => Outcome::Failed(reason(&why)),
                 }
             }
         })
+    }
+}
+
+/// Why an operation had no quorum, and whether full disks are among the reasons.
+fn reason(why: &Unavailable) -> String {
+    match why.lacks_room() {
+        true => format!("{why}, {}", Refusal::Full),
+        false => why.to_string(),
     }
 }
 

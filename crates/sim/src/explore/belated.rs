@@ -58,8 +58,8 @@ impl Engine {
                     self.found(server, &from, (*word, Some(whose)), &mut found)?;
                 }
             }
-            if let Some(quiet) = self.quiet {
-                self.found(server, &from, (quiet, None), &mut found)?;
+            for passes in [self.quiet, self.full[server]].into_iter().flatten() {
+                self.found(server, &from, (passes, None), &mut found)?;
             }
         }
         Ok(found)

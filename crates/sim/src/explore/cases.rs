@@ -1,15 +1,17 @@
 //! The cases, by name.
 
-use super::{Case, Operation, linearizable};
+use super::{Case, Digest, Operation, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::object::{DomainId, Name};
+use areo_core::tag::{ClientId, Tag, Writer};
 use reconfigure::Transfer;
 use std::rc::Rc;
 use std::sync::Arc;
 
 pub mod cap;
 pub mod conditional;
+pub mod full;
 pub mod reconfigure;
 pub mod start;
 
@@ -110,6 +112,26 @@ pub const ALL: &[Entry] = &[
         make: cap::one_stops,
     },
     Entry {
+        name: "cap-2-2-writers",
+        make: cap::writers,
+    },
+    Entry {
+        name: "cap-2-2-last-place",
+        make: cap::last_place,
+    },
+    Entry {
+        name: "full-4-2",
+        make: full::put_and_read,
+    },
+    Entry {
+        name: "full-4-2-reads",
+        make: full::reads,
+    },
+    Entry {
+        name: "full-4-2-left",
+        make: full::left,
+    },
+    Entry {
         name: "conditional-3-two",
         make: conditional::two,
     },
@@ -156,6 +178,15 @@ pub fn object() -> Name {
     Name::user("x").expect("a short key")
 }
 
+/// A version that a writer of this number puts first.
+pub fn version(client: u64) -> Tag {
+    let writer = Writer {
+        client: ClientId(client),
+        counter: 1,
+    };
+    Tag { number: 1, writer }
+}
+
 /// A case of reads and writes of one object: `R` reads, anything else writes itself.
 pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
     let name = object();
@@ -181,6 +212,9 @@ pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
         speaks: false,
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
+        full: Vec::new(),
+        fills: Vec::new(),
+        digest: Digest::Answers,
         judge: linearizable(),
     }
 }

@@ -5,7 +5,7 @@ use super::env::Message;
 use super::servers::{self, ServerStep};
 use super::state::Reading;
 use super::table::{Table, Words};
-use super::{Case, Identity};
+use super::{Case, Digest, Identity};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -28,12 +28,23 @@ pub(super) struct Engine {
     pub(super) endings: Table<()>,
     /// The passing of quiet time, if the case has it.
     pub(super) quiet: Option<u32>,
+    /// By server: that its disk becomes full, if the case has it.
+    pub(super) full: Vec<Option<u32>>,
 }
 
 impl Engine {
     pub(super) fn new(case: &Rc<Case>, identity: Identity) -> Engine {
         let mut words = Words::default();
+        let shows_full =
+            case.full.is_empty() && case.fills.is_empty() || case.digest == Digest::Records;
+        assert!(shows_full, "no answer shows whether a disk is full");
         let quiet = case.quiet.then(|| words.message(&Message::Quiet));
+        let fills = |id| {
+            case.fills
+                .contains(id)
+                .then(|| words.message(&Message::Full))
+        };
+        let full = case.servers.iter().map(fills).collect();
         let clients = (0..case.clients.len())
             .map(|client| clients::Automaton::new(case, &mut words, client, identity))
             .collect();
@@ -50,6 +61,7 @@ impl Engine {
             readings: HashMap::new(),
             endings: Table::default(),
             quiet,
+            full,
         }
     }
 

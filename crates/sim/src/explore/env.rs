@@ -54,6 +54,8 @@ pub enum Message {
     /// No message: the time after which a server lets superseded versions of quiet objects go
     /// (`[X-3 unconfirmed-cap]`).
     Quiet,
+    /// No message: the server's disk has no room for any put from now on.
+    Full,
 }
 
 /// A quorum call that waits.

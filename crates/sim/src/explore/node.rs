@@ -1,6 +1,7 @@
 //! One client and one server of a case, alive: driven message by message. An exploration replays them from their start,
 //! because a future cannot be copied; a script drives them directly.
 
+use super::disk::ExploredRecords;
 use super::env::{ExploreEnv, Message, World};
 use super::{Answers, Case, Operation, Outcome};
 use areo_core::config::{Configuration, ServerId};
@@ -14,7 +15,6 @@ use areo_core::shard::Shard;
 use areo_core::tag::Tag;
 use areo_core::tally::Event;
 use areo_node::{Job, Node, Sizes};
-use areo_store::records::MemoryRecords;
 use areo_wire::codec;
 use std::future::Future;
 use std::pin::Pin;
@@ -100,7 +100,7 @@ const SIZES: Sizes = Sizes {
 
 /// A production server over records in memory.
 pub(super) struct LiveServer {
-    node: Node<MemoryRecords, ()>,
+    node: Node<ExploredRecords, ()>,
     /// What it said of its own accord since it was last asked for that.
     said: Vec<(ServerId, Note)>,
 }
@@ -117,7 +117,7 @@ impl LiveServer {
             max_value_bytes: 1 << 20,
             max_unconfirmed: case.max_unconfirmed,
         };
-        let mut node = Node::new(Shard::new(identity), MemoryRecords::default(), SIZES);
+        let mut node = Node::new(Shard::new(identity), ExploredRecords::default(), SIZES);
         node.serve();
         let said = Vec::new();
         let mut server = LiveServer { node, said };
@@ -135,6 +135,9 @@ impl LiveServer {
         for (_, request) in case.before.iter().filter(|(server, _)| *server == id) {
             let known = server.take(&Message::Request(request.clone()));
             assert!(known.is_some_and(|answer| answer.is_ok()), "it can be had");
+        }
+        if case.full.contains(&id) {
+            server.take(&Message::Full);
         }
         server
     }
@@ -156,6 +159,10 @@ impl LiveServer {
                 self.said.extend(turn.released.sends);
                 return None;
             }
+            Message::Full => {
+                self.node.keep().fill();
+                return None;
+            }
         };
         self.node.push(job);
         let turn = self.node.turn(Instant::default(), &mut ());
@@ -168,6 +175,13 @@ impl LiveServer {
     /// What it has said of its own accord since this was asked last.
     pub(super) fn said(&mut self) -> Vec<(ServerId, Note)> {
         std::mem::take(&mut self.said)
+    }
+
+    /// What it would find again if it started now. A record that it needs no more it frees with the next batch only.
+    pub(super) fn found_again(&mut self) -> Vec<u8> {
+        let status = self.ask(Request::Status);
+        assert!(status.is_ok(), "a server has a status");
+        self.node.keep().found_again()
     }
 
     /// What can be seen of it: the answers to queries of every subject, what it knows of the configurations' successors,
@@ -226,6 +240,7 @@ pub(super) fn bytes_of_message(message: &Message) -> Vec<u8> {
         Message::Request(request) => bytes(0, codec::encode_request(request)),
         Message::Note(note) => bytes(1, codec::encode_note(note)),
         Message::Quiet => vec![2],
+        Message::Full => vec![3],
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn message(message: &Message) -> String {
         }
         Message::Note(other) => format!("{other:?}"),
         Message::Quiet => "quiet time passes".to_owned(),
+        Message::Full => "its disk becomes full".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::env::Message;
 use super::node::{LiveServer, bytes_of_answer};
 use super::table::{Table, Words};
-use super::{Answers, Case};
+use super::{Answers, Case, Digest};
 use areo_core::config::ServerId;
 use areo_core::message::Note;
 use std::collections::HashMap;
@@ -41,13 +41,20 @@ pub(super) struct ServerStep {
 struct LastStep {
     answer: Option<Answers>,
     said: Vec<(ServerId, Note)>,
-    view: Vec<Answers>,
+    view: ServerView,
+}
+
+/// What tells two states of a server apart.
+struct ServerView {
+    answers: Rc<[Answers]>,
+    /// What it has recorded, if the case goes by that.
+    records: Vec<u8>,
 }
 
 struct State {
     /// The messages that lead here; the first past stands for all.
     pasts: Vec<Rc<[u32]>>,
-    view: Rc<[Answers]>,
+    view: ServerView,
     /// The messages whose steps were taken.
     taken: Vec<u32>,
 }
@@ -74,7 +81,7 @@ impl Automaton {
 
     /// What can be seen of the server in this state.
     pub(super) fn view(&self, state: u32) -> &Rc<[Answers]> {
-        &self.states.get(state).view
+        &self.states.get(state).view.answers
     }
 
     pub(super) fn states(&self) -> usize {
@@ -136,7 +143,7 @@ impl Automaton {
         let first = &self.steps[&(state, message)];
         let alike = answer == first.answer
             && said == first.said
-            && bytes_of_view(&lived.view) == bytes_of_view(self.view(first.next));
+            && lived.view.bytes() == self.states.get(first.next).view.bytes();
         alike.then_some(()).ok_or_else(|| {
             let message = words.message_of(message);
             format!("the probes do not show all of a server's state: pasts differ at {message:?}")
@@ -161,18 +168,21 @@ impl Automaton {
             server.said();
             answer = server.take(words.message_of(*message));
         }
-        LastStep {
-            answer,
-            said: server.said(),
-            view: server.look(&case.subjects, &case.probes),
-        }
+        let said = server.said();
+        // Before it is looked at, which may change it.
+        let records = (case.digest == Digest::Records).then(|| server.found_again());
+        let view = ServerView {
+            answers: server.look(&case.subjects, &case.probes).into(),
+            records: records.unwrap_or_default(),
+        };
+        LastStep { answer, said, view }
     }
 
-    fn state(&mut self, view: Vec<Answers>, past: Rc<[u32]>) -> (u32, bool) {
-        let bytes = bytes_of_view(&view);
+    fn state(&mut self, view: ServerView, past: Rc<[u32]>) -> (u32, bool) {
+        let bytes = view.bytes();
         let make = || State {
             pasts: Vec::new(),
-            view: view.into(),
+            view,
             taken: Vec::new(),
         };
         let (number, _) = self.states.number(bytes, make);
@@ -194,12 +204,15 @@ fn said(case: &Case, words: &mut Words, said: Vec<(ServerId, Note)>) -> ServerSe
     said.into_iter().filter_map(place).collect()
 }
 
-fn bytes_of_view(view: &[Answers]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for answer in view {
-        let answer = bytes_of_answer(answer);
-        bytes.extend_from_slice(&(answer.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&answer);
+impl ServerView {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for answer in self.answers.iter() {
+            let answer = bytes_of_answer(answer);
+            bytes.extend_from_slice(&(answer.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(&answer);
+        }
+        bytes.extend_from_slice(&self.records);
+        bytes
     }
-    bytes
 }

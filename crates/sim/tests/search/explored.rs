@@ -8,8 +8,8 @@ use areo_core::tag::Tag;
 use areo_sim::explore::cases::reconfigure::Transfer;
 use areo_sim::explore::script::Script;
 use areo_sim::explore::{
-    Case, Exploration, Identity, Kind, ObservedOperation, Operation, Options, Outcome, cases,
-    explore, naive,
+    Case, Digest, Exploration, Identity, Kind, ObservedOperation, Operation, Options, Outcome,
+    cases, explore, naive,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -194,6 +194,37 @@ fn a_coded_object_survives_a_server_that_stops_at_any_moment() {
         .iter()
         .filter(|line| line.ends_with("stops for ever"));
     assert_eq!(stops.count(), 2, "{:#?}", two.schedule);
+}
+
+/// `[EC-11 acceptance-test]`, `[X-1 support-threshold]`: more answers than a quorum, where members refuse the version.
+#[test]
+fn what_a_put_leaves_on_full_disks_keeps_no_reader_out() {
+    let explored = all(cases::find("full-4-2-left").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    let ends = |wanted: fn(&Outcome) -> bool| {
+        let mut seen = explored.outcomes.iter().flatten();
+        seen.any(|of| of.ended.as_ref().is_some_and(wanted))
+    };
+    assert!(ends(|it| matches!(it, Outcome::Unknown(_))), "puts fail");
+    assert!(ends(|it| matches!(it, Outcome::Read(_, None))));
+}
+
+/// `[X-3 unconfirmed-cap]`: writers that race for the last place.
+#[test]
+fn writers_at_the_cap_lose_nothing() {
+    let explored = all(cases::find("cap-2-2-writers").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+}
+
+/// No answer shows what a fence spares.
+#[test]
+#[should_panic(expected = "the probes do not show all of a server's state")]
+fn a_state_that_no_answer_shows_is_noticed() {
+    let case = cases::find("cap-2-2-writers").expect("it is in the table");
+    let digest = Digest::Answers;
+    all(Case { digest, ..case });
 }
 
 #[test]

@@ -1,15 +1,19 @@
 //! A server that takes no further version of an object before one is confirmed or dropped (`[X-3 unconfirmed-cap]`).
 
-use super::super::Case;
-use super::{configuration, object, register};
+use super::super::judge::history_of;
+use super::super::{
+    Case, Digest, Judge, Kind, ObservedOperation, Operation, Outcome, linearizable,
+};
+use super::{configuration, object, register, version};
 use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::fate;
 use areo_core::dap;
 use areo_core::element::Value;
 use areo_core::message::{Access, Ballot, Body, CellRequest, Request};
 use areo_core::pointer::Successors;
-use areo_core::tag::{ClientId, Tag, Writer};
+use areo_core::tag::Tag;
 use bytes::Bytes;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Writers that died after they had reached the first server.
@@ -62,12 +66,61 @@ pub(super) fn two() -> Case {
     }
 }
 
-fn version(client: u64) -> Tag {
-    let writer = Writer {
-        client: ClientId(client),
-        counter: 1,
+/// Two writers of two servers that take one version each, and a read. Each writer may reach one of them, and then has to
+/// have the other one's version dropped. What a fence spares for one writer it must not spare for the other.
+pub(super) fn writers() -> Case {
+    race(1, &[])
+}
+
+/// The first server holds an unreadable version, and takes two: the writers race for the last place.
+pub(super) fn last_place() -> Case {
+    let case = race(2, &DEAD[..1]);
+    Case {
+        description: format!("{}; a dead version at server 1", case.description),
+        ..case
+    }
+}
+
+/// Two writers, of which one reads then. `dead`: the writers of versions that are at the first server only.
+fn race(cap: usize, dead: &[u64]) -> Case {
+    let c = configuration(2, Dap::Ec { k: 2 });
+    let (first, name) = (c.members()[0], object());
+    let value = Value::new(Bytes::new(), Bytes::from_static(b"dead"));
+    let dead_at = dead
+        .iter()
+        .map(|client| (first, request(&c, put(&c, 0, version(*client), &value))));
+    let write = |text| Operation::write(&c, &name, text).with_pauses(1);
+    let both = [write("a"), Operation::read(&c, &name)];
+    Case {
+        description: format!("{} n=2: a then R || b; each server takes {cap}", c.dap()),
+        bound: "patience runs out only when no answer is to come; notes are lost; a writer gives up when it pauses again"
+            .to_owned(),
+        before: dead_at.collect(),
+        clients: vec![Rc::new(both), Rc::new([write("b")])],
+        ticks: 0,
+        notes: false,
+        max_unconfirmed: cap,
+        digest: Digest::Records,
+        judge: Judge {
+            seen: |observed| failed(observed).or_else(|| history_of(observed).1),
+            ..linearizable()
+        },
+        ..register(&c, &[])
+    }
+}
+
+/// A writer may end with an unknown outcome: its version was dropped.
+fn failed(observed: &[ObservedOperation]) -> Option<String> {
+    let fails = |of: &&ObservedOperation| match of.ended {
+        Some(Outcome::Failed(_)) => true,
+        Some(Outcome::Unknown(_)) => of.kind == Kind::Read,
+        _ => false,
     };
-    Tag { number: 1, writer }
+    let of = observed.iter().find(fails)?;
+    Some(format!(
+        "liveness: {} of client {} fails",
+        of.label, of.client
+    ))
 }
 
 fn request(c: &Configuration, body: Body) -> Request {

@@ -3,7 +3,7 @@
 //! everybody, so that nothing is left out by that. One object is moved, without a listing.
 
 use super::{configuration, object};
-use crate::explore::{Case, Operation, Outcome, linearizable};
+use crate::explore::{Case, Digest, Operation, Outcome, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::dap::{self, PutError, Scope};
 use areo_core::dsm::Client;
@@ -68,6 +68,9 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
         speaks: false,
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
+        full: Vec::new(),
+        fills: Vec::new(),
+        digest: Digest::Answers,
         judge,
     }
 }

@@ -1,7 +1,7 @@
 //! Starts of a member of the root domain from a directory that is not the only one, or not the latest (decision records 0002
 //! and 0017).
 
-use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
+use super::super::{Case, Digest, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, object};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
@@ -98,6 +98,9 @@ fn case(processes: usize) -> Case {
         speaks: false,
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
+        full: Vec::new(),
+        fills: Vec::new(),
+        digest: Digest::Answers,
         judge: super::linearizable(),
     }
 }
