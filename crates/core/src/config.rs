@@ -226,16 +226,23 @@ impl Configuration {
         Ok(Arc::new(configuration))
     }
 
-    /// Whether a domain may go on with `next` after this one: it stays conditional, or not, or is removed.
+    /// Whether a domain may go on with `next` after this one: a conditional domain stays conditional or is removed, and `abd` and
+    /// `ec` may become conditional (`[W-12 becoming-conditional]`).
     ///
     /// # Errors
     /// [`InvalidConfiguration::Conditional`].
     pub fn check_next(&self, next: &Configuration) -> Result<(), InvalidConfiguration> {
-        let dap = next.dap();
-        let stays = self.dap().is_conditional() == dap.is_conditional();
-        match stays || dap.is_removal() {
+        let (from, to) = (self.dap(), next.dap());
+        let is_sequence = self.descriptor.lattice.is_none() && next.descriptor.lattice.is_none();
+        let may_become = is_sequence && matches!(from, Dap::Abd | Dap::Ec { .. });
+        let is_allowed = match (from.is_conditional(), to.is_conditional()) {
+            (true, false) => to.is_removal(),
+            (false, true) => may_become,
+            (true, true) | (false, false) => true,
+        };
+        match is_allowed {
             true => Ok(()),
-            false => Err(InvalidConfiguration::Conditional { dap }),
+            false => Err(InvalidConfiguration::Conditional { from, to }),
         }
     }
 

@@ -52,6 +52,9 @@ pub enum PutError {
     Failed(CallError),
     /// Too many members hold too many unconfirmed versions of the object (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
+    /// A member knows that the object is a ranked register from the next configuration on: the version is proposed there
+    /// (`[W-12 becoming-conditional]`).
+    Closed,
     /// A fence was raised above the version: it is to be decided whether it is kept (`[X-3 unconfirmed-cap]`).
     Fenced {
         /// It can be read: enough members hold it, or a reader has read it. Only such a version may be kept.
@@ -72,6 +75,7 @@ impl ErrorType for PutError {
         match self {
             PutError::Failed(failed) => failed.error_type(),
             PutError::Unconfirmed => "unconfirmed",
+            PutError::Closed => "closed",
             PutError::Fenced { .. } => "fenced",
         }
     }
@@ -341,6 +345,7 @@ async fn gather_stored<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), 
     match gather::gather(env, at, tally).await? {
         Outcome::Stored => Ok(()),
         Outcome::Unconfirmed => Err(PutError::Unconfirmed),
+        Outcome::Closed => Err(PutError::Closed),
         Outcome::Fenced {
             readable,
             responses,

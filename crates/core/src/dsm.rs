@@ -10,6 +10,7 @@ pub mod cross_check;
 pub mod decided_once;
 pub mod headers;
 pub mod holdings;
+mod interruption;
 pub mod large;
 pub mod listing;
 pub(crate) mod newest;
@@ -183,6 +184,11 @@ impl<E: Env> Domain<E> {
     /// The freshest final configuration that the client knows (`[A-7 freshest-start]`).
     pub fn start(&self) -> Arc<Configuration> {
         self.client.sequences().start(&self.known)
+    }
+
+    /// Whether the object is a ranked register there. It may become one on the way.
+    pub(crate) fn is_ranked(&self, name: &Name) -> bool {
+        self.start().is_ranked(name)
     }
 
     /// A walk from there on.

@@ -101,7 +101,7 @@ impl<E: Env> Domain<E> {
         value: &Value,
         version: Option<Tag>,
     ) -> Result<CoverableOutcome, WriteError> {
-        if self.known.is_ranked(name) {
+        if self.is_ranked(name) {
             let condition = version.map_or(Condition::Absent, Condition::Version);
             let wish = self.client.wish(value, condition);
             return Ok(self.put_decided(name, wish).await?.into());
@@ -144,7 +144,7 @@ impl<E: Env> Domain<E> {
     /// [`DeleteError`].
     pub async fn delete(&self, name: &Name, metadata: Bytes) -> Result<Deletion, DeleteError> {
         let delete = async {
-            if self.known.is_ranked(name) {
+            if self.is_ranked(name) {
                 return self.delete_register(name, metadata).await;
             }
             let found = self.stat(name).await.map_err(DeleteError::Read)?;

@@ -321,7 +321,8 @@ pub enum Answer {
     Needed,
     /// To a drop: the version is not here, or is confirmed.
     Dropped,
-    /// What is held of a ranked register; to an ACCEPT that was refused, without an element.
+    /// What is held of a ranked register; to an ACCEPT that was refused, without an element. To a put: nothing was stored, because
+    /// the object is a ranked register from the next configuration on (`[W-12 becoming-conditional]`).
     Ranked(Box<RankedVersions>),
     /// This object was refused, the others of the request were not.
     Refused(Refusal),

@@ -131,6 +131,8 @@ faults! {
     BlocksRemoved = "blocks removed",
     /// The root domain is reconfigured.
     RootMoved = "root moved",
+    /// A domain of the kind `abd` or `ec` becomes conditional.
+    BecomesConditional = "domain becomes conditional",
     /// A start is registered where the root domain has moved to.
     RegisteredElsewhere = "registered in a moved root",
     /// A name is decided where the root domain has moved to.

@@ -243,13 +243,14 @@ impl History {
     }
 
     /// A coverable write ended with this version. Returns whether another one has replaced the same version
-    /// (`[V-1 weak-coverability]`). `fences`: the numbers of all fences of the object that servers have shown.
+    /// (`[V-1 weak-coverability]`). `fences`: the numbers of all fences of the object that servers have shown; `None`: the domain may
+    /// have become conditional.
     pub(crate) fn end_covered(
         &mut self,
         ended: &OperationEnd,
         operation: &Operation,
         tag: Tag,
-        fences: &BTreeSet<u64>,
+        fences: Option<&BTreeSet<u64>>,
     ) -> bool {
         let base = operation.kind.base().expect("it is coverable");
         self.end_write(ended, operation, tag);
@@ -272,8 +273,11 @@ impl History {
             return false;
         }
         // The next number, or the next above a fence that holds the next ones back (`[X-3 unconfirmed-cap]`).
-        let mut before = fences.range(base.number..).chain([&base.number]);
-        if !before.any(|before| before + 1 == tag.number) {
+        let is_next = |fences: &BTreeSet<u64>| {
+            let mut before = fences.range(base.number..).chain([&base.number]);
+            before.any(|before| before + 1 == tag.number)
+        };
+        if tag <= base || !fences.is_none_or(is_next) {
             self.violate(operation, &format!("made {tag} of {base}"));
         }
         !self.register(operation).covered.insert(base)

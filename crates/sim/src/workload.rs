@@ -86,6 +86,8 @@ struct Shape {
     moves_per_mille: u64,
     /// Operations on files.
     files_per_mille: u64,
+    /// Of the reconfigurations of `abd` and `ec`, those after which the domain is conditional.
+    becoming_per_mille: u64,
     options: config::Options,
 }
 
@@ -181,6 +183,7 @@ impl Workload {
             idle_per_mille: [0, 3][random.index(2)],
             moves_per_mille: [0, 10, 40][random.index(3)],
             files_per_mille: [0, 0, 150][random.index(3)],
+            becoming_per_mille: [0, 200, 1000][random.index(3)],
             options: drawn_options(random),
         };
         if options.work != Work::Drawn {
@@ -468,31 +471,5 @@ impl Workload {
             ..plain.descriptor().clone()
         };
         Configuration::new(descriptor).expect("a valid descriptor")
-    }
-
-    /// Any configuration that tolerates what may fail, of the servers that there are.
-    fn any_configuration(&self, like: &Configuration) -> Descriptor {
-        let (random, cluster) = (self.world.random(), self.world.cluster());
-        self.wanted(like.descriptor(), || {
-            let (n, dap) = cluster.shape(random, cluster.servers, random.chance(500));
-            let all: Vec<usize> = (0..cluster.servers).collect();
-            let ids = self.world.ids(&all);
-            let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
-            let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
-            let servers = Cluster::members(random, all, n, &in_use);
-            let dap = match like.dap().is_conditional() {
-                true => conditional(dap),
-                false => dap,
-            };
-            let members = servers.into_iter().map(|server| ids[server]).collect();
-            let plain = configuration(like.id().domain, members, dap, self.shape.copy_bytes);
-            Descriptor {
-                members: plain.members().to_vec(),
-                dap,
-                copy_bytes: self.shape.copy_bytes,
-                options: options_of(&plain, self.shape.options),
-                ..like.descriptor().clone()
-            }
-        })
     }
 }

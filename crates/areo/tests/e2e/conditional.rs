@@ -72,11 +72,58 @@ fn one_winner_is_refused_where_it_cannot_be_had() {
     let arguments = ["rm", "k", "--if-version", version, "--require-one-winner"];
     cluster.run(&arguments).refused(2, &["is not conditional"]);
     cluster.run(&["rm", "k", "--if-version", version]).done();
-    // A domain stays what it is.
     let change =
         |domain: &str, dap: &str| cluster.run(&["reconfig", "start", domain, "--dap", dap]);
-    change("one", "abd").refused(2, &["cannot become abd"]);
-    change("default", "conditional").refused(2, &["from its creation on, or never"]);
+    change("one", "abd").refused(2, &["a conditional domain cannot become abd"]);
+}
+
+/// A domain in use gets one winner: small and large values, files and deletions stay what they were.
+#[test]
+fn a_domain_in_use_becomes_conditional() {
+    let cluster = cluster();
+    let areo = |arguments: &[&str]| cluster.run(arguments);
+    let first = cluster
+        .run_with(&["put", "k"], b"x")
+        .done()
+        .text()
+        .to_owned();
+    let value = vec![7_u8; 300_000];
+    let large = ["put", "big", "--block-size", "64KiB"];
+    cluster.run_with(&large, &value).done();
+    cluster.run_with(&["put", "gone"], b"x").done();
+    areo(&["rm", "gone"]).done();
+    let change = |dap: &str| areo(&["reconfig", "start", "default", "--dap", dap]);
+    change("cas").done();
+    let refused = change("conditional");
+    refused.refused(
+        2,
+        &[
+            "of the kind cas cannot become conditional",
+            "only abd and ec",
+        ],
+    );
+    change("abd").done();
+    change("conditional").done();
+    let listed = areo(&["ls"]).done();
+    assert_eq!(listed.text(), "big\nk");
+    assert_eq!(areo(&["get", "big"]).done().stdout, value);
+    let put = |version: &str| {
+        let arguments = [
+            "--json",
+            "put",
+            "k",
+            "--if-version",
+            version,
+            "--require-one-winner",
+        ];
+        cluster.run_with(&arguments, b"y")
+    };
+    let json = put(&first).done();
+    let json: Value = serde_json::from_str(json.text()).unwrap();
+    assert_eq!(json["promise"], "one-winner");
+    put(&first).refused(4, &["expected at version", &first]);
+    areo(&["sweep", "--older-than", "0s"]).done();
+    assert_eq!(areo(&["get", "big"]).done().stdout, value);
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl fmt::Display for Invalid {
             ),
             Invalid::NotConditional { domain } => write!(
                 f,
-                "'{domain}' is not conditional, so that several concurrent writes on one version may succeed: create a domain with --dap conditional"
+                "'{domain}' is not conditional, so that several concurrent writes on one version may succeed: create a domain with --dap conditional, or make an abd or ec domain conditional by areo reconfig start {domain} --dap conditional"
             ),
             Invalid::InMemory { bytes } => write!(
                 f,

@@ -20,10 +20,11 @@ const UPDATES: u32 = 64;
 const UPDATE_PAUSE: Duration = Duration::from_millis(2);
 
 impl Domain {
-    /// Whether at most one of concurrent conditional writes on one version of an object succeeds here. A domain is created so, with
-    /// [`DapKind::Conditional`](crate::DapKind::Conditional), and stays so.
+    /// Whether at most one of concurrent conditional writes on one version of an object succeeds here, as far as this handle knows. A
+    /// domain is created so, with [`DapKind::Conditional`](crate::DapKind::Conditional), or becomes so, and stays so. A handle that was
+    /// opened before hears of it with its next operation.
     pub fn has_one_winner(&self) -> bool {
-        self.known.found().dap().is_conditional()
+        self.known.noted().dap().is_conditional()
     }
 
     /// Writes the object if `version` is its newest; with `None`, if there is no such object. Of all writes on one version, by any

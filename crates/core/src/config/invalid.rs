@@ -29,10 +29,12 @@ pub enum InvalidConfiguration {
     Index,
     /// Its index or its members are not those of its membership, or it does not keep copies.
     Lattice,
-    /// A domain that is conditional was to become another kind, or the other way round.
+    /// A domain that is conditional was to become another kind, or one that cannot become conditional was to.
     Conditional {
+        /// What it is.
+        from: Dap,
         /// What it was to become.
-        dap: Dap,
+        to: Dap,
     },
     /// The bytes are no descriptor.
     Encoding(TlvError),
@@ -63,12 +65,13 @@ impl fmt::Display for InvalidConfiguration {
             InvalidConfiguration::Lattice => {
                 f.write_str("the descriptor contradicts its place in the lattice of its domain")
             }
-            InvalidConfiguration::Conditional { dap } if dap.is_conditional() => f.write_str(
-                "a domain is conditional from its creation on, or never: create one and copy the objects",
-            ),
-            InvalidConfiguration::Conditional { dap } => write!(
+            InvalidConfiguration::Conditional { from, to } if to.is_conditional() => write!(
                 f,
-                "a conditional domain cannot become {dap}: create a domain of that kind and copy the objects"
+                "a domain of the kind {from} cannot become conditional, only abd and ec in a sequence can: create a conditional domain and copy the objects"
+            ),
+            InvalidConfiguration::Conditional { to, .. } => write!(
+                f,
+                "a conditional domain cannot become {to}: create a domain of that kind and copy the objects"
             ),
             InvalidConfiguration::Encoding(error) => {
                 write!(f, "the descriptor cannot be read: {error}")

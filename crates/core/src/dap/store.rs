@@ -53,6 +53,9 @@ pub(super) enum Outcome {
         /// What each member answered, by position.
         responses: Vec<Response>,
     },
+    /// A member knows that the object is a ranked register from the next configuration on, and takes nothing in
+    /// (`[W-12 becoming-conditional]`).
+    Closed,
 }
 
 impl Store {
@@ -203,6 +206,9 @@ impl ConfiguredTally for Store {
             Event::Reply(reply) => match single(reply) {
                 Some(Answer::Stored) => State::Stored,
                 Some(Answer::Refused(refusal)) => State::Refused(refusal),
+                Some(Answer::Ranked(answer)) if answer.closed => {
+                    return Decision::Done(Outcome::Closed);
+                }
                 _ => State::Refused(Refusal::Malformed),
             },
         };

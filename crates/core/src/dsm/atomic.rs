@@ -14,6 +14,7 @@
 //! | without piggybacking | 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
+use super::interruption::{Detour, Interruption, PutInterruption, within};
 use super::newest::Newest;
 use super::room::{KeepError, Room};
 use super::{Client, Domain, pause};
@@ -30,7 +31,6 @@ use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::span;
 use crate::tag::Tag;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,11 +57,15 @@ impl<E: Env> Domain<E> {
         name: &Name,
         known: Option<&CachedVersion>,
     ) -> Result<FoundVersion, Unavailable> {
-        if self.known.is_ranked(name) {
-            // In a place of its own: an operation's future fits a page without it.
-            return Box::pin(self.read_register(name, known, Scope::Whole)).await;
+        if !self.is_ranked(name) {
+            match self.read_settled(name, known).await {
+                Ok(settled) => return Ok(settled.found),
+                Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
+                Err(Interruption::Ranked) => {}
+            }
         }
-        Ok(self.read_settled(name, known).await?.found)
+        // In a place of its own: an operation's future fits a page without it.
+        Box::pin(self.read_register(name, known, Scope::Whole)).await
     }
 
     /// The same of an object that is no register, with the configuration where the version is at a quorum.
@@ -69,8 +73,7 @@ impl<E: Env> Domain<E> {
         &self,
         name: &Name,
         known: Option<&CachedVersion>,
-    ) -> Result<SettledVersion, Unavailable> {
-        assert!(!self.known.is_ranked(name), "registers have ballots");
+    ) -> Result<SettledVersion, Interruption> {
         let mut passed = PassedVersions::default();
         let mut full = None;
         loop {
@@ -78,7 +81,7 @@ impl<E: Env> Domain<E> {
             let Some(newest) = span::watch!(span::of_phase!(span::PHASE1), newest)? else {
                 // No other version may be returned: only room for a write-back helps.
                 if let Some(unavailable) = full {
-                    return Err(unavailable);
+                    return Err(Interruption::Unavailable(unavailable));
                 }
                 passed.unplaced.clear();
                 pause(&self.client).await;
@@ -94,7 +97,7 @@ impl<E: Env> Domain<E> {
                     continue;
                 }
                 Ok(Err(UnsettledReason::NoRoom)) => {}
-                Err(unavailable) if unavailable.lacks_room() => {
+                Err(Interruption::Unavailable(unavailable)) if unavailable.lacks_room() => {
                     full = Some(unavailable);
                 }
                 Err(error) => return Err(error),
@@ -128,7 +131,7 @@ impl<E: Env> Domain<E> {
         &self,
         newest: Newest,
         name: &Name,
-    ) -> Result<Result<SettledVersion, UnsettledReason>, Unavailable> {
+    ) -> Result<Result<SettledVersion, UnsettledReason>, Interruption> {
         if newest.at_quorum(&self.client, name) {
             newest.confirm_again(&self.client, name);
             let Newest { found, last, .. } = newest;
@@ -147,20 +150,30 @@ impl<E: Env> Domain<E> {
     /// [`Unavailable`].
     pub async fn stat(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
         let stat = async {
-            if self.known.is_ranked(name) {
-                return Box::pin(self.read_register(name, None, Scope::Metadata)).await;
+            if !self.is_ranked(name) {
+                match self.stat_unranked(name).await {
+                    Ok(found) => return Ok(found),
+                    Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
+                    Err(Interruption::Ranked) => {}
+                }
             }
-            let newest = self.newest(name, None, Scope::Metadata);
-            let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
-            span::record_tag(newest.found.tag);
-            if newest.at_quorum(&self.client, name) {
-                newest.confirm_again(&self.client, name);
-                Ok(newest.found)
-            } else {
-                self.read(name, None).await
-            }
+            Box::pin(self.read_register(name, None, Scope::Metadata)).await
         };
         span::watch!(span::of_object!(span::STAT, name), stat)
+    }
+
+    /// The same of an object that is no register.
+    pub(super) async fn stat_unranked(&self, name: &Name) -> Result<FoundVersion, Interruption> {
+        let newest = self.newest(name, None, Scope::Metadata);
+        let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
+        span::record_tag(newest.found.tag);
+        if newest.at_quorum(&self.client, name) {
+            newest.confirm_again(&self.client, name);
+            return Ok(newest.found);
+        }
+        let read = async { self.read_settled(name, None).await };
+        let settled = span::watch!(span::of_object!(span::READ, name), read)?;
+        Ok(settled.found)
     }
 
     /// Writes the value as a new version and returns its tag.
@@ -182,38 +195,75 @@ impl<E: Env> Domain<E> {
         value: &Value,
     ) -> Result<(Tag, Tag), WriteError> {
         let write = async {
-            if self.known.is_ranked(name) {
-                return Box::pin(self.write_register(name, value)).await;
-            }
-            let mut room = Room::default();
-            let (max, last) = loop {
-                let largest = self.largest_tag(name, Some((value, room.grace())));
-                let largest = span::watch!(span::of_phase!(span::PHASE1), largest);
-                let (offered, last) = largest.map_err(WriteError::NotApplied)?;
-                match offered {
-                    OfferOutcome::Room(max) => break (max, last),
-                    OfferOutcome::Busy => {
-                        // Where the sequence ends is asked again.
-                        let made = room.make(self, name, Tag::INITIAL).await;
-                        made.map_err(WriteError::NotApplied)?;
-                    }
+            let offered = match self.is_ranked(name) {
+                true => Err(Interruption::Ranked),
+                false => self.offer(name, value).await,
+            };
+            let (max, last) = match offered {
+                Ok(offered) => offered,
+                Err(Interruption::Ranked) => {
+                    return Box::pin(self.write_register(name, value, None)).await;
+                }
+                Err(Interruption::Unavailable(failed)) => {
+                    return Err(WriteError::NotApplied(failed));
                 }
             };
             let tag = max.next(self.client.next_writer());
             let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
-            let written = self.write_as(&last, name, value, tag).await?;
-            Ok((max, written))
+            match self.write_as(&last, name, value, tag).await {
+                Ok(()) => Ok((max, tag)),
+                Err(PutInterruption::Failed(error)) => Err(error),
+                Err(PutInterruption::Ranked { put }) => {
+                    Box::pin(self.write_register(name, value, put)).await
+                }
+            }
         };
         span::watch!(span::of_object!(span::WRITE, name), write)
     }
 
+    /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended, which has room for the value.
+    async fn offer(
+        &self,
+        name: &Name,
+        value: &Value,
+    ) -> Result<(Tag, Arc<Configuration>), Interruption> {
+        let mut room = Room::default();
+        loop {
+            let largest = self.largest_tag(name, Some((value, room.grace())));
+            let (offered, last) = span::watch!(span::of_phase!(span::PHASE1), largest)?;
+            match offered {
+                OfferOutcome::Room(max) => return Ok((max, last)),
+                // Where the sequence ends is asked again.
+                OfferOutcome::Busy => drop(room.make(self, name, Tag::INITIAL).await?),
+            }
+        }
+    }
+
     /// Brings this version to a quorum, in one round: its tag was chosen before. That is so for an object whose name is new and
     /// known to no other client, which needs no query; and for one whose tag consensus has settled (`[X-22 upload-fate]`). It may be
-    /// done again, also by others: it is the same version.
+    /// done again, also by others: it is the same version. Where the domain
+    /// may become conditional a user's object is written by [`Domain::write`].
     ///
     /// # Errors
     /// [`WriteError`] says whether the value may have been written.
     pub async fn put_version(&self, name: &Name, version: (Tag, &Value)) -> Result<(), WriteError> {
+        assert!(!self.is_ranked(name), "a register is decided, not put");
+        match self.put_from(&self.start(), name, version).await {
+            Ok(()) => Ok(()),
+            Err(PutInterruption::Failed(error)) => Err(error),
+            Err(PutInterruption::Ranked { .. }) => {
+                unreachable!("a user's object is written, where the domain may become conditional")
+            }
+        }
+    }
+
+    /// The same of a manifest.
+    pub(super) async fn put_manifest(
+        &self,
+        name: &Name,
+        version: (Tag, &Value),
+    ) -> Result<(), PutInterruption> {
+        assert!(version.1.apart.is_some(), "its content is in blocks");
         self.put_from(&self.start(), name, version).await
     }
 
@@ -224,11 +274,10 @@ impl<E: Env> Domain<E> {
         name: &Name,
         value: &Value,
         tag: Tag,
-    ) -> Result<Tag, WriteError> {
+    ) -> Result<(), PutInterruption> {
         span::record_tag(tag);
         span::record_bytes(value.length());
-        self.put_from(last, name, (tag, value)).await?;
-        Ok(tag)
+        self.put_from(last, name, (tag, value)).await
     }
 
     async fn put_from(
@@ -236,11 +285,17 @@ impl<E: Env> Domain<E> {
         start: &Arc<Configuration>,
         name: &Name,
         version: (Tag, &Value),
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), PutInterruption> {
         let mut handed_over = false;
         let put = self.put_data(start, name, version, &mut handed_over);
-        span::watch!(span::of_phase!(span::PHASE2), put)
-            .map_err(|failed| not_acknowledged(failed, handed_over))
+        span::watch!(span::of_phase!(span::PHASE2), put).map_err(|ended| match ended {
+            Interruption::Ranked => PutInterruption::Ranked {
+                put: handed_over.then_some(version.0),
+            },
+            Interruption::Unavailable(failed) => {
+                PutInterruption::Failed(not_acknowledged(failed, handed_over))
+            }
+        })
     }
 
     /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
@@ -249,7 +304,7 @@ impl<E: Env> Domain<E> {
         &self,
         name: &Name,
         announced: Option<(&Value, Duration)>,
-    ) -> Result<(OfferOutcome, Arc<Configuration>), Unavailable> {
+    ) -> Result<(OfferOutcome, Arc<Configuration>), Interruption> {
         let env = &self.client.env;
         let get_tag = |at: Visit| async move {
             let offered = match announced {
@@ -263,6 +318,9 @@ impl<E: Env> Domain<E> {
         };
         let (mut max, mut no_room) = (Tag::INITIAL, None);
         let visit = async |at: &Visit, asked: Option<Result<OfferOutcome, Unavailable>>| {
+            if at.c().is_ranked(name) {
+                return Ok(Step::End(()));
+            }
             let offered = match asked {
                 Some(offered) => offered,
                 None => get_tag(at.clone()).await?,
@@ -285,15 +343,17 @@ impl<E: Env> Domain<E> {
             if needs_tag {
                 max = max.max(dap::get_tag(env, at, name).await?);
             }
-            Ok(Step::<Infallible>::GoOn)
+            Ok(Step::GoOn)
         };
         let walk = self.walk().asking_ahead(Some(get_tag), visit);
-        let WalkOutcome::ToTheEnd(last) = walk.await?;
+        let WalkOutcome::ToTheEnd(last) = walk.await? else {
+            return Err(Interruption::Ranked);
+        };
         let last = last.c().clone();
         match no_room {
             None => Ok((OfferOutcome::Room(max), last)),
             Some(NoRoom::Busy) => Ok((OfferOutcome::Busy, last)),
-            Some(NoRoom::Full(full)) => Err(full),
+            Some(NoRoom::Full(full)) => Err(Interruption::Unavailable(full)),
         }
     }
 }
@@ -314,9 +374,12 @@ impl<E: Env> Domain<E> {
         name: &Name,
         (tag, value): (Tag, &Value),
         handed_over: &mut bool,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), Interruption> {
         let mut room = Room::default();
         let put_data = async |at: &Visit| {
+            if at.c().is_ranked(name) {
+                return Ok(Step::End(()));
+            }
             let env = &self.client.env;
             let mut stored = dap::put_new(env, at, name, (tag, value), room.grace()).await;
             *handed_over |= !matches!(stored, Err(PutError::Failed(CallError::Unavailable(_))));
@@ -335,15 +398,18 @@ impl<E: Env> Domain<E> {
             match stored {
                 Err(PutError::Unconfirmed) if at.is_last() => {
                     // Then the same pair again ([X-8 same-pair-retry]), or in the successor that is known by then.
-                    let last = room.make(self, name, tag).await?;
-                    Ok(Step::Again(last))
+                    let made = within(room.make(self, name, tag).await)?;
+                    Ok(made.map_or(Step::End(()), Step::Again))
                 }
-                Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::<Infallible>::GoOn),
+                Err(PutError::Closed) => Ok(self.leave(at).await),
+                Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::GoOn),
                 Err(PutError::Failed(failed)) => Err(failed),
                 Err(PutError::Fenced { unavailable, .. }) => Err(unavailable.into()),
             }
         };
-        let WalkOutcome::ToTheEnd(last) = self.walk_from(start).until(put_data).await?;
+        let WalkOutcome::ToTheEnd(last) = self.walk_from(start).until(put_data).await? else {
+            return Err(Interruption::Ranked);
+        };
         dap::confirm(&self.client.env, &last, name, tag);
         self.client
             .remember_propagated(last.c(), name, (tag, value));
@@ -365,7 +431,7 @@ impl<E: Env> Domain<E> {
         &self,
         newest: &Newest,
         name: &Name,
-    ) -> Result<Result<Visit, UnsettledReason>, Unavailable> {
+    ) -> Result<Result<Visit, UnsettledReason>, Interruption> {
         let Newest {
             found,
             last,
@@ -379,6 +445,9 @@ impl<E: Env> Domain<E> {
             .expect("only the initial version has no value, and that is complete");
         let mut holders = in_last.then(|| found.holders.clone());
         let put_data = async |at: &Visit| {
+            if at.c().is_ranked(name) {
+                return Ok(Step::End(Detour::Ranked));
+            }
             // Elsewhere no member is known to hold it; nevertheless it is one that is completed, not a new one.
             let holders = holders.take().unwrap_or_else(|| vec![false; at.c().n()]);
             let mut stored = match skips_put(&self.client, at.c(), name, found.tag) {
@@ -391,20 +460,24 @@ impl<E: Env> Domain<E> {
                 stored = match self.keep(at, name, (found.tag, value), readable).await {
                     Ok(()) => Ok(()),
                     Err(KeepError::Put(error)) => Err(error),
-                    Err(KeepError::Dropped) => return Ok(Step::End(UnsettledReason::Dropped)),
+                    Err(KeepError::Dropped) => {
+                        return Ok(Step::End(Detour::Ended(UnsettledReason::Dropped)));
+                    }
                 };
             }
             match stored {
                 Err(PutError::Unconfirmed) if at.is_last() => {
-                    Ok(Step::End(UnsettledReason::NoRoom))
+                    Ok(Step::End(Detour::Ended(UnsettledReason::NoRoom)))
                 }
+                Err(PutError::Closed) => Ok(self.leave(at).await),
                 Ok(()) | Err(PutError::Unconfirmed) => Ok(Step::GoOn),
                 Err(PutError::Failed(failed)) => Err(failed),
                 Err(PutError::Fenced { unavailable, .. }) => Err(unavailable.into()),
             }
         };
         match self.walk_from(last.c()).until(put_data).await? {
-            WalkOutcome::Ended(unsettled) => Ok(Err(unsettled)),
+            WalkOutcome::Ended(Detour::Ended(unsettled)) => Ok(Err(unsettled)),
+            WalkOutcome::Ended(Detour::Ranked) => Err(Interruption::Ranked),
             WalkOutcome::ToTheEnd(last) => {
                 dap::confirm(&self.client.env, &last, name, found.tag);
                 self.client

@@ -6,6 +6,10 @@
 //! makes its proposal in the last configuration. What that one holds goes before what earlier ones hold, also at smaller ballots
 //! (`[W-10 configuration-first]`).
 //!
+//! An operation that began before the domain became conditional goes on here, with the version that it put there
+//! (`[W-12 becoming-conditional]`). The largest version that closed answers of those configurations show is what the first
+//! conditional one begins with.
+//!
 //! A proposer that was overtaken cannot know whether its version is chosen. It prepares again, and looks for the version among the
 //! current one and its ancestors (`[W-6 ancestors]`): if it is there the write has succeeded; if not, it never will, once what is
 //! proposed now is chosen. So an operation applies once, although messages are lost.
@@ -81,6 +85,17 @@ impl<E: Env> Client<E> {
     }
 }
 
+/// What a manifest's upload has to commit before it is proposed (`[W-11 given-up]`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UploadCommit<'a> {
+    /// What its cell is to decide.
+    pub(super) commit: &'a Bytes,
+    /// The cell has decided that already, before the domain became conditional.
+    pub(super) is_decided: bool,
+    /// As in [`Domain::decide_after`].
+    pub(super) put: Option<Tag>,
+}
+
 /// How a write was decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteDecision {
@@ -120,7 +135,22 @@ impl<E: Env> Domain<E> {
         name: &Name,
         wish: Wish<'_>,
     ) -> Result<WriteDecision, WriteError> {
-        let proposer = Proposer::new(self, name, Aim::Write(wish));
+        self.decide_after(name, wish, None).await
+    }
+
+    /// The same of a write that began before the domain became conditional. `put`: what it put there (`[W-12 becoming-conditional]`).
+    pub(super) async fn decide_after(
+        &self,
+        name: &Name,
+        wish: Wish<'_>,
+        put: Option<Tag>,
+    ) -> Result<WriteDecision, WriteError> {
+        let is_own = |tag: Tag| !tag.is_initial() && tag.writer != Writer::default();
+        assert!(
+            put.is_none_or(is_own),
+            "a version that was put has a writer"
+        );
+        let proposer = Proposer::new(self, name, Aim::Write(wish)).after(put);
         let decided = decide(proposer).await?;
         Ok(decided.expect("it has no blocks that could be given up"))
     }
@@ -130,9 +160,13 @@ impl<E: Env> Domain<E> {
         &self,
         name: &Name,
         wish: Wish<'_>,
-        commit: &Bytes,
+        upload: UploadCommit<'_>,
     ) -> Result<Option<WriteDecision>, WriteError> {
-        decide(Proposer::new(self, name, Aim::Write(wish)).of_upload(commit)).await
+        assert!(wish.value.apart.is_some(), "its content is in blocks");
+        let is_after = upload.put.is_none() || upload.is_decided;
+        assert!(is_after, "a manifest is put after the commit");
+        let proposer = Proposer::new(self, name, Aim::Write(wish)).after(upload.put);
+        decide(proposer.of_upload(upload)).await
     }
 
     /// Has what is there chosen by a ballot of its own, and returns it: nothing that was proposed before at a smaller one is chosen any
@@ -154,14 +188,15 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// Writes on the version that is current; returns that, and its own.
+    /// Writes on the version that is current; returns that, and its own. `put`: as in [`Domain::decide_after`].
     pub(super) async fn write_register(
         &self,
         name: &Name,
         value: &Value,
+        put: Option<Tag>,
     ) -> Result<(Tag, Tag), WriteError> {
         let wish = self.client.wish(value, Condition::Always);
-        match self.decide_write(name, wish).await? {
+        match self.decide_after(name, wish, put).await? {
             WriteDecision::Written { tag, replaced } => Ok((replaced, tag)),
             WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
         }

@@ -30,11 +30,12 @@
 
 use super::atomic::UnsettledReason;
 use super::conditional::{Condition, WriteDecision};
+use super::interruption::PutInterruption;
 use super::{Domain, pause};
 use crate::dap::{CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::WriteError;
+use crate::error::{Unavailable, WriteError};
 use crate::object::Name;
 use crate::span;
 use crate::tag::{NumbersUsedUp, Tag, Writer};
@@ -102,10 +103,30 @@ impl<E: Env> Domain<E> {
         value: &Value,
         (version, next): (Tag, NextTag),
     ) -> Result<CoverableOutcome, WriteError> {
-        if self.known.is_ranked(name) {
-            let wish = self.client.wish(value, Condition::Version(version));
-            return Ok(Box::pin(self.decide_write(name, wish)).await?.into());
-        }
+        let put = match self.is_ranked(name) {
+            true => None,
+            false => match self.cover(name, value, (version, next)).await {
+                Ok(covered) => return Ok(covered),
+                Err(PutInterruption::Failed(error)) => return Err(error),
+                Err(PutInterruption::Ranked { put }) => put,
+            },
+        };
+        let wish = self.client.wish(value, Condition::Version(version));
+        let decided = Box::pin(self.decide_after(name, wish, put)).await?;
+        Ok(decided.into())
+    }
+
+    /// The same of an object that is no register.
+    async fn cover(
+        &self,
+        name: &Name,
+        value: &Value,
+        (version, next): (Tag, NextTag),
+    ) -> Result<CoverableOutcome, PutInterruption> {
+        let not_applied = |failed| {
+            // Nothing of this write was sent yet.
+            PutInterruption::from_first_phase(failed)
+        };
         let mut have = (!version.is_initial()).then_some(CachedVersion {
             tag: version,
             value: None,
@@ -114,22 +135,20 @@ impl<E: Env> Domain<E> {
         loop {
             let newest = self.newest_past(name, have.as_ref(), Scope::Whole, &passed);
             let newest = span::watch!(span::of_phase!(span::PHASE1), newest);
-            let newest = newest.map_err(|failed| {
-                // Nothing of this write was sent yet.
-                WriteError::NotApplied(failed)
-            })?;
+            let newest = newest.map_err(not_applied)?;
             let newest = newest.expect("only dropped versions are passed over");
             if newest.found.tag == version {
                 if newest.exists {
                     // Above what members hold back, too.
                     let tag = next(version.max(newest.found.fence), self.client.next_writer());
-                    let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
+                    let tag =
+                        tag.map_err(|used_up| not_applied(Unavailable::from(used_up).into()))?;
                     assert!(
                         tag > version && tag > newest.found.fence,
                         "a new version is above the one that it covers, and above what members hold back"
                     );
                     let written = self.write_as(newest.last.c(), name, value, tag).await;
-                    return written.map(CoverableOutcome::Changed);
+                    return written.map(|()| CoverableOutcome::Changed(tag));
                 }
                 // No server holds what the caller claims to have read: a version of another object, or of none. The answers were
                 // judged by that claim, so ask again without it.
@@ -138,7 +157,7 @@ impl<E: Env> Domain<E> {
             }
             let tag = newest.found.tag;
             let settled = self.ensure_at_quorum(newest, name).await;
-            match settled.map_err(WriteError::NotApplied)? {
+            match settled.map_err(not_applied)? {
                 Ok(settled) => return Ok(CoverableOutcome::Unchanged(settled.found)),
                 Err(UnsettledReason::Dropped) => passed.dropped.push(tag),
                 Err(UnsettledReason::NoRoom) => pause(&self.client).await,

@@ -35,11 +35,11 @@ impl<E: Env> Domain<E> {
         &self,
         objects: &[(Name, Tag)],
     ) -> Result<Vec<Option<Header>>, Unavailable> {
-        if objects.iter().any(|(name, _)| self.known.is_ranked(name)) {
-            return Ok(vec![None; objects.len()]);
-        }
         let mut found = None;
         let get = async |at: &Visit| {
+            if objects.iter().any(|(name, _)| at.c().is_ranked(name)) {
+                return Ok(Step::End(()));
+            }
             let start = self.start();
             if start != *at.c() {
                 // A pending configuration: the domain is moving.

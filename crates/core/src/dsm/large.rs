@@ -22,7 +22,8 @@
 //! A reader may find that a block is gone ([`Domain::get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
-use super::conditional::{Condition, WriteDecision};
+use super::conditional::{Condition, UploadCommit, WriteDecision};
+use super::interruption::{Interruption, PutInterruption};
 use super::{Domain, removal};
 use crate::dap::{FoundVersion, OfferOutcome};
 use crate::element::Value;
@@ -117,21 +118,17 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         metadata: Bytes,
     ) -> Result<Tag, PublishError> {
-        if self.known.is_ranked(name) {
-            let always = (Condition::Always, 0);
-            let published = Box::pin(self.publish_if(name, blocks, metadata, always));
-            return match published.await? {
-                WriteDecision::Written { tag, .. } => Ok(tag),
-                WriteDecision::Conflict(_) => {
-                    unreachable!("without a condition there is no conflict")
-                }
-            };
+        if self.is_ranked(name) {
+            return self.publish_always(name, blocks, metadata).await;
         }
         // A manifest is short: it has room wherever one of its blocks had.
         let max = match self.largest_tag(name, None).await {
             Ok((OfferOutcome::Room(max), _)) => max,
             Ok((OfferOutcome::Busy, _)) => unreachable!("no version was announced"),
-            Err(failed) => return Err(self.not_applied(blocks, failed).await),
+            Err(Interruption::Unavailable(failed)) => {
+                return Err(self.not_applied(blocks, failed).await);
+            }
+            Err(Interruption::Ranked) => return self.publish_always(name, blocks, metadata).await,
         };
         // Unique: this upload is published once.
         let tag = match max.next(blocks.upload) {
@@ -160,15 +157,38 @@ impl<E: Env> Domain<E> {
             };
         }
         let manifest = Value::manifest(metadata, blocks.length());
-        match self.put_version(name, (tag, &manifest)).await {
+        match self.put_manifest(name, (tag, &manifest)).await {
             Ok(()) => {
                 self.remove_replaced(max).await;
                 Ok(tag)
             }
-            Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
-                Err(PublishError::Write(WriteError::Unknown(failed)))
+            Err(PutInterruption::Failed(
+                WriteError::NotApplied(failed) | WriteError::Unknown(failed),
+            )) => Err(PublishError::Write(WriteError::Unknown(failed))),
+            Err(PutInterruption::Ranked { .. }) => {
+                // A client that learns of the commit may have put it, too.
+                let (is_decided, put) = (true, Some(tag));
+                let commit = UploadCommit {
+                    commit: &value,
+                    is_decided,
+                    put,
+                };
+                let always = (Condition::Always, 0);
+                let published = self.publish_after(name, (blocks, &manifest), always, commit);
+                written(Box::pin(published).await)
             }
         }
+    }
+
+    /// The same in a conditional domain.
+    async fn publish_always(
+        &self,
+        name: &Name,
+        blocks: &Blocks,
+        metadata: Bytes,
+    ) -> Result<Tag, PublishError> {
+        let always = (Condition::Always, 0);
+        written(Box::pin(self.publish_if(name, blocks, metadata, always)).await)
     }
 
     /// The end of an upload whose cell says that it was aborted. That is so, and nothing was written, if the object has no larger
@@ -180,7 +200,11 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         max: Tag,
     ) -> Result<Tag, PublishError> {
-        let found = self.stat(name).await;
+        let found = match self.stat_unranked(name).await {
+            Err(Interruption::Ranked) => return self.aborted_of_register(name, blocks, tag).await,
+            Err(Interruption::Unavailable(failed)) => Err(failed),
+            Ok(found) => Ok(found),
+        };
         let found = found.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
         self.remove_upload(blocks.upload, numbers(blocks)).await;
         if found.tag < tag {
@@ -242,6 +266,14 @@ impl<E: Env> Domain<E> {
                 return Ok(found);
             }
         }
+    }
+}
+
+/// The version that a write without a condition came to.
+fn written(decided: Result<WriteDecision, PublishError>) -> Result<Tag, PublishError> {
+    match decided? {
+        WriteDecision::Written { tag, .. } => Ok(tag),
+        WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
     }
 }
 

@@ -30,13 +30,14 @@ impl<E: Env> Domain<E> {
     /// # Errors
     /// [`Unavailable`] without a quorum in time.
     pub async fn list(&self, request: &ListRequest) -> Result<Page, Unavailable> {
-        let mut listings = Vec::new();
+        let (mut listings, mut is_ranked) = (Vec::new(), false);
         let list = async |at: &Visit| {
+            is_ranked |= at.c().dap().is_conditional() && request.kind == Kind::User;
             listings.push(listing::list(&self.client.env, at, request).await?);
             Ok(())
         };
         self.walk().to_the_end(list).await?;
-        let disputed = match self.known.dap().is_conditional() && request.kind == Kind::User {
+        let disputed = match is_ranked {
             true => disputed(&listings),
             false => BTreeSet::new(),
         };

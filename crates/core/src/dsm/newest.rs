@@ -1,5 +1,6 @@
 //! Phase 1 of a read: the newest version of all configurations on the way.
 
+use super::interruption::{Detour, Interruption};
 use super::{Client, Domain};
 use crate::dap::{self, CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::env::Env;
@@ -54,8 +55,13 @@ impl<E: Env> Domain<E> {
     /// # Errors
     /// [`Unavailable`].
     pub(crate) async fn glimpse(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
-        let newest = self.newest(name, None, Scope::Metadata).await?;
-        Ok(newest.found)
+        match self.newest(name, None, Scope::Metadata).await {
+            Ok(newest) => Ok(newest.found),
+            Err(Interruption::Unavailable(unavailable)) => Err(unavailable),
+            Err(Interruption::Ranked) => {
+                Box::pin(self.read_register(name, None, Scope::Metadata)).await
+            }
+        }
     }
 
     /// Phase 1 of a read.
@@ -64,7 +70,7 @@ impl<E: Env> Domain<E> {
         name: &Name,
         known: Option<&CachedVersion>,
         scope: Scope,
-    ) -> Result<Newest, Unavailable> {
+    ) -> Result<Newest, Interruption> {
         let newest = self
             .newest_past(name, known, scope, &PassedVersions::default())
             .await?;
@@ -78,11 +84,7 @@ impl<E: Env> Domain<E> {
         known: Option<&CachedVersion>,
         scope: Scope,
         passed: &PassedVersions,
-    ) -> Result<Option<Newest>, Unavailable> {
-        assert!(
-            !self.known.is_ranked(name),
-            "a register is decided, not covered"
-        );
+    ) -> Result<Option<Newest>, Interruption> {
         let env = &self.client.env;
         // Most of the time it is the version that the configuration before has and gives.
         let get_version =
@@ -91,6 +93,9 @@ impl<E: Env> Domain<E> {
         let (mut best, mut exists, mut found_in): (Option<FoundVersion>, _, _) =
             (None, false, None);
         let get_data = async |at: &Visit, version: Option<FoundVersion>| {
+            if at.c().is_ranked(name) {
+                return Ok(Step::End(Detour::Ranked));
+            }
             let here = if let (Some(version), Some(best)) = (version, &best) {
                 let Some(here) = version.with_value_of(best) else {
                     return Ok(Step::Again(at.c().clone()));
@@ -101,7 +106,7 @@ impl<E: Env> Domain<E> {
                 let known = known.or(own.as_ref());
                 let here = dap::get_data_past(env, at, name, known, scope, passed);
                 let Some(here) = here.await? else {
-                    return Ok(Step::End(()));
+                    return Ok(Step::End(Detour::Ended(())));
                 };
                 here
             };
@@ -114,7 +119,8 @@ impl<E: Env> Domain<E> {
             Ok(Step::GoOn)
         };
         match self.walk().asking_ahead(ask, get_data).await? {
-            WalkOutcome::Ended(()) => Ok(None),
+            WalkOutcome::Ended(Detour::Ended(())) => Ok(None),
+            WalkOutcome::Ended(Detour::Ranked) => Err(Interruption::Ranked),
             WalkOutcome::ToTheEnd(last) => {
                 let found = best.expect("a configuration without a successor does not withhold");
                 let in_last = found_in == Some(last.c().id());

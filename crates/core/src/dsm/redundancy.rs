@@ -13,6 +13,7 @@
 use super::Domain;
 use super::atomic::SettledVersion;
 use super::holdings::MemberHolding;
+use super::interruption::Interruption;
 use crate::config::{Configuration, Members};
 use crate::dap;
 use crate::element::Value;
@@ -210,7 +211,11 @@ impl<E: Env> Domain<E> {
         let SettledVersion { found, last } = match is_ranked {
             // Choosing it again brings it to all members that answer.
             true => Box::pin(self.choose_again(name)).await?,
-            false => self.read_settled(name, None).await?,
+            false => match self.read_settled(name, None).await {
+                Ok(settled) => settled,
+                Err(Interruption::Ranked) => return Err(Incomplete::Moving),
+                Err(Interruption::Unavailable(unavailable)) => return Err(unavailable.into()),
+            },
         };
         if last.c() != c {
             return Err(Incomplete::Moving);

@@ -13,13 +13,14 @@
 //! | the drops | 1 |
 
 use super::atomic::UnsettledReason;
+use super::interruption::Interruption;
 use super::{Domain, pause};
 use crate::config::Configuration;
 use crate::consensus::fate::{self, Fate};
 use crate::dap::{self, PassedVersions, PutError, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{CallError, Unavailable};
+use crate::error::CallError;
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::object::Name;
@@ -53,7 +54,7 @@ impl Room {
         domain: &Domain<E>,
         name: &Name,
         own: Tag,
-    ) -> Result<Arc<Configuration>, Unavailable> {
+    ) -> Result<Arc<Configuration>, Interruption> {
         self.attempts += 1;
         // Boxed: it is rare, and every operation would be as large as these.
         let (newest, last) = Box::pin(domain.complete_newest(name)).await?;
@@ -64,7 +65,7 @@ impl Room {
         match Box::pin(domain.drop_stranded(&last, name, (newest, own))).await {
             // A successor is known: there is room there, or none is needed here.
             Ok(()) | Err(CallError::Moved) => Ok(last),
-            Err(CallError::Unavailable(unavailable)) => Err(unavailable),
+            Err(CallError::Unavailable(unavailable)) => Err(unavailable.into()),
         }
     }
 }
@@ -72,7 +73,10 @@ impl Room {
 impl<E: Env> Domain<E> {
     /// Finds the newest version that can be read, makes sure that it is at a quorum, and confirms it. Returns it, and the
     /// configuration where it is.
-    async fn complete_newest(&self, name: &Name) -> Result<(Tag, Arc<Configuration>), Unavailable> {
+    async fn complete_newest(
+        &self,
+        name: &Name,
+    ) -> Result<(Tag, Arc<Configuration>), Interruption> {
         let mut passed = PassedVersions::default();
         loop {
             let found = self.newest_past(name, None, Scope::Whole, &passed).await?;

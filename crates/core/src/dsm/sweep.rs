@@ -25,7 +25,9 @@
 //! To remove a block is to write a tombstone over it, in one round, because all tags that it can have are known.
 
 use super::Domain;
+use super::interruption::PutInterruption;
 use super::large::{self, Commit, Fate};
+use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::message::ListRequest;
@@ -261,12 +263,26 @@ impl<E: Env> Domain<E> {
         let Ok(manifest) = commit.manifest() else {
             return Ok(State::Live);
         };
-        if self.known.is_ranked(&commit.name) {
-            return self.settled_in_register(&commit).await;
+        match self.is_ranked(&commit.name) {
+            true => self.settled_in_register(&commit).await,
+            false => match self.settled_unranked(&commit, &manifest).await {
+                Ok(state) => Ok(state),
+                Err(PutInterruption::Failed(error)) => Err(unavailable(error)),
+                // A version that it may have put is current there, or never will be.
+                Err(PutInterruption::Ranked { .. }) => self.settled_in_register(&commit).await,
+            },
         }
+    }
+
+    /// The same of an upload that was committed, of an object that is no register.
+    async fn settled_unranked(
+        &self,
+        commit: &Commit,
+        manifest: &Value,
+    ) -> Result<State, PutInterruption> {
         loop {
-            let found = self.stat(&commit.name).await;
-            let found = found?;
+            let found = self.stat_unranked(&commit.name).await;
+            let found = found.map_err(PutInterruption::from_first_phase)?;
             if found.tag == commit.tag {
                 return Ok(State::Live);
             }
@@ -274,9 +290,8 @@ impl<E: Env> Domain<E> {
                 let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
                 return Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)));
             }
-            let version = (commit.tag, &manifest);
-            let put = self.put_version(&commit.name, version).await;
-            put.map_err(unavailable)?;
+            self.put_manifest(&commit.name, (commit.tag, manifest))
+                .await?;
         }
     }
 }

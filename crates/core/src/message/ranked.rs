@@ -4,6 +4,7 @@ use super::Ballot;
 use crate::element::{Element, Form, ReplyElement};
 use crate::limits;
 use crate::tag::Tag;
+use std::cmp::Ordering;
 
 /// A version that this one follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,7 +21,8 @@ pub struct Ancestor {
 pub struct Lineage {
     /// The request that wrote the version; 0 if its caller gave none.
     pub request: u128,
-    /// The version that it is based on first; at most [`limits::ANCESTORS`]. Empty of the initial version alone.
+    /// The version that it is based on first; at most [`limits::ANCESTORS`]. Empty of the initial version, and of one that was
+    /// written before the domain became conditional.
     pub ancestors: Vec<Ancestor>,
 }
 
@@ -48,6 +50,18 @@ impl Lineage {
         self.ancestors
             .last()
             .is_none_or(|it| it.tag.number <= number)
+    }
+
+    /// How a version that was put before the domain became conditional compares with the one that was the largest then, and from
+    /// which `tag`, which has this lineage, descends. It is not among these. `None`: the ancestors do not reach so far
+    /// (`[W-12 becoming-conditional]`).
+    pub fn order_of_put(&self, tag: Tag, put: Tag) -> Option<Ordering> {
+        let is_among = tag == put || self.ancestors.iter().any(|it| it.tag == put);
+        assert!(!is_among, "what is there has no other place");
+        let oldest = self.ancestors.last().map_or(tag, |it| it.tag);
+        let is_whole = self.ancestors.len() < limits::ANCESTORS;
+        // What came before the oldest one has a smaller number still.
+        (is_whole || oldest.number < put.number).then(|| put.cmp(&oldest))
     }
 
     /// Whether some execution produces it (`[N-1 bounded-numbers]`).

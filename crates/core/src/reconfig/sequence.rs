@@ -85,13 +85,21 @@ impl Sequences {
     }
 
     /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
-    /// piggybacking: Ares goes step by step. Nothing in a lattice, where several may come next.
+    /// piggybacking: Ares goes step by step. Nothing in a lattice, where several may come next; nor where the domain becomes
+    /// conditional, because registers are asked in another way.
     pub(super) fn guess(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
+        let is_asked_alike = |next: &Arc<Configuration>| {
+            let becomes = c.dap().is_conditional() != next.dap().is_conditional();
+            c.options().piggyback && !becomes
+        };
+        self.expected(c).filter(is_asked_alike)
+    }
+
+    /// What some operation saw to come after the configuration, pending. Nothing in a lattice, where several may come next.
+    pub(crate) fn expected(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
         let pending = self.pending.borrow();
         let after = |next: &&Arc<Configuration>| {
-            c.options().piggyback
-                && c.descriptor().lattice.is_none()
-                && next.id().index == c.id().index + 1
+            c.descriptor().lattice.is_none() && next.id().index == c.id().index + 1
         };
         pending.get(&domain_of(c)).filter(after).cloned()
     }

@@ -26,7 +26,7 @@ use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::ListRequest;
-use crate::object::Kind;
+use crate::object::{Kind, Name};
 use crate::pointer::Pointer;
 use crate::tag::{ClientId, Writer};
 use bytes::Bytes;
@@ -97,11 +97,11 @@ pub async fn transfer<E: Env>(
         progress,
     };
     let is_conditional = |c: &Arc<Configuration>| c.dap().is_conditional();
+    let plain = sources.partition_point(|c| !is_conditional(c));
     assert!(
-        sources
-            .iter()
-            .all(|c| is_conditional(c) == is_conditional(target)),
-        "a domain stays conditional, or not"
+        sources[plain..].iter().all(is_conditional)
+            && (plain == sources.len() || is_conditional(target)),
+        "a conditional domain stays one"
     );
     let mut parts: Vec<Part<'_>> = vec![
         Box::pin(backwards(sources, source, async |source| {
@@ -110,11 +110,43 @@ pub async fn transfer<E: Env>(
         Box::pin(everything_else(sources, source)),
     ];
     if is_conditional(target) {
-        let registers = async |source: Source<'_, E>| source.registers().await;
-        parts.push(Box::pin(backwards(sources, source, registers)));
+        parts.push(Box::pin(async {
+            let (plain, conditional) = sources.split_at(plain);
+            let registers = async |source: Source<'_, E>| source.registers(&[]).await;
+            let later = |position: usize| source(plain.len() + position);
+            backwards(conditional, later, registers).await?;
+            // [W-10 configuration-first]: after what conditional configurations hold.
+            puts(plain, conditional, source).await
+        }));
     }
     let moved = gather::join(parts.len(), parts).await;
-    match moved.into_iter().collect() {
+    outcome(moved.into_iter().collect())
+}
+
+/// Brings one object, as a ranked register, from one configuration into the conditional one that comes next.
+///
+/// # Errors
+/// As [`transfer`].
+pub async fn transfer_register<E: Env>(
+    env: &E,
+    source: &Arc<Configuration>,
+    target: &Arc<Configuration>,
+    name: &Name,
+) -> Result<TransferOutcome, Unavailable> {
+    assert!(target.is_ranked(name), "it is a register there");
+    assert!(source.precedes(target), "the target follows the source");
+    let source = Source {
+        env,
+        c: source,
+        pointer: Pointer::pending(target),
+        target,
+        progress: &|_| {},
+    };
+    outcome(source.register(name.key(), &[]).await.map(|_| ()))
+}
+
+fn outcome(moved: Result<(), Stop>) -> Result<TransferOutcome, Unavailable> {
+    match moved {
         Ok(()) => Ok(TransferOutcome::Complete),
         Err(Stop::Unavailable(unavailable)) => Err(unavailable),
         Err(Stop::Overtaken) => Ok(TransferOutcome::Overtaken),
@@ -138,6 +170,38 @@ async fn backwards<'a, E: Env>(
                 assert!(first > rest, "what one points to comes after it");
             }
             moved => moved?,
+        }
+    }
+    Ok(())
+}
+
+/// Moves what was put in the sources before the domain became conditional: of each object the largest version that any of them holds
+/// (`[W-12 becoming-conditional]`). `conditional`: the sources after them, whose registers were moved.
+async fn puts<'a, E: Env>(
+    plain: &[Arc<Configuration>],
+    conditional: &[Arc<Configuration>],
+    source: impl Fn(usize) -> Source<'a, E>,
+) -> Result<(), Stop> {
+    let is_plain = |c: &Arc<Configuration>| !c.dap().is_conditional();
+    assert!(plain.iter().all(is_plain), "the others were moved before");
+    let mut first = 0;
+    while first < plain.len() {
+        let later: Vec<Source<'_, E>> = (first + 1..plain.len()).map(&source).collect();
+        match source(first).registers(&later).await {
+            // What that one held is in the configuration that it points to.
+            Err(Stop::Final(later)) => {
+                let before = first;
+                first = match place(plain, later) {
+                    Ok(first) => first,
+                    Err(Stop::Final(later)) => return place(conditional, later).map(|_| ()),
+                    Err(stop) => return Err(stop),
+                };
+                assert!(first > before, "what one points to comes after it");
+            }
+            moved => {
+                moved?;
+                first += 1;
+            }
         }
     }
     Ok(())
@@ -189,7 +253,7 @@ impl<E: Env> Source<'_, E> {
     /// Moves everything but the cells. What of it needs the others not at once.
     async fn objects_and_servers(&self) -> Result<(), Stop> {
         let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers())];
-        let is_register = |kind: &Kind| *kind == Kind::User && self.c.dap().is_conditional();
+        let is_register = |kind: &Kind| *kind == Kind::User && self.target.dap().is_conditional();
         for kind in Kind::ALL.into_iter().filter(|kind| !is_register(kind)) {
             parts.push(Box::pin(self.kind(kind)));
         }

@@ -5,7 +5,7 @@ use crate::config::ConfigurationId;
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form};
 use crate::instant::Instant;
-use crate::message::{Access, Answer, Refusal, Want};
+use crate::message::{Access, Answer, RankedVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -104,6 +104,12 @@ impl Server {
         }
         let arrival = (arrival, self.identity.max_unconfirmed);
         let state = self.states.get_mut(&key).expect("admitted");
+        if state.becomes_ranked(name) {
+            return Answer::Ranked(Box::new(RankedVersions {
+                closed: true,
+                ..RankedVersions::default()
+            }));
+        }
         match state.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
             Ok(newest) => {
                 self.await_quiet(now, key, name, newest);

@@ -7,7 +7,7 @@ use super::{Read, Server};
 use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{Body, Refusal, Reply};
+use crate::message::{Answer, Body, Refusal, Reply};
 use crate::object::DomainId;
 use crate::pointer::{Fork, Pointer, Successors};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Server {
         let reply = self.configured(now, id, body, reads)?;
         let state = &self.states[&id];
         let piggyback = state.configuration().is_some_and(|c| c.options().piggyback);
-        let shows = piggyback || is_closed || !is_access;
+        let shows = piggyback || is_closed || !is_access || says_closed(&reply);
         if state.next().is_empty() || !shows {
             return Ok(reply);
         }
@@ -214,4 +214,11 @@ impl Server {
         assert_eq!(known, Some(id), "what is admitted is known");
         Ok(())
     }
+}
+
+/// Whether something was refused because of what comes next: then that is shown, also without piggybacking.
+fn says_closed(reply: &Reply) -> bool {
+    let is_closed = |answer: &Answer| matches!(answer, Answer::Ranked(ranked) if ranked.closed);
+    let answers = reply.answers();
+    answers.is_some_and(|answers| answers.iter().any(is_closed))
 }

@@ -188,6 +188,13 @@ impl ConfigurationState {
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
     }
 
+    /// Whether the object of this name is a ranked register from the next configuration on: what it was is settled there, and no
+    /// version of it is taken in here any more (`[W-12 becoming-conditional]`).
+    pub(super) fn becomes_ranked(&self, name: &Name) -> bool {
+        let mut next = self.next.iter();
+        !self.is_ranked(name) && next.any(|pointer| pointer.configuration.is_ranked(name))
+    }
+
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn put(
         &mut self,
@@ -200,6 +207,7 @@ impl ConfigurationState {
         if self.is_ranked(name) {
             return Err(Refusal::Malformed);
         }
+        assert!(!self.becomes_ranked(name), "it was refused before");
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         let versions = match self.objects.get_mut(name.as_bytes()) {
             Some(versions) => versions,

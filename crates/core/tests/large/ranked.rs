@@ -43,19 +43,19 @@ fn is_accept(message: &Message) -> bool {
     matches!(message.access(), Some(Access::Accept(_)))
 }
 
-fn write(world: &World, actor: &Actor, text: &str) {
+pub fn write(world: &World, actor: &Actor, text: &str) {
     let upload = Upload::begin(actor, text);
     let written = world.run(async move { upload.write("k").await });
     written.expect("nothing goes wrong");
     world.settle();
 }
 
-fn found(world: &World, actor: &Actor) -> Option<String> {
+pub fn found(world: &World, actor: &Actor) -> Option<String> {
     get(world, actor, "k").filter(|text| !text.is_empty())
 }
 
 /// Puts all blocks.
-fn put_blocks(world: &World, upload: &Upload) {
+pub fn put_blocks(world: &World, upload: &Upload) {
     let (putting, blocks) = (upload.clone(), 0..upload.pieces().len());
     assert!(world.run(async move { putting.put_blocks(blocks).await }));
     world.settle();

@@ -4,7 +4,8 @@
 mod planted;
 
 use crate::history::{History, Kind};
-use crate::world::{Actor, Chaos, World, configuration, text, value};
+use crate::paper::reconfiguration::reconfigure;
+use crate::world::{Actor, Chaos, World, configuration, successor, text, value};
 use areo_core::config::{Configuration, Dap};
 use areo_core::manager::Deletion;
 use planted::{Hasty, read_without_write_back};
@@ -68,14 +69,13 @@ impl Run {
 
     /// Runs `operations` operations with faults, then mends everything and requires that a read succeeds.
     fn finish(&self, operations: usize) -> Result<(), String> {
-        let mut started = 0;
+        self.go_on(0, operations)
+    }
+
+    /// The same; so many have begun.
+    fn go_on(&self, mut started: usize, operations: usize) -> Result<(), String> {
         while started < operations || self.busy.borrow().contains(&true) {
-            for client in 0..CLIENTS {
-                if started < operations && !self.busy.borrow()[client] && self.world.below(8) == 0 {
-                    self.start(client, started);
-                    started += 1;
-                }
-            }
+            self.begin_some(&mut started, operations);
             self.disturb();
             self.world.step();
         }
@@ -100,6 +100,16 @@ impl Run {
             ));
         }
         history.judge()
+    }
+
+    /// Some of the clients that have nothing to do begin their next operation.
+    fn begin_some(&self, started: &mut usize, most: usize) {
+        for client in 0..CLIENTS {
+            if *started < most && !self.busy.borrow()[client] && self.world.below(8) == 0 {
+                self.start(client, *started);
+                *started += 1;
+            }
+        }
     }
 
     fn start(&self, client: usize, number: usize) {
@@ -342,6 +352,41 @@ fn every_history_of_registers_is_linearizable() {
                     run.history.borrow()
                 );
             }
+        }
+    }
+}
+
+/// A domain that becomes conditional while clients read, write and delete: the order of tags goes on.
+#[test]
+fn every_history_of_a_domain_that_becomes_conditional_is_linearizable() {
+    let moves = [
+        (configuration(3, Dap::Abd, 1, 24), (0, 3, 1)),
+        (configuration(3, Dap::Abd, 1, 24), (2, 4, 2)),
+        (configuration(4, Dap::Ec { k: 2 }, 1, 24), (4, 3, 1)),
+        (configuration(5, Dap::Ec { k: 3 }, 0, 0), (1, 5, 3)),
+    ];
+    for seed in 0..SEEDS {
+        for (shape, (c, (first, n, k))) in moves.iter().enumerate() {
+            let world = World::of(c, 8, seed << 8 | shape as u64);
+            let run = Run {
+                rots: false,
+                ..Run::of(world, c, Procedure::Sound)
+            };
+            let next = successor(c, *first, *n, Dap::Conditional { k: *k });
+            let (mover, until) = (run.world.actor(c), run.world.below(60));
+            let mut started = 0;
+            for _ in 0..until {
+                run.begin_some(&mut started, 10);
+                run.world.step();
+            }
+            let moved = run.world.spawn(reconfigure(mover.client(), c, &next));
+            if let Err(violation) = run.go_on(started, 20) {
+                panic!(
+                    "seed {seed}, shape {shape}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+            drop(moved);
         }
     }
 }

@@ -532,24 +532,6 @@ fn a_damaged_element_is_no_lost_promise() {
     }
 }
 
-/// A domain stays what it is.
-#[test]
-fn a_conditional_domain_becomes_no_other_kind_and_no_other_becomes_conditional() {
-    let kinds = [Dap::Abd, Dap::Ec { k: 1 }, Dap::Conditional { k: 1 }];
-    for from in kinds {
-        for to in kinds {
-            let c = configuration(3, from, 1, 8);
-            let (world, a, _) = world(&c);
-            a.put("k", "the first value");
-            let wanted = successor(&c, 3, 4, to);
-            let done = world.run(reconfigure(a.client(), &c, &wanted));
-            let stays = from.is_conditional() == to.is_conditional();
-            assert_eq!(done.is_ok(), stays, "{from} to {to}: {done:?}");
-            assert_eq!(a.get("k").1.as_deref(), Some("the first value"));
-        }
-    }
-}
-
 /// While the domain moves, and after it: what was written is there, and conditions hold.
 #[test]
 fn versions_keep_their_names_when_the_domain_moves() {

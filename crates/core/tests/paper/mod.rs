@@ -2,6 +2,7 @@
 //! real, the network does what the test says (`world`).
 
 mod baselines;
+mod becoming_conditional;
 mod cells;
 mod coded_storage;
 mod conditional;

@@ -9,6 +9,7 @@ use reconfigure::Transfer;
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub mod becoming;
 pub mod cap;
 pub mod conditional;
 pub mod full;
@@ -142,6 +143,10 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "conditional-4-2",
         make: conditional::coded,
+    },
+    Entry {
+        name: "from-abd",
+        make: becoming::one,
     },
     Entry {
         name: "rolled-back-start",

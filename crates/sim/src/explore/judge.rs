@@ -110,7 +110,7 @@ fn end(
             history.end_uncovered(&now.into(), operation, *tag, value);
         }
         Some(Outcome::Written(tag)) if is_on => {
-            history.end_covered(&now.into(), operation, *tag, &BTreeSet::new());
+            history.end_covered(&now.into(), operation, *tag, Some(&BTreeSet::new()));
         }
         Some(Outcome::Read(tag, value)) => {
             let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));

@@ -1,11 +1,11 @@
 //! Reconfigurations: of the two domains and of the root domain, by clients, as operations of the history.
 
 use super::operation::One;
-use super::{DOMAINS, End, MOVING, Workload};
+use super::{DOMAINS, End, MOVING, Workload, conditional, configuration, options_of};
 use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{Change, Operation, OperationEnd};
-use areo_core::config::{Configuration, Descriptor};
+use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
@@ -55,6 +55,9 @@ impl One<'_> {
             if index > base + 1 {
                 let sentence = format!("undone: configuration {index} was made from {base}");
                 self.work.world.violate(sentence);
+            }
+            if c.dap().is_conditional() && !last.dap().is_conditional() {
+                self.work.world.plan().note(Fault::BecomesConditional);
             }
         }
         let installed = moved.map(|moved| match moved {
@@ -134,6 +137,34 @@ impl Workload {
                 members: self.world.ids(&servers),
                 dap,
                 ..self.root.descriptor().clone()
+            }
+        })
+    }
+
+    /// Any configuration that tolerates what may fail, of the servers that there are.
+    fn any_configuration(&self, like: &Configuration) -> Descriptor {
+        let (random, cluster) = (self.world.random(), self.world.cluster());
+        self.wanted(like.descriptor(), || {
+            let (n, dap) = cluster.shape(random, cluster.servers, random.chance(500));
+            let all: Vec<usize> = (0..cluster.servers).collect();
+            let ids = self.world.ids(&all);
+            let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
+            let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
+            let servers = Cluster::members(random, all, n, &in_use);
+            let may_become = matches!(like.dap(), Dap::Abd | Dap::Ec { .. });
+            let becomes = may_become && random.chance(self.shape.becoming_per_mille);
+            let dap = match like.dap().is_conditional() || becomes {
+                true => conditional(dap),
+                false => dap,
+            };
+            let members = servers.into_iter().map(|server| ids[server]).collect();
+            let plain = configuration(like.id().domain, members, dap, self.shape.copy_bytes);
+            Descriptor {
+                members: plain.members().to_vec(),
+                dap,
+                copy_bytes: self.shape.copy_bytes,
+                options: options_of(&plain, self.shape.options),
+                ..like.descriptor().clone()
             }
         })
     }

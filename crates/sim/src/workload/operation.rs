@@ -123,7 +123,9 @@ impl One<'_> {
         };
         let base = self.work.history.borrow().version(&self.object, choice);
         let (value, hashed) = self.any_value();
-        let kind = match self.c.dap().is_conditional() {
+        // Weak unless the client knows before that it is not.
+        let known = self.client.sequences().start(&self.c);
+        let kind = match known.dap().is_conditional() {
             true => Kind::ConditionalWrite(base),
             false => Kind::CvrWrite(base),
         };
@@ -135,8 +137,10 @@ impl One<'_> {
                 let domain = domain_of(&self.c.id());
                 let name = self.name();
                 let fences = self.work.world.fences(domain, name.as_bytes());
+                // On its way it may have become a proposal, whose number is only larger.
+                let fences = (self.work.shape.becoming_per_mille == 0).then_some(&fences);
                 self.end(Some(tag), |history| {
-                    if history.end_covered(&ended, &operation, tag, &fences) {
+                    if history.end_covered(&ended, &operation, tag, fences) {
                         plan.note(Fault::TwoWinners);
                     }
                 });

@@ -129,6 +129,14 @@ fn a_closing_transfer_loses_nothing() {
     assert!(explored.exhaustive, "every schedule was followed");
 }
 
+/// `[W-12 becoming-conditional]`: a write beside the move, and a read after it.
+#[test]
+fn a_domain_becomes_conditional_in_every_order() {
+    let explored = all(cases::find("from-abd").expect("a case of this name"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive, "every schedule was followed");
+}
+
 /// `[CAS-2 quorum-of-marks]`, `[CAS-6 finalized-trimming]`: two writers that read, in every order of their rounds.
 #[test]
 fn coded_atomic_storage_is_linearizable_in_every_order() {

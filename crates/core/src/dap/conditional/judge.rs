@@ -8,6 +8,7 @@
 //! proposal that failed may have the larger number.
 
 use crate::config::Configuration;
+use crate::element::Value;
 use crate::message::{Ballot, Lineage, RankedVersion, RankedVersions};
 use crate::tag::Tag;
 
@@ -27,6 +28,20 @@ pub struct CurrentVersion {
 }
 
 impl CurrentVersion {
+    /// That of an object that was no register: its newest version there, as if accepted at ballot 0
+    /// (`[W-12 becoming-conditional]`).
+    pub fn put(tag: Tag, value: Option<&Value>) -> CurrentVersion {
+        assert!(
+            value.is_some() || tag.is_initial(),
+            "a version that was put has a value"
+        );
+        CurrentVersion {
+            tag,
+            deleted: value.is_some_and(|value| value.deleted),
+            ..CurrentVersion::default()
+        }
+    }
+
     /// The version that this one, or an ancestor, is based on; the initial one if that is not known any more.
     pub fn before(&self, tag: Tag) -> Tag {
         if tag == self.tag {

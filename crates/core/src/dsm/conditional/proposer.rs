@@ -4,7 +4,7 @@ mod base;
 
 use super::super::Domain;
 use super::super::atomic::SettledVersion;
-use super::Wish;
+use super::{Condition, UploadCommit, Wish};
 use crate::dap::conditional::{
     self, AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome,
 };
@@ -14,12 +14,11 @@ use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::message::{Ballot, ChosenVersion, Lineage};
 use crate::object::Name;
-use crate::reconfig::sequence;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::{Tag, Writer};
 use crate::timing;
 use base::Base;
-use bytes::Bytes;
+use std::cmp::Ordering;
 
 /// What a proposer is for.
 #[derive(Clone, Copy)]
@@ -39,10 +38,12 @@ pub(super) struct Proposer<'a, E> {
     name: &'a Name,
     aim: Aim<'a>,
     /// What the cell of its upload decides before it proposes, if it writes a manifest.
-    commit: Option<&'a Bytes>,
+    upload: Option<UploadCommit<'a>>,
     writer: Writer,
-    /// The versions that it proposed, in order: one is chosen at most.
+    /// The versions that it put or proposed, in order: one is chosen at most.
     own: Vec<Tag>,
+    /// The one of them that it put before the domain became conditional.
+    put: Option<Tag>,
     /// The ballot of the last of them.
     proposed_at: Ballot,
     /// Where the last attempt proposed, or would have.
@@ -94,9 +95,10 @@ impl<'a, E: Env> Proposer<'a, E> {
             domain,
             name,
             aim,
-            commit: None,
+            upload: None,
             writer,
             own: Vec::new(),
+            put: None,
             proposed_at: Ballot::default(),
             last: None,
             sent: false,
@@ -104,9 +106,18 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// The same of a manifest, whose upload has this to commit.
-    pub(super) fn of_upload(self, commit: &'a Bytes) -> Proposer<'a, E> {
+    pub(super) fn of_upload(self, upload: UploadCommit<'a>) -> Proposer<'a, E> {
+        let upload = Some(upload);
+        Proposer { upload, ..self }
+    }
+
+    /// The same of an operation that put this version before the domain became conditional.
+    pub(super) fn after(self, put: Option<Tag>) -> Proposer<'a, E> {
+        assert!(self.own.is_empty(), "it has proposed nothing yet");
         Proposer {
-            commit: Some(commit),
+            own: put.into_iter().collect(),
+            sent: put.is_some(),
+            put,
             ..self
         }
     }
@@ -153,6 +164,9 @@ impl<'a, E: Env> Proposer<'a, E> {
     /// The same, if one round shows that it is chosen.
     async fn read_at_once(&self) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
         let at = Visit::new(&self.domain.start());
+        if !at.c().is_ranked(self.name) {
+            return Ok(None);
+        }
         let asked = conditional::survey(self.env(), &at, self.name, (None, false), self.wanted());
         let answers = match asked.await {
             Ok(SurveyOutcome::Answered(answers)) if answers.current.chosen.is_some() => answers,
@@ -198,9 +212,12 @@ impl<'a, E: Env> Proposer<'a, E> {
         let domain = self.domain;
         let mut inherited: Option<Base> = None;
         let visit = async |at: &Visit| {
-            let (env, wanted) = (self.env(), self.wanted());
-            let prepared =
-                conditional::survey(env, at, self.name, (Some(ballot), false), wanted).await;
+            if !at.c().is_ranked(self.name) {
+                // Nothing is proposed there ([W-12 becoming-conditional]).
+                return self.leave_unranked(at, &mut inherited).await;
+            }
+            let (asked, wanted) = ((Some(ballot), false), self.wanted());
+            let prepared = conditional::survey(self.env(), at, self.name, asked, wanted).await;
             let turn = match prepared {
                 Ok(SurveyOutcome::Overtaken(by)) => Turn::Overtaken(by),
                 Ok(SurveyOutcome::Closed) => match self.inherit(at).await {
@@ -236,31 +253,6 @@ impl<'a, E: Env> Proposer<'a, E> {
             WalkOutcome::Ended(turn) => Ok(turn),
             WalkOutcome::ToTheEnd(_) => Ok(Turn::Again),
         }
-    }
-
-    /// What a configuration that is closed holds. `None`: ask again.
-    async fn inherit(&self, at: &Visit) -> Result<Option<Base>, CallError> {
-        let env = self.env();
-        if at.is_last() {
-            // It does not say so with its replies.
-            sequence::read_config(env, at).await?;
-        }
-        let Some(pointer) = at.next() else {
-            return Ok(None);
-        };
-        assert!(
-            pointer.configuration.id().index > at.c().id().index,
-            "it comes next"
-        );
-        let closed = Visit::closing(at.c(), &pointer);
-        let wanted = (Scope::Whole, Tag::INITIAL);
-        let asked = conditional::survey(env, &closed, self.name, (None, true), wanted).await?;
-        let SurveyOutcome::Answered(answers) = asked else {
-            unreachable!("nothing is promised, and it is closed")
-        };
-        let mut base = Base::of(answers);
-        let is_read = self.read_value(&closed, &mut base, Scope::Whole).await?;
-        Ok(is_read.then_some(base))
     }
 
     /// Everything from the promise of a quorum of the last configuration on.
@@ -309,11 +301,13 @@ impl<'a, E: Env> Proposer<'a, E> {
 
     /// Whether the blocks of what it writes stay, if it has some (`[W-11 given-up]`). To be asked with the promises for a proposal,
     /// before it is made: who gives the upload up then makes a later one.
-    async fn keeps_blocks(&self) -> Result<bool, Unavailable> {
-        match self.commit {
+    async fn keeps_blocks(&mut self) -> Result<bool, Unavailable> {
+        match &mut self.upload {
             None => Ok(true),
-            Some(commit) if self.own.is_empty() => {
-                Box::pin(self.domain.commit_upload(self.writer, commit)).await
+            Some(upload) if !upload.is_decided => {
+                let commit = self.domain.commit_upload(self.writer, upload.commit);
+                upload.is_decided = Box::pin(commit).await?;
+                Ok(upload.is_decided)
             }
             Some(_) => Ok(!Box::pin(self.domain.is_given_up(self.writer)).await?),
         }
@@ -444,13 +438,29 @@ impl<'a, E: Env> Proposer<'a, E> {
         if let Some(own) = ancestors.iter().find(|it| is_own(it.tag, it.request)) {
             return Fate::Applied(own.tag);
         }
-        match self
-            .own
-            .iter()
-            .all(|own| current.lineage.reaches(own.number))
-        {
-            true => Fate::NotApplied,
+        let is_lost = |own: &Tag| match self.put == Some(*own) {
+            true => self.fate_of_put(current, *own),
+            false if current.lineage.reaches(own.number) => Fate::NotApplied,
             false => Fate::Unknown,
+        };
+        let mut fates = self.own.iter().map(is_lost);
+        let decided = fates.find(|fate| !matches!(fate, Fate::NotApplied));
+        decided.unwrap_or(Fate::NotApplied)
+    }
+
+    /// The same of what it put before the domain became conditional, which is not among them (`[W-12 becoming-conditional]`).
+    fn fate_of_put(&self, current: &CurrentVersion, put: Tag) -> Fate {
+        assert!(self.own.contains(&put), "it is one of its own versions");
+        let is_plain = match self.aim {
+            Aim::Write(wish) => wish.condition == Condition::Always,
+            Aim::Read { .. } | Aim::Again => false,
+        };
+        match current.lineage.order_of_put(current.tag, put) {
+            // It would have been the largest, so that it came to no quorum.
+            Some(Ordering::Greater) => Fate::NotApplied,
+            // Written over, if it was written at all.
+            Some(_) if is_plain => Fate::Applied(put),
+            Some(_) | None => Fate::Unknown,
         }
     }
 }

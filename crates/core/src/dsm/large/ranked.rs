@@ -8,13 +8,14 @@
 
 use super::{Commit, Fate, PublishError, cell, numbers};
 use crate::dsm::Domain;
-use crate::dsm::conditional::{Condition, Wish, WriteDecision};
+use crate::dsm::conditional::{Condition, UploadCommit, Wish, WriteDecision};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::object::{Blocks, Name};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
+use std::cmp::Ordering;
 
 /// How the names of the cells begin that say that an upload is given up. They are no cells that are ever forgotten.
 const GIVEN_UP: &str = "given-up-";
@@ -38,10 +39,6 @@ impl<E: Env> Domain<E> {
         metadata: Bytes,
         (condition, request): (Condition, u128),
     ) -> Result<WriteDecision, PublishError> {
-        assert!(
-            self.known.is_ranked(name),
-            "a register chooses the manifest"
-        );
         let commit = Fate::Commit(Box::new(Commit {
             name: name.clone(),
             // Which version it becomes is not known yet.
@@ -49,13 +46,29 @@ impl<E: Env> Domain<E> {
             metadata: metadata.clone(),
         }));
         let manifest = Value::manifest(metadata, blocks.length());
+        let upload = UploadCommit {
+            commit: &commit.encode(),
+            is_decided: false,
+            put: None,
+        };
+        self.publish_after(name, (blocks, &manifest), (condition, request), upload)
+            .await
+    }
+
+    /// The same of an upload that may have been committed before the domain became conditional.
+    pub(super) async fn publish_after(
+        &self,
+        name: &Name,
+        (blocks, manifest): (&Blocks, &Value),
+        (condition, request): (Condition, u128),
+        upload: UploadCommit<'_>,
+    ) -> Result<WriteDecision, PublishError> {
         let wish = Wish {
             writer: blocks.upload,
             request,
-            ..self.client.wish(&manifest, condition)
+            ..self.client.wish(manifest, condition)
         };
-        let commit = commit.encode();
-        match Box::pin(self.decide_manifest(name, wish, &commit)).await {
+        match Box::pin(self.decide_manifest(name, wish, upload)).await {
             Ok(Some(written @ WriteDecision::Written { replaced, .. })) => {
                 self.remove_replaced(replaced).await;
                 Ok(written)
@@ -71,6 +84,31 @@ impl<E: Env> Domain<E> {
             }
             Err(WriteError::NotApplied(failed)) => Err(self.not_applied(blocks, failed).await),
             Err(unknown) => Err(PublishError::Write(unknown)),
+        }
+    }
+
+    /// The end of an upload whose cell says that it was aborted, and that would have become this version before the domain became
+    /// conditional. It may have been committed and finished by others, and its cell forgotten: then versions follow it.
+    pub(super) async fn aborted_of_register(
+        &self,
+        name: &Name,
+        blocks: &Blocks,
+        tag: Tag,
+    ) -> Result<Tag, PublishError> {
+        let read = self.read_lineage(name).await;
+        let (found, lineage) =
+            read.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
+        let mut ancestors = lineage.ancestors.iter();
+        if found.tag == tag || ancestors.any(|it| it.tag == tag) {
+            return Ok(tag);
+        }
+        self.remove_upload(blocks.upload, numbers(blocks)).await;
+        match lineage.order_of_put(found.tag, tag) {
+            Some(Ordering::Less) => Ok(tag),
+            Some(_) => Err(PublishError::Swept),
+            None => Err(PublishError::Write(WriteError::Unknown(
+                Unavailable::outrun(tag),
+            ))),
         }
     }
 

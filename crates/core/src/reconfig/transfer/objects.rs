@@ -164,7 +164,7 @@ impl<E: Env> Source<'_, E> {
         found.into_iter().collect()
     }
 
-    async fn get_data(&self, name: &Name, scope: Scope) -> Result<FoundVersion, Stop> {
+    pub(super) async fn get_data(&self, name: &Name, scope: Scope) -> Result<FoundVersion, Stop> {
         let at = self.closed();
         let found = dap::get_data(self.env, &at, name, None, scope).await;
         found.map_err(|failed| stop(failed, &at))
@@ -231,6 +231,8 @@ impl<E: Env> Source<'_, E> {
                 Ok(()) => return Ok(true),
                 Err(PutError::Unconfirmed) => self.env.sleep(timing::TRANSFER_PAUSE).await,
                 Err(PutError::Fenced { .. }) => return Ok(false),
+                // What comes after the target is conditional, and takes its state from the same sources.
+                Err(PutError::Closed) => return Err(Stop::Overtaken),
                 Err(PutError::Failed(failed)) => return Err(stop(failed, to)),
             }
         }

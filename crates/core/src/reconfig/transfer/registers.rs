@@ -4,6 +4,9 @@
 //! that is known to be chosen in the source: no ballot is taken along. Where something is chosen in the target already, that goes
 //! before it; so of several sources the last one comes first. Once this is done for every register that a source lists, an
 //! operation that starts in the target misses nothing.
+//!
+//! Sources that are not conditional come last, all at once: of each object the largest version that one of them holds
+//! (`[W-12 becoming-conditional]`).
 
 use super::{Progress, Source, Stop, stop};
 use crate::dap::conditional::{
@@ -28,8 +31,8 @@ struct MovedVersion {
 }
 
 impl<E: Env> Source<'_, E> {
-    /// Moves all registers.
-    pub(super) async fn registers(&self) -> Result<(), Stop> {
+    /// Moves all registers. `later`: if this source is not conditional yet, those of the others that come after it.
+    pub(super) async fn registers(&self, later: &[Source<'_, E>]) -> Result<(), Stop> {
         assert!(
             self.target.dap().is_conditional(),
             "a domain stays conditional"
@@ -44,7 +47,7 @@ impl<E: Env> Source<'_, E> {
             let listed = listing::list(self.env, &at, &request).await;
             let page = listed.map_err(|failed| stop(failed, &at))?;
             let keys = page.entries.iter().map(|entry| &entry.key);
-            let moves = keys.map(|key| self.register(key));
+            let moves = keys.map(|key| self.register(key, later));
             let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
             let moved = moved.into_iter().collect::<Result<Vec<u64>, Stop>>()?;
             (self.progress)(Progress::Transferring {
@@ -62,9 +65,13 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Has a version of the register chosen in the target. Returns the bytes of its value.
-    async fn register(&self, key: &str) -> Result<u64, Stop> {
+    pub(super) async fn register(&self, key: &str, later: &[Source<'_, E>]) -> Result<u64, Stop> {
         let name = Name::user(key).expect("a server listed it");
-        let Some(source) = self.current(&name).await? else {
+        let current = match self.c.dap().is_conditional() {
+            true => self.current(&name).await?,
+            false => self.largest_put(&name, later).await?,
+        };
+        let Some(source) = current else {
             return Ok(0);
         };
         let (mut above, mut failures) = (0, 0_u32);
@@ -125,6 +132,36 @@ impl<E: Env> Source<'_, E> {
                 }));
             }
         }
+    }
+
+    /// The largest version that this source or a later one holds, none of which is conditional yet
+    /// (`[W-12 becoming-conditional]`). `None`: it was never written.
+    async fn largest_put(
+        &self,
+        name: &Name,
+        later: &[Source<'_, E>],
+    ) -> Result<Option<MovedVersion>, Stop> {
+        let mut largest = self.get_data(name, Scope::Whole).await?;
+        for source in later {
+            let found = match source.get_data(name, Scope::Whole).await {
+                // What it held is in a source that is asked after it.
+                Err(Stop::Final(next)) if later.iter().any(|it| *it.c == next) => continue,
+                found => found?,
+            };
+            if found.tag > largest.tag {
+                largest = found;
+            }
+        }
+        assert!(
+            largest.value.is_some() || largest.tag.is_initial(),
+            "a version that was put has a value"
+        );
+        let current = CurrentVersion::put(largest.tag, largest.value.as_ref());
+        Ok(largest.value.map(|value| MovedVersion {
+            current,
+            value,
+            holders: vec![false; self.target.n()],
+        }))
     }
 
     /// What is to be chosen in the target: what may be chosen there already, otherwise what the source has. `None`: ask again.

@@ -40,6 +40,12 @@ impl Gate {
         self.stopped.get()
     }
 
+    /// So many more pass.
+    pub fn go_on(&self, more: usize) {
+        self.limit.set(self.limit.get() + more);
+        self.stopped.set(false);
+    }
+
     /// Everything passes from now on.
     pub fn open(&self) {
         self.limit.set(usize::MAX);

@@ -74,7 +74,7 @@ pub(super) fn coded() -> Case {
 }
 
 /// All that a server remembers of the register but for its elements.
-fn rank(c: &Arc<Configuration>) -> Request {
+pub(super) fn rank(c: &Arc<Configuration>) -> Request {
     let access = Access::Rank {
         ballot: None,
         want: Want::Tags,

@@ -132,7 +132,7 @@ async fn install<E: Env>(
         match dap::put_data(env, &to, name, found.tag, value, &holders).await {
             Ok(()) => {}
             Err(PutError::Failed(failed)) => return Err(failed),
-            Err(PutError::Unconfirmed | PutError::Fenced { .. }) => {
+            Err(PutError::Unconfirmed | PutError::Fenced { .. } | PutError::Closed) => {
                 unreachable!("there is one version")
             }
         }

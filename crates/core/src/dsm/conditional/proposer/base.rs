@@ -1,13 +1,16 @@
 //! The version that a proposal is based on, and its value.
 
-use super::{Aim, Proposer};
+use super::{Aim, Proposer, Turn};
 use crate::config::Configuration;
-use crate::dap::conditional::{self, Answers, CurrentVersion};
-use crate::dap::{FoundVersion, Scope};
+use crate::dap::conditional::{self, Answers, CurrentVersion, SurveyOutcome};
+use crate::dap::{self, FoundVersion, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::Visit;
+use crate::pointer::Pointer;
+use crate::reconfig::sequence;
+use crate::reconfig::walk::Step;
 use crate::tag::Tag;
 
 /// The current version where a proposal is made, and its value if it was read.
@@ -30,6 +33,19 @@ impl Base {
         }
     }
 
+    /// Of what is found where the object is no register: as if accepted at ballot 0, and never known to be chosen. It has no
+    /// ancestors (`[W-12 becoming-conditional]`).
+    fn of_put(found: FoundVersion) -> Base {
+        let current = CurrentVersion::put(found.tag, found.value.as_ref());
+        let length = found.length;
+        Base {
+            current,
+            value: found.value.map(|value| (value, length)),
+            holders: found.holders,
+            answers: None,
+        }
+    }
+
     /// As the base of a proposal in a later configuration, whose members hold nothing of it.
     pub(super) fn moved_to(self, c: &Configuration) -> Base {
         Base {
@@ -45,6 +61,67 @@ impl Base {
 }
 
 impl<E: Env> Proposer<'_, E> {
+    /// Closes a configuration in which the object is no register, takes its largest version along, and goes on.
+    pub(super) async fn leave_unranked(
+        &self,
+        at: &Visit,
+        largest: &mut Option<Base>,
+    ) -> Result<Step<Turn>, CallError> {
+        let (env, sequences) = (self.env(), self.domain.client.sequences());
+        let pointer = if let Some(next) = sequences.expected(at.c()) {
+            Pointer::pending(&next)
+        } else {
+            sequence::read_config(env, at).await?;
+            let Some(pointer) = at.next() else {
+                return Ok(Step::End(Turn::Again));
+            };
+            pointer
+        };
+        let closed = Visit::closing(at.c(), &pointer);
+        match dap::get_data(env, &closed, self.name, None, Scope::Whole).await {
+            Ok(found) => {
+                let is_larger = |before: &Base| found.tag > before.current.tag;
+                if largest.as_ref().is_none_or(is_larger) && !found.tag.is_initial() {
+                    *largest = Some(Base::of_put(found));
+                }
+            }
+            // What moved on has everything that came before it.
+            Err(CallError::Moved) => *largest = None,
+            Err(failed) => return Err(failed),
+        }
+        let next = closed.next().expect("a closed request is answered so");
+        assert!(at.c().precedes(&next.configuration), "a walk leads upwards");
+        if next.is_final() {
+            sequences.learn(&next.configuration);
+        }
+        Ok(Step::Again(next.configuration))
+    }
+
+    /// What a configuration that is closed holds. `None`: ask again.
+    pub(super) async fn inherit(&self, at: &Visit) -> Result<Option<Base>, CallError> {
+        let env = self.env();
+        if at.is_last() {
+            // It does not say so with its replies.
+            sequence::read_config(env, at).await?;
+        }
+        let Some(pointer) = at.next() else {
+            return Ok(None);
+        };
+        assert!(
+            pointer.configuration.id().index > at.c().id().index,
+            "it comes next"
+        );
+        let closed = Visit::closing(at.c(), &pointer);
+        let wanted = (Scope::Whole, Tag::INITIAL);
+        let asked = conditional::survey(env, &closed, self.name, (None, true), wanted).await?;
+        let SurveyOutcome::Answered(answers) = asked else {
+            unreachable!("nothing is promised, and it is closed")
+        };
+        let mut base = Base::of(answers);
+        let is_read = self.read_value(&closed, &mut base, Scope::Whole).await?;
+        Ok(is_read.then_some(base))
+    }
+
     /// Reads the value of the current version, if it was not read. False: the version went, begin again.
     pub(super) async fn read_value(
         &self,
