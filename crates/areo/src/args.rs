@@ -143,6 +143,17 @@ pub enum DapWord {
     CasGc,
 }
 
+/// How a domain is reconfigured.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReconfigWord {
+    /// Ares II: consensus on each next configuration; servers, code and algorithm can change
+    Ares,
+    /// Rambo: consensus on each next configuration; replicated, and only servers can change
+    Rambo,
+    /// SM: without consensus, and concurrent changes become one; replicated, and only servers can change
+    Sm,
+}
+
 /// What an acknowledgement means.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DurabilityWord {
@@ -339,9 +350,12 @@ pub(crate) enum Domain {
 pub(crate) struct DomainCreate {
     /// Name: 1 to 63 characters out of a-z, 0-9, '-', '_' and '.'
     pub(crate) name: String,
-    /// How values are kept
-    #[arg(long, default_value = "ec")]
-    pub(crate) dap: DapWord,
+    /// How values are kept [default: ec; with --reconfig rambo or sm: abd]
+    #[arg(long)]
+    pub(crate) dap: Option<DapWord>,
+    /// How the domain is reconfigured
+    #[arg(long, default_value = "ares")]
+    pub(crate) reconfig: ReconfigWord,
     /// Data fragments: any K of the servers make the value [default: servers - 2, so that f = 1; of `conditional` 1]
     #[arg(long)]
     pub(crate) k: Option<u8>,

@@ -283,6 +283,7 @@ pub(crate) fn failure(error: Error) -> Failure {
 pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
     let code = match error {
         InvalidChoice::UnknownServer { .. } | InvalidChoice::NotAMember { .. } => Code::NotFound,
+        InvalidChoice::TooFewServers { .. } => Code::Precondition,
         InvalidChoice::AmbiguousServer { .. }
         | InvalidChoice::ServerTwice { .. }
         | InvalidChoice::MemberAlready { .. }
@@ -293,6 +294,8 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         | InvalidChoice::NothingToLeaveOff
         | InvalidChoice::NoCrashTolerated { .. }
         | InvalidChoice::NeedsPiggyback { .. }
+        | InvalidChoice::NotInALattice { .. }
+        | InvalidChoice::ServersOnly { .. }
         | InvalidChoice::InvalidShape { .. } => Code::Usage,
     };
     Failure::new(code, error.to_string())

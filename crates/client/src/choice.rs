@@ -1,6 +1,7 @@
 //! Choosing servers and shape of a configuration: from what people say to a descriptor, or why not.
 
 use crate::cluster::Names;
+use crate::reconfig_kind::ReconfigKind;
 use crate::{InvalidConfiguration, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
@@ -82,6 +83,23 @@ pub enum InvalidChoice {
         /// The shape.
         shape: Shape,
     },
+    /// Of a domain that is reconfigured so: it is replicated, and no service outside decides.
+    NotInALattice {
+        /// How.
+        reconfig: ReconfigKind,
+    },
+    /// A domain that is reconfigured so changes its servers and nothing else.
+    ServersOnly {
+        /// How.
+        reconfig: ReconfigKind,
+    },
+    /// Together with changes that others made at the same time this one would leave too few servers.
+    TooFewServers {
+        /// How many would be left.
+        members: usize,
+        /// How many there must be.
+        least: usize,
+    },
     /// No such configuration can be.
     InvalidShape {
         /// Why.
@@ -154,7 +172,31 @@ impl fmt::Display for InvalidChoice {
                 "{} needs piggybacking: leave piggyback=off and protocol=ares out, or take --dap ec",
                 shape.dap()
             ),
+            InvalidChoice::NotInALattice { .. }
+            | InvalidChoice::ServersOnly { .. }
+            | InvalidChoice::TooFewServers { .. } => self.fmt_of_lattice(f),
             InvalidChoice::InvalidShape { error } => error.fmt(f),
+        }
+    }
+}
+
+impl InvalidChoice {
+    /// The sentence about a domain whose changes are merged.
+    fn fmt_of_lattice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidChoice::NotInALattice { reconfig } => write!(
+                f,
+                "a domain with --reconfig {reconfig} is replicated and decides by itself: take --dap abd, and leave --k and --consensus out"
+            ),
+            InvalidChoice::ServersOnly { reconfig } => write!(
+                f,
+                "a domain with --reconfig {reconfig} changes its servers and nothing else: create another domain, and copy the objects"
+            ),
+            InvalidChoice::TooFewServers { members, least } => write!(
+                f,
+                "with changes that others made at the same time {members} servers would be left, at least {least} must be: add servers, then it is made"
+            ),
+            _ => unreachable!("the others have sentences of their own"),
         }
     }
 }

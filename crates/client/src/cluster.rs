@@ -1,6 +1,7 @@
 //! The cluster as a client sees it: servers, configurations, how everything is.
 
 use crate::experimental::Experimental;
+use crate::reconfig_kind::ReconfigKind;
 use crate::view;
 use crate::{Decider, ServerId, Shape};
 use areo_core::config::Configuration;
@@ -96,7 +97,8 @@ impl From<&ServerRecord> for ServerInfo {
 /// One configuration of a domain. Serialised in one object with its shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConfigurationInfo {
-    /// Its index in the domain's sequence, from 0; serialised as `configuration`.
+    /// Its index in the domain's sequence, from 0, or the number of changes that led to it from the first one; serialised as
+    /// `configuration`.
     #[serde(rename = "configuration")]
     pub index: u32,
     /// Algorithm, n, k, and what follows from them.
@@ -110,6 +112,8 @@ pub struct ConfigurationInfo {
     /// Who decides which configuration comes next; serialised as `consensus`.
     #[serde(rename = "consensus", serialize_with = "view::text")]
     pub decided_by: Decider,
+    /// How the domain is reconfigured.
+    pub reconfig: ReconfigKind,
     /// What only experiments ask for; serialised as a list of settings.
     #[serde(serialize_with = "settings")]
     pub experimental: Experimental,
@@ -245,6 +249,7 @@ impl Names {
             copy_bytes: configuration.descriptor().copy_bytes,
             experimental: Experimental::in_options(configuration.options()),
             decided_by: configuration.descriptor().decided_by.clone(),
+            reconfig: ReconfigKind::of(configuration),
             members: configuration.members().iter().map(member).collect(),
         }
     }

@@ -3,8 +3,9 @@
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
 use crate::experimental::Experimental;
+use crate::reconfig_kind::ReconfigKind;
 use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum};
-use areo_core::config::{Configuration, Descriptor, Options};
+use areo_core::config::{Configuration, Descriptor, Membership, Options};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
@@ -29,6 +30,8 @@ pub struct DomainOptions {
     pub experimental: Experimental,
     /// Who decides which configuration comes next.
     pub decided_by: Decider,
+    /// How it is reconfigured.
+    pub reconfig: ReconfigKind,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,
 }
@@ -43,6 +46,7 @@ impl Default for DomainOptions {
             copy_bytes: None,
             experimental: Experimental::default(),
             decided_by: Decider::Members,
+            reconfig: ReconfigKind::default(),
             allow_f0: false,
         }
     }
@@ -144,7 +148,26 @@ pub(crate) fn first_configuration(
             options.dap,
         )
     };
-    choice::checked(descriptor, options.allow_f0)
+    choice::checked(first(options.reconfig, descriptor)?, options.allow_f0)
+}
+
+/// What was chosen, as the first configuration of a domain that is reconfigured so.
+fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, InvalidChoice> {
+    let decided_by = match reconfig {
+        ReconfigKind::Ares => return Ok(chosen),
+        ReconfigKind::Rambo => Decider::Members,
+        ReconfigKind::Sm => Decider::Agreement,
+    };
+    if !chosen.dap.is_replicated() || chosen.decided_by != Decider::Members {
+        return Err(InvalidChoice::NotInALattice { reconfig });
+    }
+    let membership = Membership::first(chosen.members);
+    Ok(Descriptor {
+        members: membership.members(),
+        lattice: Some(membership),
+        decided_by,
+        ..chosen
+    })
 }
 
 /// The servers that are meant; all of them if none is named.

@@ -2,8 +2,9 @@
 //! [objects](crate::objects), [streams](crate::stream), files, sweeps and changes of its configuration.
 
 use crate::cluster::{ConfigurationInfo, Names};
-use crate::error::Operation;
+use crate::error::{Error, Invalid, Operation};
 use crate::metrics::Metrics;
+use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline, KnownDomain, RunningJob, Session, Subject};
 use crate::statistics::Statistics;
 use areo_core::object::Name;
@@ -79,6 +80,23 @@ impl Domain {
     /// Its configuration, the latest final one that operations through this handle met: algorithm, n, k, quorum, f, members.
     pub fn configuration(&self) -> ConfigurationInfo {
         self.names().configuration(&self.known.noted())
+    }
+
+    /// How it is reconfigured.
+    pub fn reconfig_kind(&self) -> ReconfigKind {
+        ReconfigKind::of(self.known.found())
+    }
+
+    /// Refuses a value in blocks in a domain that keeps values whole: the cells of uploads go along a sequence
+    /// (`[X-20 decided-once]`).
+    pub(crate) fn check_blocks(&self) -> Result<(), Error> {
+        match self.reconfig_kind() {
+            ReconfigKind::Ares => Ok(()),
+            reconfig => {
+                let reason = Invalid::WholeValues { reconfig };
+                Err(Error::Invalid { reason })
+            }
+        }
     }
 
     /// The same domain with another deadline for each operation.

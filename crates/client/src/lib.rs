@@ -77,6 +77,7 @@ mod metrics;
 mod object;
 mod objects;
 mod reconfig;
+mod reconfig_kind;
 mod repair;
 mod session;
 mod shape;
@@ -115,6 +116,7 @@ pub use reconfig::{
     Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
     ReconfigOutcome, Successor, UnreachableServer,
 };
+pub use reconfig_kind::ReconfigKind;
 pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};
 pub use session::ROOT_DOMAIN;
 pub use shape::Shape;

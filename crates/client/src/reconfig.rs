@@ -465,6 +465,9 @@ async fn resume(
 fn failed(context: &Context, error: ares::AresError) -> ReconfigError {
     match error {
         ares::AresError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
+        ares::AresError::TooFew { members, least } => {
+            InvalidChoice::TooFewServers { members, least }.into()
+        }
         error => context.reconfig_error(error).into(),
     }
 }

@@ -3,7 +3,9 @@
 //!
 //! What must have one winner is decided here and never by a tagged write: the first configuration of a domain, and each
 //! further one; the fate of an upload, and that of a version at too few members ([`fate`]). [`paxos`] needs no log and no leader.
+//! In a domain whose configurations are a lattice [`agreement`] may take its place: what is proposed at the same time is merged.
 
+pub mod agreement;
 pub mod fate;
 pub mod outside;
 pub mod paxos;
@@ -101,6 +103,7 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
         let service = &at.c().descriptor().decided_by;
         match service {
             Decider::Members => Members(&self.0).propose(env, at, proposal).await,
+            Decider::Agreement => unreachable!("in a lattice, which is not a sequence"),
             Decider::Etcd { .. } => outside::propose(env, at, service, proposal)
                 .await
                 .map(Some)

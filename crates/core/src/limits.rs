@@ -49,6 +49,8 @@ pub const INDEX: u32 = 1 << 31;
 /// Servers that a membership of a lattice names: those that were ever a member of its domain. Its descriptor fits where
 /// descriptors go ([`CELL_BYTES`]).
 pub const LATTICE_SERVERS: usize = 384;
+/// Members that merged changes leave, at least, unless there were fewer before (`[R-3 never-too-few]`).
+pub const LATTICE_MEMBERS: usize = 3;
 /// Pointers that a configuration has at a time (`[R-25 whole-sets]`).
 pub const SUCCESSORS: usize = 32;
 /// Versions of one object whose fate is being decided at once.

@@ -191,7 +191,7 @@ pub struct Announcement {
     pub element_bytes: u64,
 }
 
-/// One step of single-decree Paxos ([`crate::consensus::paxos`]).
+/// One step of single-decree Paxos ([`crate::consensus::paxos`]), or of lattice agreement ([`crate::consensus::agreement`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CellRequest {
     /// What have you accepted? Promises nothing.
@@ -208,6 +208,8 @@ pub enum CellRequest {
         /// The value.
         value: Bytes,
     },
+    /// Keep the join of this membership and of what you have, and say what that is. Only of the cell of lattice agreement.
+    Join(Bytes),
 }
 
 /// A ballot: unique per attempt, also between tasks of one client, because it contains the client and its counter.

@@ -5,9 +5,11 @@
 //! | [`walk`] | going along the sequence: what every operation does |
 //! | [`sequence`] | what a client remembers of it; reading and writing pointers |
 //! | [`ares`] | appending a configuration: decide, announce, transfer, finalize, collect (`docs/spec` 3.3, 3.4) |
+//! | `lattice` | the same in a domain whose configurations are a lattice: Rambo, SM (`docs/spec` 6.3, 6.5) |
 //! | [`transfer`] | bringing the state of a domain into a configuration |
 
 pub mod ares;
+mod lattice;
 pub mod sequence;
 pub mod transfer;
 pub mod walk;

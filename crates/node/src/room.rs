@@ -72,8 +72,10 @@ fn of_body(body: &Body, announced_limit: u64) -> u64 {
             .sum(),
         Body::Cell { cell, step } => match step {
             CellRequest::Accept { value, .. } => small_footprint(cell.len() + value.len()),
-            // What was accepted before is recorded again with the promise.
-            CellRequest::Prepare { .. } => small_footprint(cell.len() + CELL_BYTES),
+            // What was accepted before is recorded again with the promise, or with what is joined to it.
+            CellRequest::Prepare { .. } | CellRequest::Join(_) => {
+                small_footprint(cell.len() + CELL_BYTES)
+            }
             CellRequest::Query => 0,
         },
         Body::Register { record, .. } => of_record(record),

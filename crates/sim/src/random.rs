@@ -19,6 +19,11 @@ impl Random {
         mix(state)
     }
 
+    /// A number that leaves what is drawn next as it is: one for each name and moment.
+    pub(crate) fn beside(&self, name: u64) -> u64 {
+        mix(mix(name) ^ self.0.get())
+    }
+
     /// From 0 to `limit` - 1.
     pub(crate) fn below(&self, limit: u64) -> u64 {
         assert!(limit > 0, "there is something to choose from");

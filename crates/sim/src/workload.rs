@@ -3,14 +3,13 @@
 use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{History, Operation};
-use crate::random::Random;
 use crate::run::{Options, Work};
 use crate::world::{World, call::SimEnv, id_of};
-use areo_core::config::{self, Collect, Configuration, Dap, Descriptor, ServerId};
+use areo_core::config::{self, Configuration, Dap, Decider, Descriptor, ServerId};
+use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::manager::Creation;
 use areo_core::object::DomainId;
-use areo_core::{dap, dsm::Client};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -23,10 +22,13 @@ use std::time::Duration;
 mod files;
 mod finale;
 mod large;
+mod lattice;
 mod moving;
 mod operation;
+mod shape;
 
 use operation::One;
+use shape::{conditional, drawn_conditional, drawn_members, drawn_options, options_of};
 
 /// Client processes.
 pub(crate) const PROCESSES: usize = 3;
@@ -69,6 +71,8 @@ struct Shape {
     coded: (Vec<usize>, Dap),
     /// The servers of the domain with copies.
     copied: Vec<usize>,
+    /// How successors of its configurations are established, if they are a lattice.
+    lattice: Option<Decider>,
     /// The servers of the conditional domain, and how they keep it.
     conditional: (Vec<usize>, Dap),
     delta: u16,
@@ -111,53 +115,6 @@ fn configuration(
     .expect("a valid descriptor")
 }
 
-/// Mostly the default.
-fn drawn_options(random: &Random) -> config::Options {
-    let collect = match random.index(6) {
-        0 => Collect::Off,
-        1 => Collect::Paper,
-        _ => Collect::On,
-    };
-    let piggyback = random.index(4) > 0;
-    config::Options { piggyback, collect }
-}
-
-/// The options of a configuration: a kind whose versions a round finalizes is offered with piggybacking only.
-fn options_of(c: &Configuration, drawn: config::Options) -> config::Options {
-    let piggyback = drawn.piggyback || dap::finalizes(c);
-    config::Options { piggyback, ..drawn }
-}
-
-/// The servers of a domain's first configuration, and how they keep it: often the usual five, four or three.
-fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) {
-    let (random, cluster) = (world.random(), world.cluster());
-    let all: Vec<usize> = (0..cluster.servers).collect();
-    if cluster.is_usual() && random.chance(500) {
-        let (n, k) = [(5, 3), (5, 3), (4, 2)][random.index(3)];
-        return match is_coded {
-            true => (
-                all[cluster.servers - n..].to_vec(),
-                Cluster::coded(random, k),
-            ),
-            false => (vec![0, 2, 4], Dap::Abd),
-        };
-    }
-    let (n, dap) = cluster.shape(random, cluster.servers, is_coded);
-    (Cluster::members(random, all, n, &[]), dap)
-}
-
-/// The same of the conditional domain: replicated or coded.
-fn drawn_conditional(world: &World) -> (Vec<usize>, Dap) {
-    let is_coded = world.random().chance(500);
-    let (members, dap) = drawn_members(world, is_coded);
-    (members, conditional(dap))
-}
-
-/// The conditional kind that keeps values alike.
-fn conditional(dap: Dap) -> Dap {
-    Dap::Conditional { k: dap.k() }
-}
-
 /// What an operation came to.
 enum End {
     Done,
@@ -171,6 +128,7 @@ impl Workload {
         let mut shape = Shape {
             coded: drawn_members(world, true),
             copied: drawn_members(world, false).0,
+            lattice: lattice::drawn(random),
             conditional: drawn_conditional(world),
             delta: [0, 1, 1, 5][random.index(4)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
@@ -428,7 +386,11 @@ impl Workload {
                 let (servers, dap) = &self.shape.conditional;
                 self.first(domain, servers, *dap, self.shape.copy_bytes)
             }
-            _ => self.first(domain, &self.shape.copied, Dap::Abd, 0),
+            _ => {
+                let plain = self.first(domain, &self.shape.copied, Dap::Abd, 0);
+                let lattice = self.shape.lattice.as_ref();
+                lattice.map_or(plain.clone(), |by| lattice::first(&plain, by))
+            }
         };
         if !self.world.want(first.members()) {
             // Too many of its servers are gone, or going.

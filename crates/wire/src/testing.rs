@@ -28,6 +28,7 @@ pub fn request_name(request: &Request) -> &'static str {
                 CellRequest::Query => "cell-query",
                 CellRequest::Prepare { .. } => "cell-prepare",
                 CellRequest::Accept { .. } => "cell-accept",
+                CellRequest::Join(_) => "cell-join",
             },
             Body::Cells { .. } => "cells",
             Body::ReadConfig => "read-config",

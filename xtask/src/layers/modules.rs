@@ -47,6 +47,7 @@ const CLIENT: Layers = Layers {
     ground: &[
         "experimental",
         "metrics",
+        "reconfig_kind",
         "shape",
         "span",
         "statistics",

@@ -1,8 +1,8 @@
 //! The part of the command line that chooses configurations.
 
-use super::DapWord;
+use super::{DapWord, ReconfigWord};
 use areo_client::experimental::Experimental;
-use areo_client::{Change, DapKind, Decider};
+use areo_client::{Change, DapKind, Decider, ReconfigKind};
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand, Debug)]
@@ -87,6 +87,16 @@ impl ExperimentalArgs {
     pub(crate) fn all(&self) -> Experimental {
         let all = self.experimental.iter().copied();
         all.fold(Experimental::default(), Experimental::and)
+    }
+}
+
+impl From<ReconfigWord> for ReconfigKind {
+    fn from(word: ReconfigWord) -> ReconfigKind {
+        match word {
+            ReconfigWord::Ares => ReconfigKind::Ares,
+            ReconfigWord::Rambo => ReconfigKind::Rambo,
+            ReconfigWord::Sm => ReconfigKind::Sm,
+        }
     }
 }
 

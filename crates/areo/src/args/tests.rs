@@ -145,7 +145,7 @@ fn lists_and_pairs_are_split() {
         panic!("domain create is domain create");
     };
     assert_eq!(create.servers, ["a", "b", "c"]);
-    assert_eq!((create.dap, create.k), (DapWord::Ec, Some(2)));
+    assert_eq!((create.dap, create.k), (None, Some(2)));
     assert_eq!((create.copy_limit, create.delta), (Some(4096), Some(9)));
     assert_eq!(create.consensus, None);
     let sentence = refused("domain create photos --consensus raft=a:1");

@@ -1,6 +1,6 @@
 //! `areo domain create|ls|show`.
 
-use crate::args::{self, DapWord};
+use crate::args::{self, DapWord, ReconfigWord};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
@@ -28,19 +28,25 @@ pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
 
 async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
     // Refused here, where no server has to be asked.
-    dap(args.dap, args.k, 1)?;
+    let usual = match args.reconfig {
+        ReconfigWord::Ares => DapWord::Ec,
+        ReconfigWord::Rambo | ReconfigWord::Sm => DapWord::Abd,
+    };
+    let word = args.dap.unwrap_or(usual);
+    dap(word, args.k, 1)?;
     let client = session.connect().await?;
     let n = match args.servers.len() {
         0 => client.servers().await.map_err(failure)?.len(),
         named => named,
     };
     let options = DomainOptions {
-        dap: dap(args.dap, args.k, n)?,
+        dap: dap(word, args.k, n)?,
         servers: args.servers,
         delta: args.delta,
         copy_bytes: args.copy_limit,
         experimental: args.experimental.all(),
         decided_by: args.consensus.unwrap_or_default(),
+        reconfig: args.reconfig.into(),
         allow_f0: args.allow_f0,
     };
     let created = client.create_domain(&args.name, options).await;
@@ -226,6 +232,7 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
                 false => configuration.copy_bytes.to_string(),
             },
         ),
+        ("reconfig", configuration.reconfig.to_string()),
         ("decided by", configuration.decided_by.to_string()),
     ];
     let experimental = experimental(configuration);
@@ -249,7 +256,7 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
 mod tests {
     use super::*;
     use areo_client::experimental::Experimental;
-    use areo_client::{Decider, Member, ServerId};
+    use areo_client::{Decider, Member, ReconfigKind, ServerId};
 
     #[test]
     fn k_leaves_room_for_one_crash_by_default() {
@@ -280,6 +287,7 @@ mod tests {
                 copy_bytes: 16_384,
                 experimental: Experimental::default(),
                 decided_by: Decider::Members,
+                reconfig: ReconfigKind::default(),
                 members: vec![member(1), member(2)],
             },
             pending: Some(Vec::new()),
@@ -296,7 +304,7 @@ mod tests {
                 "domain": "photos", "id": "0f".repeat(16), "configuration": 0, "status": "finalized",
                 "dap": "ec", "n": 2, "k": 1, "quorum": 2, "f": 0, "fragments_spare": 1,
                 "stored_per_byte": 2.0, "delta": 5, "copy_limit_bytes": 16384,
-                "consensus": "members", "experimental": [], "pending": [],
+                "consensus": "members", "reconfig": "ares", "experimental": [], "pending": [],
                 "servers": [member("1", None), member("2", Some("127.0.0.1:7401"))],
             })
         );

@@ -305,6 +305,7 @@ mod tests {
             copy_bytes,
             experimental: Experimental::default(),
             decided_by: areo_client::Decider::Members,
+            reconfig: areo_client::ReconfigKind::default(),
             members: Vec::new(),
         };
         let coded = configuration(Dap::Ec { k: 3 }, 5, 16);

@@ -133,6 +133,7 @@ fn a_domain_that_was_not_created_has_an_exit_code() {
         copy_bytes: 0,
         experimental: areo_client::experimental::Experimental::default(),
         decided_by: areo_client::Decider::Members,
+        reconfig: areo_client::ReconfigKind::default(),
         members: Vec::new(),
     });
     let name = String::from("photos");

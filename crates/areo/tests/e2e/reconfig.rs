@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod experiments;
+mod merged;
 mod outside;
 mod refused;
 mod streams;

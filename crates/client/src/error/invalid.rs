@@ -1,6 +1,7 @@
 //! What cannot be asked for.
 
 use super::Error;
+use crate::reconfig_kind::ReconfigKind;
 use crate::{InvalidDomainName, InvalidKey, InvalidMetadata};
 use areo_core::limits;
 use std::fmt;
@@ -34,6 +35,11 @@ pub enum Invalid {
     NotConditional {
         /// The domain.
         domain: String,
+    },
+    /// The value is too long for a domain that keeps values whole.
+    WholeValues {
+        /// How the domain is reconfigured.
+        reconfig: ReconfigKind,
     },
     /// The value is too long to be had in memory whole ([`limits::VALUE_BYTES`]).
     InMemory {
@@ -105,6 +111,11 @@ impl fmt::Display for Invalid {
             Invalid::NotConditional { domain } => write!(
                 f,
                 "'{domain}' is not conditional, so that several concurrent writes on one version may succeed: create a domain with --dap conditional, or make an abd or ec domain conditional by areo reconfig start {domain} --dap conditional"
+            ),
+            Invalid::WholeValues { reconfig } => write!(
+                f,
+                "a domain with --reconfig {reconfig} keeps values whole, of at most {} bytes each: take another domain, or a file",
+                limits::MAX_BLOCK_BYTES
             ),
             Invalid::InMemory { bytes } => write!(
                 f,

@@ -3,8 +3,9 @@
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
 use crate::experimental::Experimental;
+use crate::reconfig_kind::ReconfigKind;
 use crate::{Dap, Decider, ServerId, Shape};
-use areo_core::config::{Configuration, Descriptor};
+use areo_core::config::{Configuration, Descriptor, Membership};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
 
@@ -111,8 +112,11 @@ pub(super) fn wanted(
     names: &Names,
 ) -> Result<Arc<Configuration>, InvalidChoice> {
     let members = members(change, last, names)?;
-    let dap = dap(change, last.dap(), members.len())?;
     let current = last.descriptor();
+    if let Some(membership) = &current.lattice {
+        return merged(change, last, membership.of_members(&members));
+    }
+    let dap = dap(change, last.dap(), members.len())?;
     let descriptor = Descriptor {
         index: current.index + 1,
         members,
@@ -131,6 +135,27 @@ pub(super) fn wanted(
     let allowed = last.check_next(&wanted);
     allowed.map_err(|error| InvalidChoice::InvalidShape { error })?;
     Ok(wanted)
+}
+
+/// The same in a domain whose configurations are a lattice.
+fn merged(
+    change: &Change,
+    last: &Configuration,
+    membership: Membership,
+) -> Result<Arc<Configuration>, InvalidChoice> {
+    let reconfig = ReconfigKind::of(last);
+    let changes_more = change.dap.is_some()
+        || change.k.is_some()
+        || change.delta.is_some()
+        || change.decided_by.is_some()
+        || change.experimental != Experimental::default();
+    if changes_more {
+        return Err(InvalidChoice::ServersOnly { reconfig });
+    }
+    let kept = membership.members().len() == last.n();
+    let invalid = |error| InvalidChoice::InvalidShape { error };
+    let wanted = last.with_membership(membership).map_err(invalid)?;
+    choice::checked(wanted.descriptor().clone(), change.allow_f0 || kept)
 }
 
 fn dap(change: &Change, current: Dap, n: usize) -> Result<Dap, InvalidChoice> {

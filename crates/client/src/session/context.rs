@@ -201,6 +201,7 @@ impl Context {
             AresError::Removed => self.removed(),
             AresError::Invalid(error) | AresError::Decided(error) => later_version(&error),
             AresError::NotBegun(failed) => self.not_applied(&failed),
+            AresError::TooFew { .. } => unreachable!("a removal leaves any number of servers"),
             AresError::Undecided(undecided) => self.undecided(undecided),
             AresError::Pending(failed) => self.unknown(&failed),
         }

@@ -7,12 +7,14 @@ use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
+use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::{Condition, WriteDecision};
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
+use areo_core::limits;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
 use areo_core::tag::Writer;
@@ -76,7 +78,11 @@ impl Upload {
 
     /// The length of every block that is pushed but the last one.
     pub(super) fn block_bytes(&self) -> usize {
-        self.options.block_bytes as usize
+        match self.domain.reconfig_kind() {
+            ReconfigKind::Ares => self.options.block_bytes as usize,
+            // The first one is the whole value.
+            ReconfigKind::Rambo | ReconfigKind::Sm => limits::MAX_BLOCK_BYTES as usize,
+        }
     }
 
     fn metadata(&self) -> Metadata {
@@ -123,6 +129,7 @@ impl Upload {
     }
 
     fn begin(&mut self) -> Result<(), Error> {
+        self.domain.check_blocks()?;
         let (parts, receiver) = mpsc::channel(1);
         let block_bytes = self.options.block_bytes;
         let condition = self.condition.map(|it| (it, self.options.request));

@@ -124,6 +124,11 @@ impl Dap {
         matches!(self, Dap::Conditional { .. })
     }
 
+    /// Whether every member holds the whole value, and may store it whenever it comes.
+    pub fn is_replicated(self) -> bool {
+        matches!(self, Dap::Abd | Dap::AbdPublished)
+    }
+
     /// Whether it ends a domain.
     pub fn is_removal(self) -> bool {
         self == Dap::Removed

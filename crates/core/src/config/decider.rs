@@ -15,14 +15,20 @@ pub enum Decider {
         /// Where its members listen for clients, each as `HOST:PORT`.
         endpoints: Vec<String>,
     },
+    /// Its members, in a domain whose configurations are a lattice: by lattice agreement, as in SM. Changes that are made at
+    /// the same time are merged.
+    Agreement,
 }
 
+const MEMBERS: &str = "members";
+const AGREEMENT: &str = "lattice-agreement";
 const ETCD: &str = "etcd=";
 
 impl fmt::Display for Decider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Decider::Members => f.write_str("members"),
+            Decider::Members => f.write_str(MEMBERS),
+            Decider::Agreement => f.write_str(AGREEMENT),
             Decider::Etcd { endpoints } => write!(f, "{ETCD}{}", endpoints.join(",")),
         }
     }
@@ -52,8 +58,10 @@ impl FromStr for Decider {
     type Err = InvalidDecider;
 
     fn from_str(text: &str) -> Result<Decider, InvalidDecider> {
-        if text == "members" {
-            return Ok(Decider::Members);
+        match text {
+            MEMBERS => return Ok(Decider::Members),
+            AGREEMENT => return Ok(Decider::Agreement),
+            _ => {}
         }
         let listed = text.strip_prefix(ETCD).unwrap_or_default();
         let endpoints: Vec<String> = listed.split(',').map(ToOwned::to_owned).collect();
@@ -81,6 +89,7 @@ mod tests {
     fn deciders_are_words() {
         for text in [
             "members",
+            "lattice-agreement",
             "etcd=127.0.0.1:2379",
             "etcd=a:1,[::1]:2,c.example:3",
         ] {

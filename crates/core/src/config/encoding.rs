@@ -5,6 +5,7 @@ use crate::limits;
 use crate::object::DomainId;
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Bytes, BytesMut};
+use std::collections::BTreeMap;
 
 const DOMAIN: u16 = MUST_UNDERSTAND | 1;
 const PARTITION: u16 = MUST_UNDERSTAND | 2;
@@ -49,13 +50,46 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
         field(DECIDER, descriptor.decided_by.to_string().as_bytes());
     }
     if let Some(membership) = &descriptor.lattice {
-        let entry = |(server, version): (&ServerId, &u32)| {
-            [server.0.to_le_bytes().as_slice(), &version.to_le_bytes()].concat()
-        };
-        let entries: Vec<u8> = membership.versions().iter().flat_map(entry).collect();
-        field(LATTICE, &entries);
+        field(LATTICE, &entries(membership));
     }
     out.freeze()
+}
+
+/// The servers of a membership with their versions, by id.
+fn entries(membership: &Membership) -> Vec<u8> {
+    let entry = |(server, version): (&ServerId, &u32)| {
+        [server.0.to_le_bytes().as_slice(), &version.to_le_bytes()].concat()
+    };
+    membership.versions().iter().flat_map(entry).collect()
+}
+
+impl Membership {
+    /// As it is stored and sent where it stands alone: the field of a descriptor, and the kind of a removal.
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        tlv::put_field(&mut out, LATTICE, &entries(self));
+        if self.is_removal() {
+            tlv::put_field(&mut out, Dap::Removed.field().0, &[]);
+        }
+        out.freeze()
+    }
+
+    /// What [`Membership::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`TlvError`].
+    pub fn decode(encoded: &[u8]) -> Result<Membership, TlvError> {
+        let (mut versions, mut removed) = (None, false);
+        for field in tlv::fields(encoded) {
+            match field? {
+                (LATTICE, value) => versions = Some(lattice(value)?),
+                (kind, []) if kind == Dap::Removed.field().0 => removed = true,
+                (kind, _) => tlv::unknown(kind)?,
+            }
+        }
+        let versions = versions.ok_or(TlvError::Missing { kind: LATTICE })?;
+        Ok(Membership::of_versions(versions, removed))
+    }
 }
 
 fn option_bits(options: Options) -> u32 {
@@ -79,8 +113,8 @@ fn options(bits: u32) -> Option<Options> {
     Some(Options { piggyback, collect })
 }
 
-/// The membership, if the entries are by id and distinct: of one there is one encoding.
-fn lattice(value: &[u8]) -> Option<Membership> {
+/// The versions, if the entries are by id and distinct: of one membership there is one encoding.
+fn lattice(value: &[u8]) -> Result<BTreeMap<ServerId, u32>, TlvError> {
     let (entries, rest) = value.as_chunks::<LATTICE_ENTRY_BYTES>();
     let entry = |entry: &[u8; LATTICE_ENTRY_BYTES]| {
         let (server, version) = entry.split_first_chunk()?;
@@ -90,9 +124,12 @@ fn lattice(value: &[u8]) -> Option<Membership> {
             u32::from_le_bytes(version),
         ))
     };
-    let entries: Vec<_> = entries.iter().map(entry).collect::<Option<_>>()?;
-    let is_canonical = rest.is_empty() && entries.is_sorted_by(|(a, _), (b, _)| a < b);
-    is_canonical.then(|| Membership::of_versions(entries.into_iter().collect()))
+    let entries: Option<Vec<_>> = entries.iter().map(entry).collect();
+    let is_canonical =
+        |entries: &Vec<(ServerId, u32)>| entries.is_sorted_by(|(a, _), (b, _)| a < b);
+    let entries = entries.filter(|entries| rest.is_empty() && is_canonical(entries));
+    let invalid = TlvError::Invalid { kind: LATTICE };
+    Ok(entries.ok_or(invalid)?.into_iter().collect())
 }
 
 pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
@@ -100,7 +137,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     let (mut members, mut dap, mut delta) = (None, None, None);
     let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
     let (mut chosen, mut decided_by) = (Options::default(), Decider::Members);
-    let mut membership = None;
+    let mut versions = None;
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
@@ -129,7 +166,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 let decider = text.and_then(|text| text.parse().ok());
                 decided_by = decider.ok_or(TlvError::Invalid { kind })?;
             }
-            LATTICE => membership = Some(lattice(value).ok_or(TlvError::Invalid { kind })?),
+            LATTICE => versions = Some(lattice(value)?),
             _ => match Dap::of_field(kind, value)? {
                 Some(said) => dap = Some(said),
                 None => tlv::unknown(kind)?,
@@ -137,16 +174,17 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
         }
     }
     let missing = |kind| TlvError::Missing { kind };
+    let dap = dap.ok_or(missing(Dap::Abd.field().0))?;
     Ok(Descriptor {
         domain: domain.ok_or(missing(DOMAIN))?,
         partition: partition.ok_or(missing(PARTITION))?,
         index: index.ok_or(missing(INDEX))?,
         members: members.ok_or(missing(MEMBERS))?,
-        dap: dap.ok_or(missing(Dap::Abd.field().0))?,
+        dap,
         delta: delta.ok_or(missing(DELTA))?,
         copy_bytes,
         options: chosen,
         decided_by,
-        lattice: membership,
+        lattice: versions.map(|versions| Membership::of_versions(versions, dap.is_removal())),
     })
 }

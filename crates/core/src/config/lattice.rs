@@ -8,9 +8,10 @@
 //! the size only rises. Two memberships of which neither precedes the other may have one size: an index alone never says that
 //! one configuration precedes another ([`Configuration::precedes`], `[L-1 one-order]`).
 
-use super::{Configuration, InvalidConfiguration, ServerId};
+use super::{Configuration, Dap, Decider, Descriptor, InvalidConfiguration, ServerId};
 use crate::limits;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What tells the configurations of a lattice apart: a version for each server that was ever a member.
 ///
@@ -19,18 +20,20 @@ use std::collections::BTreeMap;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Membership {
     versions: BTreeMap<ServerId, u32>,
+    /// The domain is removed, and each join with this one says so.
+    removed: bool,
 }
 
 impl Membership {
     /// That of the first configuration of a domain: nothing precedes it.
     pub fn first(members: impl IntoIterator<Item = ServerId>) -> Membership {
         let versions = members.into_iter().map(|member| (member, 0)).collect();
-        Membership { versions }
+        Membership::of_versions(versions, false)
     }
 
     /// With these versions, as they are stored and sent.
-    pub(super) fn of_versions(versions: BTreeMap<ServerId, u32>) -> Membership {
-        Membership { versions }
+    pub(super) fn of_versions(versions: BTreeMap<ServerId, u32>, removed: bool) -> Membership {
+        Membership { versions, removed }
     }
 
     /// The version of each server that was ever a member.
@@ -64,6 +67,34 @@ impl Membership {
         }
     }
 
+    /// This one, with these servers as its members from now on.
+    #[must_use]
+    pub fn of_members(&self, members: &[ServerId]) -> Membership {
+        let goes = |server: &ServerId| !members.contains(server);
+        let gone = self.members().into_iter().filter(goes);
+        let left = gone.fold(self.clone(), |left, server| left.without(server));
+        let changed = members
+            .iter()
+            .fold(left, |changed, server| changed.with(*server));
+        assert!(self.is_within(&changed), "changes lead upwards");
+        changed
+    }
+
+    /// This one, and the domain is removed.
+    #[must_use]
+    pub fn removal(&self) -> Membership {
+        let removed = true;
+        Membership {
+            removed,
+            ..self.clone()
+        }
+    }
+
+    /// Whether the domain is removed.
+    pub fn is_removal(&self) -> bool {
+        self.removed
+    }
+
     fn at(&self, server: ServerId, version: u32) -> Membership {
         let mut changed = self.clone();
         changed.versions.insert(server, version);
@@ -80,6 +111,7 @@ impl Membership {
             let known = joined.versions.entry(*server).or_insert(*version);
             *known = (*known).max(*version);
         }
+        joined.removed |= other.removed;
         assert!(
             self.is_within(&joined) && other.is_within(&joined),
             "a join is above what it joins"
@@ -93,7 +125,7 @@ impl Membership {
             let known = other.versions.get(server);
             known.is_some_and(|known| known >= version)
         };
-        self.versions.iter().all(reaches)
+        self.versions.iter().all(reaches) && (other.removed || !self.removed)
     }
 
     /// Whether the other one has every change of this one, and more (`<`).
@@ -104,7 +136,9 @@ impl Membership {
     /// How many changes led here: rises along the order within a domain. `None`: more than an index can say.
     pub fn size(&self) -> Option<u32> {
         let mut versions = self.versions.values();
-        versions.try_fold(0_u32, |size, version| size.checked_add(*version))
+        versions.try_fold(u32::from(self.removed), |size, version| {
+            size.checked_add(*version)
+        })
     }
 }
 
@@ -130,21 +164,49 @@ impl Configuration {
         self == other || other.precedes(self)
     }
 
-    /// Checks that a descriptor's index and members are those that its membership says, and that the rest of it is possible
-    /// without consensus.
+    /// The configuration of this domain, which is a lattice, that has this membership and is like this one otherwise.
+    ///
+    /// # Errors
+    /// [`InvalidConfiguration`] if it has no members, too many, or more changes than an index can say.
+    pub fn with_membership(
+        &self,
+        membership: Membership,
+    ) -> Result<Arc<Configuration>, InvalidConfiguration> {
+        assert!(self.descriptor.lattice.is_some(), "a sequence has none");
+        assert!(!self.dap().is_removal(), "nothing comes after a removal");
+        let index = membership.size().ok_or(InvalidConfiguration::Index)?;
+        let dap = match membership.removed {
+            true => Dap::Removed,
+            false => self.descriptor.dap,
+        };
+        Configuration::new(Descriptor {
+            index,
+            members: membership.members(),
+            dap,
+            lattice: Some(membership),
+            ..self.descriptor.clone()
+        })
+    }
+
+    /// Checks that a descriptor's index, members and kind are those that its membership says, and that the rest of it is
+    /// possible in a lattice: its objects are replicated, and its members alone establish what comes next.
     pub(super) fn check_lattice(&self) -> Result<(), InvalidConfiguration> {
         let descriptor = &self.descriptor;
-        let Some(membership) = &descriptor.lattice else {
-            return Ok(());
+        let fits = match &descriptor.lattice {
+            None => descriptor.decided_by != Decider::Agreement,
+            Some(membership) => {
+                let keeps_copies = descriptor.dap.is_replicated() || membership.removed;
+                membership.size() == Some(descriptor.index)
+                    && membership.members() == descriptor.members
+                    && membership.removed == descriptor.dap.is_removal()
+                    && membership.versions().len() <= limits::LATTICE_SERVERS
+                    && keeps_copies
+                    && !matches!(descriptor.decided_by, Decider::Etcd { .. })
+            }
         };
-        let fits = membership.size() == Some(descriptor.index)
-            && membership.members() == descriptor.members
-            && membership.versions().len() <= limits::LATTICE_SERVERS;
-        let keeps_copies = !descriptor.dap.is_coded() && !descriptor.dap.is_removal();
-        if fits && keeps_copies {
-            Ok(())
-        } else {
-            Err(InvalidConfiguration::Lattice)
+        match fits {
+            true => Ok(()),
+            false => Err(InvalidConfiguration::Lattice),
         }
     }
 }
@@ -165,7 +227,8 @@ mod tests {
                     let versions = [(1, Some(first)), (2, Some(second)), (3, third)];
                     let known = versions.into_iter();
                     let known = known.filter_map(|(id, version)| Some((ServerId(id), version?)));
-                    all.push(Membership::of_versions(known.collect()));
+                    let present = Membership::of_versions(known.collect(), false);
+                    all.extend([present.removal(), present]);
                 }
             }
         }
@@ -213,7 +276,33 @@ mod tests {
             "two memberships of one size need not be the same"
         );
         let versions = [(ServerId(1), u32::MAX), (ServerId(2), 1)];
-        assert_eq!(Membership::of_versions(versions.into()).size(), None);
+        assert_eq!(Membership::of_versions(versions.into(), false).size(), None);
+    }
+
+    #[test]
+    fn memberships_survive_alone() {
+        for membership in small() {
+            let encoded = membership.encode();
+            assert_eq!(Membership::decode(&encoded), Ok(membership));
+            let cut = Membership::decode(&encoded[..encoded.len() - 1]);
+            assert!(cut.is_err());
+        }
+        assert!(Membership::decode(&[]).is_err());
+    }
+
+    #[test]
+    fn members_are_chosen_and_removals_stay() {
+        let all = small();
+        for membership in &all {
+            let chosen = [ServerId(2), ServerId(3)];
+            let changed = membership.of_members(&chosen);
+            assert_eq!(changed.members(), chosen);
+            assert_eq!(changed.of_members(&chosen), changed);
+            assert_eq!(changed.is_removal(), membership.is_removal());
+            for other in &all {
+                assert!(other.join(&membership.removal()).is_removal());
+            }
+        }
     }
 
     #[test]
@@ -254,7 +343,10 @@ mod tests {
         let (left, right) = (first.with(ServerId(4)), first.with(ServerId(5)));
         let made = |membership: &Membership| Configuration::new(of(membership)).unwrap();
         let [bottom, left, right, top] = [&first, &left, &right, &left.join(&right)].map(made);
-        for c in [&bottom, &left, &right, &top] {
+        let removal = top.descriptor().lattice.clone().map(|it| it.removal());
+        let removal = top.with_membership(removal.unwrap()).unwrap();
+        assert!(removal.dap().is_removal());
+        for c in [&bottom, &left, &right, &top, &removal] {
             let read = Configuration::decode(c.encoded().clone()).unwrap();
             assert_eq!((&read, read.descriptor()), (c, c.descriptor()));
             assert!(!c.precedes(c) && c.is_at_least(c));
@@ -264,6 +356,7 @@ mod tests {
         };
         assert!(is_below(&bottom, &left) && is_below(&bottom, &top));
         assert!(is_below(&left, &top) && is_below(&right, &top));
+        assert!(is_below(&top, &removal) && is_below(&left, &removal));
         assert!(!left.precedes(&right) && !right.precedes(&left));
         assert_eq!(left.id().index, right.id().index);
         let sequence = replicated(3);
@@ -297,6 +390,28 @@ mod tests {
                 dap: Dap::Ec { k: 2 },
                 ..right()
             },
+            Descriptor {
+                dap: Dap::Conditional { k: 1 },
+                ..right()
+            },
+            Descriptor {
+                dap: Dap::Removed,
+                ..right()
+            },
+            Descriptor {
+                lattice: Some(membership.removal()),
+                index: right().index + 1,
+                ..right()
+            },
+            Descriptor {
+                decided_by: "etcd=a:1".parse().unwrap(),
+                ..right()
+            },
+            Descriptor {
+                decided_by: Decider::Agreement,
+                lattice: None,
+                ..right()
+            },
         ];
         for descriptor in wrong {
             let refused = Configuration::new(descriptor);
@@ -304,7 +419,7 @@ mod tests {
         }
         let huge = [(ServerId(1), u32::MAX - 1), (ServerId(2), 2)];
         let huge = Descriptor {
-            lattice: Some(Membership::of_versions(huge.into())),
+            lattice: Some(Membership::of_versions(huge.into(), false)),
             members: vec![ServerId(1), ServerId(2)],
             ..right()
         };

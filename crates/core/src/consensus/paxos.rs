@@ -400,6 +400,7 @@ impl Acceptor {
                 },
                 false,
             ),
+            CellRequest::Join(_) => unreachable!("of the cell of lattice agreement alone"),
         }
     }
 

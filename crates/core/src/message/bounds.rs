@@ -52,7 +52,7 @@ impl CellRequest {
     /// Whether its ballot is possible.
     pub fn is_possible(&self) -> bool {
         match self {
-            CellRequest::Query => true,
+            CellRequest::Query | CellRequest::Join(_) => true,
             CellRequest::Prepare { ballot } | CellRequest::Accept { ballot, .. } => {
                 ballot.is_possible()
             }

@@ -18,6 +18,7 @@
 //! | finalize-config | [`finish`] | 1 |
 //! | gc-config | [`collect`] | 1 |
 
+use super::lattice;
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, TransferOutcome};
 use super::walk;
@@ -86,6 +87,14 @@ pub enum AresError {
     Removed,
     /// No such configuration can be.
     Invalid(InvalidConfiguration),
+    /// Together with the changes of others this one would leave too few servers (`[R-3 never-too-few]`); it is not made. By lattice
+    /// agreement it stays proposed: each later change contains it (`[R-26 refused-stays]`).
+    TooFew {
+        /// How many would be left.
+        members: usize,
+        /// How many there must be.
+        least: usize,
+    },
     /// What consensus decided cannot be read by this version.
     Decided(InvalidConfiguration),
     /// No quorum in time, before anybody could see anything of it: the domain is as it was.
@@ -102,6 +111,7 @@ impl ErrorType for AresError {
         match self {
             AresError::Removed => "removed",
             AresError::Invalid(_) | AresError::Decided(_) => "invalid",
+            AresError::TooFew { .. } => "too_few",
             AresError::NotBegun(_) => "not_begun",
             AresError::Undecided(_) => "undecided",
             AresError::Pending(_) => "pending",
@@ -196,6 +206,10 @@ async fn append<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     goal: Goal<'_>,
 ) -> Result<Option<ReconfigOutcome>, AresError> {
+    if known.descriptor().lattice.is_some() {
+        let (wanted, until) = (goal.wanted, goal.until);
+        return lattice::append(by, known, wanted, until).await;
+    }
     loop {
         let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(AresError::NotBegun)?;
@@ -351,7 +365,7 @@ fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
 
 /// Brings the state of a path's configurations into its last one, makes that final and lets the others go. Returns the
 /// configuration that is final by then: that one, or a later one; `None` if it is left off before.
-async fn finish<E: Env, C: Consensus<E>>(
+pub(super) async fn finish<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     mut path: Vec<Arc<Configuration>>,
     until: Option<LeaveOff>,

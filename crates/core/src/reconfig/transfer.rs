@@ -18,6 +18,7 @@ mod registers;
 
 use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
+use crate::consensus::agreement::{self, AGREEMENT_CELL};
 use crate::consensus::fate;
 use crate::consensus::paxos::{self, Outcome};
 use crate::dap::{listing, registered};
@@ -107,7 +108,9 @@ pub async fn transfer<E: Env>(
         Box::pin(backwards(sources, source, async |source| {
             source.cells().await
         })),
-        Box::pin(everything_else(sources, source)),
+        Box::pin(everything_else(sources, source, async |source| {
+            source.objects_and_servers().await
+        })),
     ];
     if is_conditional(target) {
         parts.push(Box::pin(async {
@@ -118,6 +121,11 @@ pub async fn transfer<E: Env>(
             // [W-10 configuration-first]: after what conditional configurations hold.
             puts(plain, conditional, source).await
         }));
+    }
+    if target.descriptor().lattice.is_some() {
+        parts.push(Box::pin(everything_else(sources, source, async |source| {
+            source.agreement().await
+        })));
     }
     let moved = gather::join(parts.len(), parts).await;
     outcome(moved.into_iter().collect())
@@ -207,14 +215,15 @@ async fn puts<'a, E: Env>(
     Ok(())
 }
 
-/// Moves the rest, of which the largest counts wherever it comes from.
+/// Moves what is not moved backwards: of it the largest counts, or the join of all, wherever it comes from.
 async fn everything_else<'a, E: Env>(
     sources: &[Arc<Configuration>],
     source: impl Fn(usize) -> Source<'a, E>,
+    moves: impl AsyncFn(Source<'a, E>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let mut position = 0;
     while position < sources.len() {
-        match source(position).objects_and_servers().await {
+        match moves(source(position)).await {
             Err(Stop::Final(later)) => {
                 let before = std::mem::replace(&mut position, place(sources, later)?);
                 assert!(position > before, "what one points to comes after it");
@@ -306,8 +315,10 @@ impl<E: Env> Source<'_, E> {
             let listed = paxos::list(self.env, &at, &Bytes::new(), &after).await;
             let page = listed.map_err(|failed| stop(failed, &at))?;
             for cell in page.cells.keys() {
-                // The fate of a version is that in one configuration.
-                if cell != SUCCESSOR_CELL && !fate::is_fate(cell) {
+                // What comes next, and the fate of a version, are those of one configuration.
+                let is_of_configuration =
+                    cell == SUCCESSOR_CELL || cell == AGREEMENT_CELL || fate::is_fate(cell);
+                if !is_of_configuration {
                     self.cell(cell).await?;
                 }
             }
@@ -316,6 +327,18 @@ impl<E: Env> Source<'_, E> {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// What was decided here by lattice agreement is contained in all that is decided in the target (`[R-16 agreement-moves]`).
+    async fn agreement(&self) -> Result<(), Stop> {
+        let at = self.closed();
+        let agreed = agreement::read(self.env, &at).await;
+        let Some(agreed) = agreed.map_err(|failed| stop(failed, &at))? else {
+            return Ok(());
+        };
+        let to = Visit::new(self.target);
+        let known = agreement::hand_on(self.env, &to, &agreed).await;
+        known.map_err(|failed| stop(failed, &to))
     }
 
     async fn cell(&self, cell: &Bytes) -> Result<(), Stop> {

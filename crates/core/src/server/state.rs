@@ -9,6 +9,7 @@ mod recovery;
 
 use super::record::{ElementHeader, Header, Ledger};
 use crate::config::{Collect, Configuration, ConfigurationId};
+use crate::consensus::agreement::AGREEMENT_CELL;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
 use crate::dap;
@@ -378,13 +379,14 @@ impl ConfigurationState {
         ledger: &mut Ledger,
     ) -> Result<CellReply, Refusal> {
         let value_bytes = match &step {
-            CellRequest::Accept { value, .. } => value.len(),
+            CellRequest::Accept { value, .. } | CellRequest::Join(value) => value.len(),
             CellRequest::Query | CellRequest::Prepare { .. } => 0,
         };
         let fits = cell.len() <= limits::CELL_NAME_BYTES && value_bytes <= limits::CELL_BYTES;
         if !fits || !step.is_possible() {
             return Err(Refusal::TooLarge);
         }
+        let is_agreement = cell == AGREEMENT_CELL;
         let mut acceptor = self
             .cells
             .get(cell)
@@ -393,7 +395,16 @@ impl ConfigurationState {
         if !acceptor.is_possible() {
             return Err(Refusal::Damaged);
         }
-        let (reply, changed) = acceptor.receive(step, !self.next.is_empty());
+        let (reply, changed) = match step {
+            // Also where a successor is known: the reply shows that one, and it goes before what is decided.
+            CellRequest::Join(value) if is_agreement => {
+                acceptor.join(&value).ok_or(Refusal::Malformed)?
+            }
+            CellRequest::Query if is_agreement => acceptor.receive(step, false),
+            _ if is_agreement => return Err(Refusal::Malformed),
+            CellRequest::Join(_) => return Err(Refusal::Malformed),
+            step => acceptor.receive(step, !self.next.is_empty()),
+        };
         if changed {
             self.keep_cell(cell, acceptor, ledger);
         }
@@ -401,7 +412,8 @@ impl ConfigurationState {
     }
 
     pub(super) fn decided(&mut self, cell: &Bytes, value: Bytes, ledger: &mut Ledger) {
-        if cell.len() > limits::CELL_NAME_BYTES || value.len() > limits::CELL_BYTES {
+        let fits = cell.len() <= limits::CELL_NAME_BYTES && value.len() <= limits::CELL_BYTES;
+        if !fits || cell == AGREEMENT_CELL {
             return;
         }
         let mut acceptor = self

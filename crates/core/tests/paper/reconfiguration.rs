@@ -2,6 +2,7 @@
 //! code and its algorithm.
 
 mod adoption;
+mod agreeing;
 mod ahead;
 mod at_once;
 mod cells;
@@ -11,6 +12,7 @@ mod hand_over;
 mod interrupted;
 mod late_notes;
 mod lattice;
+mod merging;
 mod outside;
 mod pointers;
 mod removal;

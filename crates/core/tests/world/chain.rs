@@ -2,6 +2,7 @@
 
 use super::World;
 use areo_core::config::Configuration;
+use areo_core::pointer::Fork;
 use areo_core::server::record::Header;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +17,12 @@ impl World {
             let place = (id.domain, id.partition, id.index);
             let known = chain.entry(place).or_insert_with(|| c.clone());
             assert_eq!(known, c, "two configurations of one index");
+            let of_domain =
+                chain.range((id.domain, id.partition, 0)..=(id.domain, id.partition, u32::MAX));
+            for (_, other) in of_domain {
+                let comparable = Fork::check(other, c);
+                assert_eq!(comparable, Ok(()), "one precedes the other");
+            }
         };
         for number in 0..self.servers() {
             self.disk(number, |disk| {

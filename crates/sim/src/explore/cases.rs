@@ -9,6 +9,7 @@ use reconfigure::Transfer;
 use std::rc::Rc;
 use std::sync::Arc;
 
+mod agreement;
 pub mod becoming;
 pub mod cap;
 pub mod conditional;
@@ -147,6 +148,10 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "from-abd",
         make: becoming::one,
+    },
+    Entry {
+        name: "la-3",
+        make: agreement::two,
     },
     Entry {
         name: "rolled-back-start",

@@ -1,6 +1,7 @@
 //! Values in blocks: to the history they are values like others, whose hash is that of all their bytes.
 
 use super::End;
+use super::lattice::keeps_whole;
 use super::operation::One;
 use crate::fault::Fault;
 use crate::history::Kind;
@@ -73,6 +74,9 @@ impl One<'_> {
 
     /// Writes a value in one to five blocks.
     pub(super) async fn put_large(&self) -> End {
+        if keeps_whole(&self.c) {
+            return self.put().await;
+        }
         let random = self.work.world.random();
         let (value, hash) = self.any_value();
         let content = value.contiguous();

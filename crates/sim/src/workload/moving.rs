@@ -51,11 +51,7 @@ impl One<'_> {
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
         let moved = domain.reconfigure(root, last, &wanted, &progress).await;
         if let Ok(ReconfigOutcome::Installed(c)) = &moved {
-            let (index, base) = (c.id().index, last.id().index);
-            if index > base + 1 {
-                let sentence = format!("undone: configuration {index} was made from {base}");
-                self.work.world.violate(sentence);
-            }
+            self.check_change(&wanted, (last, c));
             if c.dap().is_conditional() && !last.dap().is_conditional() {
                 self.work.world.plan().note(Fault::BecomesConditional);
             }
@@ -100,7 +96,8 @@ impl One<'_> {
             Ok(Some(c)) if finalized => (self.ended(), Change::Decided(c)),
             Ok(Some(_)) => (self.ended(), Change::Unknown),
             Ok(None) => (self.ended(), Change::Nothing),
-            Err(AresError::Pending(_) | AresError::Decided(_)) => {
+            // Members know a change that leaves too few, and others may make it.
+            Err(AresError::Pending(_) | AresError::Decided(_) | AresError::TooFew { .. }) => {
                 (OperationEnd::from(work.world.now()), Change::Unknown)
             }
             Err(_) => (OperationEnd::from(work.world.now()), Change::Nothing),
@@ -143,6 +140,9 @@ impl Workload {
 
     /// Any configuration that tolerates what may fail, of the servers that there are.
     fn any_configuration(&self, like: &Configuration) -> Descriptor {
+        if let Some(membership) = &like.descriptor().lattice {
+            return self.any_membership(like, membership);
+        }
         let (random, cluster) = (self.world.random(), self.world.cluster());
         self.wanted(like.descriptor(), || {
             let (n, dap) = cluster.shape(random, cluster.servers, random.chance(500));

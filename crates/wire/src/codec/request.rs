@@ -31,6 +31,7 @@ const REGISTER: u8 = 12;
 const SERVERS: u8 = 13;
 const ASK_TO_REGISTER: u8 = 14;
 const HAND_ON: u8 = 15;
+const CELL_JOIN: u8 = 16;
 
 /// The descriptor of the configuration follows its id.
 const FLAG_DESCRIPTOR: u8 = 1;
@@ -120,6 +121,7 @@ fn kind_of(body: &Body) -> u8 {
             CellRequest::Query => CELL_QUERY,
             CellRequest::Prepare { .. } => CELL_PREPARE,
             CellRequest::Accept { .. } => CELL_ACCEPT,
+            CellRequest::Join(_) => CELL_JOIN,
         },
         Body::Cells { .. } => CELLS,
         Body::ReadConfig => READ_CONFIG,
@@ -245,8 +247,10 @@ fn put_cell<S: Sink>(out: &mut S, cell: &Bytes, step: &CellRequest) {
             parts::put_ballot(out, *ballot);
             out.put(cell);
         }
-        CellRequest::Accept { ballot, value } => {
-            parts::put_ballot(out, *ballot);
+        CellRequest::Accept { value, .. } | CellRequest::Join(value) => {
+            if let CellRequest::Accept { ballot, .. } = step {
+                parts::put_ballot(out, *ballot);
+            }
             out.long(value.len());
             out.put(cell);
             out.put(value);
@@ -283,7 +287,9 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
     let kind = reader.u8()?;
     let known_flags = match kind {
         ACCESS | LIST | READ_CONFIG | REGISTER | ASK_TO_REGISTER | HAND_ON | SERVERS
-        | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELLS => FLAG_DESCRIPTOR | FLAG_SUCCESSORS,
+        | CELL_QUERY | CELL_PREPARE | CELL_ACCEPT | CELL_JOIN | CELLS => {
+            FLAG_DESCRIPTOR | FLAG_SUCCESSORS
+        }
         LATEST => FLAG_KNOWN,
         DIRECTORY | KNOW | STATUS => 0,
         kind => return Err(unknown("kind of request", kind)),
@@ -479,6 +485,12 @@ fn cell(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
             let cell = parts::cell(reader, cell_bytes)?;
             let value = parts::cell_value(reader, value_bytes)?;
             (cell, CellRequest::Accept { ballot, value })
+        }
+        CELL_JOIN => {
+            let value_bytes = reader.long()?;
+            let cell = parts::cell(reader, cell_bytes)?;
+            let value = parts::cell_value(reader, value_bytes)?;
+            (cell, CellRequest::Join(value))
         }
         _ => unreachable!("the kind was checked with its flags"),
     };

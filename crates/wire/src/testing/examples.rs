@@ -259,6 +259,7 @@ fn requests_of_sequences() -> Vec<Request> {
             ballot: ballot(9),
             value: value(),
         }),
+        cell_step(CellRequest::Join(value())),
         Body::Cells {
             prefix: Bytes::from_static(b"domain/"),
             after: cell(),

@@ -109,6 +109,7 @@ fn cell_request() -> impl Strategy<Value = CellRequest> {
         Just(CellRequest::Query),
         ballot().prop_map(|ballot| CellRequest::Prepare { ballot }),
         (ballot(), cell_value()).prop_map(|(ballot, value)| CellRequest::Accept { ballot, value }),
+        cell_value().prop_map(CellRequest::Join),
     ]
 }
 

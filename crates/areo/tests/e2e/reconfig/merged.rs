@@ -1,0 +1,124 @@
+//! Domains whose changes of servers are merged: `--reconfig rambo` and `--reconfig sm`.
+
+use super::{assert_all_there, put_files, reconfig, shape};
+use crate::cluster::Cluster;
+use crate::values::bytes;
+use std::collections::BTreeSet;
+use std::fs;
+
+const KINDS: [&str; 2] = ["rambo", "sm"];
+
+fn create(cluster: &Cluster, domain: &str, kind: &str) {
+    let create = ["domain", "create", domain, "--reconfig", kind];
+    let servers = ["--servers", "s1,s2,s3,s4", "--json"];
+    let created = cluster.run(&[&create[..], &servers].concat()).done();
+    let info = &created.objects()[0];
+    assert_eq!(
+        (&info["reconfig"], &info["dap"]),
+        (&kind.into(), &"abd".into())
+    );
+}
+
+/// Three operators change the servers at the same time. All of them succeed, and the domain has what each of them wanted.
+#[test]
+fn changes_at_once_are_all_made() {
+    let cluster = Cluster::start(&["--servers", "7", "--durability", "memory"]);
+    for kind in KINDS {
+        create(&cluster, kind, kind);
+        let files = put_files(&cluster, kind, &[0, 1_000, 300_000, 5_000_000]);
+        let changes = [
+            &["--remove", "s1", "--add", "s5"][..],
+            &["--remove", "s2", "--add", "s6"],
+            &["--add", "s7"],
+        ];
+        let start =
+            |change: &&[&str]| cluster.spawn(&[&["reconfig", "start", kind], *change].concat());
+        let started: Vec<_> = changes.iter().map(start).collect();
+        for started in started {
+            let ended = started.wait_with_output().unwrap();
+            assert!(ended.status.success(), "{kind}: {ended:?}");
+        }
+        let servers: BTreeSet<String> = shape(&cluster, kind).2.into_iter().collect();
+        let expected = ["s3", "s4", "s5", "s6", "s7"].map(ToOwned::to_owned);
+        assert_eq!(servers, expected.into(), "{kind}");
+        assert_all_there(&cluster, kind, &files);
+        // A server that went comes back, and what it missed with it.
+        reconfig(&cluster, "start", kind, &["--remove", "s3", "--add", "s1"]).done();
+        assert_all_there(&cluster, kind, &files);
+        let again = reconfig(&cluster, "start", kind, &["--json"]).done();
+        assert_eq!(again.objects()[0]["outcome"], "unchanged");
+        cluster.run(&["domain", "rm", kind, "--yes"]).done();
+        create(&cluster, kind, kind);
+    }
+}
+
+/// The client dies on its way; operations go on, and another client finishes the change.
+#[test]
+fn a_change_that_was_left_is_finished() {
+    let cluster = Cluster::start(&["--servers", "6", "--durability", "memory"]);
+    for kind in KINDS {
+        create(&cluster, kind, kind);
+        let files = put_files(&cluster, kind, &[1_000, 300_000]);
+        for (removed, added) in [("s1", "s5"), ("s2", "s6")] {
+            let change = ["--remove", removed, "--add", added];
+            let mut child = cluster.spawn(&[&["reconfig", "start", kind], &change[..]].concat());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_all_there(&cluster, kind, &files);
+            // Nothing of it, or all of it.
+            reconfig(&cluster, "start", kind, &["--resume"]).done();
+            shape(&cluster, kind);
+            assert_all_there(&cluster, kind, &files);
+        }
+    }
+}
+
+#[test]
+fn what_such_a_domain_cannot_is_refused_in_one_sentence() {
+    let cluster = Cluster::start(&["--servers", "4", "--durability", "memory"]);
+    for kind in KINDS {
+        for wrong in [
+            &["--dap", "ec"][..],
+            &["--dap", "conditional"],
+            &["--consensus", "etcd=127.0.0.1:1"],
+        ] {
+            let create = ["domain", "create", "x", "--reconfig", kind];
+            let refused = cluster.run(&[&create[..], wrong].concat());
+            refused.refused(2, &["is replicated and decides by itself", "--dap abd"]);
+        }
+        create(&cluster, kind, kind);
+        for change in [
+            &["--dap", "ec"][..],
+            &["--delta", "3"],
+            &["--consensus", "members"],
+            &["--k", "2"],
+        ] {
+            for verb in ["plan", "start"] {
+                let refused = reconfig(&cluster, verb, kind, change);
+                refused.refused(2, &["changes its servers and nothing else"]);
+            }
+        }
+        let shown = cluster.run(&["domain", "show", kind, "--json"]).done();
+        assert_eq!(shown.objects()[0]["reconfig"], kind);
+        let large = cluster.folder().join("large");
+        fs::write(&large, bytes((64 << 20) + 1, 1)).unwrap();
+        let large = large.to_str().expect("temporary directories are UTF-8");
+        let refused = cluster.run(&["put", "k", large, "--domain", kind]);
+        refused.refused(2, &["keeps values whole", "67108864"]);
+        cluster
+            .run(&["get", "k", "--domain", kind])
+            .refused(3, &["'k'"]);
+        // A file consists of blocks, each of which is an object.
+        cluster
+            .run(&["file", "push", "f", large, "--domain", kind])
+            .done();
+        reconfig(&cluster, "start", kind, &["--remove", "s4"]).done();
+        let pulled = cluster.folder().join("pulled");
+        let pulled_text = pulled.to_str().expect("temporary directories are UTF-8");
+        cluster
+            .run(&["file", "pull", "f", pulled_text, "--domain", kind])
+            .done();
+        assert!(fs::read(&pulled).unwrap() == bytes((64 << 20) + 1, 1));
+        fs::remove_file(pulled).unwrap();
+    }
+}

@@ -1,0 +1,49 @@
+//! The ways to reconfigure a domain.
+
+use areo_core::config::{Configuration, Decider};
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// How a domain is reconfigured: chosen when it is created, and for its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReconfigKind {
+    /// Ares II: consensus on each next configuration, which may change everything.
+    #[default]
+    Ares,
+    /// Rambo: consensus on each next configuration, which changes the servers of a replicated domain.
+    Rambo,
+    /// SM: without consensus; changes of servers that are made at the same time become one.
+    Sm,
+}
+
+impl ReconfigKind {
+    /// That of a domain with this configuration.
+    pub(crate) fn of(c: &Configuration) -> ReconfigKind {
+        match (&c.descriptor().lattice, &c.descriptor().decided_by) {
+            (None, _) => ReconfigKind::Ares,
+            (Some(_), Decider::Agreement) => ReconfigKind::Sm,
+            (Some(_), _) => ReconfigKind::Rambo,
+        }
+    }
+
+    /// What people call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ReconfigKind::Ares => "ares",
+            ReconfigKind::Rambo => "rambo",
+            ReconfigKind::Sm => "sm",
+        }
+    }
+}
+
+impl fmt::Display for ReconfigKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Serialize for ReconfigKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}

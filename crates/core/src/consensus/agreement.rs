@@ -1,0 +1,206 @@
+//! Lattice agreement on the members of a configuration (`docs/spec` 6.5; Jehl and Meling, SM-Store).
+//!
+//! Proposers bring memberships; what one decides contains its own, and of two decisions one contains the other. So two
+//! operators who change a domain at the same time decide on their join, and none of them has to give way.
+//!
+//! An acceptor keeps the join of all that it was ever sent. A proposer sends its value to a quorum, and is done if all of them
+//! have exactly that; otherwise it goes on with the join of what they have. Two proposers that are done share a member, which
+//! had the value of one when it took in that of the other.
+//!
+//! | | rounds |
+//! |---|---|
+//! | [`propose`] | 1 undisturbed, with `r` proposers at most `r` |
+//! | [`read`], [`hand_on`] | 1 |
+//!
+//! | pseudocode | here |
+//! |---|---|
+//! | LA-PROP(C, p) | [`propose`]; acceptor: [`Acceptor::join`] |
+
+use super::paxos::Acceptor;
+use crate::config::Membership;
+use crate::env::Env;
+use crate::error::CallError;
+use crate::gather::{self, Fold, Quorum, Visit};
+use crate::limits;
+use crate::message::{Ballot, Body, CellReply, CellRequest, Reply};
+use crate::tag::Writer;
+use bytes::Bytes;
+
+/// The cell in which the members of a configuration keep the join of the memberships that were proposed there.
+pub const AGREEMENT_CELL: &[u8] = b"agreement";
+
+// ---- client half ----------------------------------------------------------------------------------------------------
+
+/// Decides on a membership that contains this one. What the visit heard of successors meanwhile goes before the decision:
+/// a configuration that has a successor establishes no other one by it (`[R-17 agreement-everywhere]`).
+///
+/// # Errors
+/// [`CallError`] without a quorum in time.
+pub async fn propose<E: Env>(
+    env: &E,
+    at: &Visit,
+    membership: &Membership,
+) -> Result<Membership, CallError> {
+    let mut proposed = membership.clone();
+    loop {
+        let step = CellRequest::Join(proposed.encode());
+        let joined = call(env, at, step, proposed.clone()).await?;
+        assert!(
+            membership.is_within(&joined),
+            "what is decided contains what was proposed"
+        );
+        if joined == proposed {
+            return Ok(proposed);
+        }
+        proposed = joined;
+    }
+}
+
+/// The join of all that was decided here, and perhaps more; `None` if nothing was proposed. In a visit that closes the
+/// configuration: who decides later has heard of the successor (`[R-16 agreement-moves]`).
+///
+/// # Errors
+/// [`CallError`] without a quorum in time.
+pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<Option<Membership>, CallError> {
+    let nothing = Membership::first([]);
+    let joined = call(env, at, CellRequest::Query, nothing.clone()).await?;
+    Ok(Some(joined).filter(|joined| *joined != nothing))
+}
+
+/// Brings what was decided in an earlier configuration to a quorum here, so that nothing is decided here that does not contain
+/// it (`[R-16 agreement-moves]`).
+///
+/// # Errors
+/// [`CallError`] without a quorum in time.
+pub async fn hand_on<E: Env>(
+    env: &E,
+    at: &Visit,
+    membership: &Membership,
+) -> Result<(), CallError> {
+    let step = CellRequest::Join(membership.encode());
+    let joined = call(env, at, step, membership.clone()).await?;
+    assert!(membership.is_within(&joined), "a quorum has it now");
+    Ok(())
+}
+
+/// Joins what a quorum says to what is known.
+async fn call<E: Env>(
+    env: &E,
+    at: &Visit,
+    step: CellRequest,
+    known: Membership,
+) -> Result<Membership, CallError> {
+    let body = Body::Cell {
+        cell: Bytes::from_static(AGREEMENT_CELL),
+        step,
+    };
+    let fold = |known: &mut Membership, _from: usize, reply: Reply| match reply {
+        Reply::Cell(CellReply::Promised { accepted: None }) => Fold::Count,
+        Reply::Cell(CellReply::Promised {
+            accepted: Some((_, value)),
+        }) => match Membership::decode(&value) {
+            Ok(kept) => {
+                *known = known.join(&kept);
+                Fold::Count
+            }
+            Err(_) => Fold::Ignore,
+        },
+        _ => Fold::Ignore,
+    };
+    gather::gather(env, at, Quorum::of(at.c(), body, known, fold)).await
+}
+
+// ---- server half ----------------------------------------------------------------------------------------------------
+
+impl Acceptor {
+    /// Takes in a membership. Returns the answer, which is the join of all that came, and whether that changed. `None`: it is
+    /// no membership, or there are more servers in the join than there may be.
+    ///
+    /// What is kept stands under a ballot whose number is its size: it only rises, so that recovery takes the last one.
+    pub fn join(&mut self, value: &Bytes) -> Option<(CellReply, bool)> {
+        let new = Membership::decode(value).ok()?;
+        let known = match &self.accepted {
+            Some((_, known)) => Some(Membership::decode(known).ok()?),
+            None => None,
+        };
+        let joined = known.as_ref().map_or(new.clone(), |known| known.join(&new));
+        let size = joined.size()?;
+        if size >= limits::INDEX || joined.versions().len() > limits::LATTICE_SERVERS {
+            return None;
+        }
+        let changed = known.is_none_or(|known| known.precedes(&joined));
+        if changed {
+            let ballot = Ballot {
+                number: u64::from(size),
+                proposer: Writer::default(),
+            };
+            assert!(
+                self.accepted
+                    .as_ref()
+                    .is_none_or(|(known, _)| *known < ballot),
+                "the size rises along the order"
+            );
+            self.accepted = Some((ballot, joined.encode()));
+        }
+        let accepted = self.accepted.clone();
+        Some((CellReply::Promised { accepted }, changed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ServerId;
+
+    /// An acceptor has the join of what came, in any order and however often.
+    #[test]
+    fn an_acceptor_keeps_the_join_of_all_that_came() {
+        let first = Membership::first((1..=3).map(ServerId));
+        let changes = [
+            first.with(ServerId(4)),
+            first.with(ServerId(5)),
+            first.without(ServerId(1)),
+            first.removal(),
+        ];
+        let all = changes
+            .iter()
+            .fold(first.clone(), |all, change| all.join(change));
+        for turn in 0..changes.len() {
+            let mut acceptor = Acceptor::default();
+            let mut expected = first.clone();
+            for place in 0..2 * changes.len() {
+                let change = &changes[(place + turn) % changes.len()];
+                let before = expected.clone();
+                expected = expected.join(change);
+                let (reply, changed) = acceptor.join(&change.encode()).unwrap();
+                let CellReply::Promised {
+                    accepted: Some((_, kept)),
+                } = reply
+                else {
+                    panic!("{reply:?}")
+                };
+                assert_eq!(Membership::decode(&kept), Ok(expected.clone()));
+                assert_eq!(changed, place == 0 || before != expected);
+            }
+            assert_eq!(expected, all);
+            assert!(acceptor.is_possible());
+        }
+    }
+
+    #[test]
+    fn an_acceptor_takes_in_nothing_else() {
+        let first = Membership::first((1..=3).map(ServerId));
+        let mut acceptor = Acceptor::default();
+        acceptor.join(&first.encode()).unwrap();
+        let before = acceptor.clone();
+        let many = (0..limits::LATTICE_SERVERS as u128).map(|id| ServerId(1000 + id));
+        for wrong in [
+            Bytes::from_static(b"x"),
+            Bytes::new(),
+            Membership::first(many).encode(),
+        ] {
+            assert_eq!(acceptor.join(&wrong), None);
+        }
+        assert_eq!(acceptor, before);
+    }
+}

@@ -1,0 +1,86 @@
+//! The domain with copies in some seeds: its configurations are a lattice, so that changes of several clients are all made.
+
+use super::{One, Workload};
+use crate::cluster::Cluster;
+use crate::random::Random;
+use areo_core::config::{Configuration, Decider, Descriptor, Membership};
+use areo_core::limits;
+use std::sync::Arc;
+
+/// Tells this draw apart from others.
+const LATTICE: u64 = 0x1a77;
+
+/// How successors are established, in a quarter of all seeds: by Rambo, or by SM. `None`: configurations are a sequence.
+pub(super) fn drawn(random: &Random) -> Option<Decider> {
+    match random.beside(LATTICE) % 8 {
+        0 => Some(Decider::Members),
+        1 => Some(Decider::Agreement),
+        _ => None,
+    }
+}
+
+/// The first configuration of a domain that is like this one otherwise.
+pub(super) fn first(plain: &Configuration, decided_by: &Decider) -> Arc<Configuration> {
+    let membership = Membership::first(plain.members().iter().copied());
+    Configuration::new(Descriptor {
+        members: membership.members(),
+        lattice: Some(membership),
+        decided_by: decided_by.clone(),
+        ..plain.descriptor().clone()
+    })
+    .expect("a valid descriptor")
+}
+
+/// Whether values of this domain are kept whole.
+pub(super) fn keeps_whole(c: &Configuration) -> bool {
+    c.descriptor().lattice.is_some()
+}
+
+impl Workload {
+    /// A few servers come and go, so that what is left tolerates what may fail.
+    pub(super) fn any_membership(
+        &self,
+        like: &Configuration,
+        membership: &Membership,
+    ) -> Descriptor {
+        let (random, cluster) = (self.world.random(), self.world.cluster());
+        self.wanted(like.descriptor(), || {
+            let (n, _) = cluster.shape(random, cluster.servers, false);
+            let all: Vec<usize> = (0..cluster.servers).collect();
+            let ids = self.world.ids(&all);
+            let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
+            let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
+            let n = n.max(limits::LATTICE_MEMBERS.min(like.n()));
+            let servers = Cluster::members(random, all, n.min(cluster.servers), &in_use);
+            let members: Vec<_> = servers.into_iter().map(|server| ids[server]).collect();
+            let changed = like.with_membership(membership.of_members(&members));
+            let changed = changed.expect("a valid change");
+            changed.descriptor().clone()
+        })
+    }
+}
+
+impl One<'_> {
+    /// A change over a lattice has what was wanted in it, beside changes of others; in a sequence it follows what it was made of.
+    pub(super) fn check_change(
+        &self,
+        wanted: &Descriptor,
+        (base, made): (&Configuration, &Configuration),
+    ) {
+        let sentence = match &wanted.lattice {
+            Some(membership) => {
+                let has = made.descriptor().lattice.as_ref();
+                if has.is_some_and(|has| membership.is_within(has)) {
+                    return;
+                }
+                format!("undone: {made:?} does not contain the change to {membership:?}")
+            }
+            None if made.id().index <= base.id().index + 1 => return,
+            None => {
+                let (index, base) = (made.id().index, base.id().index);
+                format!("undone: configuration {index} was made from {base}")
+            }
+        };
+        self.work.world.violate(sentence);
+    }
+}
