@@ -185,6 +185,22 @@ fn the_small_cases_hold() {
 }
 
 #[test]
+fn of_two_decisions_of_lattice_agreement_one_contains_the_other() {
+    let explored = all(cases::find("la-3").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    assert_eq!(explored.identity, Identity::Said);
+    let decided = |seen: &Vec<ObservedOperation>, own: &str| {
+        let is_own = |of: &ObservedOperation| of.ended == Some(Outcome::Other(own.to_owned()));
+        seen.iter().any(is_own)
+    };
+    for own in ["4", "5", "4 5"] {
+        let is_decided = |seen: &Vec<ObservedOperation>| decided(seen, own);
+        assert!(explored.outcomes.iter().any(is_decided), "{own}");
+    }
+}
+
+#[test]
 fn a_coded_object_survives_a_server_that_stops_at_any_moment() {
     let c = cases::configuration(4, Dap::Ec { k: 2 });
     let case = |crashes| Case {
