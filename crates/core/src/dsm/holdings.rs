@@ -3,6 +3,7 @@
 
 use super::Domain;
 use crate::config::{Configuration, Members};
+use crate::dap;
 use crate::env::Env;
 use crate::gather;
 use crate::message::{Access, Answer, Body, Refusal, Reply, Request, Want};
@@ -50,6 +51,27 @@ impl<E: Env> Domain<E> {
         name: &Name,
         tag: Tag,
     ) -> Vec<MemberHolding> {
+        let replies = self.held_by(c, members, name).await;
+        let holdings = replies.into_iter().map(|reply| holding(reply, tag));
+        holdings.collect()
+    }
+
+    /// The largest mark that a member shows, where a round finalizes versions: the elements of that version are at a quorum
+    /// (`[CAS-1 durable-marks]`). Waits a short while for silent members: a quorum of others need not show it.
+    pub(super) async fn largest_mark(&self, c: &Arc<Configuration>, name: &Name) -> Tag {
+        assert!(dap::finalizes(c), "otherwise a mark is a confirmation");
+        let replies = self.held_by(c, c.members(), name).await;
+        let marks = replies.into_iter().filter_map(mark);
+        marks.max().unwrap_or(Tag::INITIAL)
+    }
+
+    /// What these members answer to the question what they hold of the object, in their order.
+    async fn held_by(
+        &self,
+        c: &Arc<Configuration>,
+        members: &Members,
+        name: &Name,
+    ) -> Vec<Option<Reply>> {
         let (want, have) = (Want::Tags, Tag::INITIAL);
         let query = match c.is_ranked(name) {
             true => Access::Rank {
@@ -67,8 +89,21 @@ impl<E: Env> Domain<E> {
         };
         let (env, patience) = (&self.client.env, Some(HOLDINGS_PATIENCE));
         let replies = gather::survey_for(env, members, request, patience).await;
-        let holdings = replies.into_iter().map(|reply| holding(reply, tag));
-        holdings.collect()
+        assert_eq!(replies.len(), members.len(), "a place for each");
+        replies
+    }
+}
+
+/// The largest finalized version that a member shows.
+fn mark(reply: Option<Reply>) -> Option<Tag> {
+    // What no execution produces shows nothing ([N-1 bounded-numbers]).
+    let (_, reply) = reply.filter(Reply::is_possible)?.open();
+    match reply? {
+        Reply::Access(mut answers) => match answers.pop()? {
+            Answer::Held(held) => Some(held.stable),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

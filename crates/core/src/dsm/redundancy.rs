@@ -4,7 +4,7 @@
 //! | | rounds |
 //! |---|---|
 //! | [`Domain::redundancy`] | 1 for a page of objects: every member lists what it holds |
-//! | [`Domain::complete`] | a read, 1 for the elements, 1 to see that they are there |
+//! | [`Domain::complete`] | a read, 1 for the elements, 1 to see that they are there; where a round finalizes versions, 2 before that |
 //!
 //! What members list decides only which objects are looked at. Which version a member gets is decided by an atomic read: it is
 //! at a quorum of the last configuration, and every rule of a write-back holds for it (closed configurations, fences, damage, the
@@ -208,6 +208,9 @@ impl<E: Env> Domain<E> {
     ) -> Result<Completion, Incomplete> {
         assert_eq!(lacking.len(), c.n(), "known of each member, or not");
         let is_ranked = c.is_ranked(name);
+        if !is_ranked {
+            self.finalize_again(c, name).await?;
+        }
         let SettledVersion { found, last } = match is_ranked {
             // Choosing it again brings it to all members that answer.
             true => Box::pin(self.choose_again(name)).await?,
@@ -242,6 +245,23 @@ impl<E: Env> Domain<E> {
             bytes: found.value.as_ref().map_or(0, Value::content_bytes),
             holdings,
         })
+    }
+}
+
+impl<E: Env> Domain<E> {
+    /// Where a round finalizes versions: does for the largest finalized one what a reader does that hears of it
+    /// (`[CAS-2 quorum-of-marks]`). A writer that ended half way may have raised the mark at one member, and a read that the others
+    /// decide would pass the version over, again and again.
+    async fn finalize_again(&self, c: &Arc<Configuration>, name: &Name) -> Result<(), Incomplete> {
+        if !dap::finalizes(c) {
+            return Ok(());
+        }
+        let mark = self.largest_mark(c, name).await;
+        if !mark.is_initial() {
+            let at = Visit::new(c);
+            dap::many::finalize(&self.client.env, &at, &[(name, mark)]).await?;
+        }
+        Ok(())
     }
 }
 

@@ -233,6 +233,32 @@ fn an_unfinished_version_is_brought_to_no_member() {
     );
 }
 
+/// One member alone knows that a version is final, and its answer comes last: a read that others decide returns an older one
+/// (`[CAS-2 quorum-of-marks]`). The members that miss the version get it all the same.
+#[test]
+fn a_version_that_one_member_knows_to_be_final_comes_to_all() {
+    for dap in [Dap::Cas { k: 1 }, Dap::CasGc { k: 1 }] {
+        let (world, writer, reader) = world(3, dap);
+        let c = writer.c.clone();
+        // It is at members 1 and 2, and final at 2. Then its client ends.
+        world.hold(|m| m.at(&[0]) || m.is_fin() && !m.at(&[2]));
+        let other = world.actor(&c);
+        let put = world.spawn(other.write("k", LONG));
+        world.settle();
+        world.lose(|m| m.at(&[0]) || m.is_fin() && !m.at(&[2]));
+        drop(put);
+        world.release();
+        let tag = look(&world, &reader, &c)[0].tag;
+        assert!(!tag.is_initial(), "member 2 lists it");
+        for number in [0, 1] {
+            let done = round(&world, number, &c);
+            assert_eq!(done.lacking, 0, "{dap:?}, member {number}: {done:?}");
+        }
+        assert!(look(&world, &reader, &c)[0].is_full());
+        assert_eq!(reader.get("k"), (tag, Some(LONG.into())));
+    }
+}
+
 /// What cannot be read is not taken for repaired, and keeps nothing else from it.
 #[test]
 fn one_unreadable_object_stops_no_other() {
