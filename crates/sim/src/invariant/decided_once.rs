@@ -9,7 +9,7 @@ use areo_core::consensus::SUCCESSOR_CELL;
 use areo_core::dsm::large;
 use areo_core::object::Name;
 use areo_core::pointer::Fork;
-use areo_core::tag::Tag;
+use areo_core::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ impl Invariant for Rule {
     }
 }
 
-/// Whether the cell is that of an upload that was committed and is written over: then it may have been forgotten, and something
-/// else be decided (`docs/decisions/0021-cells-go-with-their-uploads.md`).
+/// Whether the cell is that of an upload that was committed and is written over, or that a register did not choose: then it may
+/// have been forgotten, and something else be decided (`docs/decisions/0021-cells-go-with-their-uploads.md`, `[W-11 given-up]`).
 fn is_forgotten(
     (domain, cell): (Domain, &Bytes),
     values: [&Bytes; 2],
@@ -68,8 +68,27 @@ fn is_forgotten(
         let objects = context.objects.in_domain(domain, name.as_bytes());
         let truths = || context.truths.iter().map(Truth::own);
         let mut newest = objects.flat_map(|object| truths().map(move |it| it.newest(object)));
-        newest.any(|newest| newest > tag)
+        newest.any(|newest| newest > tag) || is_not_chosen((domain, &name), tag.writer, context)
     };
     let mut committed = values.into_iter().filter_map(large::committed);
     cell.starts_with(large::PREFIX.as_bytes()) && committed.any(is_over)
+}
+
+/// Whether the object is a register whose current version is another one than this upload: of those that were never chosen a few
+/// members may have it.
+fn is_not_chosen((domain, name): (Domain, &Name), upload: Writer, context: &Context<'_>) -> bool {
+    let mut of_domain = context
+        .shapes
+        .values()
+        .filter(|c| domain_of(&c.id()) == domain);
+    let mut objects = context.objects.in_domain(domain, name.as_bytes());
+    let is_current = |object| {
+        context.shape(object).is_some_and(|c| {
+            let has = |truth: &Truth| truth.newest(object).writer == upload;
+            let members = c.members().iter();
+            let holding = members.filter(|member| context.truth(**member).is_some_and(has));
+            holding.count() >= c.quorums().quorum()
+        })
+    };
+    of_domain.any(|c| c.is_ranked(name)) && !objects.any(is_current)
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use areo_core::config::{Dap, Descriptor};
+use areo_core::dsm::large;
 use areo_core::element::Form;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
@@ -147,6 +148,35 @@ fn a_cell_with_two_values_is_caught() {
         |cell, value| scene.tell(&mut rule, &Observation::CellShown { key, cell, value });
     assert!(!shown(&cell, &one) && !shown(&other, &two) && !shown(&cell, &one));
     assert!(shown(&cell, &two));
+}
+
+/// `[W-11 given-up]`: a sweep forgets the cell of an upload that was committed, and that the register did not choose.
+#[test]
+fn the_cell_of_an_upload_that_a_register_did_not_choose_may_be_forgotten() {
+    let cell = Bytes::from_static(b"upload-00000000000000000000000000000007");
+    let abort = Bytes::from_static(b"\x04\x80\0\0\0\0");
+    let decides_twice = |current: u64, upload: u64, dap| {
+        let tag = [1_u64, 0, upload].map(u64::to_le_bytes).concat();
+        let name = b"\x01\x80\x02\0\0\0\0k\x02\x80\x18\0\0\0";
+        let commit = [&name[..], &tag, b"\x03\x80\0\0\0\0"].concat().into();
+        assert!(large::committed(&commit).is_some());
+        let mut scene = Scene::new(&[(current, false)]);
+        let members = vec![areo_core::config::ServerId(1)];
+        let c = Configuration::new(Descriptor::new(DomainId(1), members, dap)).unwrap();
+        scene.shapes.insert(KEY, c);
+        let (mut rule, cell, key) = (decided_once::Rule::default(), &cell, KEY);
+        let mut shown = |value| scene.tell(&mut rule, &Observation::CellShown { key, cell, value });
+        assert!(!shown(&commit));
+        shown(&abort)
+    };
+    let conditional = Dap::Conditional { k: 1 };
+    assert!(!decides_twice(1, 7, conditional), "another one was chosen");
+    assert!(
+        decides_twice(1, 0, conditional),
+        "it is the current version"
+    );
+    assert!(decides_twice(1, 7, Dap::Abd), "it may become a version");
+    assert!(!decides_twice(2, 7, Dap::Abd), "it is written over");
 }
 
 #[test]
