@@ -1,6 +1,7 @@
 //! Measuring how servers repair themselves: one that was away while half of the objects were written anew, one whose disk rots, and one
 //! that is lost and replaced; beside `cp` of the same bytes, and with clients that read and write.
 
+mod kills;
 mod rot;
 
 use crate::cluster::{Cluster, Program};
@@ -8,6 +9,8 @@ use crate::load::{AnyCaller, FILLERS, Load, Phase, PhaseReport, fill_by};
 use crate::run::{RunError, SERVE, failed, system};
 use crate::setup::{Setup, StartedCluster};
 use crate::target::AreoCaller;
+pub use kills::Killed;
+
 use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
 use serde::Serialize;
 use std::fs::File;
@@ -36,6 +39,8 @@ pub struct Options {
     pub rounds: u32,
     /// How long readers and writers are measured in each round with repair, and without.
     pub time: Duration,
+    /// How often the member is killed while it repairs itself.
+    pub kills: u32,
     /// Bits that flip on the member's disk.
     pub flips: u64,
 }
@@ -55,6 +60,8 @@ pub struct Report {
     pub clients: usize,
     /// Each time that the member was away.
     pub rounds: Vec<Round>,
+    /// It was killed while it repaired itself.
+    pub killed: Killed,
     /// Clients, while the member is back and repairs nothing.
     pub without: PhaseReport,
     /// Clients, while it repairs itself at the usual rate.
@@ -169,6 +176,8 @@ async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunErr
         observe(&format!("away, {round} of {}", options.rounds));
         rounds.push(trial.away(&mut started.cluster).await?);
     }
+    observe("kills");
+    let killed = trial.kill_often(&mut started.cluster).await?;
     observe("verification");
     let verified = trial.verify(&mut started.cluster).await?;
     observe("rot");
@@ -193,6 +202,7 @@ async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunErr
         size: setup.size,
         clients: setup.clients,
         rounds,
+        killed,
         read_p99_ratio: with.read.p99_us / without.read.p99_us,
         write_p99_ratio: with.write.p99_us / without.write.p99_us,
         without,
@@ -245,15 +255,19 @@ impl Trial<'_> {
         written.map_err(failed("write half of the objects"))
     }
 
+    /// Bytes of the member's elements of half of the objects.
+    fn half_share(&self) -> f64 {
+        (self.options.setup.objects / 2) as f64 * self.element_bytes
+    }
+
     async fn away(&self, cluster: &mut Cluster) -> Result<Round, RunError> {
         self.overwrite_half(cluster).await?;
         let cp = copy(&cluster.data(MEMBER), cluster.folder()).await?;
-        let share_bytes = (self.options.setup.objects / 2) as f64 * self.element_bytes;
         serve(cluster, &["--repair-rate", UNBOUNDED]).await?;
         let begun = Instant::now();
         until_whole(cluster, MEMBER).await?;
         Ok(Round {
-            share_bytes,
+            share_bytes: self.half_share(),
             received_bytes: metric(cluster, MEMBER, RECEIVED).await?,
             seconds: begun.elapsed().as_secs_f64(),
             cp,

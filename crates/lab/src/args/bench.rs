@@ -132,6 +132,9 @@ pub(crate) struct MeasureRepair {
     /// Measured time with repair in each round, at most, and without
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     pub(crate) time: Duration,
+    /// How often a server is killed while it repairs itself
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) kills: u32,
     /// Bits that flip
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) flips: u64,

@@ -10,7 +10,7 @@ fn a_server_repairs_itself_rots_and_is_replaced_while_clients_work() {
     let path = data.path().to_str().unwrap();
     let small = "bench repair --json --seed 3 --time 300ms --objects 40 --size 64KiB --rounds 1";
     let run = line(
-        &format!("{small} --flips 30 --clients 2 --data {path}"),
+        &format!("{small} --flips 30 --kills 2 --clients 2 --data {path}"),
         &[],
     )
     .done();
@@ -26,6 +26,19 @@ fn a_server_repairs_itself_rots_and_is_replaced_while_clients_work() {
     );
     // It is sent what it lacks once, and not much else.
     assert!((share..2.0 * share).contains(&received), "{round}");
+    // It is killed while a few objects come to it, and goes on with the others.
+    let killed = &report["killed"];
+    let lacking: Vec<f64> = killed["lacking"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(number)
+        .collect();
+    assert_eq!((lacking.len(), lacking[0]), (3, 20.0), "{killed}");
+    assert!(
+        lacking.is_sorted_by(|before, after| before > after),
+        "{killed}"
+    );
     let found = number(&report["rot"]["found"]);
     assert!((1.0..=30.0).contains(&found), "{report}");
     let replaced = &report["replaced"];

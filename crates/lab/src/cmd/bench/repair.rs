@@ -8,7 +8,7 @@ use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::progress;
 use areo::units::show_size;
-use areo_bench::repair::{self, Copied, Options, Report};
+use areo_bench::repair::{self, Copied, Killed, Options, Report};
 use areo_lab::shared::{finish, none_failed};
 
 /// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
@@ -27,6 +27,7 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureRepair) -> Outcome {
         setup: fares::setup(lab, args.servers, DurabilityWord::Fsync, args.load)?,
         rounds: args.rounds,
         time: args.time,
+        kills: args.kills,
         flips: args.flips,
     };
     fares::announce(out, &options.setup, &format!("{} rounds", options.rounds));
@@ -39,58 +40,26 @@ pub(super) fn run(lab: &Lab<'_>, args: MeasureRepair) -> Outcome {
             report.not_full
         )));
     }
+    if !report.killed.always_went_on() {
+        return Err(Failure::other(format!(
+            "after a kill the server lacked no less than before: {:?} objects",
+            report.killed.lacking
+        )));
+    }
     none_failed(report.failed, &report.failures, Some(report.seed))
 }
 
 fn print(out: Output, report: &Report) -> Outcome {
     fares::print(out, &report.without, ("with repair", &report.with))?;
     out.line("")?;
-    let head = columns("what | > bytes | > bytes that moved | > seconds | > MB/s | > cp, MB/s");
-    let cell = |what: &str, bytes: f64, moved: Option<f64>, seconds: f64, cp: Option<Copied>| {
-        #[allow(clippy::cast_sign_loss, reason = "there are no fewer than none")]
-        let size = |bytes: f64| show_size(bytes as u64);
-        vec![
-            what.to_owned(),
-            size(bytes),
-            moved.map_or("-".into(), size),
-            format!("{seconds:.2}"),
-            format!("{:.0}", bytes / seconds / 1e6),
-            cp.map_or("-".into(), |cp| format!("{:.0}", cp.speed() / 1e6)),
-        ]
-    };
-    let mut rows: Vec<_> = report
-        .rounds
-        .iter()
-        .map(|round| {
-            let moved = Some(round.received_bytes);
-            cell(
-                "repair",
-                round.share_bytes,
-                moved,
-                round.seconds,
-                Some(round.cp),
-            )
-        })
-        .collect();
-    let verified = report.verified;
-    rows.push(cell(
-        "verification",
-        verified.bytes,
-        None,
-        verified.seconds,
-        None,
-    ));
-    let replaced = &report.replaced;
-    let moved = Some(replaced.received_bytes);
-    rows.push(cell(
-        "replacement, with clients",
-        replaced.share_bytes,
-        moved,
-        replaced.seconds,
-        None,
-    ));
-    out.table(&head, &rows)?;
-    let rot = &report.rot;
+    speeds(out, report)?;
+    let Killed { kills, lacking, .. } = &report.killed;
+    if let (Some(first), Some(last)) = (lacking.first(), lacking.last()) {
+        out.line(&format!(
+            "{kills} kills while it repaired itself: it lacked {first} objects before the first and {last} after the last one"
+        ))?;
+    }
+    let (rot, replaced) = (&report.rot, &report.replaced);
     out.line(&format!(
         "{} bits flipped: {:.0} objects were damaged, and whole again after {:.1} s; the replacement went on after {:.0} of {} objects",
         rot.flips, rot.found, rot.seconds, replaced.moved_before, report.objects
@@ -110,4 +79,45 @@ fn print(out: Output, report: &Report) -> Outcome {
         ratio("writes", report.write_p99_ratio),
     ];
     fares::aims(out, &aims)
+}
+
+/// What moved, and how fast; `cp` of the same bytes beside it where it was measured.
+fn speeds(out: Output, report: &Report) -> Outcome {
+    let head = columns("what | > bytes | > bytes that moved | > seconds | > MB/s | > cp, MB/s");
+    let cell = |what: &str, bytes: f64, moved: Option<f64>, seconds: f64, cp: Option<Copied>| {
+        #[allow(clippy::cast_sign_loss, reason = "there are no fewer than none")]
+        let size = |bytes: f64| show_size(bytes as u64);
+        vec![
+            what.to_owned(),
+            size(bytes),
+            moved.map_or("-".into(), size),
+            format!("{seconds:.2}"),
+            format!("{:.0}", bytes / seconds / 1e6),
+            cp.map_or("-".into(), |cp| format!("{:.0}", cp.speed() / 1e6)),
+        ]
+    };
+    let repaired = report.rounds.iter().map(|it| {
+        let moved = Some(it.received_bytes);
+        cell("repair", it.share_bytes, moved, it.seconds, Some(it.cp))
+    });
+    let (verified, killed, replaced) = (&report.verified, &report.killed, &report.replaced);
+    let others = [
+        ("verification", verified.bytes, None, verified.seconds),
+        (
+            "repair, with kills",
+            killed.share_bytes,
+            Some(killed.received_bytes),
+            killed.seconds,
+        ),
+        (
+            "replacement, with clients",
+            replaced.share_bytes,
+            Some(replaced.received_bytes),
+            replaced.seconds,
+        ),
+    ];
+    let others =
+        others.map(|(what, bytes, moved, seconds)| cell(what, bytes, moved, seconds, None));
+    let rows: Vec<_> = repaired.chain(others).collect();
+    out.table(&head, &rows)
 }
