@@ -145,6 +145,12 @@ faults! {
     FileSwept = "removed file swept",
     /// The hint that a server is slow is wrong.
     WrongHint = "wrong hint",
+    /// A server that no domain names is taken away, and another one takes its place.
+    ServerTakenAway = "server taken away",
+    /// A server that is gone, and that no domain names, is forgotten.
+    ServerForgotten = "server forgotten",
+    /// The directory of a forgotten server is started.
+    ForgottenReturned = "forgotten server returns",
 }
 
 /// Counts of everything that fired.
@@ -289,6 +295,7 @@ impl Plan {
 fn may_strike(fault: Fault, cluster: &Cluster) -> bool {
     match fault {
         Fault::DiskWiped
+        | Fault::ServerTakenAway
         | Fault::DiskRolledBack
         | Fault::DiskCopied
         | Fault::BitFlip
@@ -314,6 +321,7 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::CrashInCommit | Fault::DisksFull => 3,
         Fault::CrashInRecovery => 60,
         Fault::SlowStart | Fault::SlowBulk => 200,
+        Fault::ServerTakenAway => 500,
         Fault::SlowDisk | Fault::WrongHint => 20,
         Fault::IsolateMajority | Fault::KillAll => 4,
         Fault::BitFlip | Fault::AddressChanged => 100,

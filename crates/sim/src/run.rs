@@ -330,6 +330,7 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
             return world.violate("liveness: nothing happens any more".to_owned());
         }
     }
+    refuse_forgotten(world);
     pass(world, Duration::from_secs(5));
     if let Some(crowded) = world.crowded() {
         return world.violate(crowded);
@@ -337,6 +338,18 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
     mend(world);
     if world.violation().is_none() {
         close(world, work);
+    }
+}
+
+/// Every forgotten server is started again, and must be refused.
+fn refuse_forgotten(world: &World) {
+    world.let_all_return();
+    let patience = world.now().plus(Duration::from_mins(1));
+    while world.is_any_returning() && world.violation().is_none() {
+        if world.now() > patience {
+            return world.violate("liveness: a start is not decided".to_owned());
+        }
+        pass(world, Duration::from_millis(100));
     }
 }
 

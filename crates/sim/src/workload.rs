@@ -23,6 +23,7 @@ mod files;
 mod finale;
 mod large;
 mod lattice;
+mod leaving;
 mod moving;
 mod operation;
 mod shape;

@@ -3,6 +3,7 @@
 
 mod addresses;
 pub(crate) mod call;
+mod departure;
 mod executor;
 mod frames;
 mod identity;

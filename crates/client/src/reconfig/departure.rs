@@ -232,12 +232,19 @@ struct Sequence {
     path: Result<Vec<Arc<Configuration>>, Error>,
 }
 
-/// The configurations of the root domain and of these, from the last final one on.
-async fn sequences(context: &Context, domains: Vec<(String, Arc<Configuration>)>) -> Vec<Sequence> {
+/// The root domain, which has no name here, and these.
+fn with_root(
+    context: &Context,
+    domains: Vec<(String, Arc<Configuration>)>,
+) -> impl Iterator<Item = (Option<String>, Arc<Configuration>)> {
     let root = (None, context.latest());
     let others = domains.into_iter().map(|(name, c)| (Some(name), c));
-    let all = [root].into_iter().chain(others);
-    let look = all.map(async |(name, known)| {
+    [root].into_iter().chain(others)
+}
+
+/// The configurations of the root domain and of these, from the last final one on.
+async fn sequences(context: &Context, domains: Vec<(String, Arc<Configuration>)>) -> Vec<Sequence> {
+    let look = with_root(context, domains).map(async |(name, known)| {
         let domain = KnownDomain::new(name.clone(), known.clone());
         let path = path(&context.on(Arc::new(domain))).await;
         Sequence { name, known, path }
@@ -435,15 +442,9 @@ pub(crate) async fn forget(
 ) -> Result<ServerInfo, ForgetError> {
     let names = context.servers().await?;
     let record = choice::member(server, &names)?;
-    let mut naming = Vec::new();
-    for Sequence { name, path, .. } in sequences(context, domains).await {
-        if path?.iter().any(|c| is_member(c, record.id)) {
-            naming.push(name.unwrap_or_else(|| ROOT_DOMAIN.into()));
-        }
-    }
+    let domains = naming(context, domains, record.id).await?;
     let server = record.name.clone();
-    if !naming.is_empty() {
-        let domains = naming;
+    if !domains.is_empty() {
         return Err(ForgetError::Named { server, domains });
     }
     if serving(context, &names).await.contains(&record.id) {
@@ -454,4 +455,21 @@ pub(crate) async fn forget(
     // What is shown next is without it.
     context.servers().await?;
     Ok(record.into())
+}
+
+/// The names of the domains of which a configuration in use names the server.
+async fn naming(
+    context: &Context,
+    domains: Vec<(String, Arc<Configuration>)>,
+    server: ServerId,
+) -> Result<Vec<String>, Error> {
+    let look = with_root(context, domains).map(async |(name, known)| {
+        let of_domain = context.on(Arc::new(KnownDomain::new(name.clone(), known)));
+        let names = of_domain.handle().names(server).await;
+        let reading = of_domain.during(Operation::ReadSequence);
+        let names = names.map_err(|failed| reading.not_applied(&failed))?;
+        Ok(names.then(|| name.unwrap_or_else(|| ROOT_DOMAIN.into())))
+    });
+    let looked = gather::join(DOMAINS_AT_ONCE, look).await;
+    looked.into_iter().filter_map(Result::transpose).collect()
 }

@@ -51,6 +51,16 @@ impl<E: Env> Domain<E> {
         Ok(())
     }
 
+    /// Whether a configuration in use names the server: the last final one, or one that is pending. While one does, the server is
+    /// not forgotten (`[X-27 forgotten-server]`).
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time: it may be named.
+    pub async fn names(&self, server: ServerId) -> Result<bool, Unavailable> {
+        let path = self.path().await?;
+        Ok(path.iter().any(|c| c.position(server).is_some()))
+    }
+
     async fn ask_latest(
         &self,
         of: &Configuration,

@@ -20,12 +20,17 @@ pub(super) const ROOT: usize = DOMAINS.len();
 const ROOT_PER_MILLE: u64 = 200;
 /// How often a configuration is drawn until one tolerates what is lost.
 const DRAWS: usize = 10;
+/// Beside reconfigurations, as many attempts to forget a server.
+const FORGETTING_PER_MILLE: u64 = 400;
 
 impl One<'_> {
     /// Changes the domain's configuration, or finishes what another one began.
     pub(super) async fn reconfigure(mut self) -> End {
         // Objects are many, and rounds as well.
         self.client = self.client.with(self.work.env(self.process, MOVING));
+        if self.work.world.random().chance(FORGETTING_PER_MILLE) {
+            return self.forget().await;
+        }
         if self.work.world.random().chance(ROOT_PER_MILLE) {
             (self.c, self.object) = (self.work.root.clone(), (ROOT, String::new()));
         }
@@ -35,7 +40,7 @@ impl One<'_> {
         }
     }
 
-    async fn change(&self) -> End {
+    pub(super) async fn change(&self) -> End {
         self.client.env.goes_over_many();
         let (domain, root) = (self.domain(), &self.work.root);
         let Ok(path) = domain.path().await else {
@@ -139,7 +144,7 @@ impl Workload {
     }
 
     /// Any configuration that tolerates what may fail, of the servers that there are.
-    fn any_configuration(&self, like: &Configuration) -> Descriptor {
+    pub(super) fn any_configuration(&self, like: &Configuration) -> Descriptor {
         if let Some(membership) = &like.descriptor().lattice {
             return self.any_membership(like, membership);
         }
@@ -176,7 +181,9 @@ impl Workload {
         draw: impl FnMut() -> Descriptor,
     ) -> Descriptor {
         let mut drawn = std::iter::repeat_with(draw).take(DRAWS);
-        let admitted = drawn.find(|drawn| self.world.want(&drawn.members));
+        let admitted = drawn.find(|drawn| {
+            !self.world.is_any_leaving(&drawn.members) && self.world.want(&drawn.members)
+        });
         admitted.unwrap_or_else(|| before.clone())
     }
 }

@@ -90,11 +90,11 @@ pub(super) struct Exchange {
 /// A start that the root domain has decided about.
 pub(super) struct DecidedStart {
     id: ServerId,
-    registration: Registration,
+    pub(super) registration: Registration,
     /// The last configuration of the root domain in which it was registered.
     root: Arc<Configuration>,
     since: Instant,
-    incarnation: u64,
+    pub(super) incarnation: u64,
     /// The number of the last start that the process began.
     number: Option<u64>,
 }
@@ -158,7 +158,7 @@ impl World {
         self.0.machines.borrow_mut().list[server].registering = Some(task);
     }
 
-    async fn started(
+    pub(super) async fn started(
         &self,
         server: usize,
         (id, starts): (ServerId, Starts),
@@ -303,6 +303,7 @@ impl World {
         let machine = &mut machines.list[server];
         if let Some(own) = machine.exchange.aside.take() {
             machine.platter = own;
+            machines.copied_until = Some(self.now());
             machines.truth(server).put_back();
             self.remark(&format!("server {server} has its own disk again"));
         }
@@ -316,10 +317,21 @@ impl World {
             return;
         }
         self.plan().note(Fault::DiskWiped);
+        self.replace_disk(server);
+        self.remark(&format!("the disk of server {server} is wiped"));
+    }
+
+    /// Another server, with an empty disk, takes the place of this one.
+    pub(super) fn replace_disk(&self, server: usize) {
         self.kill(server);
         self.end_twin(server);
         self.begin_anew(&mut self.0.machines.borrow_mut(), server);
-        self.remark(&format!("the disk of server {server} is wiped"));
+    }
+
+    /// Whether a copy was in the place of a disk at any time since then.
+    pub(super) fn was_any_copy(&self, since: Instant) -> bool {
+        let until = self.0.machines.borrow().copied_until;
+        self.is_any_copy() || until.is_some_and(|until| until >= since)
     }
 
     /// A disk is a copy: with another fault that lasts, that would be more than may fail.

@@ -2,6 +2,7 @@
 //! gone: the next process on its machine is another server, which may become a member like any other. No
 //! configuration that a client ever wanted loses more members than every configuration of the run tolerates.
 
+use super::departure::DepartedServer;
 use super::identity::Platter;
 use super::machine::Machines;
 use super::{World, id_of, server_of};
@@ -16,6 +17,8 @@ pub(super) struct Losses {
     lost: BTreeSet<ServerId>,
     /// The members of every configuration that a client has ever wanted.
     wanted: BTreeSet<Vec<ServerId>>,
+    /// Servers that clients take out of all domains.
+    pub(super) leaving: Vec<ServerId>,
     /// Servers that a register keeps for ever, because they were on a disk, or their directory was made before their process.
     pub(super) registered: usize,
 }
@@ -25,6 +28,7 @@ impl Losses {
         Losses {
             lost: BTreeSet::new(),
             wanted: BTreeSet::new(),
+            leaving: Vec::new(),
             registered: servers,
         }
     }
@@ -71,6 +75,12 @@ impl World {
         is_admitted
     }
 
+    /// One of these is to leave all domains, and so joins none.
+    pub(crate) fn is_any_leaving(&self, members: &[ServerId]) -> bool {
+        let leaving = &self.0.machines.borrow().losses.leaving;
+        members.iter().any(|member| leaving.contains(member))
+    }
+
     /// No configuration loses too many by the loss of this server.
     pub(super) fn may_lose(&self, server: usize) -> bool {
         if self.is_any_copy() {
@@ -109,6 +119,13 @@ impl World {
     pub(super) fn begin_anew(&self, machines: &mut Machines, server: usize) {
         let machine = &mut machines.list[server];
         machines.losses.lose(machine.platter.id);
+        machines.departures.push(DepartedServer {
+            id: machine.platter.id,
+            starts: machine.platter.starts,
+            in_memory: machine.platter.in_memory,
+            is_forgotten: false,
+            is_starting: false,
+        });
         machines.losses.registered += usize::from(!machine.platter.in_memory);
         // Random, as a new directory's is.
         let random = u128::from(self.random().draw() | 1) << super::MACHINE_BITS;

@@ -5,6 +5,7 @@ mod life;
 mod observer;
 mod show;
 
+use super::departure::DepartedServer;
 use super::identity::{Exchange, Platter};
 use super::loss::Losses;
 use super::network::Body;
@@ -93,6 +94,10 @@ pub(super) struct Machines {
     pub(super) list: Vec<Machine>,
     truths: Vec<Truth>,
     pub(super) losses: Losses,
+    /// Servers that are gone, in the order in which they went.
+    pub(super) departures: Vec<DepartedServer>,
+    /// When a copy was last in the place of a disk, if none is now.
+    pub(super) copied_until: Option<Instant>,
     root: Arc<Configuration>,
     commit_us: (u64, u64),
     /// Unconfirmed versions of one object that a server takes: usually few, so that clients meet the cap.
@@ -118,6 +123,8 @@ impl Machines {
         Machines {
             list: (0..servers).map(machine).collect(),
             losses: Losses::new(servers),
+            departures: Vec::new(),
+            copied_until: None,
             truths: (0..servers).map(|_| Truth::default()).collect(),
             root: root.clone(),
             // Not fewer than there are writers at once: those would starve each other, and rightly so.

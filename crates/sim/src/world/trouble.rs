@@ -43,6 +43,7 @@ const DRAWN: &[Fault] = &[
     Fault::Drain,
     Fault::ClockJump,
     Fault::Pause,
+    Fault::ForgottenReturned,
 ];
 
 /// The one server of a run whose disk may rot: more than may fail would lose data, and rightly so.
@@ -170,6 +171,7 @@ impl World {
             Fault::ReadError => self.fail_read(ROTTEN),
             Fault::Drain => self.drain(victim),
             Fault::Pause => self.pause(victim),
+            Fault::ForgottenReturned => self.let_one_return(),
             _ => unreachable!("{fault:?} is not drawn here"),
         }
     }
