@@ -75,6 +75,30 @@ fn names_and_servers_move_with_the_root_domain() {
     );
 }
 
+/// No later start of it is registered, wherever the root domain has gone (`[X-27 forgotten-server]`).
+#[test]
+fn a_forgotten_server_stays_forgotten_when_the_root_domain_moves() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&root, 6, 1);
+    let actor = world.actor(&root);
+    for number in 0..6 {
+        let registered = register(&world, &actor, record(number, 2, 7));
+        assert_eq!(registered, Registration::Registered);
+    }
+    let (client, c) = (actor.client(), root.clone());
+    let forgotten = async move { client.root(&c).forget(&record(1, 2, 7)).await };
+    world.run(forgotten).expect("a quorum is up");
+    let next = successor(&root, 3, 3, Dap::Abd);
+    move_with_directory(&world, &actor, &next);
+    world.settle();
+    let late = world.actor(&root_known_to(&world, 3));
+    let returned = register(&world, &late, record(1, 3, 8));
+    assert!(
+        matches!(returned, Registration::Outdated { .. }),
+        "{returned:?}"
+    );
+}
+
 /// Reconfigures the domain of `from`, and tells the directory.
 pub fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
     let (client, root, wanted) = (from.client(), from.c.clone(), next.clone());
