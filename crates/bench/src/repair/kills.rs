@@ -2,7 +2,7 @@
 
 use super::{MEMBER, RECEIVED, Trial, UNBOUNDED, metric, serve, until_whole};
 use crate::cluster::Cluster;
-use crate::run::{RunError, failed};
+use crate::run::{RunError, SERVE, failed};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -66,12 +66,17 @@ impl Trial<'_> {
 
     /// Objects that the member lacks, as it says itself, and the others.
     async fn lacking(&self) -> Result<u64, RunError> {
+        let begun = Instant::now();
         loop {
-            let looked = self.domain.redundancy(|_| {}).await;
-            let looked = looked.map_err(failed("look at the objects"))?;
-            // Servers that are busy may be late.
-            if looked.below.iter().all(|object| object.silent.is_empty()) {
-                return Ok(looked.below());
+            match self.domain.redundancy(|_| {}).await {
+                // Servers that are busy may be late.
+                Ok(looked) if looked.below.iter().all(|it| it.silent.is_empty()) => {
+                    return Ok(looked.below());
+                }
+                Err(error) if begun.elapsed() > SERVE => {
+                    return Err(failed("look at the objects")(error));
+                }
+                Ok(_) | Err(_) => {}
             }
         }
     }
