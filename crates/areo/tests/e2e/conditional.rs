@@ -1,6 +1,8 @@
 //! Conditional domains: one winner, through the command line and from programs.
 
 use crate::cluster::Cluster;
+use areo_client::blocking::wait;
+use areo_client::{Client, Object};
 use serde_json::Value;
 
 #[path = "../../../client/examples/counter.rs"]
@@ -59,6 +61,52 @@ fn a_conditional_write_happens_on_its_version_and_says_what_it_promises() {
 }
 
 #[test]
+fn a_version_of_elsewhere_or_malformed_changes_nothing() {
+    let cluster = cluster();
+    let domains = ["one", "default"];
+    let put = |domain: &str, key: &str| {
+        let put = cluster.run_with(&["--domain", domain, "put", key], b"as it was");
+        put.done().text().to_owned()
+    };
+    for (domain, elsewhere) in [domains, ["default", "one"]].map(|it| (it[0], it[1])) {
+        let own = put(domain, "note");
+        // Of another key, and of the same key in another domain.
+        let others = [put(domain, "other"), put(elsewhere, "note")];
+        let on = |verb: &str, key: &str, version: &str| {
+            let arguments = ["--domain", domain, verb, key, "--if-version", version];
+            cluster.run_with(&arguments, b"this is not to be written")
+        };
+        for version in &others {
+            assert_ne!(*version, own);
+            on("put", "note", version).refused(4, &["'note'", "at version", version, &own]);
+            on("rm", "note", version).refused(4, &["'note'", "at version", version, &own]);
+            on("put", "missing", version).refused(4, &["'missing'", "no such object"]);
+            on("rm", "missing", version).refused(4, &["'missing'", "no such object"]);
+        }
+        let longer = format!("{own}g");
+        for malformed in ["", "7", "-", "1-", "latest", &longer] {
+            on("put", "note", malformed).refused(2, &["is not a version"]);
+            on("rm", "note", malformed).refused(2, &["is not a version"]);
+        }
+        // The version of no object.
+        let none = "0-00000000000000000";
+        on("put", "missing", none).refused(2, &["say `none`"]);
+        on("rm", "missing", none).refused(2, &["is the version of no object"]);
+        on("rm", "note", none).refused(2, &["is the version of no object"]);
+        let get = cluster.run(&["--domain", domain, "get", "note"]).done();
+        assert_eq!(get.text(), "as it was");
+        let version = ["--domain", domain, "get", "note", "--version-only"];
+        assert_eq!(cluster.run(&version).done().text(), own);
+        let listed = cluster.run(&["--domain", domain, "ls"]).done();
+        assert_eq!(listed.text(), "note\nother");
+        // Begin the next round as this one began.
+        for key in ["note", "other"] {
+            cluster.run(&["--domain", domain, "rm", key]).done();
+        }
+    }
+}
+
+#[test]
 fn one_winner_is_refused_where_it_cannot_be_had() {
     let cluster = cluster();
     let arguments = ["put", "k", "--if-version", "none", "--require-one-winner"];
@@ -72,6 +120,12 @@ fn one_winner_is_refused_where_it_cannot_be_had() {
     let arguments = ["rm", "k", "--if-version", version, "--require-one-winner"];
     cluster.run(&arguments).refused(2, &["is not conditional"]);
     cluster.run(&["rm", "k", "--if-version", version]).done();
+    let counted = counter::run(&cluster.addresses(), "default", 1, 1);
+    let refusal = counted.unwrap_err().to_string();
+    assert!(
+        refusal.contains("'default' is not conditional"),
+        "{refusal}"
+    );
     let change =
         |domain: &str, dap: &str| cluster.run(&["reconfig", "start", domain, "--dap", dap]);
     change("one", "abd").refused(2, &["a conditional domain cannot become abd"]);
@@ -154,6 +208,39 @@ fn values_of_any_length_are_chosen_and_losers_leave_nothing() {
         .done();
     let got = cluster.run(&["--domain", "one", "get", "big"]).done();
     assert_eq!(got.stdout, value);
+}
+
+/// What a conflict says is old by the time at which the loser has paused: it would lose again, and again, against clients that go on.
+#[test]
+fn an_update_that_lost_reads_again_after_its_pause() {
+    let cluster = cluster();
+    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let domain = wait(client.domain("one")).unwrap();
+    let reads = || {
+        let text = client.metrics().text();
+        let reads = |line: &str| {
+            let outcome = line.strip_prefix("areo_client_operations_total{operation=\"get\",")?;
+            outcome.rsplit_once(' ')?.1.parse::<u64>().ok()
+        };
+        text.lines().filter_map(reads).sum::<u64>()
+    };
+    let (before, mut calls) = (reads(), 0);
+    let append = |object: Option<&Object>| {
+        calls += 1;
+        let found = object.map_or_else(Vec::new, |object| object.clone().into_bytes().into());
+        if calls <= 3 {
+            // Another one is faster.
+            let faster = ["--domain", "one", "put", "k"];
+            cluster
+                .run_with(&faster, &[&found[..], b"+"].concat())
+                .done();
+        }
+        Some([&found[..], b"."].concat().into())
+    };
+    wait(domain.update("k", append)).unwrap();
+    assert_eq!((calls, reads() - before), (4, 4));
+    let got = cluster.run(&["--domain", "one", "get", "k"]).done();
+    assert_eq!(got.text(), "+++.");
 }
 
 #[test]

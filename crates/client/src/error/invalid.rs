@@ -36,6 +36,8 @@ pub enum Invalid {
         /// The domain.
         domain: String,
     },
+    /// A deletion names the version of an object that was never written.
+    InitialVersion,
     /// The value is too long for a domain that keeps values whole.
     WholeValues {
         /// How the domain is reconfigured.
@@ -111,6 +113,11 @@ impl fmt::Display for Invalid {
             Invalid::NotConditional { domain } => write!(
                 f,
                 "'{domain}' is not conditional, so that several concurrent writes on one version may succeed: create a domain with --dap conditional, or make an abd or ec domain conditional by areo reconfig start {domain} --dap conditional"
+            ),
+            Invalid::InitialVersion => write!(
+                f,
+                "'{}' is the version of no object: there is nothing to delete",
+                crate::Version::INITIAL
             ),
             Invalid::WholeValues { reconfig } => write!(
                 f,

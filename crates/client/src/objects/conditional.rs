@@ -95,6 +95,10 @@ impl Domain {
 
     async fn tombstone_on(&self, key: &str, version: Version) -> Result<Version, Error> {
         use areo_core::dsm::coverable::CoverableOutcome;
+        if version.is_initial() {
+            let reason = Invalid::InitialVersion;
+            return Err(Error::Invalid { reason });
+        }
         let name = Name::user(key)?;
         let metadata = Metadata {
             written_at_ms: now_ms(),
@@ -117,8 +121,8 @@ impl Domain {
     }
 
     /// Changes the object by what is there: reads it, has `change` make the next value of it (`None`: leave it as it is), and writes
-    /// that on what was read; begins again when another write was faster, after a random pause, 64 times at most. So no change is
-    /// lost. Returns the version that is there then; `None`: there is no object, and none was made.
+    /// that on what was read. When another write was faster it begins again after a random pause, with a read, 64 times at most. So
+    /// no change is lost. Returns the version that is there then; `None`: there is no object, and none was made.
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`]; [`Error::VersionConflict`] if others were faster each time.
@@ -128,12 +132,13 @@ impl Domain {
         mut change: impl FnMut(Option<&Object>) -> Option<Bytes>,
     ) -> Result<Option<Version>, Error> {
         self.require_one_winner()?;
-        let mut current = match self.get(key).await {
-            Ok(object) => Some(object),
-            Err(Error::NotFound { key: Some(_), .. }) => None,
-            Err(error) => return Err(error),
-        };
         for attempt in 0.. {
+            // What a conflict says is old after the pause: who wrote on that would lose against clients that do not pause.
+            let current = match self.get(key).await {
+                Ok(object) => Some(object),
+                Err(Error::NotFound { key: Some(_), .. }) => None,
+                Err(error) => return Err(error),
+            };
             let version = current.as_ref().map(|object| object.version);
             let Some(next) = change(current.as_ref()) else {
                 return Ok(version);
@@ -141,15 +146,7 @@ impl Domain {
             let put = self.compare_and_put(key, next, version, PutOptions::default());
             match put.await {
                 Ok(version) => return Ok(Some(version)),
-                Err(Error::VersionConflict { latest, .. }) if attempt + 1 < UPDATES => {
-                    // What is in blocks comes without its content.
-                    let in_blocks = latest
-                        .as_ref()
-                        .is_some_and(|it| it.metadata.blocks.is_some());
-                    current = match latest {
-                        Some(_) if in_blocks => Some(self.get(key).await?),
-                        latest => latest.map(|object| *object),
-                    };
+                Err(Error::VersionConflict { .. }) if attempt + 1 < UPDATES => {
                     self.pause(UPDATE_PAUSE * (1 << attempt.min(6))).await;
                 }
                 Err(error) => return Err(error),

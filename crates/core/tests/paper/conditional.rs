@@ -104,6 +104,31 @@ fn a_clock_that_is_a_day_off_costs_a_round() {
     }
 }
 
+/// The same of writes with a condition: the clock decides neither who wins nor what is a conflict.
+#[test]
+fn a_clock_that_is_a_day_off_decides_no_condition() {
+    for c in shapes() {
+        for behind in [false, true] {
+            let (world, a, b) = world(&c);
+            // Of two clients one is a day ahead of the other.
+            let ahead = b.ahead(Duration::from_hours(24));
+            let (first, second) = if behind { (&ahead, &a) } else { (&a, &ahead) };
+            let one = first.change("k", "the first value", Tag::INITIAL);
+            assert_eq!(conflict(&world, second, Tag::INITIAL).0, one);
+            let two = second.change("k", "the second value", one);
+            let newest = (two, Some("the second value".to_owned()));
+            assert_eq!(conflict(&world, first, one), newest);
+            assert_eq!(first.get("k"), newest, "nothing was written");
+            let before = world.gathers();
+            let three = first.change("k", "the third value", two);
+            world.settle();
+            let rounds = world.gathers() - before;
+            assert!(rounds <= 3, "{c:?}: {rounds} rounds");
+            assert!(three > two && two > one, "versions rise without the clock");
+        }
+    }
+}
+
 #[test]
 fn a_write_happens_on_the_version_that_it_names_or_not_at_all() {
     for c in shapes() {
