@@ -1,7 +1,7 @@
 //! The command line.
 
 use areo::args::{Common, DapWord, DurabilityWord};
-use areo::exit::Outcome;
+use areo::exit::{Failure, Outcome};
 use areo::units::{parse_time, parse_timeout};
 use areo_bench::load::{Pace, Popularity};
 use areo_bench::peers::{Operation, Options, Watch};
@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The stores: areo, etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
+    /// The stores: areo; areo-conditional, whose writes have one winner; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
     /// s3=http://HOST:PORT/BUCKET, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
     /// asked at QUORUM, and cassandra-serial=HOST:PORT,..., with lightweight transactions
     #[arg(
@@ -47,10 +47,11 @@ pub(crate) struct Compare {
     /// Numbers of clients that work at the same time
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) clients: Vec<u16>,
-    /// Operations of the clients
+    /// Operations of the clients: put, get; put-if, each of an object of its own on the version that the client knows; increment,
+    /// all of one counter. The last two are of areo-conditional and etcd, and are not part of a --history
     #[arg(
         long,
-        value_name = "put,get",
+        value_name = "put,get,...",
         value_delimiter = ',',
         default_value = "put,get"
     )]
@@ -126,6 +127,13 @@ fn parse_size(text: &str) -> Result<usize, String> {
 impl Compare {
     /// What is compared: these stores.
     pub(crate) fn options(&self, targets: Vec<TargetName>, watch: Watch) -> Outcome<Options> {
+        let unrecorded = self.operations.iter().find(|it| !it.is_recorded());
+        if let (Some(operation), true) = (unrecorded, self.history.is_some()) {
+            return Err(Failure::usage(format!(
+                "--history: {} is not recorded: leave it out of --operations",
+                operation.word()
+            )));
+        }
         Ok(Options {
             targets,
             data: data_directory(self.data.clone())?,

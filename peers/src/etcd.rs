@@ -1,12 +1,18 @@
 //! etcd, through `etcd-client`.
 
 use areo_bench::etcd::EtcdMembers;
+use areo_bench::load::counter;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
+    About, Answer, Caller, Cost, IncrementError, Target, TargetError, TargetName, TargetOptions,
+    start_failed,
 };
 use bytes::Bytes;
-use etcd_client::{Client, ConnectOptions, Error, KvClient};
+use etcd_client::{
+    Client, Compare, CompareOp, ConnectOptions, Error, KeyValue, KvClient, Txn, TxnOp,
+    TxnOpResponse,
+};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -144,6 +150,7 @@ impl Target for Cluster {
             Ok(Box::new(EtcdCaller {
                 client,
                 all: self.all.clone(),
+                revisions: HashMap::new(),
                 timeout: self.timeout,
             }) as Box<dyn Caller>)
         })
@@ -175,6 +182,8 @@ impl Target for Cluster {
 struct EtcdCaller {
     client: KvClient,
     all: Rc<[String]>,
+    /// What it wrote or read last of objects that it writes on a condition.
+    revisions: HashMap<String, i64>,
     timeout: Duration,
 }
 
@@ -186,6 +195,43 @@ impl EtcdCaller {
         }
         error.to_string()
     }
+
+    /// The object as it is, with the revision at which it was written last.
+    async fn read(&mut self, key: &str) -> Result<Option<KeyValue>, Error> {
+        Ok(self.client.get(key, None).await?.take_kvs().pop())
+    }
+
+    /// Writes if the object was written last at this revision, 0 if it is not there: the revision of this write, or what is
+    /// there.
+    async fn compare_and_put(
+        &mut self,
+        key: &str,
+        value: Bytes,
+        revision: i64,
+    ) -> Result<Result<i64, Option<KeyValue>>, Error> {
+        let is_there = Compare::mod_revision(key, CompareOp::Equal, revision);
+        let transaction = Txn::new()
+            .when([is_there])
+            .and_then([TxnOp::put(key, value, None)])
+            .or_else([TxnOp::get(key, None)]);
+        let done = self.client.txn(transaction).await?;
+        if done.succeeded() {
+            let header = done
+                .header()
+                .map_or(0, etcd_client::ResponseHeader::revision);
+            return Ok(Ok(header));
+        }
+        let found = done.op_responses().into_iter().find_map(|it| match it {
+            TxnOpResponse::Get(mut got) => got.take_kvs().pop(),
+            _ => None,
+        });
+        Ok(Err(found))
+    }
+}
+
+/// At which revision an object was written last; 0: it is not there.
+fn revision(found: Option<&KeyValue>) -> i64 {
+    found.map_or(0, KeyValue::mod_revision)
 }
 
 impl Caller for EtcdCaller {
@@ -207,6 +253,46 @@ impl Caller for EtcdCaller {
                     Ok((value, Cost::default()))
                 }
                 Err(error) => Err(self.failed(error).await),
+            }
+        })
+    }
+
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+        Box::pin(async move {
+            let known = match self.revisions.remove(key) {
+                Some(known) => known,
+                None => match self.read(key).await {
+                    Ok(found) => revision(found.as_ref()),
+                    Err(error) => return Err(self.failed(error).await),
+                },
+            };
+            match self.compare_and_put(key, value, known).await {
+                Ok(Ok(revision)) => {
+                    self.revisions.insert(key.to_owned(), revision);
+                    Ok(Cost::default())
+                }
+                Ok(Err(_)) => Err(format!("'{key}' was written by another client")),
+                Err(error) => Err(self.failed(error).await),
+            }
+        })
+    }
+
+    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, IncrementError> {
+        Box::pin(async move {
+            let mut found = match self.read(key).await {
+                Ok(found) => found,
+                Err(error) => return Err(IncrementError::NotApplied(self.failed(error).await)),
+            };
+            loop {
+                let count = counter::count(found.as_ref().map(KeyValue::value));
+                let next = counter::value(count + 1);
+                let put = self.compare_and_put(key, next, revision(found.as_ref()));
+                match put.await {
+                    Ok(Ok(_)) => return Ok(Cost::default()),
+                    // The answer says what is there.
+                    Ok(Err(latest)) => found = latest,
+                    Err(error) => return Err(IncrementError::Unknown(self.failed(error).await)),
+                }
             }
         })
     }

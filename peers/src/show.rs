@@ -3,8 +3,8 @@
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::units::show_size;
-use areo_bench::load::Measurement;
-use areo_bench::peers::{Point, Report, Spread};
+use areo_bench::load::{CounterReport, Measurement};
+use areo_bench::peers::{Operation, Point, Report, Spread};
 use std::fs::File;
 use std::io::Write;
 
@@ -31,6 +31,7 @@ pub(crate) fn tables(out: Output, report: &Report) -> Outcome {
         out.line("")?;
         ratios(out, report)?;
     }
+    counters(out, report)?;
     reconfigured(out, report)?;
     match report.killed.is_empty() {
         true => Ok(()),
@@ -62,6 +63,43 @@ fn ratios(out: Output, report: &Report) -> Outcome {
         row
     });
     out.table(&head, &rows.collect::<Vec<_>>())
+}
+
+/// How clients that increment one counter share it, and what it came to.
+fn counters(out: Output, report: &Report) -> Outcome {
+    let head = columns(
+        "operation | > clients | store | > least of a client | > most of a client | > rounds | > succeeded | > unknown | \
+         > counted",
+    );
+    let row = |point: &Point| {
+        let each = |of: fn(&Measurement) -> f64| format!("{:.0}", point.spread(of).median);
+        let rounds = point.runs.iter().filter_map(|run| run.rounds);
+        let counted = |of: fn(&CounterReport) -> u64| {
+            let counters = point.runs.iter().filter_map(|run| run.counter.as_ref());
+            counters.map(of).sum::<u64>().to_string()
+        };
+        vec![
+            point.operation.word().to_owned(),
+            point.clients.to_string(),
+            point.target.to_string(),
+            each(|run| run.least_of_a_client as f64),
+            each(|run| run.most_of_a_client as f64),
+            match Spread::of(rounds).median {
+                0.0 => "none".to_owned(),
+                rounds => format!("{rounds:.2}"),
+            },
+            counted(|counter| counter.done),
+            counted(|counter| counter.unknown),
+            counted(|counter| counter.count),
+        ]
+    };
+    let counted = |point: &&Point| point.operation == Operation::Increment;
+    let rows: Vec<_> = report.points.iter().filter(counted).map(row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    out.line("")?;
+    out.table(&head, &rows)
 }
 
 /// What was reconfigured meanwhile, and what operations visited.
@@ -140,16 +178,17 @@ pub(crate) fn csv(report: &Report, mut file: File) -> std::io::Result<()> {
         file,
         "store,operation,size,clients,run,operations,failed,per_second,p50_us,p90_us,p99_us,p999_us,max_us,\
          client_cpu_us,server_cpu_us,cpu_ns_per_byte,wire_bytes,resident_bytes,stored_bytes,rounds,configurations,\
-         reconfigurations"
+         reconfigurations,least_of_a_client,most_of_a_client"
     )?;
     for point in &report.points {
         let (target, operation) = (point.target, point.operation.word());
         let (size, clients) = (point.size, point.clients);
         for (number, run) in (1..).zip(&point.runs) {
-            let times = run.put.or(run.get).unwrap_or_default();
+            let times = run.put.or(run.get).or(run.increment);
+            let times = times.unwrap_or_default();
             writeln!(
                 file,
-                "{target},{operation},{size},{clients},{number},{},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2},{:.2},{:.2},{:.0},{},{},{},{},{}",
+                "{target},{operation},{size},{clients},{number},{},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2},{:.2},{:.2},{:.0},{},{},{},{},{},{},{}",
                 run.operations,
                 run.failed,
                 run.per_second,
@@ -167,6 +206,8 @@ pub(crate) fn csv(report: &Report, mut file: File) -> std::io::Result<()> {
                 told(run.rounds),
                 told(run.configurations),
                 run.reconfigurations,
+                run.least_of_a_client,
+                run.most_of_a_client,
             )?;
         }
     }

@@ -4,6 +4,7 @@ use crate::args::{Compare, Word};
 use crate::{cql, etcd, redis, s3};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
+use areo_bench::peers::Operation;
 use areo_bench::target::{Areo, Target, TargetError, TargetName, TargetOptions};
 use areo_client::Shape;
 use areo_lab::shared::{dap, data_directory, servers};
@@ -41,6 +42,16 @@ impl Stores {
             cassandra_serial: Vec::new(),
         };
         stores.add(&args.targets)?;
+        let possible = |operation: &Operation| {
+            let mut names = stores.names.iter();
+            names.any(|name| operation.is_possible_at(*name))
+        };
+        if let Some(operation) = args.operations.iter().find(|it| !possible(it)) {
+            return Err(Failure::usage(format!(
+                "--operations: {} needs areo-conditional or etcd in --targets",
+                operation.word()
+            )));
+        }
         match stores.names.iter().find(|name| runs_already(**name)) {
             Some(name) if args.kill.is_some() => Err(Failure::usage(format!(
                 "--kill: the servers of {name} are not ours to kill: leave it out of --targets"
@@ -85,6 +96,7 @@ impl Stores {
         let wanted = &self.wanted;
         Ok(match name {
             TargetName::Areo => Box::new(Areo::start(wanted).await?),
+            TargetName::AreoConditional => Box::new(Areo::start_conditional(wanted).await?),
             TargetName::Etcd => Box::new(etcd::start(wanted).await?),
             TargetName::Redis => Box::new(redis::start(wanted, false).await?),
             TargetName::RedisWait => Box::new(redis::start(wanted, true).await?),

@@ -199,6 +199,38 @@ fn what_clients_saw_while_a_store_was_reconfigured_is_judged() {
     assert!(judged.text().contains("linearizable"), "{}", judged.text());
 }
 
+/// Every increment counts once, and clients put objects of their own; a store that is not asked to compare and set is left out.
+#[test]
+fn conditional_writes_are_measured_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (html, csv) = (file("page.html"), file("runs.csv"));
+    let mut able = stores();
+    able.retain(|store| ["areo", "etcd"].contains(store));
+    able[0] = "areo-conditional";
+    let targets = format!("{},areo", able.join(","));
+    let words = format!("--json --operations put-if,increment {SMALL} --targets {targets}");
+    let run = peers(&words, &["--html", &html, "--csv", &csv]).done();
+    let report = run.objects().remove(0);
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), able.len() * 2 * 2);
+    for point in points {
+        let measured = &point["runs"][0];
+        assert!(measured["operations"].as_u64().unwrap() > 0, "{point}");
+        assert_eq!(measured["failed"], 0, "{point}");
+        let counter = &measured["counter"];
+        if point["operation"] == "increment" {
+            assert!(measured["increment"]["p99_us"].as_f64().unwrap() > 0.0);
+            assert_eq!(counter["done"], counter["count"], "{point}");
+            assert_eq!(counter["unknown"], 0, "{point}");
+        } else {
+            assert!(counter.is_null() && measured["put"].is_object(), "{point}");
+        }
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("increment"));
+}
+
 /// A bucket of a real endpoint, whose credentials the `AWS_*` variables have.
 const BUCKET: &str = "AREO_TEST_S3";
 
@@ -287,6 +319,11 @@ fn what_cannot_be_compared_is_one_sentence() {
     let unsigned = unsigned.env_remove("AWS_ACCESS_KEY_ID").args(bucket);
     command::ended(unsigned, b"").refused(1, &["cannot start s3", "AWS_ACCESS_KEY_ID"]);
     peers(&["--history", "/nowhere/at/all"]).refused(1, &["/nowhere/at/all"]);
+    peers(&["--operations", "delete"]).refused(2, &["put-if", "increment"]);
+    let counted = ["--operations", "increment", "--targets"];
+    peers(&[&counted[..], &["areo,redis"]].concat()).refused(2, &["areo-conditional", "etcd"]);
+    let recorded = ["areo-conditional", "--history", "h"];
+    peers(&[&counted[..], &recorded].concat()).refused(2, &["--history", "increment"]);
     peers(&["--size", "65MiB"]).refused(2, &["64MiB", "65MiB"]);
     peers(&["--size", "1"]).refused(2, &["16 bytes"]);
     peers(&["--clients", "0"]).refused(2, &["0", "1..=1000"]);

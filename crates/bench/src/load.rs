@@ -4,28 +4,34 @@
 //! | module | what |
 //! |---|---|
 //! | `keys` | which object is next |
+//! | `operation` | what a client does |
+//! | `counter` | one object that clients count up |
 //! | `worker` | one client: its operations, one after the other |
 //! | `history` | what clients did and saw, where it is recorded |
 //! | `tally` | what was measured |
 
+pub mod counter;
 mod history;
 mod keys;
+mod operation;
 mod tally;
 mod worker;
 
+pub use counter::CounterReport;
 pub use history::History;
 pub use keys::Popularity;
-pub(crate) use tally::{Latencies, Tally};
+pub use operation::Operation;
+pub(crate) use tally::{Counters, Latencies, Tally};
 pub use tally::{Measurement, PhaseReport, Times};
 pub(crate) use worker::{KEY_PREFIX, get, key};
 
 use crate::completions::{STEP, Steps};
 use crate::failures::Failures;
 use crate::random::Random;
-use crate::system;
 use crate::target::{Caller, Reconfigurer, Target, TargetError};
 use crate::workload::value;
 use bytes::Bytes;
+use counter::Counter;
 use keys::Keys;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -33,7 +39,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use worker::{Does, Schedule, Worker, change, put};
+use worker::{Schedule, Worker, change, put};
 
 /// Values that are written in turn. Making a new one for each put would measure how fast they are made.
 const VALUES: usize = 16;
@@ -69,6 +75,10 @@ pub struct Plan {
     pub writers: usize,
     /// Clients that get or put, by chance.
     pub mixed: usize,
+    /// Clients that each put an object of their own on the version that they know.
+    pub comparers: usize,
+    /// Clients that all increment one counter.
+    pub incrementers: usize,
     /// Clients that reconfigure the store, if it can be, beside those.
     pub reconfigurers: usize,
     /// Between two changes of one of them, at most so long.
@@ -91,6 +101,29 @@ pub struct Plan {
     pub seed: u64,
 }
 
+impl Plan {
+    /// Clients that operate on objects.
+    fn clients(&self) -> usize {
+        self.readers + self.writers + self.mixed + self.comparers + self.incrementers
+    }
+
+    /// What the client at this place does; one of those that are `mixed` draws.
+    fn does(&self, place: usize) -> Option<Operation> {
+        let kinds = [
+            (self.readers, Some(Operation::Get)),
+            (self.writers, Some(Operation::Put)),
+            (self.comparers, Some(Operation::PutIf)),
+            (self.incrementers, Some(Operation::Increment)),
+        ];
+        let mut last = 0;
+        let kind = kinds.into_iter().find(|(clients, _)| {
+            last += clients;
+            place < last
+        });
+        kind.and_then(|(_, does)| does)
+    }
+}
+
 /// Why nothing was measured.
 #[derive(Debug)]
 pub enum LoadError {
@@ -104,6 +137,11 @@ pub enum LoadError {
         /// How the first put that failed ended.
         error: String,
     },
+    /// A counter could not be read in the end.
+    Count {
+        /// Why.
+        error: String,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -111,6 +149,7 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Connect { source } => source.fmt(f),
             LoadError::Fill { error } => write!(f, "cannot write the objects: {error}"),
+            LoadError::Count { error } => write!(f, "cannot read the counter: {error}"),
         }
     }
 }
@@ -198,10 +237,12 @@ pub async fn run(
     sleep(plan.time).await;
     load.enter(Phase::Unmeasured);
     let after = Counters::of(target);
-    let LoadEnd {
-        still, failures, ..
-    } = load.stop().await;
-    Ok(still.measured(&before, &after, failures))
+    let (counter, ended) = (load.shared.counter.clone(), load.stop().await);
+    let mut measured = ended.still.measured(&before, &after, ended.failures);
+    if plan.incrementers > 0 {
+        measured.count(counter.report(target).await?);
+    }
+    Ok(measured)
 }
 
 /// What goes on beside the clients.
@@ -240,7 +281,7 @@ impl Load {
         plan: &Plan,
         history: Option<&History>,
     ) -> Result<Load, LoadError> {
-        let callers = callers(target, plan.readers + plan.writers + plan.mixed).await?;
+        let callers = callers(target, plan.clients()).await?;
         let history = history.map(|history| (history, target.about().target.word()));
         let reconfigurers = (0..plan.reconfigurers).filter_map(|_| target.reconfigurer());
         let load = Load::of(callers, plan, history);
@@ -253,25 +294,22 @@ impl Load {
         plan: &Plan,
         history: Option<(&History, &str)>,
     ) -> Load {
-        let clients = plan.readers + plan.writers + plan.mixed;
+        let clients = plan.clients();
         assert!(clients > 0 && plan.objects > 0 && callers.len() == clients);
         // Making large values takes time, which is not measured.
         let values = (1..=VALUES.min(VALUES_BYTES / plan.size).max(1))
             .map(|number| value::content(number as u64, plan.size))
             .collect();
         let from = Instant::now();
-        let shared = Rc::new(Shared::new(values, from));
+        let shared = Rc::new(Shared::new(values, clients, from));
         let mut workers = JoinSet::new();
         for (place, caller) in callers.into_iter().enumerate() {
             let random = Random::new(plan.seed).derive(place as u64);
             let worker = Worker {
                 caller,
+                place,
                 diary: history.map(|(history, domain)| history.client(domain)),
-                does: match place {
-                    place if place < plan.readers => Does::Get,
-                    place if place < plan.readers + plan.writers => Does::Put,
-                    _ => Does::Either,
-                },
+                does: plan.does(place),
                 keys: Keys::new(plan.popularity, plan.objects, random),
                 size: plan.size,
                 verifies: plan.verifies,
@@ -343,29 +381,6 @@ impl Load {
     }
 }
 
-/// What processes took so far.
-pub(crate) struct Counters {
-    client_cpu: Duration,
-    server_cpu: Duration,
-    loopback_bytes: u64,
-    resident_bytes: u64,
-    stored_bytes: u64,
-}
-
-impl Counters {
-    fn of(target: &dyn Target) -> Counters {
-        let processes = target.processes();
-        let each = || processes.iter().copied();
-        Counters {
-            client_cpu: system::cpu_of_this(),
-            server_cpu: each().map(system::cpu_of).sum(),
-            loopback_bytes: system::loopback_bytes(),
-            resident_bytes: each().map(system::resident_of).sum(),
-            stored_bytes: target.stored(),
-        }
-    }
-}
-
 /// What the clients of a load share.
 struct Shared {
     values: Vec<Bytes>,
@@ -385,10 +400,11 @@ struct Shared {
     steps: RefCell<Steps>,
     operations: Cell<u64>,
     failures: RefCell<Failures>,
+    counter: Rc<Counter>,
 }
 
 impl Shared {
-    fn new(values: Vec<Bytes>, now: Instant) -> Shared {
+    fn new(values: Vec<Bytes>, clients: usize, now: Instant) -> Shared {
         Shared {
             values,
             phase: Cell::new(Phase::Unmeasured),
@@ -397,11 +413,12 @@ impl Shared {
             measured_from: Cell::new(None),
             measured_until: Cell::new(now),
             stopped: Cell::new(None),
-            still: RefCell::default(),
+            still: RefCell::new(Tally::of(clients)),
             disturbed: RefCell::default(),
             steps: RefCell::default(),
             operations: Cell::new(0),
             failures: RefCell::default(),
+            counter: Rc::new(Counter::new()),
         }
     }
 

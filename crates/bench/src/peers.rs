@@ -9,9 +9,10 @@ mod report;
 
 pub use breakdown::{Ask, Breakdown, Part, Watch};
 pub use kill::KillReport;
-pub use report::{ComparedTargets, Operation, Point, Ratio, Report, Spread};
+pub use report::{ComparedTargets, Point, Ratio, Report, Spread};
 
 use crate::limits;
+pub use crate::load::Operation;
 use crate::load::{self, History, LoadError, Pace, Plan, Popularity};
 use crate::system::Machine;
 use crate::target::{Target, TargetError, TargetName};
@@ -40,7 +41,7 @@ pub struct Options {
     pub sizes: Vec<usize>,
     /// Numbers of clients.
     pub clients: Vec<usize>,
-    /// Puts, gets, or both one after the other.
+    /// What clients do, one after the other. Stores that are not asked to compare and set are left out where that is needed.
     pub operations: Vec<Operation>,
     /// Objects of each size; `None`: a thousand, and fewer of large values.
     pub objects: Option<u64>,
@@ -146,15 +147,26 @@ impl std::error::Error for PeersError {}
 impl Options {
     /// How many measurements there are.
     pub fn measurements(&self) -> u64 {
-        let points = self.targets.len() * self.cases().len();
+        let targets = |case: &Case| {
+            let able = self.targets.iter();
+            able.filter(|target| case.2.is_possible_at(**target))
+                .count()
+        };
+        let points: usize = self.cases().iter().map(targets).sum();
         points as u64 * u64::from(self.runs)
     }
 
-    fn cases(&self) -> Vec<(usize, usize, Operation)> {
+    fn cases(&self) -> Vec<Case> {
+        let (counts, of_sizes): (Vec<_>, Vec<_>) = {
+            let operations = self.operations.iter().copied();
+            operations.partition(|operation| *operation == Operation::Increment)
+        };
+        let counters = (load::counter::SIZE, counts);
+        let sizes = self.sizes.iter().map(|size| (*size, of_sizes.clone()));
         let mut cases = Vec::new();
-        for &size in &self.sizes {
+        for (size, operations) in sizes.chain([counters]) {
             for &clients in &self.clients {
-                let operations = self.operations.iter();
+                let operations = operations.iter();
                 cases.extend(operations.map(|&operation| (size, clients, operation)));
             }
         }
@@ -167,15 +179,14 @@ impl Options {
         self.objects.unwrap_or(few)
     }
 
-    fn plan(&self, (size, clients, operation): (usize, usize, Operation)) -> Plan {
-        let (readers, writers) = match operation {
-            Operation::Get => (clients, 0),
-            Operation::Put => (0, clients),
-        };
+    fn plan(&self, (size, clients, operation): Case) -> Plan {
+        let of = |wanted: Operation| if operation == wanted { clients } else { 0 };
         Plan {
-            readers,
-            writers,
+            readers: of(Operation::Get),
+            writers: of(Operation::Put),
             mixed: 0,
+            comparers: of(Operation::PutIf),
+            incrementers: of(Operation::Increment),
             verifies: false,
             reconfigurers: self.reconfigurers,
             between_changes: self.between_changes,
@@ -189,6 +200,9 @@ impl Options {
         }
     }
 }
+
+/// Bytes of a value, clients, and what they do.
+type Case = (usize, usize, Operation);
 
 /// Starts the clusters, each by `start`, and measures. Dropping the future ends the processes and removes what they left.
 ///
@@ -233,6 +247,10 @@ async fn all(
     for (name, target) in &targets {
         observe(Stage::Watching(*name));
         for case in options.cases() {
+            if case.2 == Operation::Increment || !case.2.is_possible_at(*name) {
+                // An increment is a read and a write, which are traced one by one.
+                continue;
+            }
             let watched = breakdown::watch(options, (*name, &**target), case, history.as_ref());
             breakdowns.extend(watched.await?);
         }
@@ -283,6 +301,9 @@ async fn measure(
             for turn in 0..targets.len() {
                 let which = (run + turn) % targets.len();
                 let (name, target) = &targets[which];
+                if !case.2.is_possible_at(*name) {
+                    continue;
+                }
                 observe(Stage::Measuring(done, *name));
                 let plan = options.plan(case);
                 let measured = load::run(&**target, &plan, history);
@@ -292,6 +313,7 @@ async fn measure(
             }
         }
     }
+    points.retain(|point| !point.runs.is_empty());
     Ok(points)
 }
 

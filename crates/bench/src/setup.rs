@@ -51,6 +51,8 @@ impl Setup {
             readers: 0,
             writers: 0,
             mixed: self.clients,
+            comparers: 0,
+            incrementers: 0,
             reconfigurers: 0,
             between_changes: Duration::ZERO,
             objects: self.objects,

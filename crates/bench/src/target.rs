@@ -26,6 +26,8 @@ pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
 pub enum TargetName {
     /// This store.
     Areo,
+    /// This store, with a domain in which every write is decided.
+    AreoConditional,
     /// etcd: Raft, values at a majority, reads linearizable.
     Etcd,
     /// Redis: a master answers before its replicas have anything.
@@ -42,8 +44,9 @@ pub enum TargetName {
 
 impl TargetName {
     /// All of them.
-    pub const ALL: [TargetName; 7] = [
+    pub const ALL: [TargetName; 8] = [
         TargetName::Areo,
+        TargetName::AreoConditional,
         TargetName::Etcd,
         TargetName::Redis,
         TargetName::RedisWait,
@@ -56,6 +59,7 @@ impl TargetName {
     pub const fn word(self) -> &'static str {
         match self {
             TargetName::Areo => "areo",
+            TargetName::AreoConditional => "areo-conditional",
             TargetName::Etcd => "etcd",
             TargetName::Redis => "redis",
             TargetName::RedisWait => "redis-wait",
@@ -63,6 +67,11 @@ impl TargetName {
             TargetName::Cassandra => "cassandra",
             TargetName::CassandraSerial => "cassandra-serial",
         }
+    }
+
+    /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
+    pub const fn compares_and_sets(self) -> bool {
+        matches!(self, TargetName::AreoConditional | TargetName::Etcd)
     }
 }
 
@@ -177,6 +186,17 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
+/// How an increment failed, as a sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum IncrementError {
+    /// The counter did not rise by it, and will not.
+    NotApplied(String),
+    /// It may have risen.
+    Unknown(String),
+}
+
+const NOT_COMPARED: &str = "this store is not asked to compare and set";
+
 /// One that puts and gets, one operation after the other.
 pub trait Caller {
     /// Writes a value; done as soon as the store acknowledges.
@@ -190,6 +210,24 @@ pub trait Caller {
     /// # Errors
     /// What went wrong, as a sentence.
     fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String>;
+
+    /// Writes a value if the object is still at the version that this caller wrote or read last, with one winner; what it does not
+    /// know it reads first. Only of stores that [`TargetName::compares_and_sets`].
+    ///
+    /// # Errors
+    /// What went wrong, as a sentence; that another one has written, too.
+    fn put_if<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, String> {
+        Box::pin(async { Err(NOT_COMPARED.to_owned()) })
+    }
+
+    /// Reads a counter, and writes one more than was read if that is still there; begins again if it is not. Only of stores that
+    /// [`TargetName::compares_and_sets`].
+    ///
+    /// # Errors
+    /// [`IncrementError`].
+    fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, IncrementError> {
+        Box::pin(async { Err(IncrementError::NotApplied(NOT_COMPARED.to_owned())) })
+    }
 
     /// The last final configuration that it knows, of a store that has such.
     fn configuration(&self) -> Option<ConfigurationInfo> {

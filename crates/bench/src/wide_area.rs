@@ -277,8 +277,8 @@ impl Seat {
         number: u64,
     ) -> Result<Cost, String> {
         match operation {
-            Operation::Put => caller.put(key, value::content(number, self.size)).await,
             Operation::Get => load::get(caller, None, key, (self.size, true)).await,
+            _ => caller.put(key, value::content(number, self.size)).await,
         }
     }
 

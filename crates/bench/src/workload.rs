@@ -4,7 +4,7 @@ mod counters;
 pub(crate) mod record;
 pub(crate) mod value;
 
-use counters::Increments;
+pub(crate) use counters::Increments;
 pub(crate) use record::Recorder;
 
 use crate::random::Random;

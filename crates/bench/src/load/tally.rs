@@ -1,8 +1,9 @@
 //! What was measured.
 
-use super::Counters;
+use super::{CounterReport, Operation};
 use crate::failures::Failures;
-use crate::target::Cost;
+use crate::system;
+use crate::target::{Cost, Target};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::time::Duration;
@@ -92,8 +93,16 @@ pub struct Measurement {
     pub failures: Vec<String>,
     /// Gets.
     pub get: Option<Times>,
-    /// Puts.
+    /// Puts, also those on a condition.
     pub put: Option<Times>,
+    /// Increments.
+    pub increment: Option<Times>,
+    /// Operations of the client with the fewest that succeeded in this time,
+    pub least_of_a_client: u64,
+    /// and of the one with the most.
+    pub most_of_a_client: u64,
+    /// The counter in the end, if clients incremented one.
+    pub counter: Option<CounterReport>,
     /// Rounds of an operation, where the store tells.
     pub rounds: Option<f64>,
     /// Configurations that an operation visited, where the store tells.
@@ -110,6 +119,40 @@ pub struct Measurement {
     pub resident_bytes: u64,
     /// Bytes on disk of all server processes in the end.
     pub stored_bytes: u64,
+}
+
+impl Measurement {
+    /// Takes in what a counter came to: one that is wrong is a failure.
+    pub(super) fn count(&mut self, counter: CounterReport) {
+        if let Some(wrong) = counter.wrong() {
+            self.failed += 1;
+            self.failures.insert(0, wrong);
+        }
+        self.counter = Some(counter);
+    }
+}
+
+/// What processes took so far.
+pub(crate) struct Counters {
+    client_cpu: Duration,
+    server_cpu: Duration,
+    loopback_bytes: u64,
+    resident_bytes: u64,
+    stored_bytes: u64,
+}
+
+impl Counters {
+    pub(super) fn of(target: &dyn Target) -> Counters {
+        let processes = target.processes();
+        let each = || processes.iter().copied();
+        Counters {
+            client_cpu: system::cpu_of_this(),
+            server_cpu: each().map(system::cpu_of).sum(),
+            loopback_bytes: system::loopback_bytes(),
+            resident_bytes: each().map(system::resident_of).sum(),
+            stored_bytes: target.stored(),
+        }
+    }
 }
 
 /// How readers and writers fared in one phase.
@@ -137,23 +180,41 @@ pub(crate) struct Tally {
     pub(super) time: Duration,
     get: Latencies,
     put: Latencies,
+    increment: Latencies,
     cost: Cost,
     operations: u64,
+    /// Of each client.
+    by_client: Vec<u64>,
     pub(super) missed: u64,
     pub(super) reconfigurations: u64,
     longest_gap: Duration,
 }
 
 impl Tally {
-    /// An operation of the phase succeeded, in it or after it.
+    /// Of so many clients, which are counted one by one.
+    pub(super) fn of(clients: usize) -> Tally {
+        Tally {
+            by_client: vec![0; clients],
+            ..Tally::default()
+        }
+    }
+
+    /// An operation of the phase succeeded for the client at this place, in the phase or after it.
     pub(super) fn succeeded(
         &mut self,
-        is_get: bool,
+        (place, operation): (usize, Operation),
         time: Duration,
         (cost, in_time): (Cost, bool),
     ) {
         self.operations += u64::from(in_time);
-        let latencies = if is_get { &mut self.get } else { &mut self.put };
+        if let Some(own) = self.by_client.get_mut(place) {
+            *own += u64::from(in_time);
+        }
+        let latencies = match operation {
+            Operation::Get => &mut self.get,
+            Operation::Put | Operation::PutIf => &mut self.put,
+            Operation::Increment => &mut self.increment,
+        };
         latencies.record(time);
         self.cost.rounds += cost.rounds;
         self.cost.configurations += cost.configurations;
@@ -185,7 +246,7 @@ impl Tally {
     }
 
     fn recorded(&self) -> u64 {
-        self.get.count() + self.put.count()
+        self.get.count() + self.put.count() + self.increment.count()
     }
 
     pub(crate) fn fared(&self) -> PhaseReport {
@@ -223,6 +284,10 @@ impl Tally {
             failures: failures.first,
             get: self.get.times(),
             put: self.put.times(),
+            increment: self.increment.times(),
+            least_of_a_client: self.by_client.iter().copied().min().unwrap_or_default(),
+            most_of_a_client: self.by_client.iter().copied().max().unwrap_or_default(),
+            counter: None,
             rounds: told(self.cost.rounds),
             configurations: told(self.cost.configurations),
             reconfigurations: self.reconfigurations,
@@ -254,7 +319,7 @@ mod tests {
         let mut tally = Tally {
             time: Duration::from_secs(2),
             missed: 7,
-            ..Tally::default()
+            ..Tally::of(2)
         };
         let cost = |rounds| Cost {
             rounds,
@@ -263,7 +328,12 @@ mod tests {
         };
         for us in 1..=1_000 {
             let cost = (cost(us % 2 + 1), us <= 900);
-            tally.succeeded(us % 2 == 0, Duration::from_micros(us), cost);
+            let operation = match us % 2 {
+                0 => Operation::Get,
+                _ => Operation::Put,
+            };
+            let place = usize::from(us > 300);
+            tally.succeeded((place, operation), Duration::from_micros(us), cost);
         }
         let mut failures = Failures::default();
         failures.add("no".into());
@@ -281,6 +351,8 @@ mod tests {
         close(put.max_us, 999.0);
         close(put.mean_us, 500.0);
         assert_eq!((measured.operations, measured.missed), (900, 7));
+        let of_clients = (measured.least_of_a_client, measured.most_of_a_client);
+        assert_eq!(of_clients, (300, 600));
         close(measured.per_second, 450.0);
         close(measured.rounds.unwrap(), 1.5);
         close(measured.client_cpu_us, 10.0);
@@ -296,7 +368,7 @@ mod tests {
     fn what_takes_for_ever_counts_as_the_longest() {
         let mut tally = Tally::default();
         tally.succeeded(
-            true,
+            (0, Operation::Get),
             Duration::from_secs(1_000_000),
             (Cost::default(), true),
         );

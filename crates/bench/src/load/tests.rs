@@ -1,5 +1,5 @@
 use super::*;
-use crate::target::{About, Answer, Cost, TargetName};
+use crate::target::{About, Answer, Cost, IncrementError, TargetName};
 use tokio::task::LocalSet;
 
 /// How long the clients of [`Slow`] notice that it was killed.
@@ -12,9 +12,20 @@ struct Slow {
     /// The next operation takes this instead.
     once: Rc<Cell<Option<Duration>>>,
     length: usize,
+    counter: Rc<Cell<u64>>,
+    increment: Increment,
 }
 
-struct SlowCaller(Duration, Rc<Cell<Option<Duration>>>, usize);
+struct SlowCaller(
+    Duration,
+    Rc<Cell<Option<Duration>>>,
+    usize,
+    Rc<Cell<u64>>,
+    Increment,
+);
+
+/// How an increment ends of a counter that stands there, and by what it rises.
+type Increment = fn(u64) -> (Result<Cost, IncrementError>, u64);
 
 impl Slow {
     fn new(takes: Duration, length: usize) -> Slow {
@@ -30,6 +41,8 @@ impl Slow {
             takes,
             once: Rc::default(),
             length,
+            counter: Rc::default(),
+            increment: |_| (Ok(Cost::default()), 1),
         }
     }
 }
@@ -53,7 +66,8 @@ impl Target for Slow {
     }
 
     fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
-        let caller = SlowCaller(self.takes, self.once.clone(), self.length);
+        let (once, counter) = (self.once.clone(), self.counter.clone());
+        let caller = SlowCaller(self.takes, once, self.length, counter, self.increment);
         Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
     }
 
@@ -87,10 +101,28 @@ impl Caller for SlowCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, _key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
         Box::pin(async {
             sleep(self.0).await;
-            Ok((Some(vec![0; self.2].into()), Cost::default()))
+            let value = match key.starts_with("counter") {
+                true => counter::value(self.3.get()),
+                false => vec![0; self.2].into(),
+            };
+            Ok((Some(value), Cost::default()))
+        })
+    }
+
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+        assert!(key.starts_with("own-16-") && value.len() == 16);
+        self.put(key, value)
+    }
+
+    fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, IncrementError> {
+        Box::pin(async {
+            sleep(self.0).await;
+            let (ended, by) = (self.4)(self.3.get());
+            self.3.set(self.3.get() + by);
+            ended
         })
     }
 }
@@ -100,6 +132,8 @@ fn plan(readers: usize, writers: usize, pace: Pace) -> Plan {
         readers,
         writers,
         mixed: 0,
+        comparers: 0,
+        incrementers: 0,
         verifies: false,
         reconfigurers: 0,
         between_changes: Duration::ZERO,
@@ -224,7 +258,7 @@ fn a_pause_of_the_store_is_noticed_as_one() {
 
 #[test]
 fn a_disturbance_has_what_it_has_part_in() {
-    let shared = Shared::new(Vec::new(), Instant::now());
+    let shared = Shared::new(Vec::new(), 1, Instant::now());
     let long = Duration::from_secs(100);
     let pause = || {
         let (last, phase) = shared.last.get();
@@ -296,4 +330,45 @@ fn reconfigurations_are_those_that_came_about_in_the_time() {
         "{measured:?}"
     );
     assert!(measured.operations > 0 && measured.failed == 0);
+}
+
+#[test]
+fn a_counter_that_loses_or_doubles_an_increment_is_a_failure() {
+    let counted = |increment: Increment| {
+        let mut slow = Slow::new(Duration::from_millis(1), 16);
+        slow.increment = increment;
+        let mut plan = plan(0, 0, CLOSED);
+        plan.incrementers = 3;
+        let measured = measure(&slow, &plan);
+        let counter = measured.counter.unwrap();
+        assert_eq!(counter.count, slow.counter.get());
+        measured
+    };
+    let right = counted(|_| (Ok(Cost::default()), 1));
+    let counter = right.counter.unwrap();
+    assert_eq!((counter.done, counter.unknown), (counter.count, 0));
+    assert_eq!(right.failed, 0, "{right:?}");
+    assert!(right.increment.unwrap().count > 0 && right.put.is_none());
+    let (least, most) = (right.least_of_a_client, right.most_of_a_client);
+    assert!(least > 0 && least <= most && 3 * most >= right.operations);
+    let lost = counted(|count| (Ok(Cost::default()), u64::from(count < 5)));
+    assert!(lost.failures[0].contains("are lost"), "{lost:?}");
+    let doubled = counted(|count| (Ok(Cost::default()), if count == 5 { 2 } else { 1 }));
+    assert!(doubled.failures[0].contains("succeeded"), "{doubled:?}");
+    let unknown = counted(|_| (Err(IncrementError::Unknown("cut".into())), 0));
+    assert_eq!(unknown.failures[0], "cut", "it may have had no effect");
+    let unknown = counted(|_| (Err(IncrementError::Unknown("cut".into())), 1));
+    assert_eq!(unknown.failures[0], "cut", "it may have had one");
+    let refused = counted(|_| (Err(IncrementError::NotApplied("no".into())), 1));
+    assert!(refused.failures[0].contains("0 increments"), "{refused:?}");
+}
+
+#[test]
+fn clients_put_objects_of_their_own_on_a_condition() {
+    let slow = Slow::new(Duration::from_millis(1), 16);
+    let mut plan = plan(0, 0, CLOSED);
+    plan.comparers = 2;
+    let measured = measure(&slow, &plan);
+    assert!(measured.put.unwrap().count > 0 && measured.counter.is_none());
+    assert_eq!(measured.failed, 0);
 }

@@ -2,9 +2,9 @@
 
 use super::history::Diary;
 use super::keys::Keys;
-use super::{Pace, Phase, Shared};
+use super::{Operation, Pace, Phase, Shared};
 use crate::random::Random;
-use crate::target::{Caller, Cost, Reconfigurer};
+use crate::target::{Caller, Cost, IncrementError, Reconfigurer};
 use crate::workload::value;
 use bytes::Bytes;
 use std::rc::Rc;
@@ -112,18 +112,12 @@ fn wait(random: &mut Random, most: Duration) -> Duration {
     }
 }
 
-/// What a client does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Does {
-    Get,
-    Put,
-    Either,
-}
-
 pub(super) struct Worker {
     pub(super) caller: Box<dyn Caller>,
+    pub(super) place: usize,
     pub(super) diary: Option<Diary>,
-    pub(super) does: Does,
+    /// `None`: gets or puts, by chance.
+    pub(super) does: Option<Operation>,
     pub(super) keys: Keys,
     pub(super) size: usize,
     pub(super) verifies: bool,
@@ -144,21 +138,22 @@ impl Worker {
                 return;
             }
             let (begun, key) = (self.shared.phase.get(), key(self.size, self.keys.next()));
-            let gets = match self.does {
-                Does::Get => true,
-                Does::Put => false,
-                Does::Either => self.keys.random.below(2) == 0,
+            let drawn = || match self.keys.random.below(2) {
+                0 => Operation::Get,
+                _ => Operation::Put,
             };
-            let done = self.operate(gets, &key).await;
+            let operation = self.does.unwrap_or_else(drawn);
+            let done = self.operate(operation, &key).await;
             let now = Instant::now();
             match done {
                 Ok(cost) => {
                     let in_time = self.shared.phase.get() != Phase::Unmeasured;
                     self.shared.succeeded(now);
                     if let Some(tally) = self.shared.tally_of(due, begun) {
+                        let what = (self.place, operation);
                         tally
                             .borrow_mut()
-                            .succeeded(gets, now - due, (cost, in_time));
+                            .succeeded(what, now - due, (cost, in_time));
                     }
                 }
                 Err(sentence) => {
@@ -169,13 +164,31 @@ impl Worker {
         }
     }
 
-    async fn operate(&mut self, gets: bool, key: &str) -> Result<Cost, String> {
+    async fn operate(&mut self, operation: Operation, key: &str) -> Result<Cost, String> {
         let (caller, diary) = (&mut *self.caller, self.diary.as_mut());
-        if gets {
-            return get(caller, diary, key, (self.size, self.verifies)).await;
+        let value = |random: &mut Random| {
+            let values = &self.shared.values;
+            values[random.index(values.len())].clone()
+        };
+        match operation {
+            Operation::Get => get(caller, diary, key, (self.size, self.verifies)).await,
+            Operation::Put => {
+                let value = value(&mut self.keys.random);
+                put(caller, diary, key, (self.size, &value)).await
+            }
+            Operation::PutIf => {
+                let own = format!("own-{}-{}", self.size, self.place);
+                caller.put_if(&own, value(&mut self.keys.random)).await
+            }
+            Operation::Increment => {
+                let counter = &self.shared.counter;
+                let done = caller.increment(counter.key()).await;
+                counter.ended(&done);
+                done.map_err(|error| match error {
+                    IncrementError::NotApplied(why) | IncrementError::Unknown(why) => why,
+                })
+            }
         }
-        let which = self.keys.random.index(self.shared.values.len());
-        put(caller, diary, key, (self.size, &self.shared.values[which])).await
     }
 }
 

@@ -98,8 +98,9 @@ fn broken_down(
     records: Vec<SpanRecord>,
 ) -> Option<Breakdown> {
     let names: &[&str] = match operation {
-        Operation::Put => &["areo.write", "areo.upload"],
+        Operation::Put | Operation::PutIf => &["areo.write", "areo.upload"],
         Operation::Get => &["areo.read"],
+        Operation::Increment => return None,
     };
     let mut traces = Trace::assemble(records);
     traces.retain(|trace| {

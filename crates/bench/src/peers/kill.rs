@@ -123,6 +123,8 @@ pub(crate) mod tests {
             readers: 1,
             writers: 2,
             mixed: 0,
+            comparers: 0,
+            incrementers: 0,
             verifies: false,
             reconfigurers: 0,
             between_changes: Duration::ZERO,

@@ -2,41 +2,10 @@
 
 use super::{Breakdown, KillReport};
 use crate::limits::Limit;
-use crate::load::{Measurement, Times};
+use crate::load::{Measurement, Operation, Times};
 use crate::system::{self, Machine};
 use crate::target::{About, TargetName};
 use serde::Serialize;
-use std::str::FromStr;
-
-/// What clients do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    /// They put.
-    Put,
-    /// They get.
-    Get,
-}
-
-impl Operation {
-    /// As reports have it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Operation::Put => "put",
-            Operation::Get => "get",
-        }
-    }
-}
-
-impl FromStr for Operation {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Operation, &'static str> {
-        let mut known = [Operation::Put, Operation::Get].into_iter();
-        let named = known.find(|operation| operation.word() == text);
-        named.ok_or("clients put or get")
-    }
-}
 
 /// Everything that was measured of one load on one store.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -90,8 +59,9 @@ impl Point {
     /// A latency of each run, in microseconds.
     pub fn latency(&self, of: impl Fn(&Times) -> f64) -> Spread {
         let times = |run: &Measurement| match self.operation {
-            Operation::Put => run.put,
+            Operation::Put | Operation::PutIf => run.put,
             Operation::Get => run.get,
+            Operation::Increment => run.increment,
         };
         Spread::of(self.runs.iter().filter_map(times).map(|times| of(&times)))
     }
@@ -244,6 +214,10 @@ pub(crate) mod tests {
             failures: Vec::new(),
             get: None,
             put: Some(times),
+            increment: None,
+            least_of_a_client: 1,
+            most_of_a_client: 1,
+            counter: None,
             rounds: Some(2.0),
             configurations: Some(1.0),
             reconfigurations: 0,

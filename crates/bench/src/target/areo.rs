@@ -1,17 +1,19 @@
 //! This store, as a target.
 
 use super::{
-    About, Answer, Caller, Cost, Reconfigurer, Target, TargetError, TargetName, TargetOptions,
-    start_failed,
+    About, Answer, Caller, Cost, IncrementError, Reconfigurer, Target, TargetError, TargetName,
+    TargetOptions, start_failed,
 };
+use crate::load::counter;
 use crate::run::{RunError, failed};
 use crate::setup::{Setup, StartedCluster};
 use crate::system;
 use areo_client::{
     Change, Client, ConfigurationInfo, ConnectOptions, Counts, Dap, DapKind, Domain, DomainOptions,
-    Error, PutOptions, ReconfigError, ReconfigOutcome, Shape, Statistics, Version,
+    Error, Object, PutOptions, ReconfigError, ReconfigOutcome, Shape, Statistics, Version,
 };
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The domain that is measured.
@@ -31,7 +33,24 @@ impl Areo {
     /// # Errors
     /// [`TargetError::Start`].
     pub async fn start(wanted: &TargetOptions) -> Result<Areo, TargetError> {
-        let start_failed = start_failed(TargetName::Areo);
+        Areo::start_as(TargetName::Areo, wanted.dap, wanted).await
+    }
+
+    /// The same with a conditional domain, as many of whose elements make a value.
+    ///
+    /// # Errors
+    /// [`TargetError::Start`].
+    pub async fn start_conditional(wanted: &TargetOptions) -> Result<Areo, TargetError> {
+        let dap = DapKind::Conditional.with(wanted.dap.k());
+        Areo::start_as(TargetName::AreoConditional, dap, wanted).await
+    }
+
+    async fn start_as(
+        target: TargetName,
+        dap: Dap,
+        wanted: &TargetOptions,
+    ) -> Result<Areo, TargetError> {
+        let start_failed = start_failed(target);
         let setup = Setup {
             program: wanted.program.clone(),
             servers: wanted.servers,
@@ -43,17 +62,17 @@ impl Areo {
             data: wanted.data.clone(),
             timeout: wanted.timeout,
         };
-        let shape = Shape::new(wanted.dap, wanted.servers);
+        let shape = Shape::new(dap, wanted.servers);
         let shape = shape.map_err(|error| start_failed(&error))?;
         let started = setup.start().await.map_err(|error| start_failed(&error))?;
         let options = DomainOptions {
-            dap: wanted.dap,
+            dap,
             servers: started.servers.clone(),
             ..DomainOptions::default()
         };
         let domain = started.client.create_domain(DOMAIN, options).await;
         let about = About {
-            target: TargetName::Areo,
+            target,
             version: env!("CARGO_PKG_VERSION").into(),
             servers: wanted.servers,
             keeps: format!("{shape}, linearizable puts and gets"),
@@ -82,6 +101,10 @@ impl Target for Areo {
     }
 
     fn reconfigurer(&self) -> Option<Box<dyn Reconfigurer>> {
+        if self.about.target == TargetName::AreoConditional {
+            // It has no other kind to take turns with.
+            return None;
+        }
         let (domain, _) = self.domain.measured();
         Some(Box::new(AreoReconfigurer { domain }))
     }
@@ -93,7 +116,7 @@ impl Target for Areo {
     fn admins(&self) -> Answer<'_, Vec<String>, TargetError> {
         Box::pin(async {
             let servers = self.started.client.servers().await;
-            let servers = servers.map_err(|error| start_failed(TargetName::Areo)(&error))?;
+            let servers = servers.map_err(|error| start_failed(self.about.target)(&error))?;
             Ok(servers.into_iter().map(|server| server.admin).collect())
         })
     }
@@ -109,7 +132,7 @@ impl Target for Areo {
             match cluster.kill(0).await {
                 true => Ok(format!("{name}: all members are equal")),
                 false => Err(TargetError::Kill {
-                    target: TargetName::Areo,
+                    target: self.about.target,
                     why: format!("{name} does not run"),
                 }),
             }
@@ -148,6 +171,8 @@ impl Reconfigurer for AreoReconfigurer {
 pub(crate) struct AreoCaller {
     domain: Domain,
     statistics: Arc<Statistics>,
+    /// What it wrote or read last of objects that it writes on a condition.
+    versions: HashMap<String, Option<Version>>,
     /// Where the caller has connections of its own.
     _client: Option<Client>,
 }
@@ -159,6 +184,7 @@ impl AreoCaller {
         AreoCaller {
             domain,
             statistics,
+            versions: HashMap::new(),
             _client: None,
         }
     }
@@ -208,6 +234,42 @@ impl Caller for AreoCaller {
                 }
                 Err(Error::NotFound { .. }) => Ok((None, self.since(before, None))),
                 Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+        Box::pin(async move {
+            let before = self.statistics.counts();
+            let known = match self.versions.remove(key) {
+                Some(known) => known,
+                None => match self.domain.get(key).await {
+                    Ok(object) => Some(object.version),
+                    Err(Error::NotFound { .. }) => None,
+                    Err(error) => return Err(error.to_string()),
+                },
+            };
+            let options = PutOptions::default();
+            let put = self.domain.compare_and_put(key, value, known, options);
+            let version = put.await.map_err(|error| error.to_string())?;
+            self.versions.insert(key.to_owned(), Some(version));
+            Ok(self.since(before, Some(version)))
+        })
+    }
+
+    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, IncrementError> {
+        Box::pin(async move {
+            let before = self.statistics.counts();
+            let next = |object: Option<&Object>| {
+                let value = object.map(|object| object.clone().into_bytes());
+                Some(counter::value(counter::count(value.as_deref()) + 1))
+            };
+            match self.domain.update(key, next).await {
+                Ok(version) => Ok(self.since(before, version)),
+                Err(error @ (Error::VersionConflict { .. } | Error::Unavailable { .. })) => {
+                    Err(IncrementError::NotApplied(error.to_string()))
+                }
+                Err(error) => Err(IncrementError::Unknown(error.to_string())),
             }
         })
     }

@@ -166,8 +166,8 @@ impl Point {
     /// everywhere one.
     fn broken(&self) -> Vec<String> {
         let expected = match (self.operation, &self.beside) {
-            (Operation::Put, None) => Some(2),
             (Operation::Get, None) => Some(1),
+            (_, None) => Some(2),
             (_, Some(_)) => None,
         };
         let wrong = self.by_rounds.iter();

@@ -43,8 +43,8 @@ pub(super) fn drawn(random: &mut Random) -> Target {
 /// Increments of one counter, by how they ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Increments {
-    done: u64,
-    unknown: u64,
+    pub(crate) done: u64,
+    pub(crate) unknown: u64,
 }
 
 impl Increments {

@@ -233,7 +233,7 @@ function peers(report) {
     },
   })];
   for (const size of unique(report.points.map((point) => point.size))) {
-    for (const operation of ['put', 'get']) {
+    for (const operation of ['put', 'get', 'put-if', 'increment']) {
       const points = report.points.filter((point) => point.size === size && point.operation === operation);
       if (points.length) sections.push(load(report, points));
     }
@@ -246,7 +246,8 @@ function peers(report) {
 }
 
 const of = (point, figure) => spread(point.runs.map(figure));
-const latency = (point, name) => spread(point.runs.map((run) => run[point.operation]).filter(Boolean).map((times) => times[name]));
+const timed = ({ operation }) => (operation === 'put-if' ? 'put' : operation);
+const latency = (point, name) => spread(point.runs.map((run) => run[timed(point)]).filter(Boolean).map((times) => times[name]));
 const cpu = (run) => run.client_cpu_us + run.server_cpu_us;
 const perByte = (point) => of(point, (run) => (cpu(run) * 1e3) / point.size);
 
@@ -272,6 +273,7 @@ function load(report, points) {
       hundredth(perByte(point).median), whole(of(point, (run) => run.wire_bytes).median),
       told(point, 'rounds'), told(point, 'configurations'),
       tenth(of(point, (run) => run.reconfigurations / run.seconds).median),
+      ...['least_of_a_client', 'most_of_a_client'].map((name) => told(point, name)),
       whole(of(point, (run) => run.resident_bytes).median / 2 ** 20), sum(point.runs.map((run) => run.failed)),
     ];
   };
@@ -286,7 +288,8 @@ function load(report, points) {
     table: {
       texts: 1,
       head: ['store', 'clients', 'operations/s', 'min', 'max', 'p50 µs', 'p99 µs', 'p99.9 µs', 'client CPU µs', 'server CPU µs',
-        'CPU ns per byte', 'bytes on the wire', 'rounds', 'configurations', 'reconfigurations/s', 'MiB in memory', 'failed'],
+        'CPU ns per byte', 'bytes on the wire', 'rounds', 'configurations', 'reconfigurations/s',
+        'least of a client', 'most of a client', 'MiB in memory', 'failed'],
       rows: points.map(row),
     },
   });
@@ -298,7 +301,7 @@ function breakdowns(report) {
   const untold = report.targets.map((one) => one.target).filter((target) => !known.includes(target));
   const pictures = [], wide = [];
   for (const size of unique(all.map((one) => one.size))) {
-    for (const operation of ['put', 'get']) {
+    for (const operation of ['put', 'get', 'put-if']) {
       const these = all.filter((one) => one.size === size && one.operation === operation);
       if (!these.length) continue;
       const what = `${operation} of ${size} bytes`, parts = these[0].parts.map((part) => part.name);
