@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "other tests share it")]
 mod command;
 
-use command::{Ended, on_the_path};
+use command::{CommandOutput, on_the_path};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ fn built() -> &'static Path {
 }
 
 /// Runs the program with the words of a line, and more of them.
-fn peers(words: &str, more: &[&str]) -> Ended {
+fn peers(words: &str, more: &[&str]) -> CommandOutput {
     command::ended(prepared(words).args(more), b"")
 }
 
@@ -58,7 +58,7 @@ fn prepared(words: &str) -> Command {
 }
 
 /// Runs the laboratory.
-fn lab(arguments: &[&str]) -> Ended {
+fn lab(arguments: &[&str]) -> CommandOutput {
     command::ended(command::of(built().join("areo-lab")).args(arguments), b"")
 }
 
