@@ -364,6 +364,7 @@ mod tests {
             tag: tag(3),
             listed: vec![Damaged, Older, Damaged, Newest, Unknown],
             versions: vec![Some(tag(3)), Some(tag(2)), Some(tag(2)), Some(tag(3)), None],
+            is_gone: false,
         };
         let listed = versions(&object, |at| format!("s{}", at + 1));
         let shown = |it: &ListedVersion| (it.version, it.sound.join(" "), it.damaged.join(" "));

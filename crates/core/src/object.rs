@@ -153,6 +153,18 @@ impl Name {
         std::str::from_utf8(&self.0[1..]).expect("checked when the name was made")
     }
 
+    /// Whether it is that of a block of an upload: a block that is written once, and is not one of a file.
+    pub fn is_upload_block(&self) -> bool {
+        self.kind() == Kind::Block && self.key().starts_with(UPLOAD_PREFIX)
+    }
+
+    /// The number by which a store remembers records of this block that a start may find again (`[X-30 dropped-tombstones]`).
+    /// Where two blocks have the same one, each waits for the other.
+    pub fn grave(&self) -> u64 {
+        assert!(self.is_upload_block(), "only of these it is remembered");
+        stable_hash(&self.0)
+    }
+
     /// A stable number by which placement rotates over the members of a configuration (`[X-6 rotating-index]`).
     pub fn placement_hash(&self, domain: DomainId) -> u64 {
         stable_hash(&self.0) ^ stable_hash(&domain.0.to_le_bytes())

@@ -315,6 +315,25 @@ impl Server {
         }
     }
 
+    /// No member lists these blocks of uploads any more: their tombstones go (`[X-30 dropped-tombstones]`), of those whose records no
+    /// start can find again. Returns those that went.
+    pub(crate) fn drop_tombstones(
+        &mut self,
+        key: ConfigurationId,
+        names: &[Name],
+        may_return: impl Fn(u64) -> bool,
+    ) -> Vec<Name> {
+        assert!(self.serving, "before that it is no member");
+        let Some(state) = self.states.get_mut(&key) else {
+            return Vec::new();
+        };
+        let open = self.ledger.open_graves();
+        let is_gone = |name: &&Name| name.is_upload_block() && !may_return(name.grave());
+        let gone = names.iter().filter(is_gone);
+        let dropped = gone.filter(|name| state.drop_tombstone(name, &open, &mut self.ledger));
+        dropped.cloned().collect()
+    }
+
     /// Whether [`Server::tick`] has something to do.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.quiet.front().is_some_and(|(due, ..)| *due <= now)

@@ -205,6 +205,16 @@ impl<C> Shard<C> {
         self.server.damage(key, name, tag);
     }
 
+    /// As [`Server::drop_tombstones`].
+    pub fn drop_tombstones(
+        &mut self,
+        key: ConfigurationId,
+        names: &[Name],
+        may_return: impl Fn(u64) -> bool,
+    ) -> Vec<Name> {
+        self.server.drop_tombstones(key, names, may_return)
+    }
+
     /// Closes the batch: these steps must be durable, in this order, before [`Shard::release`].
     pub fn close(&mut self) -> Vec<Step> {
         assert!(!self.committing, "one batch at a time");

@@ -39,6 +39,11 @@ pub trait Keep: Heap {
     /// Puts the steps into the open batch.
     fn apply(&mut self, steps: Vec<Step>);
 
+    /// Whether a start may find a record again that was buried under this number ([`Step::Bury`]).
+    fn may_return(&self, _grave: u64) -> bool {
+        false
+    }
+
     /// Bytes that are taken; space that is only set aside is not counted.
     fn stored_bytes(&self) -> u64;
 
@@ -78,6 +83,10 @@ impl<D: Disk> Keep for Records<D> {
 
     fn apply(&mut self, steps: Vec<Step>) {
         Records::apply(self, steps);
+    }
+
+    fn may_return(&self, grave: u64) -> bool {
+        Records::may_return(self, grave)
     }
 
     fn stored_bytes(&self) -> u64 {
@@ -161,6 +170,13 @@ impl<D: Disk> Keep for Durable<D> {
         match self {
             Durable::Disk(records) => records.apply(steps),
             Durable::Memory(records) => records.apply(steps),
+        }
+    }
+
+    fn may_return(&self, grave: u64) -> bool {
+        match self {
+            Durable::Disk(records) => Keep::may_return(&**records, grave),
+            Durable::Memory(records) => Keep::may_return(records, grave),
         }
     }
 

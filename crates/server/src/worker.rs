@@ -105,6 +105,13 @@ impl RepairHost for Worker {
             node.distrust(key, name, tag);
         }
     }
+
+    fn drop_tombstones(&self, key: ConfigurationId, blocks: &[Name]) {
+        if let Some(node) = self.node.borrow_mut().as_mut() {
+            let dropped = node.drop_tombstones(key, blocks).len();
+            tracing::debug!(dropped, "tombstones of blocks that no member has any more");
+        }
+    }
 }
 
 /// A node on its thread.

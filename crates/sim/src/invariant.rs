@@ -19,6 +19,7 @@ use crate::world::server_of;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
 use areo_core::message::{HeldVersions, Note, RankedVersions};
+use areo_core::object::Name;
 use areo_core::pointer::Pointer;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -103,10 +104,21 @@ impl Context<'_> {
     /// Whether the server may lack a version that it had: it was decided that the version is dropped
     /// (`[X-3 unconfirmed-cap]`).
     fn is_dropped(&self, server: usize, object: ObjectId, tag: Tag) -> bool {
+        if self.is_forgotten(server, object) {
+            return true;
+        }
         let home = self
             .shape(object)
             .map(|c| (&**c, self.objects.name(object)));
         truth::is_dropped(self.truths, server, (object, tag), home)
+    }
+
+    /// Whether the object is a block of an upload whose tombstone the server dropped (`[X-30 dropped-tombstones]`): nothing is remembered
+    /// of it.
+    fn is_forgotten(&self, server: usize, object: ObjectId) -> bool {
+        let name = Name::from_bytes(Bytes::copy_from_slice(self.objects.name(object)));
+        let is_block = name.is_ok_and(|name| name.is_upload_block());
+        is_block && self.truths[server].has_dropped(object)
     }
 }
 

@@ -2,6 +2,7 @@
 //! durable, and never asked of them.
 
 mod again;
+mod dropped;
 mod fates;
 mod kept;
 
@@ -19,6 +20,7 @@ use areo_core::object::DomainId;
 use areo_core::server::record::Step;
 use areo_core::tag::Tag;
 use bytes::Bytes;
+use dropped::DroppedTombstones;
 use fates::Fates;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,6 +128,8 @@ pub(crate) struct Truth {
     fences: BTreeMap<ObjectId, Fence>,
     /// What was ever accepted or decided here of the fates of versions.
     fates: Fates,
+    /// Blocks of which the tombstone was dropped.
+    dropped: DroppedTombstones,
     /// Steps of the batch that is being written.
     pending: Vec<(u32, Option<KeptRecord>)>,
     /// A copy is in the place of the server's own disk, which is this.
@@ -139,12 +143,15 @@ pub(crate) struct Truth {
 impl Truth {
     /// A batch was closed: takes note of what is to become durable.
     pub(crate) fn close(&mut self, steps: &[Step], objects: &mut Objects) {
+        let before = self.pending.len();
         self.pending.extend(steps.iter().map(|step| match step {
             Step::Append { handle, header, .. } => {
                 (handle.0, Some(KeptRecord::of(header, false, objects)))
             }
-            Step::Free(handle) => (handle.0, None),
+            Step::Free(handle) | Step::Bury { handle, .. } => (handle.0, None),
         }));
+        let kept = self.pending[before..].iter().filter_map(|it| it.1.as_ref());
+        kept.for_each(|kept| self.dropped.note_written(kept));
     }
 
     /// The batch is durable.
@@ -176,6 +183,7 @@ impl Truth {
         self.elements.iter_mut().for_each(Vec::clear);
         self.marks.clear();
         self.unreadable = unreadable;
+        self.dropped.note_found(found.iter().map(|(_, kept)| kept));
         for (handle, kept) in found {
             self.insert(handle, kept);
         }

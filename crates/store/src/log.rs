@@ -20,8 +20,9 @@ use crate::format::{
     GRAIN, KIND_USER, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, MAX_SEQUENCE, PAGE, Place, align,
     footprint,
 };
-use crate::index::{Entry, Handle, Index, NONE, Slot, SlotState};
+use crate::index::{Entry, Handle, Index, Slot};
 
+mod ending;
 mod judge;
 mod open;
 mod read;
@@ -39,6 +40,7 @@ pub use scrub::{ScrubOutcome, ScrubPlace};
 pub use seal::CloseError;
 pub use step::StepOutcome;
 
+use ending::Graves;
 use seal::HintJob;
 use segment::{SegmentState, Segments};
 use space::Space;
@@ -118,6 +120,7 @@ pub struct Log<D: Disk> {
     /// The last batch is durable and has no records: nothing before it can be mistaken for a torn tail.
     is_sealed: bool,
     space: Space,
+    graves: Graves,
     hint_job: Option<HintJob>,
     reclaim: Option<reclaim::Reclaim>,
     /// The newest census, and whether a newer one must be written although no segment is to go.
@@ -155,34 +158,6 @@ impl<D: Disk> Log<D> {
         self.space.reserved = self.space.reserved.saturating_sub(content.footprint());
         self.note_freeing(content.footprint());
         handle
-    }
-
-    /// Forgets a record. Its space is dead once everything appended so far is durable, because only then is what
-    /// replaces it safe. The handle is void at once.
-    ///
-    /// # Panics
-    /// If the handle names no live record.
-    pub fn free(&mut self, handle: Handle) {
-        if self.poison.is_set() {
-            return;
-        }
-        let slot = self
-            .index
-            .resolve(handle)
-            .filter(|slot| !self.index.get(*slot).state.is_freed())
-            .expect("only a live record is freed, once");
-        let state = &mut self.index.get_mut(slot).state;
-        *state = match *state {
-            SlotState::Damaged => SlotState::FreedDamaged,
-            _ => SlotState::Freed,
-        };
-        if !self.open.is_empty() {
-            self.freed_open.push(slot);
-        } else if !self.in_flight.is_empty() {
-            self.freed_in_flight.push(slot);
-        } else {
-            self.forget(slot);
-        }
     }
 
     /// Takes the open batch as a job; `None` if nothing was appended. A reservation ends here.
@@ -318,6 +293,7 @@ impl<D: Disk> Log<D> {
             freed_in_flight: Vec::new(),
             is_sealed: false,
             space: Space::default(),
+            graves: Graves::default(),
             hint_job: None,
             reclaim: None,
             census: None,
@@ -420,59 +396,6 @@ impl<D: Disk> Log<D> {
             self.open.push(Piece::new(target));
         }
         self.open.last_mut().expect("just made")
-    }
-
-    /// The end of a record: out of its segment's list and out of the index.
-    fn forget(&mut self, slot: u32) {
-        assert!(
-            self.index.get(slot).state.is_freed(),
-            "only what was freed is forgotten"
-        );
-        self.unlink(slot);
-        if u32::from(self.index.get(slot).kind) != KIND_USER {
-            assert!(self.internal > 0, "it was counted when it was entered");
-            self.internal -= 1;
-        }
-        self.index.release(slot);
-    }
-
-    /// Takes a record off its segment; jobs that stand at it go on to the next one.
-    fn unlink(&mut self, slot: u32) {
-        let next = self.index.next(slot);
-        let cursors = [
-            self.hint_job.as_mut().map(|job| &mut job.cursor),
-            self.reclaim.as_mut().map(|job| &mut job.cursor),
-            Some(&mut self.scrub.cursor),
-        ];
-        for cursor in cursors.into_iter().flatten() {
-            if *cursor == slot {
-                *cursor = next;
-            }
-        }
-        let record = self.index.get(slot);
-        let (size, is_damaged) = (record_footprint(record), record.state.is_damaged());
-        let segment = self.segments.get_mut(record.segment);
-        assert!(
-            segment.live_records > 0 && segment.live_bytes >= size,
-            "it was counted when it was entered"
-        );
-        segment.live_bytes -= size;
-        segment.live_records -= 1;
-        if is_damaged {
-            assert!(segment.damaged_records > 0, "its damage was counted");
-            segment.damaged_records -= 1;
-        }
-        self.index.unlink(slot, &mut segment.list);
-        assert_eq!(
-            segment.live_records == 0,
-            segment.live_bytes == 0,
-            "records have a size"
-        );
-        assert_eq!(
-            segment.live_records == 0,
-            segment.list.head == NONE,
-            "the list is of the live records"
-        );
     }
 }
 

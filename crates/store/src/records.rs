@@ -141,7 +141,7 @@ impl<D: Disk> Records<D> {
             Step::Append {
                 header, payload, ..
             } => footprint(record::encode_header(header).len(), payload.len()),
-            Step::Free(_) => 0,
+            Step::Free(_) | Step::Bury { .. } => 0,
         };
         steps.iter().map(of).sum()
     }
@@ -176,12 +176,26 @@ impl<D: Disk> Records<D> {
                     place(&mut self.places, handle, kept);
                 }
                 Step::Free(handle) => {
-                    let kept = self.places[handle.0 as usize].take();
-                    self.log
-                        .free(kept.expect("only what is kept is freed, once"));
+                    let kept = self.take(handle);
+                    self.log.free(kept);
+                }
+                Step::Bury { handle, grave } => {
+                    let kept = self.take(handle);
+                    self.log.bury(kept, grave);
                 }
             }
         }
+    }
+
+    /// The place of a record that goes.
+    fn take(&mut self, handle: RecordHandle) -> Handle {
+        let kept = self.places[handle.0 as usize].take();
+        kept.expect("only what is kept is freed, once")
+    }
+
+    /// As [`Log::may_return`].
+    pub fn may_return(&self, grave: u64) -> bool {
+        self.log.may_return(grave)
     }
 
     /// As [`Log::begin_commit`].
@@ -347,7 +361,7 @@ impl MemoryRecords {
                     let header = ElementHeader { metadata, ..header };
                     self.elements[at] = Some(element(header, payload, Some(checksum)));
                 }
-                Step::Free(handle) => {
+                Step::Free(handle) | Step::Bury { handle, .. } => {
                     let freed = self
                         .elements
                         .get_mut(handle.0 as usize)

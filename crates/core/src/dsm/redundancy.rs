@@ -53,6 +53,9 @@ pub struct ObjectRedundancy {
     pub listed: Vec<MemberListing>,
     /// The newest version that each member lists, damaged or not, by position.
     pub versions: Vec<Option<Tag>>,
+    /// It is a block of an upload that is removed, and every member answered and lists a tombstone, or nothing: none of them has the block
+    /// (`[X-30 dropped-tombstones]`).
+    pub is_gone: bool,
 }
 
 /// Objects of one kind, in order of their keys, tombstones included.
@@ -381,19 +384,31 @@ fn compare_one(
         true => agreed == Some(it.tag),
         false => it.tag >= tag,
     };
+    // Where a round finalizes versions tombstones stay.
+    let is_removed = name.is_upload_block() && !dap::finalizes(c) && {
+        let mut of_tag = row.iter().flatten().filter(|it| it.tag == tag);
+        of_tag.any(|it| it.deleted && !it.damaged)
+    };
     let listed = row.iter().zip(pages).map(|(entry, page)| match entry {
         _ if page.is_none() => MemberListing::Unknown,
         Some(entry) if entry.damaged => MemberListing::Damaged,
+        // It may have dropped the tombstone, and needs none.
+        None if is_removed => MemberListing::Newest,
         Some(entry) if is_newest(entry) && !entry.absent => MemberListing::Newest,
         _ => MemberListing::Older,
     });
-    let listed = listed.collect();
+    let listed: Vec<MemberListing> = listed.collect();
+    let is_tombstone = |it: &ListEntry| it.deleted && !it.damaged && !it.absent;
+    let is_gone = is_removed
+        && pages.iter().all(Option::is_some)
+        && row.iter().flatten().all(|it| is_tombstone(it));
     let versions = row.iter().map(|entry| entry.map(|entry| entry.tag));
     ObjectRedundancy {
         name,
         tag,
         listed,
         versions: versions.collect(),
+        is_gone,
     }
 }
 

@@ -176,7 +176,7 @@ impl<E: Env> Domain<E> {
                     Some(decided) => match self.settled(&decided).await? {
                         State::Replaced(_) => true,
                         // Its writer gave it up, or a sweep.
-                        State::Unfinished => self.is_removed(cell).await?,
+                        State::Unfinished => self.has_lost_blocks(&decided).await?,
                         _ => false,
                     },
                     None => was_removed,
@@ -201,6 +201,23 @@ impl<E: Env> Domain<E> {
         };
         let first = self.stat(&large::block_name(upload, 0)).await?;
         Ok(first.value.is_some_and(|block| block.deleted))
+    }
+
+    /// Whether the first block of an upload that was committed is removed. All blocks were complete before that, so that one that is not
+    /// there was removed, and its tombstone dropped since (`[X-30 dropped-tombstones]`). Before the commit that says nothing: the block may
+    /// be under way.
+    async fn has_lost_blocks(&self, decided: &Bytes) -> Result<bool, Unavailable> {
+        let Ok(Fate::Commit(commit)) = Fate::decode(decided) else {
+            return Ok(false);
+        };
+        let metadata = Metadata::decode(&commit.metadata).ok();
+        let blocks = metadata.and_then(|metadata| metadata.blocks);
+        let Some(first) = blocks.as_ref().and_then(|blocks| blocks.iter().next()) else {
+            return Ok(false);
+        };
+        let name = large::block_name(commit.tag.writer, first.number);
+        let first = self.stat(&name).await?;
+        Ok(first.value.is_none_or(|block| block.deleted))
     }
 }
 

@@ -106,6 +106,9 @@ pub trait RepairHost {
     /// Its element of this version is not one of the version's value: it takes that for damaged from now on
     /// (`[X-11 damage-abstains]`).
     fn distrust(&self, key: ConfigurationId, name: &Name, tag: Tag);
+
+    /// No member lists these blocks of uploads any more: it may drop their tombstones (`[X-30 dropped-tombstones]`).
+    fn drop_tombstones(&self, key: ConfigurationId, blocks: &[Name]);
 }
 
 /// What a round found.
@@ -256,6 +259,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
                 }
                 self.repair(c, host, lacked, found).await;
                 self.cross_check(c, host, &objects, found).await;
+                drop_tombstones(c, host, &objects);
                 next = more;
                 self.operation().env.sleep(self.pace.page).await;
             }
@@ -304,8 +308,9 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         found: &mut DomainRound,
     ) {
         let position = c.position(self.server).expect("it is a member");
-        let is_comparable =
-            |it: &&ObjectRedundancy| it.is_full() && !it.tag.is_initial() && !c.is_ranked(&it.name);
+        let is_comparable = |it: &&ObjectRedundancy| {
+            it.is_full() && !it.is_gone && !it.tag.is_initial() && !c.is_ranked(&it.name)
+        };
         let comparable: Vec<_> = objects.iter().filter(is_comparable).collect();
         if comparable.is_empty() {
             return;
@@ -346,6 +351,19 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
             }
             Ok(_) | Err(_) => self.retries.failed(domain, object, None, now),
         }
+    }
+}
+
+/// Lets the server drop tombstones of blocks that no member has any more.
+fn drop_tombstones(c: &Configuration, host: &dyn RepairHost, objects: &[ObjectRedundancy]) {
+    let gone = objects.iter().filter(|it| it.is_gone);
+    let gone: Vec<Name> = gone.map(|it| it.name.clone()).collect();
+    assert!(
+        gone.iter().all(Name::is_upload_block),
+        "the tombstones of other objects stay"
+    );
+    if !gone.is_empty() {
+        host.drop_tombstones(c.id(), &gone);
     }
 }
 

@@ -100,6 +100,14 @@ pub enum Step {
     },
     /// The record under this handle is no longer needed.
     Free(Handle),
+    /// The same of a record of a block of an upload. As long as a start may find it again the store remembers that, under
+    /// this number of the block (`[X-30 dropped-tombstones]`).
+    Bury {
+        /// The handle.
+        handle: Handle,
+        /// [`Name::grave`] of the block.
+        grave: u64,
+    },
 }
 
 /// The steps of the open batch, and the handles: draws them, and holds back those that a reply may still need.
@@ -108,8 +116,8 @@ pub(super) struct Ledger {
     steps: Vec<Step>,
     drawn: u32,
     free: Vec<Handle>,
-    /// Superseded, but a reply that is not released yet may name them.
-    pinned: Vec<Handle>,
+    /// Superseded, but a reply that is not released yet may name them. Those of blocks of uploads with their graves.
+    pinned: Vec<(Handle, Option<u64>)>,
     /// Versions let go for newer ones (2.6), since the start.
     pub(super) trimmed: u64,
     /// Damaged objects that a put made whole again, since the start.
@@ -165,16 +173,38 @@ impl Ledger {
 
     /// These records are no longer needed, once the replies given so far are released.
     pub(super) fn supersede(&mut self, handles: impl IntoIterator<Item = Handle>) {
-        self.pinned.extend(handles);
+        self.pinned.extend(handles.into_iter().map(|it| (it, None)));
+    }
+
+    /// The same of records of this object.
+    pub(super) fn supersede_of(&mut self, name: &Name, handles: impl IntoIterator<Item = Handle>) {
+        let grave = name.is_upload_block().then(|| name.grave());
+        self.pinned
+            .extend(handles.into_iter().map(|it| (it, grave)));
+    }
+
+    /// Graves of records that the store does not know yet to be superseded.
+    pub(super) fn open_graves(&self) -> BTreeSet<u64> {
+        let pinned = self.pinned.iter().filter_map(|(_, grave)| *grave);
+        let buried = self.steps.iter().filter_map(|step| match step {
+            Step::Bury { grave, .. } => Some(*grave),
+            Step::Append { .. } | Step::Free(_) => None,
+        });
+        pinned.chain(buried).collect()
     }
 
     /// The replies given so far are released: what was superseded goes with the next steps.
     pub(super) fn unpin(&mut self) {
-        let was_drawn = |handle: &Handle| handle.0 < self.drawn;
+        let was_drawn = |(handle, _): &(Handle, _)| handle.0 < self.drawn;
         assert!(self.pinned.iter().all(was_drawn), "what goes was drawn");
-        self.free.extend_from_slice(&self.pinned);
+        self.free
+            .extend(self.pinned.iter().map(|(handle, _)| *handle));
         assert!(self.free.len() <= self.drawn as usize, "each goes once");
-        self.steps.extend(self.pinned.drain(..).map(Step::Free));
+        let steps = self.pinned.drain(..).map(|(handle, grave)| match grave {
+            Some(grave) => Step::Bury { handle, grave },
+            None => Step::Free(handle),
+        });
+        self.steps.extend(steps);
     }
 
     /// The steps since they were last taken.
@@ -186,7 +216,7 @@ impl Ledger {
     pub(super) fn open(&self) -> BTreeSet<Handle> {
         let appended = |step: &Step| match step {
             Step::Append { handle, .. } => Some(*handle),
-            Step::Free(_) => None,
+            Step::Free(_) | Step::Bury { .. } => None,
         };
         self.steps.iter().filter_map(appended).collect()
     }

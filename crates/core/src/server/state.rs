@@ -6,6 +6,7 @@ mod keeping;
 mod listing;
 pub(super) mod ranked;
 mod recovery;
+mod tombstones;
 
 use super::record::{ElementHeader, Header, Ledger};
 use crate::config::{Collect, Configuration, ConfigurationId};
@@ -232,7 +233,7 @@ impl ConfigurationState {
         versions.taken_in_s = now.next_second();
         let evicted = trim((c, key, name), versions, false, ledger);
         ledger.trimmed += evicted.len() as u64;
-        ledger.supersede(handles(&evicted));
+        ledger.supersede_of(name, handles(&evicted));
         if versions.keep_behind_fence(tag) {
             mark(key, name, versions, ledger);
         }
@@ -291,7 +292,7 @@ impl ConfigurationState {
             let quiet = is_removed_block(name, versions);
             let evicted = trim((c, key, name), versions, quiet, ledger);
             ledger.trimmed += evicted.len() as u64;
-            ledger.supersede(handles(&evicted));
+            ledger.supersede_of(name, handles(&evicted));
             mark(key, name, versions, ledger);
             assert!(versions.is_marked(), "it is durable with the answer");
         }

@@ -9,4 +9,5 @@ mod ranked;
 mod removal;
 mod slow;
 mod steps;
+mod tombstones;
 mod uploader;

@@ -90,7 +90,7 @@ fn replies_are_released_with_the_batch_that_they_reflect() {
             Header::Element(element) => Some(element.tag),
             _ => None,
         },
-        Step::Free(_) => None,
+        Step::Free(_) | Step::Bury { .. } => None,
     };
     assert_eq!(
         steps.iter().filter_map(appended).collect::<Vec<_>>(),
@@ -391,7 +391,9 @@ fn a_floor_outlives_the_second_record_of_a_version() {
             for step in steps {
                 match step {
                     Step::Append { handle, header, .. } => drop(records.insert(handle, *header)),
-                    Step::Free(handle) => drop(records.remove(&handle)),
+                    Step::Free(handle) | Step::Bury { handle, .. } => {
+                        drop(records.remove(&handle));
+                    }
                 }
             }
             kept = records.into_values().collect();
@@ -437,11 +439,13 @@ fn what_is_recorded_is_not_recorded_at_every_start() {
                 kept.reverse();
             }
             let (steps, _) = start(&c, kept.clone());
-            let freed = steps.iter().filter(|step| matches!(step, Step::Free(_)));
+            let freed = steps
+                .iter()
+                .filter(|step| !matches!(step, Step::Append { .. }));
             let is_left = kept.len() - freed.count();
             let appended = steps.into_iter().filter_map(|step| match step {
                 Step::Append { header, .. } => Some(*header),
-                Step::Free(_) => None,
+                Step::Free(_) | Step::Bury { .. } => None,
             });
             let before = kept.len();
             kept.extend(appended);

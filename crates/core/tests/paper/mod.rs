@@ -16,7 +16,7 @@ mod names;
 mod numbers;
 mod outcomes;
 pub mod reconfiguration;
-mod redundancy;
+pub mod redundancy;
 mod replication;
 mod room;
 mod trimming;

@@ -47,10 +47,14 @@ impl RepairHost for Host {
     fn distrust(&self, key: ConfigurationId, name: &Name, tag: Tag) {
         self.0.distrust(self.1, key, name, tag);
     }
+
+    fn drop_tombstones(&self, key: ConfigurationId, blocks: &[Name]) {
+        self.0.drop_tombstones(self.1, key, blocks);
+    }
 }
 
 /// A round of this server over the one domain that there is.
-pub(super) fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
+pub fn round(world: &World, number: usize, c: &Arc<Configuration>) -> DomainRound {
     let actor = world.actor(c);
     let (of_world, c) = (world.clone(), c.clone());
     let pace = RepairPace {

@@ -11,7 +11,7 @@ pub struct Disk {
     records: BTreeMap<Handle, Record>,
     written: usize,
     /// Records that were freed: a store that moves records about may find one again.
-    freed: Vec<Record>,
+    freed: Vec<(Record, Option<u64>)>,
     /// There is room for nothing but what frees some, and for write-backs.
     pub is_full: bool,
     /// Nor for write-backs.
@@ -46,12 +46,26 @@ impl Disk {
                     assert!(before.is_none(), "{handle:?} names one record");
                     self.written += 1;
                 }
-                Step::Free(handle) => {
-                    let record = self.records.remove(&handle);
-                    self.freed.push(record.expect("what is freed was there"));
-                }
+                Step::Free(handle) => self.free(handle, None),
+                Step::Bury { handle, grave } => self.free(handle, Some(grave)),
             }
         }
+    }
+
+    fn free(&mut self, handle: Handle, grave: Option<u64>) {
+        let record = self.records.remove(&handle);
+        let record = record.expect("what is freed was there");
+        self.freed.push((record, grave));
+    }
+
+    /// Whether a record with this grave may be found again.
+    pub fn may_return(&self, grave: u64) -> bool {
+        self.freed.iter().any(|(_, it)| *it == Some(grave))
+    }
+
+    /// What was freed is gone for good.
+    pub fn reclaim(&mut self) {
+        self.freed.clear();
     }
 
     /// Feeds everything, and some of what was freed if that is to be, to a new server in a random order, and keeps it under the handles that this one draws.
@@ -63,7 +77,8 @@ impl Disk {
     ) {
         let mut found: Vec<Record> = std::mem::take(&mut self.records).into_values().collect();
         if resurrect {
-            found.extend(self.freed.extract_if(.., |_| below(2) == 0));
+            let again = self.freed.extract_if(.., |_| below(2) == 0);
+            found.extend(again.map(|(record, _)| record));
         }
         while !found.is_empty() {
             let record = found.swap_remove(below(found.len()));

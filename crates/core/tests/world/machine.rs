@@ -171,6 +171,19 @@ impl World {
         machine.expect("servers are known").batch(act);
     }
 
+    /// Lets a server drop tombstones of blocks that no member lists.
+    pub fn drop_tombstones(&self, number: usize, key: ConfigurationId, blocks: &[Name]) {
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&server(number));
+        let machine = machine.expect("servers are known");
+        if let Some(shard) = &mut machine.shard {
+            shard.drop_tombstones(key, blocks, |grave| machine.disk.may_return(grave));
+        }
+        // They go with the batch after the next one.
+        machine.batch(|_| {});
+        machine.batch(|_| {});
+    }
+
     /// Asks a server directly for something of its configuration.
     pub fn ask_configured(&self, number: usize, body: Body) -> Result<Reply, Refusal> {
         let root = self.0.machines.borrow()[&server(number)].root.clone();

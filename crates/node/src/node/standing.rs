@@ -24,6 +24,16 @@ impl<K: Keep, C> Node<K, C> {
         self.shard.distrust(key, name, tag);
     }
 
+    /// No member lists these blocks of uploads any more: their tombstones go, of those whose records the store will not find again.
+    /// Returns those that went.
+    pub fn drop_tombstones(&mut self, key: ConfigurationId, names: &[Name]) -> Vec<Name> {
+        let keep = &self.keep;
+        let may_return = |grave| keep.may_return(grave);
+        let gone = self.shard.drop_tombstones(key, names, may_return);
+        assert!(gone.len() <= names.len(), "each goes once");
+        gone
+    }
+
     /// From now on it refuses what is asked of it.
     pub fn drain(&mut self) {
         self.is_draining = true;

@@ -56,7 +56,7 @@ impl Keep for ExploredRecords {
                     let before = self.headers.insert(handle.0, bytes);
                     assert_eq!(before, None, "a handle names one record");
                 }
-                Step::Free(handle) => {
+                Step::Free(handle) | Step::Bury { handle, .. } => {
                     let freed = self.headers.remove(&handle.0);
                     assert!(freed.is_some(), "only what is kept is freed, once");
                 }

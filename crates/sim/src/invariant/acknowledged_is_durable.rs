@@ -47,6 +47,13 @@ impl Invariant for Rule {
                 })
             }
             Observation::Recovered { server, missing } => {
+                let truth = &context.truths[server];
+                if let Some(object) = truth.returned().filter(|_| truth.is_sound()) {
+                    let object = context.objects.describe(object);
+                    return Some(format!(
+                        "server {server} found {object} again, whose tombstone it had dropped"
+                    ));
+                }
                 let excused = context.truths[server].is_rotten() || missing.is_empty();
                 (!excused).then(|| format!("server {server} did not find again: {missing:?}"))
             }

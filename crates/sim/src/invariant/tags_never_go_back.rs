@@ -42,7 +42,10 @@ impl Invariant for Rule {
             ("mark", &mut self.finalized, finalized, false),
         ] {
             let before = marks.at(server, object);
-            let is_dropped = || may_be_dropped && context.is_dropped(server, object, before);
+            let is_dropped = || {
+                may_be_dropped && context.is_dropped(server, object, before)
+                    || context.is_forgotten(server, object)
+            };
             if now < before && !is_dropped() {
                 let object = context.objects.describe(object);
                 return Some(format!(

@@ -33,6 +33,10 @@ impl RepairHost for Host<'_> {
             "cross-check: server {server} holds an element of another value under {tag} of {name:?}"
         ));
     }
+
+    fn drop_tombstones(&self, key: ConfigurationId, blocks: &[Name]) {
+        self.world.drop_tombstones(self.server, key, blocks);
+    }
 }
 
 impl World {

@@ -88,7 +88,13 @@ impl World {
                 .max()?;
             let lacks = |member: &&ServerId| {
                 let truth = of(**member).filter(|truth| truth.is_sound() && !truth.unreadable);
-                truth.is_some_and(|truth| truth.newest(object) < complete)
+                // A member that has nothing of a removed block may have dropped its tombstone ([X-30 dropped-tombstones]).
+                let may_lack = |truth: &Truth| {
+                    let is_block = upload_of(watch.objects.name(object)).is_some();
+                    let is_removed = || truths.iter().any(|truth| truth.is_deleted(object));
+                    is_block && truth.newest(object).is_initial() && is_removed()
+                };
+                truth.is_some_and(|truth| truth.newest(object) < complete && !may_lack(truth))
             };
             let lacking = server_of(*c.members().iter().find(lacks)?);
             let object = watch.objects.describe(object);

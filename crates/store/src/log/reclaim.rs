@@ -45,7 +45,7 @@ impl<D: Disk> Log<D> {
         if retired.is_empty() {
             return Ok(false);
         }
-        for at in retired {
+        for at in retired.iter().copied() {
             let number = self.segments.get(at).number;
             for name in [segment_name(number), hint_name(number)] {
                 match self.disk.remove(&name) {
@@ -78,6 +78,9 @@ impl<D: Disk> Log<D> {
             let operation = "syncing the directory";
             self.poisoned_by(StepError::Io { operation, source })
         })?;
+        for at in retired {
+            self.graves.close(at);
+        }
         self.space.hints_blocked = false;
         Ok(true)
     }
@@ -181,6 +184,7 @@ impl<D: Disk> Log<D> {
         };
         assert_ne!(segment, slot.segment, "a copy outlives its segment");
         self.unlink(at);
+        self.graves.note_copied(slot.segment);
         let moved = self.index.get_mut(at);
         moved.segment = segment;
         moved.grain = grain(offset);

@@ -6,6 +6,7 @@ fn object(key: &str) -> ObjectRedundancy {
         tag: Tag::INITIAL,
         listed: vec![MemberListing::Older],
         versions: vec![None],
+        is_gone: false,
     }
 }
 

@@ -50,7 +50,7 @@ impl ConfigurationState {
         }
         let record = versions.drop_version(tag);
         ledger.trimmed += u64::from(record.is_some());
-        ledger.supersede(record);
+        ledger.supersede_of(name, record);
         mark(key, name, versions, ledger);
         Ok(())
     }

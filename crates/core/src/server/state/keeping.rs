@@ -135,7 +135,7 @@ pub(super) fn take_in(
         lost.is_none_or(|lost| lost > tag),
         "as large a version repairs"
     );
-    ledger.supersede(repaired);
+    ledger.supersede_of(name, repaired);
     ledger.repaired += u64::from(was_damaged && versions.damaged().is_none());
     (handle, header)
 }
@@ -170,7 +170,7 @@ pub(super) fn forget(
 ) {
     let mut records = records.into_iter().peekable();
     if records.peek().is_some() {
-        ledger.supersede(records);
+        ledger.supersede_of(name, records);
         mark(key, name, versions, ledger);
     }
 }

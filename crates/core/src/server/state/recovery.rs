@@ -163,6 +163,7 @@ impl ConfigurationState {
             let versions = object(&mut self.objects, &name);
             forget(key, &name, versions, records, ledger);
         }
+        self.drop_marks_alone(ledger);
         let Some((configuration, _)) = &self.configuration else {
             return;
         };

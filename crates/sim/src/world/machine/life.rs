@@ -6,7 +6,8 @@ use crate::invariant::Observation;
 use crate::truth::{KeptRecord, Objects};
 use crate::world::identity::Platter;
 use crate::world::{Event as Happening, Trouble, World};
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ConfigurationId};
+use areo_core::object::Name;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::StartPhase;
@@ -179,6 +180,25 @@ impl World {
                 }
             }
             Err(error) => self.broken(server, &error),
+        }
+    }
+
+    /// Lets a server drop tombstones, and takes note of those that it drops.
+    pub(in crate::world) fn drop_tombstones(
+        &self,
+        server: usize,
+        key: ConfigurationId,
+        blocks: &[Name],
+    ) {
+        let machines = &mut *self.0.machines.borrow_mut();
+        let Some(live) = machines.list[server].live.as_mut() else {
+            return;
+        };
+        let objects = &mut self.0.watch.borrow_mut().objects;
+        for name in live.node.drop_tombstones(key, blocks) {
+            let object = objects.number(key, name.as_bytes());
+            machines.truths[server].drop_tombstone(object);
+            self.plan().note(Fault::TombstoneDropped);
         }
     }
 

@@ -52,7 +52,7 @@ fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
             Header::Configuration(c) => Some(c),
             _ => None,
         },
-        Step::Free(_) => None,
+        Step::Free(_) | Step::Bury { .. } => None,
     }
 }
 
