@@ -46,6 +46,8 @@ fn check(disk: &MemoryDisk, model: &Model, what: &str) {
     assert_eq!(readable, found, "every record found is whole: {what}");
     let lost: Vec<_> = model.acknowledged.difference(&readable).collect();
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}, {what}");
+    let returned: Vec<_> = model.gone.intersection(&found).collect();
+    assert!(returned.is_empty(), "came back: {returned:?}, {what}");
     let invented: Vec<_> = found.difference(&model.appended).collect();
     assert!(invented.is_empty(), "{invented:?}, {what}");
 }

@@ -45,19 +45,10 @@ impl<D: Disk> Log<D> {
         if retired.is_empty() {
             return Ok(false);
         }
+        let number = |at: &u32| self.segments.get(*at).number;
+        let hints: Vec<String> = retired.iter().map(|at| hint_name(number(at))).collect();
         for at in retired.iter().copied() {
-            let number = self.segments.get(at).number;
-            for name in [segment_name(number), hint_name(number)] {
-                match self.disk.remove(&name) {
-                    Err(source) if source.kind() != ErrorKind::NotFound => {
-                        return Err(StepError::Io {
-                            operation: "removing a segment",
-                            source,
-                        });
-                    }
-                    _ => {}
-                }
-            }
+            self.remove_file(&segment_name(self.segments.get(at).number))?;
             let segment = self.segments.remove(at);
             assert_eq!(segment.live_records, 0, "nothing alive is removed");
             assert!(
@@ -81,8 +72,23 @@ impl<D: Disk> Log<D> {
         for at in retired {
             self.graves.close(at);
         }
+        // Only now: a segment without its hint is read, and would bring back what the hint leaves out. A hint without its segment goes
+        // when the log is opened.
+        for name in hints {
+            self.remove_file(&name)?;
+        }
         self.space.hints_blocked = false;
         Ok(true)
+    }
+
+    fn remove_file(&self, name: &str) -> Result<(), StepError> {
+        match self.disk.remove(name) {
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(StepError::Io {
+                operation: "removing a segment",
+                source,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Copies up to 1 MiB out of a segment that is worth it. `None`: there is none, or no room.

@@ -17,6 +17,10 @@ pub struct Model {
     pub acknowledged: BTreeSet<u64>,
     /// Ever appended: may be there.
     pub appended: BTreeSet<u64>,
+    /// Freed, and may be found again.
+    buried: BTreeSet<u64>,
+    /// Freed, and the log said that it cannot be found again.
+    pub gone: BTreeSet<u64>,
     next_key: u64,
 }
 
@@ -43,10 +47,15 @@ impl Worker {
             // Copies of one record are joined; one that was freed before is freed again.
             let keep = usize::from(model.acknowledged.contains(&key));
             for (handle, _) in &copies[keep.min(copies.len())..] {
-                worker.log.free(*handle);
+                worker.log.bury(*handle, key);
             }
+            assert!(!model.gone.contains(&key), "{key} came back");
             if keep == 1 {
                 worker.live.insert(key, copies[0].0);
+                // What replaced it was not durable.
+                model.buried.remove(&key);
+            } else {
+                model.buried.insert(key);
             }
         }
         model.acknowledged = worker.live.keys().copied().collect();
@@ -72,7 +81,8 @@ impl Worker {
             let candidates: Vec<u64> = self.model.acknowledged.iter().copied().collect();
             if let Some(old) = candidates.get(random.below(candidates.len().max(1) as u64) as usize)
             {
-                self.log.free(self.live.remove(old)?);
+                self.log.bury(self.live.remove(old)?, *old);
+                self.model.buried.insert(*old);
                 self.model.acknowledged.remove(old);
                 self.replaced.push(*old);
             }
@@ -84,7 +94,15 @@ impl Worker {
         self.log.commit().ok()?;
         self.model.acknowledged.extend(self.pending.drain(..));
         self.replaced.clear();
+        self.note_gone();
         Some(())
+    }
+
+    /// Asks which of the records that were freed cannot come back.
+    fn note_gone(&mut self) {
+        let is_gone = |key: &u64| !self.log.may_return(*key);
+        let gone = self.model.buried.extract_if(.., |key| is_gone(key));
+        self.model.gone.extend(gone);
     }
 
     pub fn work(&mut self, random: &mut Random, rounds: u64) -> Option<()> {
@@ -99,7 +117,7 @@ impl Worker {
                         StepOutcome::CommitFirst if random.one_in(3) => {}
                         StepOutcome::CommitFirst => self.commit()?,
                         StepOutcome::Idle => break,
-                        StepOutcome::More => {}
+                        StepOutcome::More => self.note_gone(),
                         StepOutcome::Damaged(_) => panic!("nothing is damaged here"),
                     }
                 }
