@@ -129,8 +129,6 @@ faults! {
     SweptUpload = "upload swept",
     /// A sweep removes blocks.
     BlocksRemoved = "blocks removed",
-    /// A server drops the tombstone of a block of an upload.
-    TombstoneDropped = "tombstone dropped",
     /// The root domain is reconfigured.
     RootMoved = "root moved",
     /// A domain of the kind `abd` or `ec` becomes conditional.

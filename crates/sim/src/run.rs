@@ -112,6 +112,8 @@ pub struct Outcome {
     pub repaired: u64,
     /// Objects whose elements servers compared, and found to be of one value (`[X-29 cross-check]`).
     pub cross_checked: u64,
+    /// Tombstones of blocks that servers dropped (`[X-30 dropped-tombstones]`).
+    pub tombstones_dropped: u64,
     /// Things that happened: messages, commits, timers, faults.
     pub events: u64,
     /// Virtual time that passed.
@@ -143,6 +145,8 @@ pub struct Report {
     pub repaired: u64,
     /// Objects whose elements servers compared, and found to be of one value (`[X-29 cross-check]`).
     pub cross_checked: u64,
+    /// Tombstones of blocks that servers dropped (`[X-30 dropped-tombstones]`).
+    pub tombstones_dropped: u64,
     /// Their events.
     pub events: u64,
     /// All their faults.
@@ -185,6 +189,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
             report.adopted += outcome.adopted;
             report.repaired += outcome.repaired;
             report.cross_checked += outcome.cross_checked;
+            report.tombstones_dropped += outcome.tombstones_dropped;
             report.events += outcome.events;
             report.fired.add(&outcome.fired);
             if outcome.violation.is_some() {
@@ -263,6 +268,7 @@ pub fn restricted(
         adopted: world.adopted(),
         repaired: world.repaired(),
         cross_checked: world.cross_checked(),
+        tombstones_dropped: world.tombstones_dropped(),
         events: world.events(),
         virtual_time: world.now().since(Instant::default()),
         fired: world.plan().fired(),
@@ -286,6 +292,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         adopted: 0,
         repaired: 0,
         cross_checked: 0,
+        tombstones_dropped: 0,
         events: world.events(),
         virtual_time: Duration::ZERO,
         fired: FaultCounts::default(),

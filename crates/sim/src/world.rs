@@ -69,6 +69,8 @@ struct Inner {
     /// Objects that servers brought themselves, and those whose elements they compared and found to be of one value.
     repaired: Cell<u64>,
     cross_checked: Cell<u64>,
+    /// Tombstones of blocks that servers dropped.
+    tombstones_dropped: Cell<u64>,
     /// Kept if somebody wants to read it.
     schedule: RefCell<Option<VecDeque<String>>>,
 }
@@ -187,6 +189,7 @@ impl World {
             adopted: Cell::default(),
             repaired: Cell::default(),
             cross_checked: Cell::default(),
+            tombstones_dropped: Cell::default(),
             schedule: RefCell::new(setup.traced.then(VecDeque::new)),
         }));
         for server in 0..servers {
@@ -305,6 +308,10 @@ impl World {
 
     pub(crate) fn cross_checked(&self) -> u64 {
         self.0.cross_checked.get()
+    }
+
+    pub(crate) fn tombstones_dropped(&self) -> u64 {
+        self.0.tombstones_dropped.get()
     }
 
     /// Everything that happened so far.

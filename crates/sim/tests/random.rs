@@ -32,6 +32,10 @@ fn every_rule_holds_under_faults_and_every_fault_fires() {
         report.cross_checked > 0,
         "elements that were never compared"
     );
+    assert!(
+        report.tombstones_dropped > 0,
+        "tombstones that were never dropped"
+    );
     assert_eq!(report.fired.missing(), [], "faults that never fired");
 }
 

@@ -28,6 +28,8 @@ struct Summary {
     repaired: u64,
     /// Objects whose elements servers compared, and found to be of one value.
     cross_checked: u64,
+    /// Tombstones of blocks that servers dropped.
+    tombstones_dropped: u64,
     events: u64,
     seconds: f64,
     faults: std::collections::BTreeMap<&'static str, u64>,
@@ -128,6 +130,7 @@ fn summary(report: &Report, seconds: f64, violations: Vec<ViolationReport>) -> S
         adopted: report.adopted,
         repaired: report.repaired,
         cross_checked: report.cross_checked,
+        tombstones_dropped: report.tombstones_dropped,
         events: report.events,
         seconds,
         faults: faults
@@ -145,12 +148,13 @@ fn text(report: &Report, seconds: f64, violations: &[ViolationReport]) -> String
         adopted,
         repaired,
         cross_checked,
+        tombstones_dropped,
         events,
         fired,
         ..
     } = report;
     let mut text = format!(
-        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {repaired} objects repaired, {cross_checked} cross-checked, {events} events in {seconds:.1} s\nfaults\n{fired}"
+        "{seeds} seeds, {operations} operations, {reconfigurations} reconfigurations, {adopted} elements adopted, {repaired} objects repaired, {cross_checked} cross-checked, {tombstones_dropped} tombstones dropped, {events} events in {seconds:.1} s\nfaults\n{fired}"
     );
     for ViolationReport {
         seed,
