@@ -2,7 +2,7 @@
 
 use crate::large::uploader::{Upload, get, look, sweep};
 use crate::paper::redundancy::round;
-use crate::world::{Actor, World, configuration, name, value};
+use crate::world::{Actor, Disk, World, configuration, name, value};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::block_name;
 use areo_core::dsm::sweep::Count;
@@ -59,7 +59,7 @@ fn rounds(world: &World, c: &Arc<Configuration>) {
 
 fn reclaim(world: &World) {
     for number in 0..N {
-        world.disk(number, |disk| disk.reclaim());
+        world.disk(number, Disk::reclaim);
     }
 }
 
