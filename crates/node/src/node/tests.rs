@@ -15,6 +15,8 @@ use areo_store::{LogOptions, MemoryDisk};
 use bytes::Bytes;
 use std::sync::Arc;
 
+mod tombstones;
+
 const SIZES: Sizes = Sizes {
     batch: 1 << 20,
     slack: 8 << 10,
